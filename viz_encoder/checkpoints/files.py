@@ -1,0 +1,111 @@
+"""Model files, read with suspicion: caps before work, safetensors only, nothing outside its folder."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from viz_encoder.errors import CheckpointError, UnsafeFile
+
+MAX_JSON_BYTES = 32 * 2**20
+MAX_HEADER_BYTES = 32 * 2**20
+MAX_TENSORS = 10_000
+
+
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """A JSON object from a file of the folder."""
+    path = inside(folder, name)
+    if path.stat().st_size > MAX_JSON_BYTES:
+        raise UnsafeFile(f"{name} is over {MAX_JSON_BYTES // 2**20} MB; no model needs that.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as fault:
+        raise CheckpointError(
+            f"{name} is not valid JSON: {fault}. Save the model again."
+        ) from fault
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{name} holds {type(content).__name__}, not an object.")
+    return content
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The regular file `name` of the folder; links out of it are refused."""
+    path = folder / name
+    if not path.exists():
+        raise CheckpointError(f"{folder.name} has no {name}; {_what_is_there(folder)}")
+    root, real = folder.resolve(), path.resolve()
+    # The hub's cache stores files as links to ../../blobs, a sibling of the snapshot folder.
+    blobs = root.parent.parent / "blobs"
+    if not (real.is_relative_to(root) or real.is_relative_to(blobs)):
+        raise UnsafeFile(f"{name} is a link that leaves the folder {folder.name}; copy it there.")
+    if not real.is_file():
+        raise UnsafeFile(f"{name} is not a regular file.")
+    return path
+
+
+def read_tensors(folder: Path, name: str = "model.safetensors") -> dict[str, Tensor]:
+    """All tensors of a safetensors file, as float32 or float64 where they are floats.
+
+    Raises:
+        UnsafeFile: a header over the limit, a name given twice, or too many tensors.
+        CheckpointError: no safetensors file, or values that are not finite.
+    """
+    path = inside(folder, name)
+    _check_header(path)
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as fault:
+        raise CheckpointError(f"{name} is no whole safetensors file: {fault}.") from fault
+    for key, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor.float()).all()):
+            raise CheckpointError(f"{name}: {key} holds NaN or infinite values; save it again.")
+    return tensors
+
+
+def sha256(path: Path) -> str:
+    """The file's digest, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_header(path: Path) -> None:
+    """Read the header ourselves: the safetensors library lets a name given twice pass."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > min(MAX_HEADER_BYTES, path.stat().st_size):
+            raise UnsafeFile(
+                f"{path.name} announces a header of {size:,} bytes; it is no safetensors file, "
+                "or a damaged one. Only safetensors are read, never pickles."
+            )
+        header = file.read(size)
+    try:
+        entries = json.loads(header, object_pairs_hook=_without_twins)
+    except (ValueError, RecursionError) as fault:
+        raise CheckpointError(f"{path.name} has no readable safetensors header.") from fault
+    if len(entries) > MAX_TENSORS:
+        raise UnsafeFile(
+            f"{path.name} lists {len(entries):,} tensors; the limit is {MAX_TENSORS:,}."
+        )
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        names = [name for name, _ in pairs]
+        twin = next(name for name in names if names.count(name) > 1)
+        raise UnsafeFile(f"The safetensors header gives {twin!r} twice; save the model again.")
+    return content
+
+
+def _what_is_there(folder: Path) -> str:
+    if not folder.is_dir():
+        return "there is no such folder."
+    names = sorted(entry.name for entry in folder.iterdir())
+    if any(name.endswith((".bin", ".pt", ".pth", ".pkl")) for name in names):
+        return "pickled weights are never opened; save the model as safetensors."
+    return f"it holds {', '.join(names[:8]) or 'nothing'}{' …' * (len(names) > 8)}."

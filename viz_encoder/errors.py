@@ -1,0 +1,58 @@
+"""Every fault a user can meet, as one tree; each message names the value, the rule and the cure.
+
+VizEncoderError
+├── ConfigError        an encoder that cannot be built
+├── CheckpointError    a model folder that cannot be loaded
+│   ├── UnknownFamily  its model_type is none we know
+│   ├── KeyMismatch    its tensors are not the ones its config promises
+│   └── UnsafeFile     it could run code, leave its folder or exhaust the machine
+├── InputError         a text, picture or tensor that cannot be encoded
+│   ├── TooLong        it is over a stated limit
+│   └── NotAnImage     it is no picture we can decode
+├── SelectionError     a layer, head, token or option that is not there
+└── TraceError         a run that cannot be captured, saved or read back
+"""
+
+
+class VizEncoderError(Exception):
+    """A fault that the user can mend; str(error) is a plain sentence fit for the page."""
+
+
+class ConfigError(VizEncoderError):
+    """An encoder configuration that cannot be built."""
+
+
+class CheckpointError(VizEncoderError):
+    """A model folder that cannot be loaded."""
+
+
+class UnknownFamily(CheckpointError):
+    """A model_type that no family file claims."""
+
+
+class KeyMismatch(CheckpointError):
+    """Tensors missing, unexpected or of the wrong shape; all are listed together."""
+
+
+class UnsafeFile(CheckpointError):
+    """A file that could run code, leave its folder or exhaust the machine."""
+
+
+class InputError(VizEncoderError):
+    """A text, picture or tensor that cannot be encoded."""
+
+
+class TooLong(InputError):
+    """An input over a stated limit."""
+
+
+class NotAnImage(InputError):
+    """Bytes that are no picture we can decode."""
+
+
+class SelectionError(VizEncoderError):
+    """A layer, head, token or option that is not there."""
+
+
+class TraceError(VizEncoderError):
+    """A run that cannot be captured, saved or read back."""

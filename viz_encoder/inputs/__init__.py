@@ -1,0 +1,7 @@
+"""From a text or a picture to what an encoder takes."""
+
+from viz_encoder.inputs.image import ImageReader as ImageReader
+from viz_encoder.inputs.sample import Grid as Grid
+from viz_encoder.inputs.sample import Inputs as Inputs
+from viz_encoder.inputs.sample import Sample as Sample
+from viz_encoder.inputs.text import TextReader as TextReader

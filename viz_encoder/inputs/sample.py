@@ -1,0 +1,42 @@
+"""Inputs: what goes into an encoder, and Sample: how a person reads one sequence of it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Int, UInt8
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Patches of a picture: n_rows × n_cols, after n_prefix tokens that are no patches."""
+
+    n_rows: int
+    n_cols: int
+    n_prefix: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One sequence as a person reads it; every tuple has one entry a token."""
+
+    tokens: tuple[str, ...]  # the model's own names, sub-word marks included
+    special: tuple[bool, ...]  # [CLS], [SEP], padding …: put there by the model, not by the person
+    words: tuple[int | None, ...] = ()  # which word a sub-word belongs to; None for special tokens
+    spans: tuple[tuple[int, int], ...] = ()  # characters of its text, (0, 0) for special tokens
+    segments: tuple[int, ...] = ()  # 0 = text A, 1 = text B
+    texts: tuple[str, ...] = ()  # what was read, after anything was cut
+    grid: Grid | None = None
+    picture: UInt8[np.ndarray, "height width 3"] | None = None  # the picture as it was cut up
+    notes: tuple[str, ...] = ()  # what was cut, replaced or resized, a plain sentence each
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """A batch ready for the encoder, with one Sample for each of its rows."""
+
+    values: Tensor  # ids "batch token", pixels "batch channel height width" or vectors
+    valid: Bool[Tensor, "batch token"]  # True = a real token, False = padding
+    samples: tuple[Sample, ...]
+    segments: Int[Tensor, "batch token"] | None = None
+    padded: bool = field(default=False)  # whether any token is padding, known without a GPU sync

@@ -1,0 +1,159 @@
+"""TextReader: texts or pairs of texts → token ids, with every change told in a plain sentence."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from tokenizers import AddedToken, Encoding, Tokenizer
+
+from viz_encoder.errors import InputError
+from viz_encoder.inputs.sample import Inputs, Sample
+
+Text = str | tuple[str, str]
+CHARACTERS_A_TOKEN = 40  # no ordinary text needs more; tokenizing is capped before it starts
+PREVIEW = 24
+
+
+@dataclass(frozen=True, eq=False)
+class TextReader:
+    """Turns texts into Inputs with the tokenizer that belongs to a model."""
+
+    tokenizer: Tokenizer
+    max_tokens: int
+    pad_id: int = 0
+
+    def __post_init__(self) -> None:
+        """Switch off whatever padding and truncation the tokenizer file carries."""
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+
+    def read(self, source: Text | list[Text]) -> Inputs:
+        """One text, one (text A, text B) pair, or a list of them padded to the longest.
+
+        Raises:
+            InputError: a text that is empty, or no text at all.
+        """
+        sources = source if isinstance(source, list) else [source]
+        if not sources:
+            raise InputError("The list of texts is empty; give at least one text.")
+        rows = [self._row(each) for each in sources]
+        return _batch(rows, self.pad_id, self._pad_token)
+
+    @property
+    def _pad_token(self) -> str:
+        return self.tokenizer.id_to_token(self.pad_id) or "[PAD]"
+
+    def _row(self, source: Text) -> "_Row":
+        notes: list[str] = []
+        texts = tuple(
+            self._clean(text, name, notes) for text, name in zip(*_named(source), strict=True)
+        )
+        full = self.tokenizer.encode(*texts)
+        encoding = self._cut(full, texts, notes)
+        self._tell_specials(encoding, texts, notes)
+        return _Row(encoding, texts, tuple(notes))
+
+    def _clean(self, text: object, name: str, notes: list[str]) -> str:
+        if not isinstance(text, str):
+            raise InputError(f"{name} is {type(text).__name__}, not text; type some text.")
+        if not text.strip():
+            raise InputError(f"{name} is empty; type some text first.")
+        clean = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+        if clean != text:
+            notes.append(
+                f"{name} held broken characters (lone surrogates); each is read as \ufffd."
+            )
+        limit = CHARACTERS_A_TOKEN * self.max_tokens
+        if len(clean) > limit:
+            notes.append(
+                f"{name} has {len(clean):,} characters; only the first {limit:,} were read."
+            )
+        return clean[:limit]
+
+    def _cut(self, full: Encoding, texts: tuple[str, ...], notes: list[str]) -> Encoding:
+        if len(full) <= self.max_tokens:
+            return full
+        self.tokenizer.enable_truncation(self.max_tokens)
+        try:
+            cut = self.tokenizer.encode(*texts)
+        finally:
+            self.tokenizer.no_truncation()
+        notes.append(
+            f"The text has {len(full):,} tokens and this model reads {self.max_tokens:,}: "
+            f"the last {len(full) - len(cut):,} were cut, from “{_lost(cut, texts)}” on."
+        )
+        return cut
+
+    def _tell_specials(self, encoding: Encoding, texts: tuple[str, ...], notes: list[str]) -> None:
+        typed = _typed_specials(encoding, self.tokenizer)
+        for token in sorted(typed):
+            notes.append(
+                f"{token} in the text was read as the model's own special token, as its "
+                "tokenizer does."
+            )
+        unknown = self.tokenizer.token_to_id("[UNK]")
+        own = [i for i, span in zip(encoding.ids, encoding.offsets, strict=True) if span != (0, 0)]
+        if unknown is not None and own and all(i == unknown for i in own):
+            notes.append("Every token is [UNK]: this model's vocabulary knows none of this text.")
+
+
+@dataclass(frozen=True)
+class _Row:
+    encoding: Encoding
+    texts: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def _named(source: object) -> tuple[tuple[object, ...], tuple[str, ...]]:
+    if isinstance(source, tuple):
+        if len(source) != 2:
+            raise InputError(f"A pair is (text A, text B); this one has {len(source)} entries.")
+        return source, ("Text A", "Text B")
+    return (source,), ("The text",)
+
+
+def _lost(cut: Encoding, texts: tuple[str, ...]) -> str:
+    """The first characters that did not fit, from the text that lost most."""
+    ends = [0] * len(texts)
+    for sequence, (_, end) in zip(cut.sequence_ids, cut.offsets, strict=True):
+        if sequence is not None:
+            ends[sequence] = max(ends[sequence], end)
+    text, end = max(zip(texts, ends, strict=True), key=lambda pair: len(pair[0]) - pair[1])
+    return " ".join(text[end : end + PREVIEW].split())
+
+
+def _typed_specials(encoding: Encoding, tokenizer: Tokenizer) -> set[str]:
+    special = {token.content for token in _specials(tokenizer)}
+    rows = zip(encoding.tokens, encoding.offsets, strict=True)
+    return {token for token, span in rows if span != (0, 0) and token in special}
+
+
+def _specials(tokenizer: Tokenizer) -> Iterable[AddedToken]:
+    return (t for t in tokenizer.get_added_tokens_decoder().values() if t.special)
+
+
+def _batch(rows: list[_Row], pad_id: int, pad_token: str) -> Inputs:
+    longest = max(len(row.encoding) for row in rows)
+    ids = torch.full((len(rows), longest), pad_id)
+    segments = torch.zeros(len(rows), longest, dtype=torch.long)
+    valid = torch.zeros(len(rows), longest, dtype=torch.bool)
+    for index, row in enumerate(rows):
+        length = len(row.encoding)
+        ids[index, :length] = torch.tensor(row.encoding.ids)
+        segments[index, :length] = torch.tensor(row.encoding.type_ids)
+        valid[index, :length] = True
+    samples = tuple(_sample(row, longest, pad_token) for row in rows)
+    return Inputs(ids, valid, samples, segments, padded=not bool(valid.all()))
+
+
+def _sample(row: _Row, longest: int, pad_token: str) -> Sample:
+    encoding, n_pad = row.encoding, longest - len(row.encoding)
+    return Sample(
+        tokens=(*encoding.tokens, *[pad_token] * n_pad),
+        special=(*map(bool, encoding.special_tokens_mask), *[True] * n_pad),
+        words=(*encoding.word_ids, *[None] * n_pad),
+        spans=(*encoding.offsets, *[(0, 0)] * n_pad),
+        segments=(*encoding.type_ids, *[0] * n_pad),
+        texts=row.texts,
+        notes=row.notes,
+    )

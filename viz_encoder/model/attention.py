@@ -1,0 +1,108 @@
+"""Attention: the weights as one explicit function, and the layer that runs torch's fused kernel.
+
+`attention_weights` is the only place where weights are computed. The trace calls it to show a map;
+the layer runs scaled_dot_product_attention, and the capture proof holds the two together.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from viz_encoder.config import EncoderConfig
+from viz_encoder.model.masks import Mask
+
+N_SIGNATURES = 2
+
+
+class LayerRecord(NamedTuple):
+    """What one attention layer ran on, enough to compute any of its weights again."""
+
+    q: Float[Tensor, "batch head query d_head"]
+    k: Float[Tensor, "batch kv_head key d_head"]
+    v: Float[Tensor, "batch kv_head key d_value"]
+    mask: Mask | None
+    scale: float
+    signature: Float[Tensor, "batch head query signature"]  # of what the kernel gave back
+
+
+def attention_weights(
+    q: Float[Tensor, "*axes query d_head"],
+    k: Float[Tensor, "*axes key d_head"],
+    mask: Bool[Tensor, "*#axes #query #key"] | None = None,
+    scale: float | None = None,
+    bias: Float[Tensor, "*#axes #query #key"] | None = None,
+) -> Float[Tensor, "*axes query key"]:
+    """softmax(q·kᵀ·scale + bias) over the allowed keys, in float32 at least.
+
+    A query that may attend to nothing gets a row of zeros, as torch's fused kernels give it.
+    """
+    wide = torch.promote_types(q.dtype, torch.float32)
+    q = q.to(wide) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    scores = q @ k.to(wide).mT
+    if bias is not None:
+        scores = scores + bias
+    if mask is None:
+        return scores.softmax(dim=-1)
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+
+
+def signs(d_value: int, like: Tensor) -> Float[Tensor, "d_value signature"]:
+    """Fixed ±1 columns that condense a vector to a few numbers (Freivalds, 1977).
+
+    Two vectors with equal signatures are equal but for an unlucky choice of signs, so a layer's
+    output can be checked in every row and head without being kept.
+    """
+    generator = torch.Generator().manual_seed(1977)
+    draws = torch.randint(0, 2, (d_value, N_SIGNATURES), generator=generator)
+    return (draws * 2 - 1).to(like)
+
+
+def split_heads(
+    x: Float[Tensor, "batch token d_model"], n_heads: int
+) -> Float[Tensor, "batch {n_heads} token d_head"]:
+    """Cut d_model into heads and bring the head axis forward."""
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+def merge_heads(
+    x: Float[Tensor, "batch head token d_head"],
+) -> Float[Tensor, "batch token d_model"]:
+    """Put the heads back side by side."""
+    return x.transpose(1, 2).flatten(-2)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention (Vaswani et al., 2017, arXiv:1706.03762)."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        """Four projections of d_model × d_model: queries, keys, values and output."""
+        super().__init__()
+        self.n_heads = config.n_heads
+        self.dropout = config.dropout
+        self.q = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.k = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.v = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.o = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch token d_model"],
+        mask: Mask | None = None,
+        records: list[LayerRecord] | None = None,
+    ) -> Float[Tensor, "batch token d_model"]:
+        """Mix the values of the tokens that each token may attend to; add to records if given."""
+        q = split_heads(self.q(x), self.n_heads)
+        k = split_heads(self.k(x), self.n_heads)
+        v = split_heads(self.v(x), self.n_heads)
+        dropout = self.dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        if records is not None:
+            scale = 1 / math.sqrt(q.shape[-1])
+            signature = mixed @ signs(mixed.shape[-1], mixed)
+            records.append(LayerRecord(q, k, v, mask, scale, signature))
+        return self.o(merge_heads(mixed))

@@ -1,0 +1,121 @@
+"""Embeddings: from token ids, pixels or ready vectors to the first hidden state."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from viz_encoder.config import Embedding, EncoderConfig, Positions
+from viz_encoder.errors import InputError, TooLong
+from viz_encoder.model.block import make_norm
+from viz_encoder.model.positions import resize_grid, sinusoidal
+
+
+class TokenEmbedding(nn.Module):
+    """Word table plus segment table (which of two texts a token belongs to)."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        """Tables of vocab_size and n_segments rows."""
+        super().__init__()
+        self.n_prefix = 0
+        self.word = nn.Embedding(config.vocab_size, config.d_model)
+        self.segment = (
+            nn.Embedding(config.n_segments, config.d_model) if config.n_segments else None
+        )
+
+    def forward(
+        self, ids: Int[Tensor, "batch token"], segments: Int[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token d_model"]:
+        """Look up each id; segment 0 where none are given."""
+        if int(ids.max()) >= self.word.num_embeddings or int(ids.min()) < 0:
+            raise InputError(
+                f"Token id {int(ids.max())} is outside the vocabulary of "
+                f"{self.word.num_embeddings}; use the tokenizer that belongs to this model."
+            )
+        x: Tensor = self.word(ids)
+        if self.segment is not None:
+            x = x + self.segment(torch.zeros_like(ids) if segments is None else segments)
+        return x
+
+
+class PatchEmbedding(nn.Module):
+    """Squares of patch_size pixels, each mapped to d_model; prefix tokens come first."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        """A convolution whose stride is its kernel, and one vector per prefix token."""
+        super().__init__()
+        self.n_prefix = len(config.prefix)
+        size = config.patch_size
+        self.patch = nn.Conv2d(config.n_channels, config.d_model, kernel_size=size, stride=size)
+        self.prefix = nn.Parameter(torch.zeros(self.n_prefix, config.d_model))
+
+    def forward(
+        self, pixels: Float[Tensor, "batch channel height width"]
+    ) -> Float[Tensor, "batch token d_model"]:
+        """Patches row by row, after the prefix tokens."""
+        size = self.patch.kernel_size[0]
+        if pixels.shape[-1] % size or pixels.shape[-2] % size:
+            raise InputError(
+                f"A picture of {pixels.shape[-2]} × {pixels.shape[-1]} pixels cannot be cut into "
+                f"patches of {size}; resize it to multiples of {size}."
+            )
+        patches = self.patch(pixels).flatten(2).mT
+        return torch.cat([self.prefix.expand(len(pixels), -1, -1), patches], dim=1)
+
+
+class Embed(nn.Module):
+    """Embedding, plus positions, plus (in BERT-like models) a norm."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        """Choose the embedding and the position table by the config."""
+        super().__init__()
+        self.config = config
+        self.tokens: nn.Module | None = None
+        if config.embedding is Embedding.TOKEN:
+            self.tokens = TokenEmbedding(config)
+        elif config.embedding is Embedding.PATCH:
+            self.tokens = PatchEmbedding(config)
+        if config.positions is Positions.LEARNED:
+            self.position = nn.Parameter(torch.zeros(_n_positions(config), config.d_model))
+        self.norm = make_norm(config) if config.embed_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, values: Tensor, segments: Int[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token d_model"]:
+        """The first hidden state of token ids, pixels or vectors."""
+        x = values if self.tokens is None else self._look_up(values, segments)
+        self._check_length(x)
+        table = self._positions(values, x.shape[1])
+        x = x if table is None else x + table.to(x)
+        return self.dropout(self.norm(x))
+
+    def _look_up(self, values: Tensor, segments: Tensor | None) -> Tensor:
+        assert self.tokens is not None
+        return self.tokens(values, segments) if segments is not None else self.tokens(values)
+
+    def _check_length(self, x: Tensor) -> None:
+        config = self.config
+        fixed = config.positions is Positions.LEARNED and config.embedding is not Embedding.PATCH
+        if fixed and x.shape[1] > config.max_positions:
+            raise TooLong(
+                f"The input has {x.shape[1]:,} tokens; this model has positions for "
+                f"{config.max_positions:,}. Shorten it."
+            )
+
+    def _positions(self, values: Tensor, n_tokens: int) -> Tensor | None:
+        config = self.config
+        if config.positions is Positions.NONE:
+            return None
+        if config.positions is Positions.SINUSOIDAL:
+            return sinusoidal(n_tokens, config.d_model)
+        if config.embedding is not Embedding.PATCH:
+            return self.position[:n_tokens]
+        size = config.patch_size
+        new_grid = values.shape[-2] // size, values.shape[-1] // size
+        return resize_grid(self.position, len(config.prefix), config.grid, new_grid)
+
+
+def _n_positions(config: EncoderConfig) -> int:
+    if config.embedding is Embedding.PATCH:
+        return len(config.prefix) + config.grid[0] * config.grid[1]
+    return config.max_positions
