@@ -2,6 +2,9 @@
 
 __version__ = "0.1.0"
 
+from importlib import import_module
+from typing import Any
+
 from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig
 from viz_encoder.errors import VizEncoderError as VizEncoderError
@@ -9,3 +12,13 @@ from viz_encoder.model import Encoder as Encoder
 from viz_encoder.model import pool as pool
 from viz_encoder.trace import Trace as Trace
 from viz_encoder.trace import capture as capture
+
+_LAZY = {"launch": "viz_encoder.ui.launch", "figures": "viz_encoder.figures"}  # slow to import
+
+
+def __getattr__(name: str) -> Any:
+    """Import Gradio and Plotly only when they are asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'viz_encoder' has no attribute {name!r}")
+    module = import_module(_LAZY[name])
+    return getattr(module, name) if name == "launch" else module

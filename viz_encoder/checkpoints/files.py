@@ -1,4 +1,4 @@
-"""Model files, read with suspicion: caps before work, safetensors only, nothing outside its folder."""
+"""Model files, read with suspicion: caps before work, safetensors only, nothing outside a folder."""
 
 import hashlib
 import json

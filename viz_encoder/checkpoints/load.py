@@ -44,6 +44,12 @@ class LoadedEncoder:
         return self.model.config
 
     @property
+    def kind(self) -> str:
+        """What it reads: "text", "image" or "vector"."""
+        kinds = {Embedding.TOKEN: "text", Embedding.PATCH: "image", Embedding.VECTOR: "vector"}
+        return kinds[self.config.embedding]
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device

@@ -48,7 +48,7 @@ class TextReader:
         texts = tuple(
             self._clean(text, name, notes) for text, name in zip(*_named(source), strict=True)
         )
-        full = self.tokenizer.encode(*texts)
+        full = self._encode(texts)
         encoding = self._cut(full, texts, notes)
         self._tell_specials(encoding, texts, notes)
         return _Row(encoding, texts, tuple(notes))
@@ -75,7 +75,7 @@ class TextReader:
             return full
         self.tokenizer.enable_truncation(self.max_tokens)
         try:
-            cut = self.tokenizer.encode(*texts)
+            cut = self._encode(texts)
         finally:
             self.tokenizer.no_truncation()
         notes.append(
@@ -84,8 +84,11 @@ class TextReader:
         )
         return cut
 
+    def _encode(self, texts: tuple[str, ...]) -> Encoding:
+        return self.tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
+
     def _tell_specials(self, encoding: Encoding, texts: tuple[str, ...], notes: list[str]) -> None:
-        typed = _typed_specials(encoding, self.tokenizer)
+        typed = _typed_specials(encoding, texts, self.tokenizer)
         for token in sorted(typed):
             notes.append(
                 f"{token} in the text was read as the model's own special token, as its "
@@ -122,10 +125,15 @@ def _lost(cut: Encoding, texts: tuple[str, ...]) -> str:
     return " ".join(text[end : end + PREVIEW].split())
 
 
-def _typed_specials(encoding: Encoding, tokenizer: Tokenizer) -> set[str]:
+def _typed_specials(encoding: Encoding, texts: tuple[str, ...], tokenizer: Tokenizer) -> set[str]:
+    """Special tokens that stand in the text letter by letter ([UNK] also stands for others)."""
     special = {token.content for token in _specials(tokenizer)}
-    rows = zip(encoding.tokens, encoding.offsets, strict=True)
-    return {token for token, span in rows if span != (0, 0) and token in special}
+    found = set()
+    rows = zip(encoding.tokens, encoding.offsets, encoding.sequence_ids, strict=True)
+    for token, (start, stop), sequence in rows:
+        if sequence is not None and token in special and texts[sequence][start:stop] == token:
+            found.add(token)
+    return found
 
 
 def _specials(tokenizer: Tokenizer) -> Iterable[AddedToken]:

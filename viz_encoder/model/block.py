@@ -1,5 +1,7 @@
 """One encoder block: attention and feed-forward network, each inside a residual sum."""
 
+from collections.abc import Callable
+
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -8,7 +10,11 @@ from viz_encoder.config import Activation, EncoderConfig, NormPlacement
 from viz_encoder.model.attention import LayerRecord, SelfAttention
 from viz_encoder.model.masks import Mask
 
-ACTIVATIONS = {Activation.RELU: F.relu, Activation.GELU: F.gelu, Activation.SILU: F.silu}
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    Activation.RELU: F.relu,
+    Activation.GELU: F.gelu,
+    Activation.SILU: F.silu,
+}
 
 
 def make_norm(config: EncoderConfig) -> nn.LayerNorm:

@@ -118,5 +118,5 @@ def kernel_name(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> str:
         chosen = torch._fused_sdp_choice(q, k, v, attn_mask=mask)
     except (AttributeError, RuntimeError, TypeError):
         return "unknown"
-    names = {int(b): name for name, b in torch.nn.attention.SDPBackend.__members__.items()}
+    names = {int(b.value): name for name, b in torch.nn.attention.SDPBackend.__members__.items()}
     return names.get(int(chosen), "unknown").removesuffix("_ATTENTION").lower()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from viz_encoder.trace.trace import LayerTrace, Trace
 
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
+ROW_SUM_TOLERANCE = 1e-4
+FLOAT32_STEP = torch.finfo(torch.float32).eps
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,9 @@ class Proof:
     attention kernel returned there: its product with fixed ±1 columns (Freivalds, 1977).
     """
 
-    error: float | None  # None when the run kept no signatures
-    tolerance: float
-    worst: tuple[int, int, int] | None  # layer, head, query of the largest error
+    error: float | None  # of the layer nearest to its tolerance; None without signatures
+    tolerance: float  # of that layer
+    worst: tuple[int, int, int] | None  # layer, head, query of that error
     row_sum_error: float  # largest |sum − 1| over rows that may attend to anything
     empty_rows: int  # rows that may attend to nothing, over all layers and heads
     nan_rows: int
@@ -35,7 +37,7 @@ class Proof:
     def passed(self) -> bool:
         """True when every row agrees, every row sums to 1 and none is NaN."""
         agrees = self.error is not None and self.error <= self.tolerance
-        return agrees and self.row_sum_error <= 1e-4 and self.nan_rows == 0
+        return agrees and self.row_sum_error <= ROW_SUM_TOLERANCE and self.nan_rows == 0
 
     @property
     def sentence(self) -> str:
@@ -55,39 +57,58 @@ class Proof:
         return f"{text} The worst is layer {layer}, head {head}, query {query}."
 
 
+@dataclass
+class _Evidence:
+    """What is known of the layers walked through so far."""
+
+    error: float = 0.0
+    tolerance: float = 1.0
+    worst: tuple[int, int, int] | None = None
+    row_sum_error: float = 0.0
+    empty_rows: int = 0
+    nan_rows: int = 0
+
+    def add_sums(self, sums: Float[Tensor, "head query"]) -> None:
+        self.nan_rows += int(sums.isnan().sum())
+        self.empty_rows += int((sums == 0).sum())
+        off = torch.where(sums == 0, 0, (sums - 1).abs()).nan_to_num()
+        self.row_sum_error = max(self.row_sum_error, float(off.max()))
+
+    def add_error(self, error: float, tolerance: float, at: tuple[int, int, int]) -> None:
+        if self.worst is None or error / tolerance > self.error / self.tolerance:
+            self.error, self.tolerance, self.worst = error, tolerance, at
+
+
 def prove(trace: "Trace") -> Proof:
     """Recompute every row of every head, in blocks, and compare it with what the kernel gave."""
-    worst: tuple[int, int, int] | None = None
-    error, sum_error, nan_rows, empty_rows = 0.0, 0.0, 0, 0
-    checked = all(layer.signature is not None for layer in trace.layers)
+    found = _Evidence()
     for index, layer in enumerate(trace.layers):
-        expected = _condensed_values(layer)
-        largest = float(layer.signature.abs().max()) if layer.signature is not None else 1.0
+        expected, tolerance = _condensed_values(layer), _tolerance(layer, trace.origin.dtype)
+        largest = float(layer.signature.abs().max()) if layer.signature is not None else 0.0
         for rows, weights in trace.blocks(index):
-            sums = weights.sum(dim=-1)
-            nan_rows += int(sums.isnan().sum())
-            empty_rows += int((sums == 0).sum())
-            off = torch.where(sums == 0, 0, (sums - 1).abs()).nan_to_num()
-            sum_error = max(sum_error, float(off.max()))
+            found.add_sums(weights.sum(dim=-1))
             if layer.signature is None:
                 continue
             apart = (weights @ expected - layer.signature[:, rows]).abs().amax(dim=-1)
-            block_error, where = apart.nan_to_num(torch.inf).flatten().max(dim=0)
-            relative = float(block_error) / (largest or 1.0)
-            if relative > error:
-                head, row = divmod(int(where), apart.shape[1])
-                error, worst = relative, (index, head, row + rows.start)
-    origin = trace.origin
-    tolerance = TOLERANCE.get(origin.dtype, 1e-5)
+            error, where = apart.nan_to_num(torch.inf).flatten().max(dim=0)
+            head, row = divmod(int(where), apart.shape[1])
+            at = (index, head, row + rows.start)
+            found.add_error(float(error) / (largest or 1.0), tolerance, at)
+    signed = all(layer.signature is not None for layer in trace.layers)
     return Proof(
-        error if checked else None,
-        tolerance,
-        worst,
-        sum_error,
-        empty_rows,
-        nan_rows,
-        origin.kernel,
+        found.error if signed else None,
+        *(found.tolerance, found.worst, found.row_sum_error, found.empty_rows, found.nan_rows),
+        trace.origin.kernel,
     )
+
+
+def _tolerance(layer: "LayerTrace", dtype: str) -> float:
+    """The rounding that two orders of summation may differ by; large scores round more coarsely."""
+    plain = TOLERANCE.get(dtype, TOLERANCE["float32"])
+    if dtype == "float64":
+        return plain
+    longest = [float(x.float().norm(dim=-1).max()) for x in (layer.q, layer.k)]
+    return max(plain, FLOAT32_STEP * longest[0] * longest[1] * abs(layer.scale))
 
 
 def _condensed_values(layer: "LayerTrace") -> Float[Tensor, "head key signature"]:

@@ -1,0 +1,133 @@
+// The Attention tab: facts of the run, the atlas, the big map and the words or picture, as one.
+
+import { el, onTheme, count } from "./dom.js";
+import { Atlas } from "./atlas.js";
+import { AttentionMap } from "./map.js";
+import { Run } from "./run.js";
+import { Selection } from "./selection.js";
+import { Source } from "./source.js";
+
+// Called by the page once; `read` gives the run's description, `watch` tells when it changes.
+export function mount(root, read, watch) {
+  const tab = new AttentionTab(root);
+  window.vizTab = tab; // so that a script or a test can ask what is shown
+  const refresh = () => read() && tab.show(JSON.parse(read()));
+  watch("value", refresh);
+  refresh();
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
+  });
+}
+
+class AttentionTab {
+  constructor(root) {
+    this.root = root;
+    this.selection = new Selection();
+    this.readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
+    const say = (text) => { this.readout.textContent = text; };
+    this.atlas = new Atlas(this.selection);
+    this.map = new AttentionMap(this.selection, say);
+    this.source = new Source(this.selection, say);
+    this.facts = el("div", { class: "viz-facts" });
+    this.notes = el("ul", { class: "viz-notes" });
+    this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
+    this.body = el("div", { class: "viz-body", hidden: true },
+      this.facts, this.notes, this.#controls(), this.readout,
+      el("div", { class: "viz-columns" },
+        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node));
+    this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
+    root.replaceChildren(this.empty, this.fault, this.body);
+    onTheme(() => this.#repaint());
+    this.selection.on(() => this.#sync());
+  }
+
+  async show(description) {
+    if (this.run?.key === description.key) return;
+    const run = new Run(description);
+    this.run = run;
+    for (const part of [this.atlas, this.map, this.source]) delete part.node.dataset.painted;
+    this.selection.enter(run);
+    this.empty.hidden = true;
+    this.fault.hidden = true;
+    this.body.hidden = false;
+    this.notes.replaceChildren(...run.notes.map((note) => el("li", {}, note)));
+    this.#facts(run, null);
+    this.#sync();
+    try {
+      await this.map.show(run);
+      await this.source.show(run);
+      await this.atlas.show(run);
+      this.#prove(run, await run.proof());
+    } catch (fault) {
+      if (this.run === run) this.#fail(fault.message);
+    }
+  }
+
+  // Maps that are not the ones that ran are not shown.
+  #prove(run, proof) {
+    if (this.run !== run) return;
+    this.#facts(run, proof);
+    if (!proof.passed) {
+      this.body.hidden = true;
+      this.#fail(`These maps are not shown, for they failed their check. ${proof.sentence}`);
+    }
+  }
+
+  #fail(sentence) {
+    this.fault.textContent = sentence;
+    this.fault.hidden = false;
+  }
+
+  #facts(run, proof) {
+    const size = run.grid ? `${run.grid.rows} × ${run.grid.cols} patches` : `${count(run.n)} tokens`;
+    const facts = [
+      [run.model, "The model"],
+      [`${run.nLayers} layers × ${run.nHeads} heads`, "Sizes"],
+      [size, "Length of the input"],
+      [`${run.device} · ${run.dtype} · ${run.kernel} kernel`, "Where and how the attention ran"],
+    ];
+    const badge = proof === null ? "checking the maps …"
+      : proof.passed ? `✓ the maps that ran (differ by ${proof.error.toExponential(0)})` : "✗ check failed";
+    this.facts.replaceChildren(...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
+      el("span", { class: `viz-fact ${proof?.passed ? "viz-good" : ""}`, id: "viz-proof", title: proof?.sentence ?? "" }, badge));
+  }
+
+  #controls() {
+    const choice = (name, label, options) => {
+      const select = el("select", { id: `viz-${name}`, onchange: () => this.#chosen(name, select.value) },
+        ...options.map(([value, text]) => el("option", { value }, text)));
+      this[name] = select;
+      return el("label", { class: "viz-control" }, label, select);
+    };
+    this.hide = el("input", { type: "checkbox", id: "viz-hide", onchange: () => this.selection.set({ hide: this.hide.checked }) });
+    return el("div", { class: "viz-controls" },
+      choice("layer", "Layer", []), choice("head", "Head", []),
+      choice("scale", "Color scale", [["head", "Linear, per map"], ["shared", "Linear, 0 to 1"], ["log", "Logarithmic"]]),
+      el("label", { class: "viz-control viz-check" }, this.hide, "Hide special tokens"));
+  }
+
+  #chosen(name, value) {
+    this.selection.set({ [name]: /^\d+$/.test(value) ? Number(value) : value });
+  }
+
+  // Bring the controls in line with the selection.
+  #sync() {
+    const { run, selection } = this;
+    if (!run) return;
+    const numbers = (n) => Array.from({ length: n }, (_, i) => el("option", { value: i }, String(i)));
+    if (this.layer.options.length !== run.nLayers) this.layer.replaceChildren(...numbers(run.nLayers));
+    if (this.head.options.length !== run.nHeads + 2) {
+      this.head.replaceChildren(...numbers(run.nHeads),
+        el("option", { value: "mean" }, "mean of all"), el("option", { value: "max" }, "max of all"));
+    }
+    for (const name of ["layer", "head", "scale"]) this[name].value = String(selection[name]);
+    this.hide.checked = selection.hide;
+  }
+
+  #repaint() {
+    if (!this.run) return;
+    this.atlas.draw();
+    this.map.draw();
+    if (this.source.row) this.source.draw();
+  }
+}

@@ -1,0 +1,104 @@
+// Weights to colors: one ramp whose lightness never turns, and own colors for zero and masked.
+
+import { isDark } from "./dom.js";
+
+// From dark to light, after seaborn's "mako"; reversed on a light page, where it ends in white.
+const STOPS = [
+  "#0b0405", "#28192f", "#3b2f5e", "#40498e", "#366a9f",
+  "#348ba6", "#38aaac", "#54c9ad", "#a0dfb9", "#def5e5",
+];
+const LOG_FLOOR = 1e-4;
+const STEPS = 256;
+
+const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+const pack = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+
+function ramp(stops) {
+  const colors = stops.map(rgb);
+  return Array.from({ length: STEPS }, (_, step) => {
+    const place = (step / (STEPS - 1)) * (colors.length - 1);
+    const low = Math.min(Math.floor(place), colors.length - 2);
+    return colors[low].map((c, i) => Math.round(c + (place - low) * (colors[low + 1][i] - c)));
+  });
+}
+
+const THEMES = {
+  light: { ramp: ramp(["#fafdfb", ...STOPS.toReversed()]), masked: rgb("#d8cfc4"), zero: rgb("#ffffff") },
+  dark: { ramp: ramp(STOPS), masked: rgb("#57493c"), zero: rgb("#000000") },
+};
+
+export const theme = () => THEMES[isDark() ? "dark" : "light"];
+export const rgbText = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
+
+// What one scale does: `share` maps a weight to 0…1, `at` maps back for the legend's ticks.
+export function makeScale(name, largest) {
+  if (name === "log") {
+    const span = -Math.log(LOG_FLOOR);
+    return {
+      name, low: LOG_FLOOR, high: 1,
+      share: (value) => 1 + Math.log(Math.max(value, LOG_FLOOR)) / span,
+      at: (share) => Math.exp((share - 1) * span),
+    };
+  }
+  const high = name === "shared" ? 1 : largest || 1;
+  return { name, low: 0, high, share: (value) => value / high, at: (share) => share * high };
+}
+
+// The largest weight that is not masked.
+export function largest(values) {
+  let found = 0;
+  for (const value of values) if (value > found) found = value;
+  return found;
+}
+
+// Packed pixels for a block of weights.
+export function pixels(values, scale, colors = theme()) {
+  const packed = colors.ramp.map(pack);
+  const masked = pack(colors.masked);
+  const zero = pack(colors.zero);
+  const out = new Uint32Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (value !== value) out[i] = masked;
+    else if (value === 0) out[i] = zero;
+    else out[i] = packed[Math.min(STEPS - 1, Math.max(0, Math.round(scale.share(value) * (STEPS - 1))))];
+  }
+  return out;
+}
+
+// A canvas with one pixel a cell, to be drawn at any size.
+export function picture(values, height, width, scale) {
+  const canvas = document.createElement("canvas");
+  canvas.width = width;
+  canvas.height = height;
+  const packed = pixels(values, scale);
+  const image = new ImageData(new Uint8ClampedArray(packed.buffer), width, height);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+// The color of one weight, and one to write on it.
+export function shade(value, scale, colors = theme()) {
+  if (Number.isNaN(value)) return colors.masked;
+  if (value === 0) return colors.zero;
+  return colors.ramp[Math.min(STEPS - 1, Math.max(0, Math.round(scale.share(value) * (STEPS - 1))))];
+}
+
+export const inkOn = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#111827" : "#f9fafb");
+
+// Fewer cells by the largest of each block, so that a single spike is never lost.
+export function shrink(values, height, width, toHeight, toWidth) {
+  if (height <= toHeight && width <= toWidth) return { values, height, width };
+  const h = Math.min(height, toHeight);
+  const w = Math.min(width, toWidth);
+  const out = new Float32Array(h * w).fill(NaN);
+  for (let row = 0; row < height; row++) {
+    const to = Math.floor((row * h) / height) * w;
+    for (let col = 0; col < width; col++) {
+      const value = values[row * width + col];
+      const at = to + Math.floor((col * w) / width);
+      if (!(out[at] >= value) && value === value) out[at] = value;
+    }
+  }
+  return { values: out, height: h, width: w };
+}

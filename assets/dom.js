@@ -1,0 +1,45 @@
+// Building elements: text always enters as text, never as markup.
+
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+// A canvas of css pixels, sharp on any screen; returns its context, scaled to css pixels.
+export function fit(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.max(1, Math.round(height * ratio));
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+// Call when light turns to dark or back.
+export function onTheme(callback) {
+  const observer = new MutationObserver(callback);
+  for (const node of [document.documentElement, document.body]) {
+    observer.observe(node, { attributes: true, attributeFilter: ["class"] });
+  }
+}
+
+export const isDark = () => document.querySelector("body.dark, html.dark") !== null;
+
+export const css = (name, node = document.body) => getComputedStyle(node).getPropertyValue(name).trim();
+
+// A weight with four decimals; a smaller one in powers of ten, so that it never reads as zero.
+export function number(value) {
+  if (Number.isNaN(value)) return "masked";
+  if (value === 0) return "0";
+  return value < 0.00005 ? value.toExponential(1) : value.toFixed(4);
+}
+
+export const count = (value) => value.toLocaleString("en-US");

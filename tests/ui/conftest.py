@@ -1,0 +1,112 @@
+"""One server and one Chromium for all tests of the page."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from viz_encoder.ui.serve import Settings, listen, make_app
+
+# A browser that asks for nothing on the network but the page under test.
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
+PAINTED = ".viz-atlas[data-painted]"
+
+
+@contextmanager
+def serving(app: object) -> Iterator[str]:
+    """Serve an ASGI app on a free port for the length of a with block."""
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of a running server with the built-in models."""
+    with serving(make_app(Settings())) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium, the system's own where there is one."""
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Opened:
+    """A page, and every fault it or the network reported."""
+
+    page: Page
+    address: str
+    faults: list[str] = field(default_factory=list)
+
+    def painted(self) -> None:
+        """Wait until the atlas is complete."""
+        self.page.wait_for_selector(PAINTED, timeout=60_000)
+
+    def map_painted(self, name: str) -> None:
+        """Wait until the big map shows the head of that name, such as 3.5."""
+        self.page.wait_for_selector(f".viz-map[data-painted*=':{name}:']", timeout=30_000)
+
+    def hover(self, row: int, column: int) -> str:
+        """Point at a cell of the big map; returns what the page says of it."""
+        box = self.page.evaluate(
+            "([row, column]) => window.vizTab.map.box(row, column)", [row, column]
+        )
+        self.page.mouse.move(*box)
+        return self.page.inner_text(".viz-readout")
+
+
+@pytest.fixture
+def visit(chromium: Browser, site: str) -> Iterator[Callable[..., Opened]]:
+    """Open the page with a query; every fault in its console fails the test."""
+    visits: list[Opened] = []
+
+    def open_page(width: int = 1440, height: int = 1000, **query: object) -> Opened:
+        page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
+        opened = Opened(page, site)
+        _listen_for_faults(opened)
+        page.goto(f"{site}?{urlencode(query)}")
+        visits.append(opened)
+        return opened
+
+    yield open_page
+    for opened in visits:
+        opened.page.context.close()
+        assert opened.faults == []
+
+
+def _listen_for_faults(opened: Opened) -> None:
+    page, report = opened.page, opened.faults.append
+    page.on("console", lambda m: report(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda fault: report(str(fault)))
+    page.on("dialog", lambda dialog: report(f"dialog: {dialog.message}"))
+    page.on("requestfailed", lambda r: None if r.failure == ABORTED else report(f"failed: {r.url}"))
+    page.on("request", lambda r: report(f"left: {r.url}") if _leaves(r.url, opened) else None)
+
+
+def _leaves(url: str, opened: Opened) -> bool:
+    return not url.startswith((opened.address, "data:", "blob:"))

@@ -1,0 +1,226 @@
+"""The page in a real browser: what it shows equals what the package computes."""
+
+import re
+
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.bundled import asset
+from viz_encoder.ui.run import PICTURES, SENTENCES
+
+pytestmark = pytest.mark.browser
+SENTENCE = SENTENCES[0]
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, SENTENCE)
+
+
+@pytest.fixture(scope="module")
+def wide_trace():
+    return vz.capture(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
+
+
+def value_in(sentence: str) -> float:
+    """The weight that a sentence of the page ends with."""
+    return float(re.search(r": ([\d.e-]+)$", sentence)[1])
+
+
+def test_opens_on_a_real_model(visit, trace):
+    opened = visit()
+    opened.painted()
+    cells = opened.page.locator(".viz-atlas-cell")
+    assert cells.count() == trace.n_layers * trace.n_heads == 72
+    opened.page.wait_for_selector("#viz-proof.viz-good")
+
+
+def test_click_in_the_atlas_then_hover_gives_the_exact_value(visit, trace):
+    opened = visit()
+    opened.painted()
+    opened.page.click("[data-head='3.5']")
+    opened.map_painted("3.5")
+    it, animal = trace.tokens.index("it"), trace.tokens.index("animal")
+    said = opened.hover(it, animal)
+    assert "“it”" in said and "“animal”" in said
+    assert value_in(said) == pytest.approx(float(trace.attention(3, 5)[it, animal]), abs=5e-5)
+
+
+def test_every_cell_says_its_exact_value(visit, trace):
+    opened = visit(layer=2, head=7)
+    opened.painted()
+    expected = trace.attention(2, 7)
+    for row, column in [(0, 0), (1, 4), (14, 0), (14, 14), (6, 9)]:
+        said = opened.hover(row, column)
+        assert value_in(said) == pytest.approx(float(expected[row, column]), abs=5e-5)
+
+
+@pytest.mark.parametrize("fused", ["mean", "max"])
+def test_mean_and_max_over_heads(visit, trace, fused):
+    opened = visit(layer=4, head=fused)
+    opened.painted()
+    every = trace.attention(4)
+    expected = every.mean(dim=0) if fused == "mean" else every.amax(dim=0)
+    assert value_in(opened.hover(5, 2)) == pytest.approx(float(expected[5, 2]), abs=5e-5)
+
+
+def test_hiding_special_tokens_drops_rows_and_columns(visit, trace):
+    opened = visit(layer=3, head=5, hide=1)
+    opened.painted()
+    shown = [i for i, special in enumerate(trace.sample.special) if not special]
+    said = opened.hover(0, 3)
+    assert f"query {shown[0]} " in said and f"key {shown[3]} " in said
+    expected = float(trace.attention(3, 5)[shown[0], shown[3]])
+    assert value_in(said) == pytest.approx(expected, abs=5e-5)
+    assert "not renormalized" in opened.page.inner_text(".viz-map h3")
+
+
+def test_the_selection_lives_in_the_url_and_comes_back(visit):
+    opened = visit()
+    opened.painted()
+    opened.page.click("[data-head='3.5']")
+    opened.page.select_option("#viz-scale", "log")
+    opened.map_painted("3.5")
+    opened.page.focus(".viz-map-canvas")
+    for _ in range(4):
+        opened.page.keyboard.press("ArrowDown")
+    opened.page.keyboard.press("ArrowRight")
+    before, url = opened.page.inner_text(".viz-readout"), opened.page.url
+    assert "layer=3" in url and "head=5" in url and "query=4" in url and "key=1" in url
+    opened.page.reload()
+    opened.painted()
+    assert opened.page.url == url
+    assert opened.page.inner_text(".viz-readout") == before
+    assert opened.page.input_value("#viz-scale") == "log"
+
+
+def test_arrow_keys_walk_the_atlas(visit):
+    opened = visit(layer=2, head=2)
+    opened.painted()
+    opened.page.focus("[data-head='2.2']")
+    for key, name in [
+        ("ArrowRight", "2.3"),
+        ("ArrowDown", "3.3"),
+        ("Home", "3.0"),
+        ("PageUp", "0.0"),
+    ]:
+        opened.page.keyboard.press(key)
+        opened.map_painted(name)
+        assert (
+            opened.page.locator(".viz-atlas-cell[aria-selected='true']").get_attribute("data-head")
+            == name
+        )
+
+
+def test_a_word_chooses_the_query(visit, trace):
+    opened = visit(layer=1, head=3)
+    opened.painted()
+    opened.page.click("[data-token='8']")
+    opened.page.wait_for_selector(".viz-source[data-painted$=':8']")
+    titles = [chip.get_attribute("title") for chip in opened.page.locator(".viz-word").all()]
+    shown = torch.tensor([value_in(title) for title in titles])
+    assert torch.allclose(shown, trace.attention(1, 3)[8], atol=5e-5)
+
+
+def test_two_texts_and_control_enter(visit, minilm):
+    opened = visit()
+    opened.painted()
+    opened.page.get_by_label("Two texts").check()
+    opened.page.fill("#viz-text-b textarea", "She was tired")
+    opened.page.press("#viz-text-b textarea", "Control+Enter")
+    opened.page.wait_for_url("**kind=pair**")
+    opened.painted()
+    pair = vz.capture(minilm, (SENTENCE, "She was tired"))
+    assert opened.page.locator(".viz-word").count() == pair.n_tokens
+    expected = float(pair.attention(0, 0)[3, 17])
+    assert value_in(opened.hover(3, 17)) == pytest.approx(expected, abs=5e-5)
+
+
+def test_an_example_is_one_click_away(visit):
+    opened = visit()
+    opened.painted()
+    opened.page.get_by_role("button", name=SENTENCES[1]).click()
+    opened.page.wait_for_url("**approved**")
+    assert opened.page.input_value("#viz-text-a textarea") == SENTENCES[1]
+
+
+def test_a_patch_shows_where_it_looks(visit, wide_trace):
+    opened = visit(kind="image", example="a wide scene", layer=1, head=2)
+    opened.painted()
+    grid = wide_trace.grid
+    assert grid.n_rows != grid.n_cols
+    canvas = opened.page.locator(".viz-picture").bounding_box()
+    row, col = 3, 5
+    opened.page.mouse.click(
+        canvas["x"] + canvas["width"] * (col + 0.5) / grid.n_cols,
+        canvas["y"] + canvas["height"] * (row + 0.5) / grid.n_rows,
+    )
+    query = grid.n_prefix + row * grid.n_cols + col
+    opened.page.wait_for_selector(f".viz-source[data-painted$=':{query}']")
+    shown = opened.page.evaluate("Array.from(window.vizTab.source.row)")
+    assert torch.allclose(torch.tensor(shown), wide_trace.attention(1, 2)[query], atol=1e-6)
+    assert opened.page.evaluate("window.vizTab.selection.query") == query
+
+
+def test_a_cell_of_the_map_marks_its_patches(visit, wide_trace):
+    opened = visit(kind="image", example="a wide scene")
+    opened.painted()
+    x, y = opened.page.evaluate("window.vizTab.map.box(12, 30)")
+    opened.page.mouse.click(x, y)
+    opened.page.wait_for_selector(".viz-source[data-painted$=':12']")
+    assert f"“{wide_trace.tokens[12]}”" in opened.page.inner_text(".viz-source h3")
+    assert "key=30" in opened.page.url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<img src=x onerror=alert(1)>",
+        "</script><script>alert(1)</script> {{7*7}} ${alert(1)}",
+        "שלום עולם and مرحبا 👨‍👩‍👧 \u202eabc\u202c",
+        "a [SEP] b [PAD] [CLS]",
+        "Donaudampfschifffahrtsgesellschaftskapitänspatent " * 3,
+        "x",
+        "one two three " * 100,
+    ],
+)
+def test_any_text_is_shown_as_text(visit, text):
+    opened = visit(kind="text", a=text)
+    opened.painted()
+    assert opened.page.locator(".viz-root img, .viz-root script").count() == 0
+    assert opened.page.locator(".viz-map-canvas").is_visible()
+
+
+@pytest.mark.parametrize(("text", "says"), [("", "is empty"), ("   \n ", "is empty")])
+def test_a_fault_is_one_sentence_and_loses_nothing(visit, text, says):
+    opened = visit()
+    opened.painted()
+    opened.page.fill("#viz-text-a textarea", text)
+    opened.page.click("#viz-run")
+    opened.page.wait_for_selector("#viz-notice .viz-alert")
+    assert says in opened.page.inner_text("#viz-notice")
+    assert opened.page.locator(".viz-word").count() == 15
+    opened.page.fill("#viz-text-a textarea", SENTENCES[1])
+    opened.page.click("#viz-run")
+    opened.page.wait_for_url("**approved**")
+    assert opened.page.locator("#viz-notice .viz-alert").count() == 0
+
+
+def test_a_link_to_what_is_gone_says_so(visit):
+    opened = visit(run="nonsense")
+    opened.page.wait_for_selector("#viz-notice .viz-alert")
+    assert "no longer held" in opened.page.inner_text("#viz-notice")
+
+
+def test_numbers_out_of_range_in_a_link_are_brought_into_it(visit):
+    opened = visit(layer=99, head=99, query=9999, key=-4)
+    opened.painted()
+    assert "layer=5" in opened.page.url and "head=11" in opened.page.url
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_is_wider_than_the_screen(visit, width):
+    opened = visit(width=width, height=844)
+    opened.painted()
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width

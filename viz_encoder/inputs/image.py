@@ -1,0 +1,170 @@
+"""ImageReader: pictures of any size → patches, with every change told in a plain sentence."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from viz_encoder.errors import ConfigError, InputError
+from viz_encoder.inputs.decode import MAX_BYTES, MAX_PIXELS, decode
+from viz_encoder.inputs.sample import Grid, Inputs, Sample
+
+Source = str | Path | bytes | Image.Image | NDArray[Any]
+MAX_ASPECT = 4  # a longer picture would be all patches along one side, and cost their square
+GREY = "The picture was converted to grey: this model reads one channel."
+FLAT = "Every pixel of the picture has the same color, so its patches differ by position only."
+
+
+@dataclass(frozen=True, eq=False)
+class ImageReader:
+    """Turns pictures into Inputs at the resolution a model was trained at, whatever their shape.
+
+    The short side is resized to the trained short side and the long side to the nearest multiple
+    of the patch size, so a picture keeps its aspect ratio and nothing is cropped.
+    """
+
+    image_size: tuple[int, int]  # height, width the model was trained at
+    patch_size: int
+    n_channels: int = 3
+    prefix: tuple[str, ...] = ()
+    mean: tuple[float, ...] = (0.5, 0.5, 0.5)
+    std: tuple[float, ...] = (0.5, 0.5, 0.5)
+    max_pixels: int = MAX_PIXELS
+    max_bytes: int = MAX_BYTES
+
+    def __post_init__(self) -> None:
+        """Refuse a mean or std that would make NaN of every picture."""
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            numbers = all(isinstance(v, int | float) and math.isfinite(v) for v in values)
+            if len(values) != self.n_channels or not numbers:
+                raise ConfigError(
+                    f"The image {name} is {values}; give one number for each of the "
+                    f"{self.n_channels} channels."
+                )
+        if min(self.std) <= 0:
+            raise ConfigError(f"The image std is {self.std}; each number must be above 0.")
+
+    def read(self, source: Source | list[Source]) -> Inputs:
+        """One picture, or a list of pictures that come out at one size.
+
+        Args:
+            source: a path, the bytes of a file, a PIL image or a uint8 array, or a list of them.
+
+        Raises:
+            NotAnImage: no picture, one in another format, or a file that is cut off.
+            TooLong: more pixels or bytes than the limit.
+            InputError: no such file, no picture at all, or pictures of different shapes.
+        """
+        sources = source if isinstance(source, list) else [source]
+        if not sources:
+            raise InputError("The list of pictures is empty; give at least one picture.")
+        if self.n_channels not in (1, 3):
+            raise InputError(
+                f"This model reads {self.n_channels} channels, and a picture has 1 or 3; "
+                "give it a tensor."
+            )
+        samples = tuple(self._sample(each) for each in sources)
+        self._require_one_size(samples)
+        values = self._normalized(np.stack([_picture(sample) for sample in samples]))
+        valid = torch.ones(len(samples), len(samples[0].tokens), dtype=torch.bool)
+        return Inputs(values, valid, samples)
+
+    def _sample(self, source: Source) -> Sample:
+        notes: list[str] = []
+        picture = self._fit(decode(source, notes, self.max_pixels, self.max_bytes), notes)
+        if self.n_channels == 1:
+            picture = _grey(picture, notes)
+        pixels = np.array(picture)
+        if (pixels == pixels[0, 0]).all():
+            notes.append(FLAT)
+        n_prefix, size = len(self.prefix), self.patch_size
+        grid = Grid(pixels.shape[0] // size, pixels.shape[1] // size, n_prefix)
+        patches = [f"r{row}c{col}" for row in range(grid.n_rows) for col in range(grid.n_cols)]
+        return Sample(
+            tokens=(*self.prefix, *patches),
+            special=(*[True] * n_prefix, *[False] * len(patches)),
+            grid=grid,
+            picture=pixels,
+            notes=tuple(notes),
+        )
+
+    def _fit(self, picture: Image.Image, notes: list[str]) -> Image.Image:
+        """The picture at a size that can be cut into patches."""
+        old = picture.size
+        if max(old) > MAX_ASPECT * min(old):
+            notes.append(
+                f"The picture is more than {MAX_ASPECT} times as long as it is wide "
+                f"({_size(old)}), so it was squeezed to {MAX_ASPECT} : 1."
+            )
+        new = self._fitting_size(old)
+        sentence = self._size_note(old, new)
+        if sentence:
+            notes.append(sentence)
+        return picture if new == old else picture.resize(new, Image.Resampling.BICUBIC)
+
+    def _fitting_size(self, size: tuple[int, int]) -> tuple[int, int]:
+        short = min(self.image_size)
+        ratio = min(max(size) / min(size), MAX_ASPECT)
+        long = int(short * ratio / self.patch_size + 0.5) * self.patch_size
+        return (long, short) if size[0] >= size[1] else (short, long)
+
+    def _size_note(self, old: tuple[int, int], new: tuple[int, int]) -> str:
+        """What was done to the size (all sizes are width × height), or nothing."""
+        height, width = self.image_size
+        side = self.patch_size
+        patches = f"{new[0] // side} × {new[1] // side} patches of {side}"
+        trained = f"the model was trained at {_size((width, height))}"
+        verb = "enlarged" if new[0] * new[1] > old[0] * old[1] else "resized"
+        done = f"The picture was {verb} from {_size(old)} to {_size(new)} pixels ({patches})"
+        if new == (width, height):
+            return "" if new == old else f"{done}."
+        if new == old:
+            done = f"The picture of {_size(old)} pixels was cut into {patches}"
+        return f"{done}; {trained}, so its positions were interpolated."
+
+    def _require_one_size(self, samples: tuple[Sample, ...]) -> None:
+        first = samples[0].grid
+        for number, sample in enumerate(samples[1:], start=2):
+            if sample.grid != first:
+                raise InputError(
+                    "The pictures of a batch must have one shape: picture 1 has "
+                    f"{_patches(first)} patches, picture {number} has {_patches(sample.grid)}. "
+                    "Crop them alike, or read them one at a time."
+                )
+
+    def _normalized(
+        self, pictures: UInt8[np.ndarray, "batch height width 3"]
+    ) -> Float[Tensor, "batch channel height width"]:
+        pixels = torch.from_numpy(pictures[..., : self.n_channels]).permute(0, 3, 1, 2) / 255
+        mean, std = (torch.tensor(each)[:, None, None] for each in (self.mean, self.std))
+        return ((pixels - mean) / std).contiguous()
+
+
+def _grey(picture: Image.Image, notes: list[str]) -> Image.Image:
+    """Three equal channels, by the weights of ITU-R 601."""
+    red, green, blue = picture.split()
+    if red.tobytes() == green.tobytes() == blue.tobytes():
+        return picture
+    notes.append(GREY)
+    return picture.convert("L").convert("RGB")
+
+
+def _picture(sample: Sample) -> UInt8[np.ndarray, "height width 3"]:
+    assert sample.picture is not None
+    return sample.picture
+
+
+def _size(size: tuple[int, int]) -> str:
+    return f"{size[0]:,} × {size[1]:,}"
+
+
+def _patches(grid: Grid | None) -> str:
+    assert grid is not None
+    return f"{grid.n_cols} × {grid.n_rows}"

@@ -1,0 +1,67 @@
+"""launch: open the page on a trace or an encoder, from a notebook or a script."""
+
+import sys
+import threading
+from dataclasses import dataclass
+
+import uvicorn
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError
+from viz_encoder.trace import Trace
+from viz_encoder.ui.serve import PORT, Settings, listen, make_app
+
+HEIGHT = 1100  # pixels of the frame in a notebook
+
+
+@dataclass(frozen=True, eq=False)
+class Launched:
+    """A running page; in a notebook it shows itself."""
+
+    url: str
+    _server: uvicorn.Server
+    _thread: threading.Thread
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+
+    def wait(self) -> None:
+        """Serve until interrupted: for scripts, which would end otherwise."""
+        try:
+            self._thread.join()
+        except KeyboardInterrupt:
+            self.close()
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.url}" width="100%" height="{HEIGHT}" frameborder="0"></iframe>'
+
+
+def launch(
+    subject: Trace | LoadedEncoder | None = None, *, port: int = PORT, device: str = "auto"
+) -> Launched:
+    """Open the page on a captured run or on an encoder of your own, beside the built-in models.
+
+    Args:
+        subject: what to show first; the built-in models alone where not given.
+        port: the first port to try, on 127.0.0.1.
+        device: where the built-in models run.
+
+    Raises:
+        InputError: the subject is neither a Trace nor a loaded encoder.
+    """
+    if subject is not None and not isinstance(subject, Trace | LoadedEncoder):
+        raise InputError(
+            f"launch opens a Trace or what load returned, not {type(subject).__name__}; for a "
+            "model of your own, record() it and launch the trace."
+        )
+    listener = listen("127.0.0.1", port)
+    app = make_app(Settings(device=device), subject)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    if not hasattr(sys, "ps1") and "ipykernel" not in sys.modules:
+        print(f"viz_encoder runs on {url}")
+    return Launched(url, server, thread)

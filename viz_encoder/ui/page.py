@@ -1,0 +1,146 @@
+"""The page: inputs on the left, the run's attention on the right, and what each event does."""
+
+import html
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from viz_encoder.bundled import asset
+from viz_encoder.errors import VizEncoderError
+from viz_encoder.ui.components import attention_view
+from viz_encoder.ui.endpoints import add_endpoints
+from viz_encoder.ui.form import Form, make_form, reveal
+from viz_encoder.ui.run import PICTURES, SENTENCES, Runner, restore
+
+HEADING = """
+<header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
+encoder attends to, exactly. Attention is measured here; by itself it does not explain what a
+model decides.</p></header>
+"""
+MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
+PRIVATE: dict[str, Any] = {"api_visibility": "private"}
+
+
+def make_theme() -> gr.themes.Base:
+    """The stock theme with the system's own fonts: no web font is ever fetched."""
+    return gr.themes.Default(
+        primary_hue="indigo",
+        neutral_hue="slate",
+        font=["system-ui", "sans-serif"],
+        font_mono=["ui-monospace", "monospace"],
+    )
+
+
+def make_page(runner: Runner) -> gr.Blocks:
+    """The whole page over one runner."""
+    with gr.Blocks(
+        title="viz_encoder", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)
+    ) as page:
+        gr.HTML(HEADING, apply_default_css=False)
+        with gr.Row(elem_id="viz-page"):
+            with gr.Column(scale=1, min_width=280, elem_id="viz-inputs"):
+                form = make_form(runner.models)
+                notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
+            with gr.Column(scale=4, min_width=320, elem_id="viz-main"), gr.Tabs():
+                with gr.Tab("Attention"):
+                    view = attention_view(elem_id="viz-attention")
+        _Events(runner, form, view, notice).connect(page)
+        add_endpoints(runner)
+    return page
+
+
+class _Events:
+    """What happens when a person clicks; each handler leaves the page as it was on a fault."""
+
+    def __init__(self, runner: Runner, form: Form, view: gr.HTML, notice: gr.HTML) -> None:
+        self.runner, self.form, self.result = runner, form, [view, notice]
+        self.running: dict[str, Any] = {"show_progress_on": view, **MODEL_QUEUE, **PRIVATE}
+
+    def connect(self, page: gr.Blocks) -> None:
+        form = self.form
+        form.run.click(self.run, form.inputs, self.result, **self.running)
+        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
+        form.kind.change(reveal, form.kind, form.shown, **quick)
+        for button, sentence in zip(form.sentences, SENTENCES, strict=True):
+            filled = button.click(_giver(sentence), None, form.text_a, **quick)
+            filled.then(self.run, form.inputs, self.result, **self.running)
+        for button, name in zip(form.pictures, PICTURES, strict=True):
+            self._connect_picture(button, name)
+        opened = [form.kind, form.text_a, form.text_b, *form.shown, *self.result]
+        page.load(self.open, None, opened, **self.running)
+        page.unload(self.close)
+
+    def run(
+        self,
+        kind: str,
+        text_a: str,
+        text_b: str,
+        text_model: str,
+        picture: str | None,
+        picture_model: str,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
+    ) -> tuple[Any, Any]:
+        """Run what the form holds."""
+        owner, tell = request.session_hash, _teller(progress)
+        if kind == "image":
+            return _told(lambda: self.runner.picture(picture_model, picture, "", owner, tell))
+        if kind == "pair" and not text_b.strip():
+            return gr.skip(), _alert("Text B is empty; type a second text, or choose Text above.")
+        second = text_b if kind == "pair" else ""
+        return _told(lambda: self.runner.text(text_model, text_a, second, owner, tell))
+
+    def open(
+        self,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008
+    ) -> tuple[Any, ...]:
+        """Show what the link asks for, or the first example."""
+        query = dict(request.query_params)
+        kind = query.get("kind", "text")
+        kind = kind if kind in ("text", "pair", "image") else "text"
+        view, notice = _told(
+            lambda: restore(self.runner, query, request.session_hash, _teller(progress))
+        )
+        texts = query.get("a", SENTENCES[0]), query.get("b", "")
+        return kind, *texts, *reveal(kind), view, notice
+
+    def close(self, request: gr.Request) -> None:
+        """Let go of a closed page's runs."""
+        if request.session_hash:
+            self.runner.store.release(request.session_hash)
+
+    def _connect_picture(self, button: gr.Button, name: str) -> None:
+        def show(model: str, request: gr.Request) -> tuple[Any, ...]:
+            owner = request.session_hash
+            told = _told(lambda: self.runner.picture(model, None, name, owner))
+            return str(asset(PICTURES[name])), *told
+
+        outputs = [self.form.picture, *self.result]
+        button.click(show, self.form.picture_model, outputs, **self.running)
+
+
+def _told(work: Callable[[], str]) -> tuple[Any, Any]:
+    """The run's description; on a fault the page as it was, and the fault in a plain sentence."""
+    try:
+        return work(), ""
+    except VizEncoderError as fault:
+        return gr.skip(), _alert(str(fault))
+    except MemoryError:
+        return gr.skip(), _alert("That needs more memory than there is; shorten the input.")
+
+
+def _alert(sentence: str) -> str:
+    return f'<div class="viz-alert" role="alert">{html.escape(sentence)}</div>'
+
+
+def _giver(value: str) -> Callable[[], str]:
+    return lambda: value
+
+
+def _teller(progress: gr.Progress) -> Callable[[float, str], None]:
+    def tell(share: float, words: str) -> None:
+        progress(share, desc=words)
+
+    return tell

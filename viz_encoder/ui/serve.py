@@ -1,0 +1,115 @@
+"""serve: the page and its routes on one port, with settings that are safe for a laptop."""
+
+import os
+import socket
+import tempfile
+from dataclasses import dataclass
+
+import gradio as gr
+import uvicorn
+from fastapi import FastAPI
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from viz_encoder.bundled import asset
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import VizEncoderError
+from viz_encoder.trace import Trace
+from viz_encoder.ui.models import Models
+from viz_encoder.ui.page import make_page, make_theme
+from viz_encoder.ui.routes import add_routes
+from viz_encoder.ui.run import Runner
+from viz_encoder.ui.store import TraceStore
+
+PORT = 7860
+PORTS_TRIED = 40
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the server is started; public means strangers may reach it."""
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    public: bool = False
+    device: str = "auto"
+
+    @property
+    def max_file_size(self) -> str:
+        """The largest upload that is taken."""
+        return "20mb" if self.public else "200mb"
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes of runs held for all pages together."""
+        return (1 if self.public else 4) * 2**30
+
+
+def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
+    """The whole web application, ready for any ASGI server; it opens on the subject."""
+    # Gradio's upload folder is shared by all its apps of one user unless each names its own.
+    os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="viz_encoder-"))
+    page, store = _make_page(settings, subject)
+    page.queue(default_concurrency_limit=1, max_size=16, api_open=False)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    if settings.host in ("127.0.0.1", "localhost"):
+        # A page of another site must not reach us under a name of its own (DNS rebinding).
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    add_routes(app, store)
+    return gr.mount_gradio_app(
+        app,
+        page,
+        path="/",
+        ssr_mode=False,
+        show_error=False,
+        max_file_size=settings.max_file_size,
+        allowed_paths=[],
+        theme=make_theme(),
+        css_paths=[asset("style.css")],
+        footer_links=["api"],
+        run_history=False,
+    )
+
+
+def serve(settings: Settings | None = None, subject: Trace | None = None) -> None:
+    """Serve until stopped; prints the address.
+
+    Raises:
+        VizEncoderError: no port is free.
+    """
+    settings = settings or Settings()
+    listener = listen(settings.host, settings.port)
+    port = listener.getsockname()[1]
+    if port != settings.port:
+        print(f"Port {settings.port} is taken; using {port}.")
+    app = make_app(settings, subject)
+    shown = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
+    print(f"viz_encoder runs on http://{shown}:{port}  (Ctrl+C stops it)", flush=True)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_keep_alive=30))
+    server.run(sockets=[listener])
+
+
+def _make_page(
+    settings: Settings, subject: Trace | LoadedEncoder | None
+) -> tuple[gr.Blocks, TraceStore]:
+    store = TraceStore(settings.max_bytes)
+    own = subject if isinstance(subject, LoadedEncoder) else None
+    first = store.pin(subject) if isinstance(subject, Trace) else None
+    return make_page(Runner(Models(settings.device, own), store, first)), store
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket on the first free port from `port` on; 0 takes any."""
+    for candidate in range(port, port + PORTS_TRIED if port else 1):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, candidate))
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            continue
+        return listener
+    raise VizEncoderError(
+        f"No port from {port} to {port + PORTS_TRIED - 1} is free on {host}; choose another "
+        "with --port."
+    )

@@ -1,0 +1,58 @@
+"""What the page is told of a run: names and facts, never weights; those are fetched by route."""
+
+import json
+import unicodedata
+from typing import Any
+
+from viz_encoder.trace import Trace
+
+INVISIBLE = {"Cc", "Cf", "Zl", "Zp"}  # control, format (bidi, zero-width) and line separators
+JOINERS = {"\u200d", "\ufe0f"}  # they hold one emoji together
+MAX_LINK_CHARACTERS = 3000
+
+
+def describe(key: str, trace: Trace, link: dict[str, str], kind: str) -> str:
+    """One JSON object that tells the page everything but the numbers."""
+    sample, origin = trace.sample, trace.origin
+    grid = trace.grid
+    return json.dumps(
+        {
+            "key": key,
+            "kind": kind,
+            "link": _short(link, key),
+            "model": origin.model,
+            "device": origin.device,
+            "dtype": origin.dtype,
+            "kernel": origin.kernel,
+            "nLayers": trace.n_layers,
+            "nHeads": trace.n_heads,
+            "tokens": [printable(token) for token in trace.tokens],
+            "special": list(sample.special),
+            "valid": trace.valid.tolist(),
+            "segments": list(sample.segments),
+            "words": list(sample.words),
+            "grid": {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
+            if grid
+            else None,
+            "notes": [printable(note) for note in sample.notes],
+        }
+    )
+
+
+def printable(text: str) -> str:
+    """The text with every character that would hide or turn others written out as U+…."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(char) for char in text)
+
+
+def _shown(char: str) -> str:
+    hidden = unicodedata.category(char) in INVISIBLE and char not in JOINERS
+    return f"⟨U+{ord(char):04X}⟩" if hidden else char
+
+
+def _short(link: dict[str, str], key: str) -> dict[str, Any]:
+    """The link's own text where it is short; else the key, under which the run is held."""
+    if sum(map(len, link.values())) > MAX_LINK_CHARACTERS:
+        return {"kind": link["kind"], "model": link["model"], "run": key}
+    return link
