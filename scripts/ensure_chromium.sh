@@ -1,0 +1,16 @@
+#!/bin/sh
+# Make sure the browser tests find a Chromium: the system's, else Playwright's, else apt's.
+set -u
+python=$1
+
+for name in chromium chromium-browser google-chrome; do
+    command -v "$name" >/dev/null 2>&1 && exit 0
+done
+"$python" -m playwright install chromium >/dev/null 2>&1 && exit 0
+if command -v apt-get >/dev/null 2>&1; then
+    sudo=""
+    [ "$(id -u)" -eq 0 ] || sudo="sudo"
+    $sudo apt-get update -qq && $sudo apt-get install -y -qq chromium >/dev/null && exit 0
+fi
+echo "No Chromium was found and none could be installed; install one and run make test again." >&2
+exit 1

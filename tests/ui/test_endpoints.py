@@ -1,0 +1,145 @@
+"""The named endpoints through gradio_client, and the binary routes through plain HTTP."""
+
+import math
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from gradio_client import Client, handle_file
+from gradio_client.exceptions import AppError
+
+import viz_encoder as vz
+from viz_encoder.bundled import asset
+from viz_encoder.ui.run import PICTURES, SENTENCES
+
+TEXT = SENTENCES[0]
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def run(client):
+    return client.predict(TEXT, api_name="/run_text")
+
+
+def fetch(site: str, key: str, path: str) -> np.ndarray:
+    """An array from a binary route."""
+    response = httpx.get(f"{site}viz/run/{key}/{path}")
+    assert response.status_code == 200, response.text
+    assert response.headers["cache-control"].startswith("private")
+    shape = [int(part) for part in response.headers["x-shape"].split(",")]
+    return np.frombuffer(response.content, "<f4").reshape(shape)
+
+
+def test_every_action_has_a_named_endpoint(client):
+    named = client.view_api(return_format="dict")["named_endpoints"]
+    wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
+    assert wanted | {"/head_statistics", "/proof"} == set(named)
+
+
+def test_the_map_of_a_head_as_numbers(client, run, trace):
+    assert tuple(run["tokens"]) == trace.tokens
+    got = client.predict(run["key"], 3, "5", api_name="/attention")
+    assert torch.allclose(torch.tensor(got), trace.attention(3, 5), atol=1e-6)
+
+
+def test_mean_and_max_as_numbers(client, run, trace):
+    for fused, expected in (
+        ("mean", trace.attention(2).mean(dim=0)),
+        ("max", trace.attention(2).amax(dim=0)),
+    ):
+        got = client.predict(run["key"], 2, fused, api_name="/attention")
+        assert torch.allclose(torch.tensor(got), expected, atol=1e-6)
+
+
+def test_one_row_the_statistics_and_the_proof(client, run, trace):
+    row = client.predict(run["key"], 1, "4", 10, api_name="/attention_row")
+    assert torch.allclose(torch.tensor(row), trace.attention(1, 4)[10], atol=1e-6)
+    statistics = client.predict(run["key"], 1, api_name="/head_statistics")
+    entropy = torch.special.entr(trace.attention(1)).sum(dim=-1).mean(dim=-1)
+    assert torch.allclose(torch.tensor(statistics["entropy"]), entropy, atol=1e-5)
+    assert client.predict(run["key"], api_name="/proof")["passed"] is True
+
+
+def test_a_pair_and_a_picture(client, minilm):
+    pair = client.predict(TEXT, "She slept.", api_name="/run_text")
+    assert tuple(pair["tokens"]) == vz.capture(minilm, (TEXT, "She slept.")).tokens
+    path = asset(PICTURES["a wide scene"])
+    picture = client.predict(handle_file(path), api_name="/run_picture")
+    grid = vz.capture(vz.load("scene", device="cpu"), path).grid
+    assert picture["grid"] == {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "api_name", "says"),
+    [
+        (("",), "/run_text", "is empty"),
+        ((TEXT, "", "no-such-model"), "/run_text", "There is no model"),
+        (("nonsense", 0, "0"), "/attention", "no longer held"),
+    ],
+)
+def test_a_fault_is_a_plain_sentence(client, arguments, api_name, says):
+    with pytest.raises(AppError, match=says):
+        client.predict(*arguments, api_name=api_name)
+
+
+@pytest.mark.parametrize(
+    ("layer", "head"), [(99, "0"), (-1, "0"), (1.5, "0"), (math.nan, "0"), (0, "12"), (0, "x")]
+)
+def test_numbers_are_checked_on_the_server(client, run, layer, head):
+    with pytest.raises((AppError, ValueError), match="There is no|JSON"):
+        client.predict(run["key"], layer, head, api_name="/attention")
+
+
+def test_routes_give_exact_parts(site, run, trace):
+    key = run["key"]
+    whole = fetch(site, key, "map?layer=3&head=5")
+    assert np.abs(whole - trace.attention(3, 5).numpy()).max() <= 1e-6
+    part = fetch(site, key, "map?layer=3&head=5&rows=2:6&keys=1:15")
+    assert np.abs(part - whole[2:6, 1:15]).max() <= 1e-6
+    hidden = fetch(site, key, "map?layer=3&head=5&hide=true")
+    assert np.abs(hidden - whole[1:-1, 1:-1]).max() <= 1e-6
+    row = fetch(site, key, "row?layer=3&head=5&query=7")
+    assert np.abs(row - trace.attention(3, 5)[7].numpy()).max() <= 1e-6
+    several = fetch(site, key, "map?layer=3&head=1,5,7")
+    assert np.abs(several - trace.attention(3)[[1, 5, 7]].mean(dim=0).numpy()).max() <= 1e-6
+
+
+def test_a_pooled_part_keeps_the_largest(site, run, trace):
+    pooled = fetch(site, run["key"], "map?layer=0&head=2&size=4")
+    weights, step = trace.attention(0, 2).numpy(), 4
+    for row, col in np.ndindex(*pooled.shape):
+        block = weights[row * step : (row + 1) * step, col * step : (col + 1) * step]
+        assert pooled[row, col] == pytest.approx(block.max(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("map?layer=99&head=0", "map?layer=0&head=99", "map?layer=0&head=x"),
+        *("map?layer=0&head=0&rows=5:2", "map?layer=0&head=0&rows=0:999", "row?layer=0&head=0&query=99"),
+        *("thumbnails?layer=-1", "picture.png", "map?layer=0&head=0&rows=a:b"),
+    ],
+)
+def test_a_route_refuses_in_a_sentence(site, run, path):
+    response = httpx.get(f"{site}viz/run/{run['key']}/{path}")
+    assert response.status_code == 404
+    assert response.json()["message"].endswith(".")
+
+
+@pytest.mark.parametrize("path", ["../app.py", "%2e%2e/app.py", "scene/../../app.py", "//etc/passwd"])
+def test_static_files_stay_in_their_folder(site, path):
+    assert httpx.get(f"{site}viz/static/{path}").status_code in (403, 404)
+
+
+def test_another_host_name_is_refused(site):
+    assert httpx.get(site, headers={"host": "evil.example"}).status_code == 400

@@ -1,0 +1,53 @@
+"""What the README says is true: its Python runs, its files exist, its commands are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from viz_encoder.cli import main
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_first_block_runs_as_it_says(capsys):
+    scope: dict[str, object] = {}
+    exec(BLOCKS[0], scope)
+    assert scope["trace"].tokens[:3] == ("[CLS]", "the", "bank")
+    assert scope["trace"].proof.sentence.startswith("The maps are the ones that ran: ")
+    assert scope["vector"].shape == (384,)
+
+
+def test_the_client_block_runs_against_a_server(site):
+    scope: dict[str, object] = {}
+    exec(BLOCKS[1].replace("http://127.0.0.1:7860/", site), scope)
+    assert len(scope["weights"]) == len(scope["run"]["tokens"])
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(([\w/.-]+)\)", README))))
+def test_every_file_it_links_to_exists(path):
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_folder_the_docs_name_exists(name):
+    text = (ROOT / name).read_text()
+    for folder in re.findall(r"`((?:viz_encoder|assets|scripts|tests|benchmarks)/[\w/]+)`", text):
+        assert (ROOT / folder).exists() or (ROOT / f"{folder}.py").exists(), folder
+
+
+def test_every_command_is_in_the_readme(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^ {4}(\w+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert listed
+    for command in listed:
+        assert f"viz-encoder {command}" in README
+
+
+def test_the_models_command_lists_every_built_in(capsys):
+    assert main(["models"]) == 0
+    out = capsys.readouterr().out
+    assert "all-MiniLM-L6-v2" in out and "scene" in out

@@ -1,0 +1,83 @@
+"""The store of runs: budget, age, release and reload."""
+
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.store import GRACE_SECONDS, MAX_AGE_SECONDS, TraceStore
+
+
+class Clock:
+    """A clock that only moves when told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, "A short one")
+
+
+def test_a_run_is_found_by_its_key_alone(trace, clock):
+    store = TraceStore(clock=clock)
+    key = store.put(trace)
+    assert store.get(key).trace is trace
+    assert len(key) >= 20 and key != store.put(trace)
+    with pytest.raises(SelectionError, match="no longer held"):
+        store.get(key[:-1])
+
+
+def test_the_least_recently_used_goes_when_the_budget_is_spent(trace, clock):
+    store = TraceStore(max_bytes=int(trace.nbytes * 2.5), clock=clock)
+    first, second = store.put(trace), store.put(trace)
+    store.get(first)
+    third = store.put(trace)
+    assert store.get(first) and store.get(third)
+    with pytest.raises(SelectionError):
+        store.get(second)
+
+
+def test_one_run_over_the_budget_is_still_shown(trace, clock):
+    store = TraceStore(max_bytes=1, clock=clock)
+    assert store.get(store.put(trace)).trace is trace
+
+
+def test_old_runs_are_forgotten(trace, clock):
+    store = TraceStore(clock=clock)
+    key = store.put(trace)
+    clock.now = MAX_AGE_SECONDS + 1
+    with pytest.raises(SelectionError):
+        store.get(key)
+
+
+def test_a_closed_page_lets_go_but_a_reload_finds_its_run(trace, clock):
+    store = TraceStore(clock=clock)
+    mine, other = store.put(trace, "mine"), store.put(trace, "other")
+    store.release("mine")
+    clock.now = GRACE_SECONDS - 1
+    store.claim(mine, "mine again")
+    clock.now = GRACE_SECONDS + 1
+    assert store.get(mine) and store.get(other)
+    store.release("mine again")
+    clock.now += GRACE_SECONDS + 1
+    with pytest.raises(SelectionError):
+        store.get(mine)
+    assert store.get(other)
+
+
+def test_a_pinned_run_stays(trace, clock):
+    store = TraceStore(max_bytes=1, clock=clock)
+    pinned = store.pin(trace)
+    store.put(trace)
+    store.claim(pinned, "a page")
+    store.release("a page")
+    clock.now = 10 * MAX_AGE_SECONDS
+    assert store.get(pinned).trace is trace

@@ -1,0 +1,71 @@
+"""LayerTrace: what one attention layer ran on, and any part of its maps computed from that."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.model.attention import attention_weights
+
+BLOCK_BYTES = 64 * 2**20  # weights held at once while a map is walked through in blocks
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which model ran, on what: shown beside every map."""
+
+    model: str
+    device: str = "cpu"
+    dtype: str = "float32"
+    kernel: str = "unknown"  # the attention kernel that torch chose
+
+
+@dataclass(frozen=True, eq=False)
+class LayerTrace:
+    """One attention layer of one sequence; grouped-query layers have fewer kv_heads than heads."""
+
+    q: Float[Tensor, "head query d_head"]
+    k: Float[Tensor, "kv_head key d_head"]
+    v: Float[Tensor, "kv_head key d_value"]
+    scale: float
+    mask: Bool[Tensor, "#head #query #key"] | None = None  # True = may attend; None = no mask
+    bias: Float[Tensor, "#head #query #key"] | None = None  # added to the scores
+    signature: Float[Tensor, "head query signature"] | None = None  # of the layer's real output
+    name: str = ""
+    cross: bool = False  # the keys are other tokens than the queries
+    maps: Float[Tensor, "head query key"] | None = None  # kept as they ran; q, k have d_head 0
+
+    @property
+    def n_heads(self) -> int:
+        """Number of query heads, which is the number of maps."""
+        return self.q.shape[0]
+
+    def weights(self, heads: slice, rows: slice) -> Float[Tensor, "head query key"]:
+        """The maps of some heads, some rows of them; float32 at least."""
+        if self.maps is not None:
+            kept = self.maps[heads, rows]
+            return kept.to(torch.promote_types(kept.dtype, torch.float32))
+        group = self.n_heads // self.k.shape[0]
+        k = self.k.repeat_interleave(group, dim=0) if group > 1 else self.k
+        mask, bias = _part(self.mask, heads, rows), _part(self.bias, heads, rows)
+        with torch.no_grad():
+            return attention_weights(self.q[heads, rows], k[heads], mask, self.scale, bias)
+
+    def blocks(self, heads: slice) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
+        """The maps of some heads in blocks of rows, never whole, at any length."""
+        n_queries, n_keys = self.q.shape[1], self.k.shape[1]
+        n_heads = len(range(*heads.indices(self.n_heads)))
+        step = max(1, BLOCK_BYTES // (4 * n_heads * n_keys))
+        for start in range(0, n_queries, step):
+            rows = slice(start, min(start + step, n_queries))
+            yield rows, self.weights(heads, rows)
+
+
+def _part(x: Tensor | None, heads: slice, rows: slice) -> Tensor | None:
+    """The part of a broadcasting "#head #query #key" tensor that belongs to heads and rows."""
+    if x is None:
+        return None
+    x = x[heads] if x.shape[0] > 1 else x
+    return x[:, rows] if x.shape[1] > 1 else x
