@@ -96,7 +96,7 @@ def test_a_fault_is_a_plain_sentence(client, arguments, api_name, says):
     ("layer", "head"), [(99, "0"), (-1, "0"), (1.5, "0"), (math.nan, "0"), (0, "12"), (0, "x")]
 )
 def test_numbers_are_checked_on_the_server(client, run, layer, head):
-    with pytest.raises((AppError, ValueError), match="There is no|JSON"):
+    with pytest.raises((AppError, ValueError), match=r"There is no|JSON"):
         client.predict(run["key"], layer, head, api_name="/attention")
 
 
@@ -126,7 +126,11 @@ def test_a_pooled_part_keeps_the_largest(site, run, trace):
     "path",
     [
         *("map?layer=99&head=0", "map?layer=0&head=99", "map?layer=0&head=x"),
-        *("map?layer=0&head=0&rows=5:2", "map?layer=0&head=0&rows=0:999", "row?layer=0&head=0&query=99"),
+        *(
+            "map?layer=0&head=0&rows=5:2",
+            "map?layer=0&head=0&rows=0:999",
+            "row?layer=0&head=0&query=99",
+        ),
         *("thumbnails?layer=-1", "picture.png", "map?layer=0&head=0&rows=a:b"),
     ],
 )
@@ -136,7 +140,9 @@ def test_a_route_refuses_in_a_sentence(site, run, path):
     assert response.json()["message"].endswith(".")
 
 
-@pytest.mark.parametrize("path", ["../app.py", "%2e%2e/app.py", "scene/../../app.py", "//etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["../app.py", "%2e%2e/app.py", "scene/../../app.py", "//etc/passwd"]
+)
 def test_static_files_stay_in_their_folder(site, path):
     assert httpx.get(f"{site}viz/static/{path}").status_code in (403, 404)
 

@@ -1,4 +1,4 @@
-"""Overview: any part of a map at any zoom, exact where cells are single, else the block's largest."""
+"""Overview: any part of a map at any zoom; exact cells, or the largest of each block."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Head = int | str | tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """A part of one map, at most `size` cells a side; each holds the largest of row_step × key_step.
+    """A part of one map, at most `size` cells a side; each the largest of row_step × key_step.
 
     Weights are shares of a query's total, 0 … 1; NaN marks cells that the mask forbids altogether.
     """

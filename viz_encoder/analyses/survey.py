@@ -11,6 +11,16 @@ from torch import Tensor
 from viz_encoder.trace import Trace
 
 SIZE = 64
+STATISTICS = {  # name: unit
+    "entropy": "entropy (nats)",
+    "distance": "mean distance (tokens)",
+    "diagonal": "share on the query itself",
+    "previous": "share on the previous token",
+    "next": "share on the next token",
+    "first": "share on the first token",
+    "special": "share on special tokens",
+    "largest": "largest single weight",
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Model files, read with suspicion: caps before work, safetensors only, nothing outside a folder."""
+"""Model files, read with suspicion: caps before work, safetensors only, no way out of a folder."""
 
 import hashlib
 import json

@@ -86,15 +86,23 @@ def load(
         entry = BUILTIN[str(name)]
         encoder = _load_folder(entry.folder(), str(name), entry.source, entry.license)
     else:
-        folder = Path(name).expanduser()
-        if not folder.is_dir():
-            raise CheckpointError(
-                f"There is no built-in model and no folder {str(name)!r}; built in are "
-                f"{', '.join(BUILTIN)}."
-            )
+        folder = _folder(name)
         encoder = _load_folder(folder, folder.name, str(folder))
     encoder.model.to(device=where, dtype=dtype or torch.float32)
     return encoder
+
+
+def _folder(name: str | Path) -> Path:
+    try:
+        folder = Path(name).expanduser()
+        if str(name) and folder.is_dir():
+            return folder
+    except (OSError, ValueError, RuntimeError):  # too long, or a NUL, or an unknown ~user
+        pass
+    raise CheckpointError(
+        f"There is no built-in model and no folder {str(name)[:80]!r}; built in are "
+        f"{', '.join(BUILTIN)}."
+    )
 
 
 def choose_device(device: str = "auto") -> torch.device:

@@ -41,8 +41,8 @@ def attention_weights(
     A query that may attend to nothing gets a row of zeros, as torch's fused kernels give it.
     """
     wide = torch.promote_types(q.dtype, torch.float32)
-    q = q.to(wide) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    scores = q @ k.to(wide).mT
+    # Scaled after the product: scaling q first would round every one of its entries.
+    scores = (q.to(wide) @ k.to(wide).mT) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     if bias is not None:
         scores = scores + bias
     if mask is None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from viz_encoder.config import EncoderConfig
@@ -39,7 +39,7 @@ class Encoder(nn.Module):
         values: Tensor,
         valid: Bool[Tensor, "batch token"] | None = None,
         segments: Int[Tensor, "batch token"] | None = None,
-        mask: Bool[Tensor, "*axes query key"] | None = None,
+        mask: Shaped[Tensor, "*axes"] | None = None,
         capture: bool = False,
     ) -> EncoderOutput:
         """Encode token ids "batch token", pixels "batch channel height width" or vectors.
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
         self,
         n_tokens: int,
         valid: Bool[Tensor, "batch token"] | None,
-        extra: Bool[Tensor, "*axes query key"] | None = None,
+        extra: Shaped[Tensor, "*axes"] | None = None,
         device: torch.device | None = None,
     ) -> masks.Mask | None:
         """All masks of this run as one, or None if every token may attend to every token."""

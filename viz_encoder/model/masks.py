@@ -29,8 +29,9 @@ def sliding_window(n_tokens: int, reach: int, device: torch.device | None = None
     return ((position[:, None] - position[None, :]).abs() <= reach)[None, None]
 
 
-def custom(allowed: Bool[Tensor, "*axes query key"]) -> Mask:
+def custom(allowed: Shaped[Tensor, "*axes"]) -> Mask:
     """A mask written out: "query key", "batch query key" or "batch head query key"."""
+    _require_bool(allowed)
     if allowed.ndim == 2:
         return allowed[None, None]
     if allowed.ndim == 3:
@@ -54,7 +55,7 @@ def combine(*masks: Mask | None) -> Mask | None:
     return merged
 
 
-def from_true_means_ignore(mask: Bool[Tensor, "*axes"]) -> Bool[Tensor, "*axes"]:
+def from_true_means_ignore(mask: Shaped[Tensor, "*axes"]) -> Bool[Tensor, "*axes"]:
     """torch.nn's key_padding_mask and attn_mask, where True = ignore, as True = may attend."""
     return ~_require_bool(mask)
 
@@ -80,7 +81,7 @@ def from_zero_means_keep(mask: Float[Tensor, "*axes"]) -> Bool[Tensor, "*axes"]:
     return mask == 0
 
 
-def from_batch_of_rows(mask: Bool[Tensor, "batch 1 1 key"]) -> Bool[Tensor, "batch key"]:
+def from_batch_of_rows(mask: Shaped[Tensor, "*axes"]) -> Bool[Tensor, "batch key"]:
     """A (B, 1, 1, T) mask, where True = may attend, as the (B, T) tokens that are valid."""
     if mask.ndim != 4 or mask.shape[1:3] != (1, 1):
         raise InputError(

@@ -1,15 +1,13 @@
 """Pooling: from one vector a token to one vector an input; padding never takes part."""
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from viz_encoder.errors import InputError, SelectionError
 
-Method = Literal["cls", "mean", "max"]
 Hidden = Float[Tensor, "batch token d_model"]
 Valid = Bool[Tensor, "batch token"]
 Pooled = Float[Tensor, "batch d_model"]
@@ -37,8 +35,8 @@ METHODS: dict[str, Callable[[Hidden, Valid], Pooled]] = {"cls": cls, "mean": mea
 
 def pool(
     hidden: Float[Tensor, "*batch token d_model"],
-    mask: Bool[Tensor, "*batch token"],
-    method: Method = "mean",
+    mask: Shaped[Tensor, "*batch token"],
+    method: str = "mean",
 ) -> Float[Tensor, "*batch d_model"]:
     """One vector for each sequence, over the tokens where mask is True (= a real token).
 

@@ -42,9 +42,9 @@ def make_page(runner: Runner) -> gr.Blocks:
             with gr.Column(scale=1, min_width=280, elem_id="viz-inputs"):
                 form = make_form(runner.models)
                 notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
-            with gr.Column(scale=4, min_width=320, elem_id="viz-main"), gr.Tabs():
-                with gr.Tab("Attention"):
-                    view = attention_view(elem_id="viz-attention")
+            main = gr.Column(scale=4, min_width=320, elem_id="viz-main")
+            with main, gr.Tabs(), gr.Tab("Attention"):
+                view = attention_view(elem_id="viz-attention")
         _Events(runner, form, view, notice).connect(page)
         add_endpoints(runner)
     return page

@@ -1,0 +1,231 @@
+"""Hostile and damaged model folders: each is refused in a plain sentence."""
+
+import json
+import pickle
+import struct
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import viz_encoder as vz
+from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily, UnsafeFile
+from viz_encoder.model import Encoder
+
+AXES = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_ff": 12, "vocab_size": 9, "max_positions": 6}
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A sound folder of our own family, to be spoiled."""
+    model = tmp_path / "model"
+    model.mkdir()
+    write_config(model, {"model_type": "viz_encoder", "encoder": {**AXES, "embedding": "vector"}})
+    save_file(Encoder(vz.EncoderConfig(**AXES, embedding="vector")).state_dict(), model / WEIGHTS)
+    return model
+
+
+def write_config(folder: Path, content: object) -> None:
+    (folder / "config.json").write_text(
+        content if isinstance(content, str) else json.dumps(content)
+    )
+
+
+def change_tensors(folder: Path, change) -> None:
+    tensors = load_file(folder / WEIGHTS)
+    change(tensors)
+    save_file(tensors, folder / WEIGHTS)
+
+
+def raw(header: bytes, data: bytes = b"", size: int | None = None) -> bytes:
+    return struct.pack("<Q", len(header) if size is None else size) + header + data
+
+
+def refuse(folder: Path, kind: type = CheckpointError) -> str:
+    with pytest.raises(kind) as fault:
+        vz.load(folder, device="cpu")
+    text = str(fault.value)
+    assert text.rstrip().endswith(".") and "Traceback" not in text
+    return text
+
+
+def test_the_sound_folder_loads(folder):
+    assert vz.load(folder, device="cpu").config.n_layers == 2
+
+
+def test_tensors_that_do_not_fit_are_listed_together(folder):
+    def change(tensors):
+        del tensors["layers.1.attn.q.weight"]
+        tensors["layers.0.attn.k.bias"] = torch.zeros(3)
+        tensors["layers.2.attn.k.bias"] = torch.zeros(8)
+
+    change_tensors(folder, change)
+    said = refuse(folder, KeyMismatch)
+    assert "missing: layers.1.attn.q.weight" in said
+    assert "unexpected: layers.2.attn.k.bias" in said
+    assert "layers.0.attn.k.bias is (3,), not (8,)" in said
+
+
+def test_a_name_that_no_rule_knows(folder):
+    change_tensors(folder, lambda t: t.update({"../../etc/passwd": torch.zeros(1)}))
+    assert "../../etc/passwd" in refuse(folder, KeyMismatch)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_values_that_are_not_finite(folder, value):
+    change_tensors(folder, lambda t: t["layers.0.ff.up.weight"].fill_(value))
+    assert "layers.0.ff.up.weight" in refuse(folder)
+
+
+def test_whole_numbers_for_weights(folder):
+    change_tensors(
+        folder, lambda t: t.update({"layers.0.attn.q.bias": torch.zeros(8, dtype=torch.long)})
+    )
+    assert "not floating point" in refuse(folder, KeyMismatch)
+
+
+def test_half_precision_files_are_widened(folder):
+    change_tensors(folder, lambda t: t.update({k: v.half() for k, v in t.items()}))
+    assert vz.load(folder, device="cpu").dtype == torch.float32
+
+
+HEADER = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+TWICE = b"{%s,%s}" % (HEADER[1:-1], HEADER[1:-1])
+MANY = json.dumps(
+    {f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(10_001)}
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "safetensors"),
+        (raw(b"{}", size=2**63), "header of 9,223"),
+        (raw(b"not json"), "no readable"),
+        (raw(b"[" * 100_000), "no readable"),
+        (raw(TWICE, b"\0" * 4), "'a' twice"),
+        (raw(MANY.encode()), "10,001 tensors"),
+        (raw(HEADER, b"\0" * 3), "no whole safetensors"),
+        (raw(HEADER, b"\0" * 9), "no whole safetensors"),
+        (raw(HEADER.replace(b"F32", b"X99"), b"\0" * 4), "no whole safetensors"),
+        (
+            raw(HEADER.replace(b"[1]", b"[4611686018427387904,8]"), b"\0" * 4),
+            "no whole safetensors",
+        ),
+        (pickle.dumps({"a": 1}), "safetensors"),
+    ],
+)
+def test_damaged_or_disguised_weights(folder, content, says):
+    (folder / WEIGHTS).write_bytes(content)
+    assert says in refuse(folder)
+
+
+def test_a_pickle_is_not_opened(folder):
+    (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
+    assert "pickled weights are never opened" in refuse(folder)
+
+
+def test_a_link_out_of_the_folder(folder, tmp_path):
+    (folder / WEIGHTS).rename(tmp_path / "elsewhere.safetensors")
+    (folder / WEIGHTS).symlink_to(tmp_path / "elsewhere.safetensors")
+    assert "leaves the folder" in refuse(folder, UnsafeFile)
+
+
+def test_a_folder_in_place_of_a_file(folder):
+    (folder / WEIGHTS).unlink()
+    (folder / WEIGHTS).mkdir()
+    refuse(folder, UnsafeFile)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("", CheckpointError),
+        ("{", CheckpointError),
+        ("[1, 2]", CheckpointError),
+        ('{"a":' * 5000 + "1" + "}" * 5000, CheckpointError),
+        ({}, UnknownFamily),
+        ({"model_type": "no_such_family"}, UnknownFamily),
+        ({"model_type": ["bert"]}, UnknownFamily),
+        ({"model_type": "bert", "auto_map": {"AutoModel": "evil.Model"}}, UnsafeFile),
+    ],
+)
+def test_configs_that_cannot_be_trusted(folder, content, kind):
+    write_config(folder, content)
+    refuse(folder, kind)
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        *(
+            {"n_layers": 0},
+            {"n_layers": -1},
+            {"n_layers": 10**9},
+            {"n_layers": "2"},
+            {"n_layers": True},
+        ),
+        *({"d_model": 10**9}, {"n_heads": 3}, {"n_heads": None}, {"activation": "swish"}),
+        *(
+            {"dropout": 1.5},
+            {"norm_eps": -1},
+            {"no_such_axis": 1},
+            {"prefix": 3},
+            {"image_size": 5},
+        ),
+    ],
+)
+def test_absurd_numbers_of_our_own_family(folder, axes):
+    write_config(
+        folder, {"model_type": "viz_encoder", "encoder": {**AXES, "embedding": "vector", **axes}}
+    )
+    refuse(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"num_hidden_layers": 0}, {"num_hidden_layers": 10**9}, {"hidden_size": 10**9}),
+        *({"hidden_size": "big"}, {"num_attention_heads": 7}, {"hidden_act": "swish"}),
+        *(
+            {"layer_norm_eps": "tiny"},
+            {"position_embedding_type": "relative_key"},
+            {"vocab_size": -5},
+        ),
+    ],
+)
+def test_absurd_numbers_of_bert(folder, change):
+    write_config(folder, {"model_type": "bert", **change})
+    refuse(folder)
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"model": 3}', "\x00"])
+def test_tokenizers_that_cannot_be_read(folder, content):
+    write_config(folder, {"model_type": "viz_encoder", "encoder": AXES})
+    save_file(Encoder(vz.EncoderConfig(**AXES)).state_dict(), folder / WEIGHTS)
+    if content is not None:
+        (folder / "tokenizer.json").write_text(content)
+    assert "tokenizer.json" in refuse(folder)
+
+
+@pytest.mark.parametrize("name", ["", "no-such-model", "../..", "\0", "x" * 5000])
+def test_names_that_are_nothing(name):
+    refuse(name)
+
+
+def test_a_built_in_model_with_another_digest(monkeypatch, tmp_path, folder):
+    from dataclasses import replace
+
+    entry = replace(
+        vz.checkpoints.BUILTIN["scene"], locate=lambda: folder, digests={WEIGHTS: "0" * 64}
+    )
+    monkeypatch.setitem(vz.checkpoints.BUILTIN, "scene", entry)
+    assert "not the file it should be" in refuse("scene", UnsafeFile)
+
+
+@pytest.mark.parametrize("device", ["no_such_device", "cuda:99", ""])
+def test_a_device_that_is_not_there(folder, device):
+    with pytest.raises(CheckpointError, match="cannot be used here"):
+        vz.load(folder, device=device)

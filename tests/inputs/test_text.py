@@ -1,0 +1,123 @@
+"""Texts: what a tokenizer would trip over is refused or told in a plain sentence."""
+
+import pytest
+
+from viz_encoder.errors import InputError
+from viz_encoder.ui.summary import printable
+
+
+def notes(reader, text):
+    return " ".join(reader.read(text).samples[0].notes)
+
+
+@pytest.fixture
+def reader(minilm):
+    return minilm.reader
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t\r\n", "\u2003"])
+def test_nothing_typed(reader, text):
+    with pytest.raises(InputError, match="empty; type some text"):
+        reader.read(text)
+    with pytest.raises(InputError, match="Text B is empty"):
+        reader.read(("a", text))
+
+
+@pytest.mark.parametrize(
+    "text", [None, 3, b"bytes", {"a": 1}, ("a", None), ("a",), ("a", "b", "c"), []]
+)
+def test_what_is_no_text(reader, text):
+    with pytest.raises(InputError) as fault:
+        reader.read(text)
+    assert str(fault.value).endswith(".")
+
+
+def test_exactly_as_long_as_the_model_reads_and_one_more(reader):
+    room = reader.max_tokens - 2
+    fits, over = reader.read("word " * room), reader.read("word " * (room + 1))
+    assert fits.values.shape == over.values.shape == (1, reader.max_tokens)
+    assert fits.samples[0].notes == ()
+    said = over.samples[0].notes[0]
+    assert (
+        "513 tokens" in said
+        and "reads 512" in said
+        and "last 1 were cut" in said
+        and "“word” on" in said
+    )
+
+
+def test_too_many_characters_are_cut_before_tokenizing(reader):
+    said = notes(reader, "^" * 1_000_000)
+    assert "1,000,000 characters; only the first 20,480 were read" in said
+
+
+def test_one_very_long_word(reader):
+    sample = reader.read("a" * 100_000).samples[0]
+    assert len(sample.tokens) == 3 and "[UNK]" in sample.tokens
+    assert any("Every token is [UNK]" in note for note in sample.notes)
+
+
+def test_a_lone_surrogate_is_replaced(reader):
+    inputs = reader.read("a\ud800b")
+    assert inputs.samples[0].texts == ("a\ufffdb",)
+    assert "lone surrogates" in inputs.samples[0].notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a\0b", "👨‍👩‍👧 family", "שלום עולם", "مرحبا", "\u202eabc", "a\u200bb", "e" + "\u0301" * 1000,
+     "{{7*7}} ${x} </script>", "=cmd|'/c'", "$$x$$", "a\r\n\tb"],
+)  # fmt: skip
+def test_odd_characters_are_read(reader, text):
+    sample = reader.read(text).samples[0]
+    assert len(sample.tokens) == len(sample.special) == len(sample.words) == len(sample.spans)
+
+
+def test_typed_special_tokens_are_told(reader):
+    said = notes(reader, "a [SEP] b [MASK]")
+    assert "[SEP] in the text" in said and "[MASK] in the text" in said
+    assert notes(reader, "👨‍👩‍👧 and a word") == ""
+    assert notes(reader, "a plain sentence") == ""
+
+
+def test_a_batch_is_padded_to_the_longest(reader):
+    inputs = reader.read(["one two three four", "one", ("one", "two")])
+    n = inputs.values.shape[1]
+    assert inputs.padded and inputs.valid.sum(dim=1).tolist() == [6, 3, 5]
+    for sample, valid in zip(inputs.samples, inputs.valid, strict=True):
+        for entries in (sample.tokens, sample.special, sample.words, sample.spans, sample.segments):
+            assert len(entries) == n
+        padding = [token for token, real in zip(sample.tokens, valid, strict=True) if not real]
+        assert set(padding) <= {"[PAD]"}
+    assert inputs.samples[2].segments[:5] == (0, 0, 0, 1, 1)
+    assert not reader.read("alone").padded
+
+
+def test_ids_equal_transformers(reader, minilm):
+    from transformers import AutoTokenizer
+
+    from viz_encoder.checkpoints import BUILTIN
+
+    reference = AutoTokenizer.from_pretrained(BUILTIN["all-MiniLM-L6-v2"].folder())
+    for text in [
+        "The animal didn't cross.",
+        "naïve café — 12,345.67",
+        "word " * 600,
+        "[CLS] typed",
+    ]:
+        expected = reference(text, truncation=True, max_length=512)["input_ids"]
+        assert reader.read(text).values[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\u202eb", "a⟨U+202E⟩b"),
+        ("a\u200bb", "a⟨U+200B⟩b"),
+        ("a\0", "a⟨U+0000⟩"),
+        ("👨‍👩‍👧", "👨‍👩‍👧"),
+    ],
+)
+def test_what_would_hide_is_written_out(text, shown):
+    assert printable(text) == shown

@@ -1,0 +1,76 @@
+"""EncoderConfig: what it counts is what is built, and nonsense is refused in a sentence."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viz_encoder.config import EncoderConfig
+from viz_encoder.errors import ConfigError
+from viz_encoder.model import Encoder
+
+SMALL = {
+    "n_layers": 2,
+    "n_heads": 2,
+    "d_model": 8,
+    "d_ff": 12,
+    "vocab_size": 11,
+    "max_positions": 5,
+}
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "embedding": st.sampled_from(["token", "patch", "vector"]),
+            "positions": st.sampled_from(["learned", "sinusoidal", "none"]),
+            "norm_placement": st.sampled_from(["pre", "post"]),
+            "bias": st.booleans(),
+            "embed_norm": st.booleans(),
+            "final_norm": st.booleans(),
+            "n_segments": st.integers(0, 2),
+            "prefix": st.sampled_from([(), ("[CLS]",), ("[CLS]", "[REG]")]),
+            "labels": st.sampled_from([(), ("a", "b", "c")]),
+        }
+    )
+)
+def test_it_counts_the_parameters_that_are_built(axes):
+    config = EncoderConfig(**SMALL, image_size=(8, 12), patch_size=4, **axes)
+    assert config.n_parameters == sum(p.numel() for p in Encoder(config).parameters())
+
+
+def test_named_sizes():
+    small, base = EncoderConfig.named("small"), EncoderConfig.named("base")
+    assert (small.d_model, small.n_layers, small.n_heads, small.d_ff) == (256, 6, 8, 1024)
+    assert (base.d_model, base.n_layers, base.n_heads, base.d_ff) == (768, 12, 12, 3072)
+    assert EncoderConfig.named("small", causal=True).causal
+    with pytest.raises(ConfigError, match="small, base"):
+        EncoderConfig.named("huge")
+
+
+@pytest.mark.parametrize(
+    ("axes", "says"),
+    [
+        ({"d_model": 10, "n_heads": 3}, "multiple of 3"),
+        ({"n_layers": 0}, "n_layers is 0"),
+        ({"n_heads": -2}, "n_heads is -2"),
+        ({"n_layers": True}, "n_layers is True"),
+        ({"d_ff": 1.5}, "d_ff is 1.5"),
+        ({"vocab_size": "many"}, "vocab_size is 'many'"),
+        ({"d_model": 12 * 10**8}, "GB"),
+        ({"n_layers": 10**9}, "GB"),
+        ({"dropout": 1.5}, "dropout is 1.5"),
+        ({"dropout": math.nan}, "dropout is nan"),
+        ({"norm_eps": 0.0}, "norm_eps is 0.0"),
+        ({"activation": "tanh"}, "'relu', 'gelu', 'silu'"),
+        ({"norm_placement": "mid"}, "'pre', 'post'"),
+        ({"window": 0}, "window is 0"),
+        ({"embedding": "patch", "image_size": (30, 32), "patch_size": 4}, "multiples of 4"),
+        ({"embedding": "patch", "image_size": (32,), "patch_size": 4}, "height, width"),
+    ],
+)
+def test_nonsense_is_refused(axes, says):
+    with pytest.raises(ConfigError, match=says) as fault:
+        EncoderConfig(**axes)
+    assert str(fault.value).endswith(".")

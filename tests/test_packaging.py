@@ -1,0 +1,80 @@
+"""The package as it is installed: its files, its command, and pins that agree with its ranges."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RANGES = {Requirement(line).name.lower(): Requirement(line) for line in PROJECT["dependencies"]}
+IMPORTED_AS = {"PIL": "pillow"}
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (ROOT / name).read_text().splitlines()
+    return dict(re.match(r"([\w-]+)==([\w.]+)", line).groups() for line in lines if "==" in line)
+
+
+def imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_carries_the_assets(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    kept = [p for p in (ROOT / "assets").rglob("*") if p.is_file()]
+    assert kept and {f"viz_encoder/{path.relative_to(ROOT)}" for path in kept} <= names
+    assert not any(name.startswith(("tests/", "assets/")) for name in names)
+
+
+def test_the_installed_command_works(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    entry = next(tmp_path.glob("*.dist-info/entry_points.txt")).read_text()
+    assert "viz-encoder = viz_encoder.cli:main" in entry
+    code = (
+        "import sys; sys.argv = ['viz-encoder', 'models']; import viz_encoder; "
+        f"assert viz_encoder.__file__.startswith({str(tmp_path)!r}); "
+        "import viz_encoder.cli; viz_encoder.cli.main(); viz_encoder.load('scene', device='cpu')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all-MiniLM-L6-v2" in done.stdout
+
+
+@pytest.mark.parametrize(("name", "version"), sorted(pins("requirements.txt").items()))
+def test_each_pin_is_within_its_range(name, version):
+    assert RANGES[name.lower()].specifier.contains(version)
+
+
+def test_every_dependency_is_pinned_and_every_import_declared():
+    assert set(RANGES) == {name.lower() for name in pins("requirements.txt")}
+    used = set().union(*(imported(path) for path in (ROOT / "viz_encoder").rglob("*.py")))
+    third_party = used - set(sys.stdlib_module_names) - {"viz_encoder"}
+    assert {IMPORTED_AS.get(name, name).lower() for name in third_party} <= set(RANGES)
+
+
+def test_the_space_names_the_pinned_gradio():
+    front = (ROOT / "README.md").read_text().split("---")[1]
+    assert f"sdk_version: {pins('requirements.txt')['gradio']}" in front

@@ -1,0 +1,83 @@
+"""The proof: passes on what ran, and fails on every planted fault, naming where it is."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import viz_encoder as vz
+
+TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    """A run with padding, so that there is a mask to spoil."""
+    return vz.capture(minilm, TEXTS)[1]
+
+
+def spoiled(trace, number, **changes):
+    """The same run with one layer changed."""
+    layers = list(trace.layers)
+    layers[number] = replace(layers[number], **changes)
+    return replace(trace, layers=tuple(layers))
+
+
+def one_row_open(mask, n):
+    opened = mask.expand(1, n, n).clone()
+    opened[0, 2, -1] = True
+    return opened
+
+
+FAULTS = {
+    "mask dropped": lambda t: {"mask": None},
+    "mask inverted": lambda t: {"mask": ~t.layers[2].mask},
+    "one pair let through": lambda t: {"mask": one_row_open(t.layers[2].mask, t.n_tokens)},
+    "scale 1 % off": lambda t: {"scale": t.layers[2].scale * 1.01},
+    "queries of another layer": lambda t: {"q": t.layers[3].q},
+    "heads swapped": lambda t: {"q": t.layers[2].q.flip(0)},
+    "one query changed": lambda t: {
+        "q": t.layers[2].q + 0.1 * (torch.arange(t.n_tokens) == 4)[:, None]
+    },
+    "values of another layer": lambda t: {"v": t.layers[3].v},
+    "rows and columns swapped": lambda t: {"q": t.layers[2].k, "k": t.layers[2].q},
+    "a bias that did not run": lambda t: {"bias": torch.eye(t.n_tokens)[None]},
+}
+
+
+def test_what_ran_passes(trace):
+    proof = trace.proof
+    assert proof.passed and proof.error <= 2e-6 and proof.nan_rows == 0
+    assert proof.sentence.startswith("The maps are the ones that ran")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found_in_its_layer(trace, fault):
+    proof = spoiled(trace, 2, **FAULTS[fault](trace)).proof
+    assert not proof.passed
+    assert proof.worst[0] == 2
+    assert "NOT the ones that ran" in proof.sentence and "layer 2" in proof.sentence
+
+
+def test_nan_is_told(trace):
+    q = trace.layers[1].q.clone()
+    q[0, 0] = torch.nan
+    proof = spoiled(trace, 1, q=q).proof
+    assert not proof.passed and proof.nan_rows == 1 and "not numbers" in proof.sentence
+
+
+def test_without_signatures_nothing_is_claimed(trace):
+    proof = spoiled(trace, 0, signature=None).proof
+    assert not proof.passed and proof.error is None and "nothing to check" in proof.sentence
+
+
+def test_large_scores_raise_no_false_alarm(minilm):
+    """Scores in the hundreds round more coarsely in float32; that is no fault."""
+    encoder = vz.load("all-MiniLM-L6-v2", device="cpu")
+    with torch.no_grad():
+        for layer in encoder.model.layers:
+            layer.attn.q.weight *= 6
+            layer.attn.k.weight *= 6
+    trace = vz.capture(encoder, " ".join(TEXTS) * 12)
+    assert trace.proof.passed
+    assert not spoiled(trace, 2, scale=trace.layers[2].scale * 1.01).proof.passed

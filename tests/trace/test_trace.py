@@ -1,0 +1,183 @@
+"""Trace: any map, row or block of it equals a plain computation written separately."""
+
+import math
+
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.checkpoints import LoadedEncoder, ModelCard
+from viz_encoder.errors import SelectionError
+from viz_encoder.model import Encoder
+from viz_encoder.trace import layer as layer_module
+
+TOLERANCE = 1e-6
+
+
+def make(n_layers=2, **axes) -> LoadedEncoder:
+    torch.manual_seed(11)
+    config = vz.EncoderConfig(
+        n_layers=n_layers, n_heads=3, d_model=24, d_ff=30, vocab_size=50, max_positions=64, **axes
+    )
+    model = Encoder(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    return LoadedEncoder(model, None, ModelCard("tiny", "made here"))
+
+
+def by_the_book(model: Encoder, ids: torch.Tensor, allowed: torch.Tensor) -> list[torch.Tensor]:
+    """Maps "head query key" of each layer of a post-norm encoder, one query and head at a time."""
+    c, w = model.config, model.state_dict()
+    x = w["embed.tokens.word.weight"][ids] + w["embed.tokens.segment.weight"][0]
+    x = x + w["embed.position"][: len(ids)]
+    norm = lambda x, name: torch.layer_norm(  # noqa: E731
+        x, (c.d_model,), w[f"{name}.weight"], w[f"{name}.bias"], c.norm_eps
+    )
+    line = lambda x, name: x @ w[f"{name}.weight"].T + w[f"{name}.bias"]  # noqa: E731
+    x, maps = norm(x, "embed.norm"), []
+    for number in range(c.n_layers):
+        at = f"layers.{number}"
+        q, k, v = (line(x, f"{at}.attn.{part}") for part in "qkv")
+        weights = torch.zeros(c.n_heads, len(ids), len(ids))
+        mixed = torch.zeros_like(x)
+        for head in range(c.n_heads):
+            mine = slice(head * c.d_head, (head + 1) * c.d_head)
+            for query in range(len(ids)):
+                keys = [j for j in range(len(ids)) if allowed[head, query, j]]
+                scores = [float(q[query, mine] @ k[j, mine]) / math.sqrt(c.d_head) for j in keys]
+                top = max(scores, default=0.0)
+                total = sum(math.exp(s - top) for s in scores)
+                for j, score in zip(keys, scores, strict=True):
+                    weights[head, query, j] = math.exp(score - top) / total
+            mixed[:, mine] = weights[head] @ v[:, mine]
+        maps.append(weights)
+        x = norm(x + line(mixed, f"{at}.attn.o"), f"{at}.attn_norm")
+        x = norm(
+            x + line(torch.nn.functional.gelu(line(x, f"{at}.ff.up")), f"{at}.ff.down"),
+            f"{at}.ff_norm",
+        )
+    return maps
+
+
+IDS = torch.tensor([3, 17, 4, 4, 29, 41, 8, 0, 12])
+N = len(IDS)
+NEAR = (torch.arange(N)[:, None] - torch.arange(N)).abs()
+
+
+def per_head() -> torch.Tensor:
+    allowed = torch.rand(3, N, N, generator=torch.Generator().manual_seed(2)) > 0.4
+    allowed[1, 4] = False  # a query that may attend to nothing
+    return allowed
+
+
+CASES = {
+    "no mask": ({}, None, torch.ones(3, N, N, dtype=torch.bool)),
+    "causal": ({"causal": True}, None, torch.ones(3, N, N, dtype=torch.bool).tril()),
+    "window": ({"window": 2}, None, (NEAR <= 2).expand(3, N, N)),
+    "causal window": ({"window": 1, "causal": True}, None, ((NEAR <= 1).tril()).expand(3, N, N)),
+    "per head": ({}, per_head()[None], per_head()),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_map_equals_the_textbook(case):
+    axes, mask, allowed = CASES[case]
+    encoder = make(**axes)
+    trace = vz.capture(encoder, IDS[None], mask=mask)
+    for layer, expected in enumerate(by_the_book(encoder.model, IDS, allowed)):
+        assert float((trace.attention(layer) - expected).abs().max()) <= TOLERANCE
+    assert trace.proof.passed
+
+
+def test_parts_equal_the_whole():
+    trace = vz.capture(make(), IDS[None])
+    whole = trace.attention(1)
+    assert torch.allclose(trace.attention(1, 2), whole[2], atol=TOLERANCE)
+    assert torch.allclose(trace.attention(1, 2, slice(3, 5)), whole[2, 3:5], atol=TOLERANCE)
+    assert torch.allclose(
+        trace.attention(1, rows=slice(None, None, 2)), whole[:, ::2], atol=TOLERANCE
+    )
+
+
+def test_blocks_equal_the_whole(monkeypatch):
+    monkeypatch.setattr(layer_module, "BLOCK_BYTES", 4 * 3 * N * 2)
+    trace = vz.capture(make(causal=True), IDS[None])
+    rows, parts = zip(*trace.blocks(0), strict=True)
+    assert [r.stop - r.start for r in rows] == [2, 2, 2, 2, 1]
+    assert torch.allclose(torch.cat(parts, dim=1), trace.attention(0), atol=TOLERANCE)
+
+
+def test_rows_sum_to_one_over_allowed_keys():
+    valid_rows = vz.capture(make(window=2), IDS[None]).attention(1).sum(dim=-1)
+    assert torch.allclose(valid_rows, torch.ones(3, N), atol=1e-6)
+
+
+def test_a_padded_batch_gives_what_each_gives_alone(minilm):
+    texts = ["A short one", "A rather longer one, with a comma and some more words"]
+    together = vz.capture(minilm, texts)
+    for text, trace in zip(texts, together, strict=True):
+        alone = vz.capture(minilm, text)
+        n = alone.n_tokens
+        assert trace.tokens[:n] == alone.tokens
+        for layer in range(alone.n_layers):
+            padded = trace.attention(layer)
+            assert torch.allclose(padded[:, :n, :n], alone.attention(layer), atol=2e-6)
+            assert float(padded[:, :n, n:].abs().sum()) == 0
+
+
+def test_hidden_states_and_output():
+    encoder = make(norm_placement="pre", final_norm=True)
+    trace = vz.capture(encoder, IDS[None])
+    assert len(trace.hidden_states) == 3
+    with torch.no_grad():
+        normed = encoder.model.final_norm(trace.hidden(2))
+    assert torch.allclose(trace.output, normed, atol=1e-6)
+    assert not torch.allclose(trace.output, trace.hidden(2), atol=1e-3)
+
+
+@pytest.mark.parametrize(("layer", "head"), [(2, 0), (-1, 0), (0, 3), (0, -1), (0, True)])
+def test_what_is_not_there_is_said(layer, head):
+    trace = vz.capture(make(), IDS[None])
+    with pytest.raises(SelectionError, match=r"There is no (layer|head) .*; this run has"):
+        trace.attention(layer, head)
+
+
+def test_held_bytes_double_when_the_length_does():
+    encoder = make()
+    held = [vz.capture(encoder, IDS.repeat(n)[None, : 16 * n]).nbytes for n in (2, 4)]
+    assert 1.99 < held[1] / held[0] < 2.01
+
+
+def test_capture_leaves_the_model_as_it_was():
+    encoder = make(dropout=0.5)
+    encoder.model.train()
+    first, second = vz.capture(encoder, IDS[None]), vz.capture(encoder, IDS[None])
+    assert encoder.model.training
+    assert torch.equal(first.output, second.output)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    encoder, full = make(), vz.capture(make(), IDS[None])
+    encoder.model.to(dtype)
+    trace = vz.capture(encoder, IDS[None])
+    assert trace.origin.dtype == str(dtype).removeprefix("torch.")
+    assert trace.attention(0).dtype == torch.float32
+    assert float((trace.attention(1) - full.attention(1)).abs().max()) < 0.1
+    assert trace.proof.passed
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+def test_cuda_equals_cpu():
+    torch.backends.cuda.matmul.allow_tf32 = False
+    here, there = (
+        vz.load("all-MiniLM-L6-v2", device="cpu"),
+        vz.load("all-MiniLM-L6-v2", device="cuda"),
+    )
+    text = "The animal didn't cross the street because it was too tired"
+    cpu, cuda = vz.capture(here, text), vz.capture(there, text)
+    assert cuda.origin.device.startswith("cuda") and cuda.proof.passed
+    for layer in range(cpu.n_layers):
+        assert float((cpu.attention(layer) - cuda.attention(layer).cpu()).abs().max()) <= 1e-4

@@ -1,0 +1,27 @@
+"""Plotly figures, one file a view, each a function here: figures.attention_map(trace, layer=3)."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+
+import plotly.graph_objects as go
+
+from viz_encoder.figures.view import View
+
+
+def _discover() -> dict[str, View]:
+    modules = (
+        importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)
+    )
+    views = (module.VIEW for module in modules if hasattr(module, "VIEW"))
+    return {view.name: view for view in views}
+
+
+VIEWS = _discover()
+# The function takes the name of its module: figures.attention_map draws, as a person expects.
+globals().update({name: view.draw for name, view in VIEWS.items()})
+
+
+def __getattr__(name: str) -> Callable[..., go.Figure]:
+    """Only a name that is no view comes here."""
+    raise AttributeError(f"There is no view {name!r}; there are {', '.join(VIEWS)}.")

@@ -1,0 +1,48 @@
+"""The atlas: all layers and heads in one picture, each a small map that keeps single spikes."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from viz_encoder.analyses.survey import survey
+from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
+from viz_encoder.figures.view import View
+from viz_encoder.trace import Trace
+
+SIZE = 32
+GAP = 1
+
+
+def draw(trace: Trace) -> go.Figure:
+    """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block."""
+    layers = survey(trace, SIZE)
+    rows, cols = layers[0].thumbnails_max.shape[1:]
+    tall, wide = rows + GAP, cols + GAP
+    n_heads = max(len(layer.thumbnails_max) for layer in layers)
+    stitched = np.full((len(layers) * tall, n_heads * wide), np.nan, dtype=np.float32)
+    for number, layer in enumerate(layers):
+        for head, thumbnail in enumerate(layer.thumbnails_max):
+            at = slice(number * tall, number * tall + rows), slice(head * wide, head * wide + cols)
+            stitched[at] = thumbnail
+    figure = go.Figure(
+        go.Heatmap(z=stitched, colorscale=WEIGHTS, zmin=0, colorbar=weight_bar(), hoverinfo="skip")
+    )
+    apply(figure, "All layers and heads; each cell is the largest weight of its block")
+    plain_axis = {"tickmode": "array", "showgrid": False, "zeroline": False}
+    figure.update_xaxes(
+        title="Head",
+        side="top",
+        tickvals=[head * wide + cols / 2 for head in range(n_heads)],
+        ticktext=list(range(n_heads)),
+        **plain_axis,
+    )
+    figure.update_yaxes(
+        title="Layer",
+        autorange="reversed",
+        tickvals=[number * tall + rows / 2 for number in range(len(layers))],
+        ticktext=list(range(len(layers))),
+        **plain_axis,
+    )
+    return figure
+
+
+VIEW = View("head_atlas", "Atlas of all heads", draw)
