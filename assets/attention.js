@@ -79,7 +79,7 @@ class AttentionTab {
   }
 
   #facts(run, proof) {
-    const size = run.grid ? `${run.grid.rows} × ${run.grid.cols} patches` : `${count(run.n)} tokens`;
+    const size = run.grid ? `${run.grid.rows} rows × ${run.grid.cols} columns of patches` : `${count(run.n)} tokens`;
     const facts = [
       [run.model, "The model"],
       [`${run.nLayers} layers × ${run.nHeads} heads`, "Sizes"],

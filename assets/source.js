@@ -118,8 +118,9 @@ export class Source {
       const place = at - grid.prefix;
       return [(place % grid.cols) * this.patch, Math.floor(place / grid.cols) * this.patch, this.patch, this.patch];
     };
-    context.globalAlpha = 0.66;
     for (let at = grid.prefix; at < this.run.n; at++) {
+      const share = Math.min(1, Math.max(0, this.scale.share(this.row[at]))); // NaN: masked or hidden
+      context.globalAlpha = Number.isNaN(share) ? 0.66 : 0.85 * Math.sqrt(share);
       context.fillStyle = rgbText(shade(this.row[at], this.scale));
       context.fillRect(...box(at));
     }

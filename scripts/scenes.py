@@ -20,9 +20,13 @@ class Digits(NamedTuple):
     ink: Tensor  # (digit, 1, 8, 8)
     labels: Tensor  # (digit,)
 
+    def choose(self, index: Tensor) -> "Digits":
+        """The digits of these numbers, in that order."""
+        return Digits(self.ink[index], self.labels[index])
+
 
 class Scenes(NamedTuple):
-    """A batch of scenes; ink tells where the digit is, whatever its color."""
+    """A batch of scenes; ink tells where the digit is, whether it is the light or the dark part."""
 
     pixels: Tensor  # (scene, 1, height, width) from 0 = black to 1 = white
     ink: Tensor  # (scene, 1, height, width)
@@ -48,6 +52,9 @@ class Difficulty:
         )
 
 
+FULL = Difficulty()
+
+
 def split() -> tuple[Digits, Digits]:
     """Digits to train on and digits held out, stratified, the same at every call."""
     data = load_digits()
@@ -63,12 +70,12 @@ def make(
     digits: Digits,
     size: tuple[int, int],
     generator: torch.Generator,
-    difficulty: Difficulty | None = None,
+    difficulty: Difficulty = FULL,
 ) -> Scenes:
-    """One scene of size (height, width) for each digit; half of them black on white."""
-    ink = _placed(digits.ink, size, generator, difficulty or Difficulty())
-    strength = _uniform(len(ink), generator, 0, (difficulty or Difficulty()).noise)
-    noise = torch.rand(ink.shape, generator=generator) * strength[:, None, None, None]
+    """One scene of size (height, width) for each digit; half of them are dark on light."""
+    ink = _placed(digits.ink, size, generator, difficulty)
+    strength = _uniform(len(ink), generator, 0, difficulty.noise)[:, None, None, None]
+    noise = torch.rand(ink.shape, generator=generator) * strength
     light = noise * (1 - ink) + ink
     dark = torch.rand(len(ink), 1, 1, 1, generator=generator) < 0.5
     return Scenes(torch.where(dark, 1 - light, light), ink, digits.labels)
@@ -79,19 +86,21 @@ def patch_ink(ink: Tensor, patch_size: int) -> Tensor:
     return F.avg_pool2d(ink, patch_size).flatten(1)
 
 
-def _placed(ink: Tensor, size: tuple[int, int], generator: torch.Generator, difficulty: Difficulty):
+def _placed(
+    ink: Tensor, size: tuple[int, int], generator: torch.Generator, difficulty: Difficulty
+) -> Tensor:
     """The digits scaled, tilted and moved anywhere inside a blank picture."""
-    n = len(ink)
-    height, width = size
+    n, (height, width) = len(ink), size
     side = _uniform(n, generator, difficulty.smallest, difficulty.largest)
-    tilt = _uniform(n, generator, -difficulty.tilt, difficulty.tilt)
+    tilt = _uniform(n, generator, -difficulty.tilt, difficulty.tilt)[:, None, None]
     center_y = side / 2 + torch.rand(n, generator=generator) * (height - side)
     center_x = side / 2 + torch.rand(n, generator=generator) * (width - side)
     y = torch.arange(height)[None, :, None] + 0.5 - center_y[:, None, None]
     x = torch.arange(width)[None, None, :] + 0.5 - center_x[:, None, None]
-    cos, sin = torch.cos(tilt)[:, None, None], torch.sin(tilt)[:, None, None]
     half = side[:, None, None] / 2
-    grid = torch.stack([(cos * x + sin * y) / half, (cos * y - sin * x) / half], dim=-1)
+    across = (torch.cos(tilt) * x + torch.sin(tilt) * y) / half
+    down = (torch.cos(tilt) * y - torch.sin(tilt) * x) / half
+    grid = torch.stack([across, down], dim=-1)  # -1 … 1 is the digit, and blank outside of it
     return F.grid_sample(ink, grid, mode="bilinear", align_corners=False)
 
 

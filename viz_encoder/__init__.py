@@ -12,6 +12,7 @@ from viz_encoder.model import Encoder as Encoder
 from viz_encoder.model import pool as pool
 from viz_encoder.trace import Trace as Trace
 from viz_encoder.trace import capture as capture
+from viz_encoder.trace import record as record
 
 _LAZY = {"launch": "viz_encoder.ui.launch", "figures": "viz_encoder.figures"}  # slow to import
 

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.trace import Trace
+from viz_encoder.trace import LayerTrace, Trace
 
 SIZE = 64
+BLOCK_BYTES = 4 * 2**20  # one head's rows at a time, few enough to stay in the processor's cache
+SMALLEST = torch.finfo(torch.float32).tiny
 STATISTICS = {  # name: unit
     "entropy": "entropy (nats)",
     "distance": "mean distance (tokens)",
@@ -27,14 +30,26 @@ STATISTICS = {  # name: unit
 class LayerSurvey:
     """One layer's heads; weights are shares of a query's total, NaN where all pairs are masked.
 
-    Statistics are means over the real (not padding) queries: entropy in nats, distance in tokens,
-    and the shares that go to the diagonal, the previous and next token, the first and the special
-    tokens; `largest` is the largest single weight.
+    A thumbnail has at most `size` cells a side, the largest or the mean weight of a block each.
+    Statistics are means over the real (not padding) queries, in the units of STATISTICS;
+    `largest` is the largest single weight of any of them.
     """
 
     thumbnails_max: Float[np.ndarray, "head row col"]
     thumbnails_mean: Float[np.ndarray, "head row col"]
     statistics: dict[str, Float[np.ndarray, " head"]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What is the same for all heads and layers of a run."""
+
+    n: int
+    step: int  # tokens a side of a thumbnail cell
+    cells: int
+    rows: int  # queries in one block, a multiple of step
+    valid: Float[Tensor, " query"]
+    columns: Float[Tensor, "key column"]  # weights times this: cell sums, then the special share
 
 
 def survey(trace: Trace, size: int = SIZE) -> tuple[LayerSurvey, ...]:
@@ -43,83 +58,118 @@ def survey(trace: Trace, size: int = SIZE) -> tuple[LayerSurvey, ...]:
 
 
 def survey_layers(trace: Trace, size: int = SIZE) -> Iterator[LayerSurvey]:
-    """Each layer as soon as it is swept; never more than a block of rows is held."""
-    for layer in range(trace.n_layers):
-        yield _survey_layer(trace, layer, size)
+    """Each layer as soon as it is swept; never more than a block of one head's rows is held."""
+    plan = _plan(trace, size)
+    for layer in trace.layers:
+        heads = [_survey_head(layer, head, plan) for head in range(layer.n_heads)]
+        largest, mean = (torch.stack([head[i] for head in heads]) for i in (0, 1))
+        forbidden = _forbidden(layer, plan)
+        if forbidden is not None:
+            largest = largest.masked_fill(forbidden, torch.nan)
+            mean = mean.masked_fill(forbidden, torch.nan)
+        numbers = torch.stack([head[2] for head in heads], dim=1).cpu().numpy()
+        statistics = dict(zip(STATISTICS, numbers, strict=True))
+        yield LayerSurvey(largest.cpu().numpy(), mean.cpu().numpy(), statistics)
 
 
-def _survey_layer(trace: Trace, layer: int, size: int) -> LayerSurvey:
-    n, n_heads = trace.n_tokens, trace.layers[layer].q.shape[0]
+def _plan(trace: Trace, size: int) -> _Plan:
+    n, device = trace.n_tokens, trace.layers[0].q.device
     step = -(-n // size)
     cells = -(-n // step)
-    device = trace.layers[layer].q.device
-    largest = torch.full((n_heads, cells, cells), -1.0, device=device)
-    total = torch.zeros(n_heads, cells, cells, device=device)
-    sums: dict[str, Tensor] = {}
-    special = torch.tensor(trace.sample.special, device=device, dtype=torch.float32)
-    position = torch.arange(n, device=device, dtype=torch.float32)
-    valid = trace.valid.to(device)
-    for rows, weights in trace.blocks(layer):
-        tall = torch.arange(rows.start, rows.stop, device=device) // step
-        wide = torch.nn.functional.pad(weights, (0, cells * step - n)).unflatten(2, (cells, step))
-        index = tall[None, :, None].expand(n_heads, -1, cells)
-        largest.scatter_reduce_(1, index, wide.amax(dim=3), "amax")
-        total.scatter_add_(1, index, wide.sum(dim=3))
-        for name, values in _row_statistics(weights, rows, special, position).items():
-            kept = torch.where(valid[rows], values, 0.0)
-            part = kept.amax(dim=1) if name == "largest" else kept.sum(dim=1)
-            known = sums.get(name)
-            if known is None:
-                sums[name] = part
-            else:
-                sums[name] = torch.maximum(known, part) if name == "largest" else known + part
-    count = int(valid.sum())
-    statistics = {k: (v if k == "largest" else v / count).cpu().numpy() for k, v in sums.items()}
-    forbidden = _forbidden(trace, layer, step, cells, n_heads)
-    mean = total / step**2
-    if forbidden is not None:
-        largest, mean = (
-            largest.masked_fill(forbidden, torch.nan),
-            mean.masked_fill(forbidden, torch.nan),
+    columns = torch.zeros(n, cells + 1, device=device)
+    columns[torch.arange(n), torch.arange(n) // step] = 1
+    columns[:, cells] = torch.tensor(trace.sample.special, dtype=torch.float32)
+    rows = step * max(1, BLOCK_BYTES // (4 * n * step))
+    return _Plan(n, step, cells, rows, trace.valid.to(device, torch.float32), columns)
+
+
+def _survey_head(
+    layer: LayerTrace, head: int, plan: _Plan
+) -> tuple[Float[Tensor, "row col"], Float[Tensor, "row col"], Float[Tensor, " statistic"]]:
+    tops, sums, statistics = [], [], []
+    for start in range(0, plan.n, plan.rows):
+        rows = slice(start, min(start + plan.rows, plan.n))
+        weights = layer.weights(slice(head, head + 1), rows)[0].float()
+        products = weights @ plan.columns
+        tall = -len(weights) % plan.step
+        tops.append(_shrink(F.pad(weights, (0, 0, 0, tall)), plan))
+        cells = F.pad(products[:, : plan.cells], (0, 0, 0, tall))
+        sums.append(cells.unflatten(0, (-1, plan.step)).sum(dim=1))
+        statistics.append(
+            _statistics(weights, rows.start, products[:, plan.cells], plan.valid[rows])
         )
-    return LayerSurvey(largest.cpu().numpy(), mean.cpu().numpy(), statistics)
+    every = torch.stack(statistics)
+    means = every[:, :-1].sum(dim=0) / plan.valid.sum()
+    blocks = _block_sizes(plan, plan.columns.device)
+    return torch.cat(tops), torch.cat(sums) / blocks, torch.cat([means, every[:, -1].amax()[None]])
 
 
-def _row_statistics(
-    weights: Float[Tensor, "head query key"],
-    rows: slice,
-    special: Float[Tensor, " key"],
-    position: Float[Tensor, " key"],
-) -> dict[str, Float[Tensor, "head query"]]:
-    queries = position[rows]
-    n = weights.shape[2]
-    at = torch.arange(rows.start, rows.stop, device=weights.device)
-    shifted = {
-        name: weights.gather(
-            2, (at + by).clamp(0, n - 1)[None, :, None].expand(len(weights), -1, 1)
-        )[..., 0]
-        * ((at + by >= 0) & (at + by < n))
-        for name, by in (("diagonal", 0), ("previous", -1), ("next", 1))
-    }
-    return {
-        "entropy": torch.special.entr(weights).sum(dim=2),
-        "distance": (weights * (queries[:, None] - position[None, :]).abs()).sum(dim=2),
-        **shifted,
-        "first": weights[:, :, 0],
-        "special": weights @ special,
-        "largest": weights.amax(dim=2),
-    }
+def _shrink(weights: Float[Tensor, "query key"], plan: _Plan) -> Float[Tensor, "row col"]:
+    """The largest of each cell: rows first, for those lie apart in memory and go fast."""
+    fewer = weights.unflatten(0, (-1, plan.step)).amax(dim=1)
+    wide = F.pad(fewer, (0, plan.cells * plan.step - plan.n))
+    return wide.unflatten(1, (plan.cells, plan.step)).amax(dim=2)
 
 
-def _forbidden(trace: Trace, layer: int, step: int, cells: int, n_heads: int) -> Tensor | None:
+def _block_sizes(plan: _Plan, device: torch.device) -> Float[Tensor, "row col"]:
+    """Pairs in each cell; the last row and column of cells may hold fewer."""
+    sides = torch.full((plan.cells,), float(plan.step), device=device)
+    sides[-1] = plan.n - plan.step * (plan.cells - 1)
+    return sides[:, None] * sides[None, :]
+
+
+def _statistics(
+    weights: Float[Tensor, "query key"],
+    start: int,
+    special: Float[Tensor, " query"],
+    valid: Float[Tensor, " query"],
+) -> Float[Tensor, " statistic"]:
+    """Sums over this block's real queries, in the order of STATISTICS; the last is a maximum."""
+    entropy = -torch.linalg.vecdot(weights, weights.clamp_min(SMALLEST).log())
+    per_row = torch.stack(
+        [
+            entropy,
+            _distance(weights, start),
+            *(_band(weights, start + shift) for shift in (0, -1, 1)),
+            weights[:, 0],
+            special,
+        ]
+    )
+    largest = (weights.amax(dim=1) * valid).amax()
+    return torch.cat([per_row @ valid, largest[None]])
+
+
+def _band(weights: Float[Tensor, "query key"], offset: int) -> Float[Tensor, " query"]:
+    """Each row's weight on the key that stands `offset` further right than the row; 0 outside."""
+    n_rows, n_keys = weights.shape
+    keys = torch.arange(n_rows, device=weights.device) + offset
+    inside = (keys >= 0) & (keys < n_keys)
+    found = weights.gather(1, keys.clamp(0, n_keys - 1)[:, None])[:, 0]
+    return torch.where(inside, found, 0.0)
+
+
+def _distance(weights: Float[Tensor, "query key"], start: int) -> Float[Tensor, " query"]:
+    """Σ weight · |query − key|; left and right of the block's own square it is a matrix product."""
+    n_rows, n_keys = weights.shape
+    stop = start + n_rows
+    keys = torch.arange(n_keys, device=weights.device, dtype=weights.dtype)
+    queries = keys[start:stop]
+    total = (weights[:, start:stop] * (queries[:, None] - queries[None, :]).abs()).sum(dim=1)
+    for part, sign in ((slice(0, start), 1.0), (slice(stop, n_keys), -1.0)):
+        moments = weights[:, part] @ torch.stack([torch.ones_like(keys[part]), keys[part]], dim=1)
+        total = total + sign * (queries * moments[:, 0] - moments[:, 1])
+    return total
+
+
+def _forbidden(layer: LayerTrace, plan: _Plan) -> Tensor | None:
     """Thumbnail cells in which no pair at all may attend."""
-    mask = trace.layers[layer].mask
-    if mask is None:
+    if layer.mask is None:
         return None
-    n = trace.n_tokens
-    short = torch.nn.functional.pad(mask, (0, cells * step - n)) if mask.shape[2] > 1 else mask
-    wide = short.unflatten(2, (-1, step)).any(dim=3) if mask.shape[2] > 1 else short
+    mask = layer.mask
+    if mask.shape[2] > 1:
+        padded = F.pad(mask, (0, plan.cells * plan.step - plan.n))
+        mask = padded.unflatten(2, (-1, plan.step)).any(dim=3)
     if mask.shape[1] > 1:
-        tall = torch.nn.functional.pad(wide, (0, 0, 0, cells * step - n))
-        wide = tall.unflatten(1, (-1, step)).any(dim=2)
-    return ~wide.expand(n_heads, cells, cells)
+        padded = F.pad(mask, (0, 0, 0, plan.cells * plan.step - plan.n))
+        mask = padded.unflatten(1, (-1, plan.step)).any(dim=2)
+    return ~mask.expand(layer.n_heads, plan.cells, plan.cells)

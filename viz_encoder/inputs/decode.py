@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from viz_encoder.errors import InputError, NotAnImage, TooLong
 
@@ -13,6 +13,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 ALLOWED = "Pictures are read as PNG, JPEG, WebP, GIF or BMP"
 MAX_PIXELS = 25_000_000
 MAX_BYTES = 50 * 2**20
+MAX_SCANS = 100  # of a progressive JPEG, which has about ten; each one is a pass over all pixels
+JPEG, SCAN = b"\xff\xd8\xff", b"\xff\xda"  # scan data never holds its own marker
 ORIENTATION = 0x0112  # the EXIF tag; 1 = upright
 PREVIEW = 60
 WHITE = (255, 255, 255, 255)
@@ -34,7 +36,8 @@ def decode(
         image = _from_array(source)
     elif isinstance(source, str | Path | bytes):
         content = source if isinstance(source, bytes) else _read(Path(source), max_bytes)
-        image = _open(content, max_bytes, max_pixels)
+        _require_small(content, max_bytes)
+        image = _open(content, max_pixels)
     else:
         raise InputError(
             f"The picture is {type(source).__name__}; give a path, bytes, a PIL image or an array."
@@ -68,7 +71,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
         raise InputError(f"There is no file {name!r} to read; check its path.") from fault
 
 
-def _open(content: bytes, max_bytes: int, max_pixels: int) -> Image.Image:
+def _require_small(content: bytes, max_bytes: int) -> None:
     if not content:
         raise NotAnImage(f"The picture file is empty. {ALLOWED}; save it again.")
     if len(content) > max_bytes:
@@ -76,6 +79,14 @@ def _open(content: bytes, max_bytes: int, max_pixels: int) -> Image.Image:
             f"The picture file is over {max_bytes / 2**20:,.0f} MB, which is the limit; "
             "save it smaller."
         )
+    if content.startswith(JPEG) and content.count(SCAN) > MAX_SCANS:
+        raise TooLong(
+            f"The JPEG file has {content.count(SCAN):,} scans; the limit is {MAX_SCANS}. "
+            "Save it again as an ordinary JPEG."
+        )
+
+
+def _open(content: bytes, max_pixels: int) -> Image.Image:
     try:
         return Image.open(io.BytesIO(content), formats=FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as fault:
@@ -83,10 +94,8 @@ def _open(content: bytes, max_bytes: int, max_pixels: int) -> Image.Image:
             f"The picture has far more than {max_pixels / 1e6:,.0f} million pixels, which is the "
             "limit; make it smaller."
         ) from fault
-    except UnidentifiedImageError as fault:
-        raise NotAnImage(_what_it_is(content)) from fault
     except Exception as fault:  # decoders raise whatever a stranger's bytes provoke
-        raise NotAnImage(_CUT_OFF) from fault
+        raise NotAnImage(_what_it_is(content)) from fault
 
 
 def _require_size(image: Image.Image, max_pixels: int) -> None:
@@ -138,9 +147,9 @@ def _eight_bit(image: Image.Image, notes: list[str]) -> Image.Image:
 
 def _range(mode: str, low: float, high: float) -> tuple[float, float]:
     """What black and white stand for: the mode's own range, else the picture's."""
-    ceilings = {"I": (255, 65_535), "F": (1, 255, 65_535)}.get(mode, (65_535,))
+    ceilings = {"I": (255.0, 65_535.0), "F": (1.0, 255.0, 65_535.0)}.get(mode, (65_535.0,))
     fitting = [ceiling for ceiling in ceilings if low >= 0 and high <= ceiling]
-    return (0, fitting[0]) if fitting else (low, high)
+    return (0.0, fitting[0]) if fitting else (low, high)
 
 
 def _flat(image: Image.Image, notes: list[str]) -> Image.Image:
@@ -182,4 +191,4 @@ def _begins_like_a_picture(content: bytes) -> bool:
         return b"WEBP".startswith(content[8:12])
     if content[:2] == b"BM":
         return content[6:10].strip(b"\0") == b""  # reserved, so always zero
-    return content.startswith((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"))
+    return content.startswith((b"\x89PNG", JPEG, b"GIF8"))

@@ -16,6 +16,7 @@ from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.inputs.decode import MAX_BYTES, MAX_PIXELS, decode
 from viz_encoder.inputs.sample import Grid, Inputs, Sample
 
+Numbers = tuple[int | float, ...]  # one a channel; a config.json may say 0 for 0.0
 Source = str | Path | bytes | Image.Image | NDArray[Any]
 MAX_ASPECT = 4  # a longer picture would be all patches along one side, and cost their square
 GREY = "The picture was converted to grey: this model reads one channel."
@@ -34,8 +35,8 @@ class ImageReader:
     patch_size: int
     n_channels: int = 3
     prefix: tuple[str, ...] = ()
-    mean: tuple[float, ...] = (0.5, 0.5, 0.5)
-    std: tuple[float, ...] = (0.5, 0.5, 0.5)
+    mean: Numbers = (0.5, 0.5, 0.5)
+    std: Numbers = (0.5, 0.5, 0.5)
     max_pixels: int = MAX_PIXELS
     max_bytes: int = MAX_BYTES
 

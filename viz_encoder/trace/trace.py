@@ -70,6 +70,8 @@ class Trace:
 
     def hidden(self, layer: int) -> Float[Tensor, "token d_model"]:
         """Hidden states after `layer` blocks: 0 = embeddings, n_layers = before the final norm."""
+        if not self.hidden_states:
+            raise SelectionError("This run kept no hidden states.")
         return self.hidden_states[_check("layer", layer, len(self.hidden_states))]
 
     def attention(

@@ -67,7 +67,7 @@ class _Events:
             filled.then(self.run, form.inputs, self.result, **self.running)
         for button, name in zip(form.pictures, PICTURES, strict=True):
             self._connect_picture(button, name)
-        opened = [form.kind, form.text_a, form.text_b, *form.shown, *self.result]
+        opened = [form.kind, form.text_a, form.text_b, form.picture, *form.shown, *self.result]
         page.load(self.open, None, opened, **self.running)
         page.unload(self.close)
 
@@ -104,7 +104,9 @@ class _Events:
             lambda: restore(self.runner, query, request.session_hash, _teller(progress))
         )
         texts = query.get("a", SENTENCES[0]), query.get("b", "")
-        return kind, *texts, *reveal(kind), view, notice
+        example = PICTURES.get(query.get("example", ""))
+        picture = str(asset(example)) if kind == "image" and example else None
+        return kind, *texts, picture, *reveal(kind), view, notice
 
     def close(self, request: gr.Request) -> None:
         """Let go of a closed page's runs."""

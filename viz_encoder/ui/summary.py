@@ -15,7 +15,7 @@ def describe(key: str, trace: Trace, link: dict[str, str], kind: str) -> str:
     """One JSON object that tells the page everything but the numbers."""
     sample, origin = trace.sample, trace.origin
     grid = trace.grid
-    return json.dumps(
+    content = json.dumps(
         {
             "key": key,
             "kind": kind,
@@ -37,6 +37,8 @@ def describe(key: str, trace: Trace, link: dict[str, str], kind: str) -> str:
             "notes": [printable(note) for note in sample.notes],
         }
     )
+    # No markup even in transit: Gradio looks for tags in what a component is given.
+    return content.replace("<", "\\u003c")
 
 
 def printable(text: str) -> str:

@@ -1,0 +1,254 @@
+"""Train the built-in "scene" model: a small ViT that finds a digit on noise and says which it is.
+
+python scripts/train_scene.py               trains, saves assets/scene and prints its numbers
+python scripts/train_scene.py --evaluate    prints the numbers of the weights in assets/scene
+python scripts/train_scene.py --examples    makes the two pictures in assets/examples
+
+Attention itself is never trained: no loss looks at a weight, so where the heads look is theirs.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
+
+from scripts import scenes  # noqa: E402
+from viz_encoder.config import EncoderConfig  # noqa: E402
+from viz_encoder.model import Encoder, attention_weights  # noqa: E402
+
+MODEL, EXAMPLES = ROOT / "assets" / "scene", ROOT / "assets" / "examples"
+CONFIG = EncoderConfig(
+    n_layers=4,
+    n_heads=4,
+    d_model=48,
+    d_ff=96,
+    embedding="patch",
+    image_size=(40, 40),
+    patch_size=4,
+    n_channels=1,
+    prefix=("[CLS]",),
+    norm_placement="pre",
+    norm_eps=1e-6,
+    embed_norm=False,
+    final_norm=True,
+    dropout=0.0,
+    labels=tuple("0123456789"),
+)
+MEAN = STD = 0.5
+SQUARE = (40, 40)
+LONG_SIDES = (44, 48, 52, 56, 60, 64, 72, 80)  # our reader always gives a short side of 40
+N_STEPS, BATCH, EASY_STEPS, OBLONG_SHARE = 2400, 128, 900, 0.4
+LEARNING_RATE, MUON_RATE, WEIGHT_DECAY = 3e-3, 0.02, 0.05
+PATCH_LOSS, INK_THRESHOLD, BLANK = 0.5, 0.1, len(CONFIG.labels)
+SEED, TEST_SEED = 1, 99
+PICTURES = (("digit", 7, 0, SQUARE, 3), ("wide", 3, 3, (40, 60), 12))  # for variety, by eye
+N_THREADS = 1  # sums come out alike on any machine, and a second thread saves a sixth only
+
+
+def initialize(encoder: Encoder) -> None:
+    """Start the position table as 2-D sinusoids, so that distance means something at once."""
+    rows, cols = CONFIG.grid
+    n_rates = CONFIG.d_model // 4
+    rate = math.pi / rows * 2 ** (3 * torch.arange(n_rates) / n_rates)
+    row, col = torch.meshgrid(torch.arange(rows), torch.arange(cols), indexing="ij")
+    waves = [wave(at[..., None] * rate) for at in (row, col) for wave in (torch.sin, torch.cos)]
+    with torch.no_grad():
+        encoder.embed.position[1:] = 0.5 * torch.cat(waves, dim=-1).flatten(0, 1)
+        encoder.embed.position[:1].normal_(std=0.02)
+        encoder.embed.tokens.prefix.normal_(std=0.02)
+
+
+def train() -> Encoder:
+    """The encoder after N_STEPS batches; the held-out digits are never looked at."""
+    torch.manual_seed(SEED)
+    encoder = Encoder(CONFIG)
+    initialize(encoder)
+    patch_head = nn.Linear(CONFIG.d_model, BLANK + 1)  # only helps training; not saved
+    steppers = optimizers(encoder, patch_head)
+    generator = torch.Generator().manual_seed(SEED)
+    digits, start, right = scenes.split()[0], time.perf_counter(), 0.0
+    for step in range(1, N_STEPS + 1):
+        batch = next_batch(digits, step, generator)
+        right += train_on(batch, encoder, patch_head, steppers) / 200
+        if step % 200 == 0:
+            seconds = time.perf_counter() - start
+            print(f"step {step}, {seconds:.0f} s: {right:.1%} of training scenes", flush=True)
+            right = 0.0
+    return encoder.eval()
+
+
+Stepper = tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]
+
+
+def optimizers(encoder: Encoder, patch_head: nn.Module) -> list[Stepper]:
+    """Muon (Jordan et al., 2024) for the blocks' matrices, AdamW for all else, both one-cycle.
+
+    With AdamW alone, 2,000 steps ended at 90 % of held-out scenes instead of 99 %.
+    """
+    matrices = [p for p in encoder.layers.parameters() if p.ndim == 2]
+    inside = set(map(id, matrices))
+    others = [p for p in encoder.parameters() if id(p) not in inside]
+    muon = torch.optim.Muon(matrices, lr=MUON_RATE, weight_decay=WEIGHT_DECAY)
+    adam = torch.optim.AdamW(
+        [*others, *patch_head.parameters()], lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY
+    )
+    cycle = torch.optim.lr_scheduler.OneCycleLR
+    options = {"total_steps": N_STEPS, "pct_start": 0.1, "cycle_momentum": False}
+    return [
+        (muon, cycle(muon, MUON_RATE, **options)),
+        (adam, cycle(adam, LEARNING_RATE, **options)),
+    ]
+
+
+def next_batch(digits: scenes.Digits, step: int, generator: torch.Generator) -> scenes.Scenes:
+    """Random digits in new scenes, easy ones first, some of them oblong."""
+    index = torch.randint(len(digits.labels), (BATCH,), generator=generator)
+    size = SQUARE
+    if float(torch.rand((), generator=generator)) < OBLONG_SHARE:
+        long = LONG_SIDES[int(torch.randint(len(LONG_SIDES), (), generator=generator))]
+        upright = bool(torch.rand((), generator=generator) < 0.5)
+        size = (long, SQUARE[1]) if upright else (SQUARE[0], long)
+    difficulty = scenes.Difficulty().eased(max(0.0, 1 - step / EASY_STEPS))
+    return scenes.make(digits.choose(index), size, generator, difficulty)
+
+
+def train_on(
+    batch: scenes.Scenes, encoder: Encoder, patch_head: nn.Module, steppers: list[Stepper]
+) -> float:
+    """One step; the share of scenes named rightly before it.
+
+    Beside [CLS] naming the digit, each patch says of which digit it is a part, or of none
+    ("token labeling", Jiang et al., 2021, arXiv:2104.10858). Without that, 2,000 steps ended at
+    97 % and rollout correlated 0.78 with the ink; with it, at 99 % and 0.91.
+    """
+    output = encoder(normalized(batch.pixels)).output
+    logits = encoder.classifier(output[:, 0])
+    inked = scenes.patch_ink(batch.ink, CONFIG.patch_size) > INK_THRESHOLD
+    parts = torch.where(inked, batch.labels[:, None], BLANK)
+    patch_loss = F.cross_entropy(patch_head(output[:, 1:]).flatten(0, 1), parts.flatten())
+    (F.cross_entropy(logits, batch.labels) + PATCH_LOSS * patch_loss).backward()
+    nn.utils.clip_grad_norm_([*encoder.parameters(), *patch_head.parameters()], 1.0)
+    for optimizer, schedule in steppers:
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+    return float((logits.argmax(dim=1) == batch.labels).float().mean())
+
+
+def normalized(pixels: Tensor) -> Tensor:
+    """Pixels as the model reads them."""
+    return (pixels - MEAN) / STD
+
+
+def evaluate(encoder: Encoder) -> dict[str, float]:
+    """What the weights do on digits they have never seen, two scenes each, at three sizes."""
+    metrics: dict[str, float] = {"held_out_digits": len(scenes.split()[1].labels)}
+    for height, width in (SQUARE, (40, 60), (60, 40)):
+        accuracy, seen = measure(encoder, (height, width))
+        metrics[f"accuracy_{width}x{height}"] = round(accuracy, 4)
+        metrics[f"rollout_ink_correlation_{width}x{height}"] = round(seen, 4)
+    return metrics
+
+
+@torch.inference_mode()
+def measure(encoder: Encoder, size: tuple[int, int]) -> tuple[float, float]:
+    """Accuracy, and mean correlation of rollout with ink, over held-out scenes of a size."""
+    held_out = scenes.split()[1]
+    digits = scenes.Digits(held_out.ink.repeat(2, 1, 1, 1), held_out.labels.repeat(2))
+    batch = scenes.make(digits, size, torch.Generator().manual_seed(TEST_SEED))
+    run = encoder(normalized(batch.pixels), capture=True)
+    right = encoder.classifier(run.output[:, 0]).argmax(dim=1) == batch.labels
+    seen = rollout([attention_weights(r.q, r.k) for r in run.records])[:, 0, 1:]
+    ink = scenes.patch_ink(batch.ink, CONFIG.patch_size)
+    return float(right.float().mean()), float(correlation(seen, ink).mean())
+
+
+def rollout(maps: list[Tensor]) -> Tensor:
+    """Head means, half of each the residual, multiplied up (Abnar & Zuidema, 2020)."""
+    eye = torch.eye(maps[0].shape[-1])
+    product = eye
+    for weights in maps:
+        mixed = 0.5 * weights.mean(dim=1) + 0.5 * eye
+        product = (mixed / mixed.sum(dim=-1, keepdim=True)) @ product
+    return product
+
+
+def correlation(x: Tensor, y: Tensor) -> Tensor:
+    """Pearson's r of each row of x with that row of y."""
+    x, y = x - x.mean(dim=1, keepdim=True), y - y.mean(dim=1, keepdim=True)
+    return F.cosine_similarity(x, y, dim=1)
+
+
+def save(encoder: Encoder, metrics: dict[str, float]) -> None:
+    """Write the model folder; half precision loses nothing that the numbers show."""
+    MODEL.mkdir(parents=True, exist_ok=True)
+    tensors = {name: t.half().contiguous() for name, t in encoder.state_dict().items()}
+    save_file(tensors, MODEL / "model.safetensors")
+    (MODEL / "model.safetensors").chmod(0o644)  # the library writes it for its owner only
+    axes = [f.name for f in fields(CONFIG) if getattr(CONFIG, f.name) != f.default]
+    content = {
+        "model_type": "viz_encoder",
+        "title": "scene: a small ViT that finds a digit on noise",
+        "description": "Trained on scikit-learn's digits, scaled and placed anywhere on noise.",
+        "license": "Apache-2.0",
+        "encoder": {name: value for name, value in asdict(CONFIG).items() if name in axes},
+        "image": {"mean": [MEAN], "std": [STD]},
+        "metrics": metrics,
+    }
+    (MODEL / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def load() -> Encoder:
+    """The encoder that is shipped."""
+    encoder = Encoder(CONFIG)
+    tensors = load_file(MODEL / "model.safetensors")
+    encoder.load_state_dict({name: t.float() for name, t in tensors.items()}, strict=True)
+    return encoder.eval()
+
+
+def make_examples() -> None:
+    """Two held-out digits, each pixel of their scenes drawn as a square of 4 × 4."""
+    EXAMPLES.mkdir(parents=True, exist_ok=True)
+    held_out = scenes.split()[1]
+    for name, label, which, size, seed in PICTURES:
+        index = (held_out.labels == label).nonzero()[which]
+        generator = torch.Generator().manual_seed(seed)
+        scene = scenes.make(held_out.choose(index), size, generator).pixels[0, 0]
+        pixels = np.kron((scene * 255).round().byte().numpy(), np.ones((4, 4), np.uint8))
+        Image.fromarray(pixels).save(EXAMPLES / f"{name}.png", optimize=True)
+
+
+def main() -> None:
+    """Train, or only evaluate, or only make the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--evaluate", action="store_true", help="measure the shipped weights")
+    parser.add_argument("--examples", action="store_true", help="make the example pictures")
+    wish = parser.parse_args()
+    torch.set_num_threads(N_THREADS)
+    torch.use_deterministic_algorithms(True)
+    if wish.examples:
+        return make_examples()
+    if not wish.evaluate:
+        save(train(), {})
+    metrics = evaluate(load())
+    if not wish.evaluate:
+        save(load(), metrics)
+    for name, value in metrics.items():
+        print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,454 @@
+"""ImageReader: what it makes of good, odd, damaged and hostile pictures."""
+
+import io
+import itertools
+import re
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, PngImagePlugin
+
+from viz_encoder.errors import ConfigError, InputError, NotAnImage, TooLong
+from viz_encoder.inputs.decode import decode
+from viz_encoder.inputs.image import ImageReader
+
+GREY = ImageReader((40, 40), 4, n_channels=1, prefix=("[CLS]",), mean=(0.5,), std=(0.5,))
+COLOR = ImageReader((40, 40), 4)
+RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
+
+
+def file(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def noise(width: int = 40, height: int = 40, mode: str = "RGB") -> Image.Image:
+    values = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return Image.fromarray(values).convert(mode)
+
+
+def pixels(source: object, reader: ImageReader = COLOR) -> np.ndarray:
+    picture = reader.read(source).samples[0].picture
+    assert picture is not None
+    return picture
+
+
+def notes(source: object, reader: ImageReader = COLOR) -> str:
+    return "\n".join(reader.read(source).samples[0].notes)
+
+
+def header_only_png(width: int, height: int) -> bytes:
+    """A PNG that announces a size and holds no pixel: decoding it could only fail."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        )
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
+
+
+# What the encoder gets
+
+
+def test_tokens_are_the_prefix_then_the_patches_row_by_row():
+    inputs = GREY.read(noise(52, 40, "L"))
+    sample = inputs.samples[0]
+    assert (sample.grid.n_rows, sample.grid.n_cols, sample.grid.n_prefix) == (10, 13, 1)
+    assert sample.tokens[:3] == ("[CLS]", "r0c0", "r0c1")
+    assert sample.tokens[1 + 13] == "r1c0"
+    assert sample.tokens[-1] == "r9c12"
+    assert sample.special == (True, *[False] * 130)
+    assert inputs.valid.shape == (1, 131) and bool(inputs.valid.all()) and not inputs.padded
+
+
+@pytest.mark.parametrize("reader", [GREY, COLOR])
+def test_values_are_the_shown_picture_normalized(reader: ImageReader):
+    inputs = reader.read(noise(80, 60))
+    shown = torch.from_numpy(inputs.samples[0].picture).permute(2, 0, 1)[: reader.n_channels]
+    assert inputs.values.shape == (1, reader.n_channels, 40, 52)
+    assert torch.allclose(inputs.values[0], (shown / 255 - 0.5) / 0.5)
+
+
+def test_each_channel_has_its_own_mean_and_std():
+    reader = ImageReader((8, 8), 4, mean=(0.0, 0.5, 1.0), std=(1.0, 0.5, 2.0))
+    values = reader.read(Image.new("RGB", (8, 8), (255, 0, 0))).values
+    assert values[0, :, 0, 0].tolist() == [1.0, -1.0, -0.5]
+
+
+def test_a_picture_of_the_trained_size_is_not_touched():
+    picture = noise()
+    assert np.array_equal(pixels(picture), np.asarray(picture))
+    assert notes(picture) == ""
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ((640, 480), (52, 40)),
+        ((480, 640), (40, 52)),
+        ((40, 40), (40, 40)),
+        ((400, 400), (40, 40)),
+        ((41, 40), (40, 40)),
+        ((43, 40), (44, 40)),
+        ((8, 8), (40, 40)),
+        ((160, 40), (160, 40)),
+    ],
+)
+def test_the_picture_keeps_its_shape(old: tuple[int, int], new: tuple[int, int]):
+    assert pixels(noise(*old)).shape == (new[1], new[0], 3)
+
+
+@pytest.mark.parametrize("width, height", [*itertools.product((1, 7, 39, 100, 333), repeat=2)])
+def test_any_size_fits_the_grid(width: int, height: int):
+    inputs = COLOR.read(noise(width, height))
+    grid = inputs.samples[0].grid
+    assert inputs.values.shape[-2:] == (4 * grid.n_rows, 4 * grid.n_cols)
+    assert min(grid.n_rows, grid.n_cols) == 10
+    assert max(grid.n_rows, grid.n_cols) <= 40
+    assert bool(torch.isfinite(inputs.values).all())
+
+
+def test_an_oblong_model_takes_its_short_side():
+    reader = ImageReader((32, 64), 8)
+    assert pixels(noise(200, 100), reader).shape == (32, 64, 3)
+    assert notes(noise(64, 32), reader) == ""
+    assert pixels(noise(100, 200), reader).shape == (64, 32, 3)
+
+
+# What it tells
+
+
+def test_the_note_on_a_resized_picture_says_exactly_what_was_done():
+    assert notes(noise(640, 480)) == (
+        "The picture was resized from 640 × 480 to 52 × 40 pixels (13 × 10 patches of 4); the "
+        "model was trained at 40 × 40, so its positions were interpolated."
+    )
+
+
+@pytest.mark.parametrize(
+    "size, sentence",
+    [
+        (
+            (80, 80),
+            r"^The picture was resized from 80 × 80 to 40 × 40 .* \(10 × 10 patches of 4\)\.$",
+        ),
+        ((1, 1), r"^The picture was enlarged from 1 × 1 to 40 × 40 pixels"),
+        ((52, 40), r"^The picture of 52 × 40 pixels was cut into 13 × 10 patches of 4; .*interpol"),
+        ((10_000, 1), r"more than 4 times as long .* \(10,000 × 1\), so it was squeezed to 4 : 1"),
+    ],
+)
+def test_notes_on_size(size: tuple[int, int], sentence: str):
+    assert re.search(sentence, notes(noise(*size)), re.MULTILINE)
+
+
+def test_color_is_told_only_when_it_was_lost():
+    assert "converted to grey: this model reads one channel" in notes(noise(), GREY)
+    assert notes(noise(mode="L"), GREY) == ""
+    assert notes(noise(mode="L").convert("RGB"), GREY) == ""
+    assert notes(noise(mode="L"), COLOR) == ""
+
+
+def test_a_grey_model_shows_the_grey_it_reads():
+    picture = pixels(Image.new("RGB", (40, 40), RED), GREY)
+    assert (picture == 76).all()  # 0.299 · 255, ITU-R 601
+
+
+@pytest.mark.parametrize("color", [(0, 0, 0), WHITE])
+def test_a_picture_of_one_color_stays_finite_and_is_told(color: tuple[int, int, int]):
+    assert "Every pixel of the picture has the same color" in notes(
+        Image.new("RGB", (40, 40), color)
+    )
+
+
+# Modes
+
+
+def test_sixteen_bits_are_scaled_not_clipped():
+    values = np.full((40, 40), 40_000, np.uint16)
+    values[:, 20:] = 65_535
+    picture = pixels(file(Image.fromarray(values)))
+    assert (picture[0, 0] == 156).all() and (picture[0, 39] == 255).all()
+    assert "scaled from 0 … 65,535 to 0 … 255" in notes(file(Image.fromarray(values)))
+
+
+@pytest.mark.parametrize(
+    "values, first, last",
+    [
+        (np.array([[0, 200]], np.int32), 0, 200),
+        (np.array([[0, 40_000]], np.int32), 0, 156),
+        (np.array([[-100, 100_000]], np.int32), 0, 255),
+        (np.array([[0, 0.5]], np.float32), 0, 128),
+        (np.array([[0, 200]], np.float32), 0, 200),
+        (np.array([[-1, 1]], np.float32), 0, 255),
+    ],
+)
+def test_wide_modes_keep_their_range(values: np.ndarray, first: int, last: int):
+    picture = decode(Image.fromarray(values), [])
+    assert (picture.getpixel((0, 0))[0], picture.getpixel((1, 0))[0]) == (first, last)
+
+
+def test_values_that_are_no_numbers_are_refused():
+    with pytest.raises(NotAnImage, match="NaN or infinite"):
+        decode(Image.fromarray(np.array([[np.nan, 1]], np.float32)), [])
+
+
+@pytest.mark.parametrize(
+    "image, color",
+    [
+        (Image.new("RGBA", (40, 40), (255, 0, 0, 0)), WHITE),
+        (Image.new("RGBA", (40, 40), (255, 0, 0, 51)), (255, 204, 204)),
+        (Image.new("LA", (40, 40), (0, 0)), WHITE),
+        (Image.new("LA", (40, 40), (0, 0)).convert("La"), WHITE),
+    ],
+)
+def test_transparent_parts_become_white_and_are_told(image: Image.Image, color: tuple[int, ...]):
+    assert pixels(image)[0, 0].tolist() == list(color)
+    assert "Transparent parts of the picture were filled with white." in notes(image)
+
+
+def test_a_transparent_palette_color_becomes_white():
+    palette = Image.new("P", (40, 40), 1)
+    palette.putpalette([*RED, *GREEN])
+    content = file(palette, "PNG", transparency=1)
+    assert pixels(content)[0, 0].tolist() == list(WHITE)
+    assert pixels(file(palette))[0, 0].tolist() == list(GREEN)
+
+
+def test_an_opaque_alpha_channel_is_not_worth_a_word():
+    assert notes(noise(mode="RGBA")) == ""
+
+
+@pytest.mark.parametrize("kind", ["PIL", "JPEG"])
+def test_cmyk_keeps_its_colors(kind: str):
+    image = Image.new("CMYK", (40, 40), (255, 0, 0, 0))
+    content = image if kind == "PIL" else file(image, "JPEG", quality=95)
+    if isinstance(content, bytes):
+        assert b"Adobe" in content  # so it is stored inverted
+    assert np.abs(pixels(content)[0, 0].astype(int) - (0, 255, 255)).max() <= 3
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "LA", "HSV", "YCbCr", "I", "F"])
+def test_every_mode_of_a_pil_image_is_read(mode: str):
+    assert pixels(noise(mode="L" if mode == "LA" else "RGB").convert(mode)).shape == (40, 40, 3)
+
+
+# Sources
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
+def test_formats_from_bytes_and_paths(kind: str, tmp_path: Path):
+    content = file(Image.new("RGB", (40, 40), BLUE), kind)
+    path = tmp_path / "Größe 😀.picture"  # the name says nothing; the bytes do
+    path.write_bytes(content)
+    for source in (content, path, str(path)):
+        assert np.abs(pixels(source)[0, 0].astype(int) - BLUE).max() <= 2
+
+
+@pytest.mark.parametrize("shape", [(40, 40), (40, 40, 3), (40, 40, 4)])
+def test_arrays(shape: tuple[int, ...]):
+    assert (pixels(np.full(shape, 255, np.uint8)) == 255).all()
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros((4, 4)), np.zeros((4, 4, 2), np.uint8), np.zeros(4, np.uint8)]
+)
+def test_other_arrays_are_refused(array: np.ndarray):
+    with pytest.raises(InputError, match=r"The array is \w+ of shape \(4.*give uint8 values"):
+        COLOR.read(array)
+
+
+@pytest.mark.parametrize("orientation, corner", [(1, RED), (3, BLUE), (6, GREEN), (8, WHITE)])
+def test_exif_orientation_is_followed(orientation: int, corner: tuple[int, ...]):
+    image = Image.new("RGB", (40, 40))
+    for box, color in zip(
+        [(0, 0), (20, 0), (20, 20), (0, 20)], [RED, WHITE, BLUE, GREEN], strict=True
+    ):
+        image.paste(color, (*box, box[0] + 20, box[1] + 20))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    content = file(image, "PNG", exif=exif)
+    assert pixels(content)[0, 0].tolist() == list(corner)
+    assert ("turned upright" in notes(content)) == (orientation != 1)
+
+
+def test_a_turned_oblong_picture_swaps_its_sides():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    assert pixels(file(noise(60, 40), "JPEG", exif=exif)).shape == (60, 40, 3)
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")  # Pillow's own, besides our note
+def test_damaged_exif_does_not_spoil_the_picture():
+    content = file(noise(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xffgarbage")
+    assert pixels(content).shape == (40, 40, 3)
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_of_an_animation_the_first_frame_is_read_and_told(kind: str):
+    frames = [Image.new("RGB", (40, 40), color) for color in (RED, GREEN, BLUE)]
+    content = file(frames[0], kind, save_all=True, append_images=frames[1:], duration=100)
+    assert np.abs(pixels(content)[0, 0].astype(int) - RED).max() <= 2
+    assert "several frames; only the first was read" in notes(content)
+
+
+def test_a_pil_image_is_left_as_it_was():
+    image = noise(60, 50, "RGBA")
+    before = image.tobytes()
+    COLOR.read(image)
+    assert image.size == (60, 50) and image.mode == "RGBA" and image.tobytes() == before
+
+
+# Batches
+
+
+def test_a_batch_of_one_shape():
+    inputs = GREY.read([noise(60, 40), noise(120, 80), file(noise(600, 400))])
+    assert inputs.values.shape == (3, 1, 40, 60)
+    assert len(inputs.samples) == 3 and inputs.valid.shape == (3, 151)
+
+
+def test_a_batch_of_two_shapes_is_refused():
+    with pytest.raises(InputError, match=r"picture 1 has 10 × 10 patches, picture 3 has 13 × 10"):
+        GREY.read([noise(), noise(), noise(52, 40)])
+
+
+def test_an_empty_batch_is_refused():
+    with pytest.raises(InputError, match="list of pictures is empty"):
+        GREY.read([])
+
+
+# Refusals: one plain sentence each
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
+@pytest.mark.parametrize("share", [0.003, 0.01, 0.1, 0.5, 0.9])
+def test_a_file_that_is_cut_off_is_refused(kind: str, share: float):
+    content = file(noise(60, 40), kind)
+    with pytest.raises(NotAnImage, match=r"^The picture file is cut off or damaged; download it"):
+        COLOR.read(content[: max(12, int(share * len(content)))])
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP"])
+def test_flipped_bytes_give_a_picture_or_a_plain_sentence(kind: str):
+    content = file(noise(30, 20), kind)
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        broken = bytearray(content)
+        for place in rng.integers(0, len(content), 4):
+            broken[place] = rng.integers(256)
+        try:
+            COLOR.read(bytes(broken))
+        except (NotAnImage, TooLong) as fault:
+            assert str(fault).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        (b"", r"^The picture file is empty\. Pictures are read as PNG, JPEG, WebP, GIF or BMP"),
+        (b"hello, I am a text called picture.png", r"not a picture that we know\. Pictures are"),
+        (b"BMW drives; RIFF raffs", r"not a picture that we know"),
+        (
+            b'<?xml version="1.0"?><svg><script>alert(1)</script></svg>',
+            r"an SVG drawing.*PNG, JPEG",
+        ),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", r"HEIC or AVIF.*convert it"),
+        (b"%PDF-1.7 ...", r"a PDF document.*convert it"),
+        (file(noise(), "TIFF"), r"a TIFF picture.*convert it"),
+        (file(noise(), "ICO"), r"not a picture that we know.*convert it"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0", r"not a picture that we know.*convert it"),
+        (b"SIMPLE  =                    T", r"not a picture that we know.*convert it"),
+    ],
+)
+def test_what_is_no_picture_is_called_what_it_is(content: bytes, sentence: str):
+    with pytest.raises(NotAnImage, match=sentence):
+        COLOR.read(content)
+
+
+@pytest.mark.parametrize("side", [5001, 9000, 12_000, 30_000])
+def test_a_bomb_is_refused_by_its_header(side: int):
+    with pytest.raises(TooLong, match=r"The picture has .* million.*(limit|smaller)"):
+        COLOR.read(header_only_png(side, side))
+
+
+def test_the_limit_itself_passes_the_header_check():
+    with pytest.raises(NotAnImage, match="cut off"):  # it has no pixels; but it was not too long
+        COLOR.read(header_only_png(5000, 5000))
+
+
+def test_a_pil_image_over_the_limit_is_refused_undecoded():
+    with pytest.raises(TooLong, match=r"10 × 11 pixels; the limit is"):
+        ImageReader((40, 40), 4, max_pixels=100).read(Image.new("RGB", (10, 11)))
+
+
+def test_too_many_bytes_are_refused(tmp_path: Path):
+    content = file(noise(), "BMP")
+    (tmp_path / "big.bmp").write_bytes(content)
+    reader = ImageReader((40, 40), 4, max_bytes=1000)
+    for source in (content, tmp_path / "big.bmp"):
+        with pytest.raises(TooLong, match="The picture file is over"):
+            reader.read(source)
+
+
+def test_a_jpeg_of_very_many_scans_is_refused():
+    content = file(noise(mode="L"), "JPEG", progressive=True)
+    scan = content[content.rfind(b"\xff\xc4") : -2]  # the last one, with its Huffman table
+    assert pixels(content[:-2] + 20 * scan + b"\xff\xd9").shape == (40, 40, 3)
+    with pytest.raises(TooLong, match=r"^The JPEG file has \d+ scans; the limit is 100\."):
+        COLOR.read(content[:-2] + 100 * scan + b"\xff\xd9")
+
+
+def test_a_text_bomb_is_refused():
+    info = PngImagePlugin.PngInfo()
+    info.add_text("a", "x" * 8_000_000, zip=True)
+    with pytest.raises(NotAnImage, match="damaged"):
+        COLOR.read(file(noise(), "PNG", pnginfo=info))
+
+
+@pytest.mark.parametrize("name", ["nothing.png", "a" * 5000, "a\0b", "~nobody-here/a.png"])
+def test_a_missing_file_is_named_shortly(name: str):
+    with pytest.raises(InputError, match=r"^There is no file '.{1,65}' to read; check its path\.$"):
+        COLOR.read(name)
+
+
+def test_a_folder_and_a_device_are_no_files(tmp_path: Path):
+    for source in (tmp_path, "/dev/zero"):
+        with pytest.raises(NotAnImage, match="is not a file"):
+            COLOR.read(source)
+
+
+def test_a_picture_without_pixels_is_refused():
+    for source in (Image.new("RGB", (0, 5)), np.zeros((0, 4), np.uint8)):
+        with pytest.raises(NotAnImage, match="pixels"):
+            COLOR.read(source)
+
+
+def test_other_things_are_named():
+    with pytest.raises(InputError, match="The picture is int; give a path"):
+        decode(5, [])
+
+
+def test_a_model_of_two_channels_asks_for_a_tensor():
+    reader = ImageReader((8, 8), 4, n_channels=2, mean=(0, 0), std=(1, 1))
+    with pytest.raises(InputError, match=r"reads 2 channels.*give it a tensor"):
+        reader.read(noise())
+
+
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        ({"mean": (0.5,)}, r"image mean is \(0\.5,\); give one number for each of the 3"),
+        ({"std": (1, 1, float("nan"))}, r"image std is .*nan"),
+        ({"std": (1, 0, 1)}, r"each number must be above 0"),
+    ],
+)
+def test_settings_that_spoil_every_picture_are_refused(settings: dict, sentence: str):
+    with pytest.raises(ConfigError, match=sentence):
+        ImageReader((8, 8), 4, **settings)

@@ -1,0 +1,217 @@
+"""record() on torch's own attention modules: the slow path, the fused path, and their bits."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from viz_encoder.trace import record
+
+torch.set_num_threads(1)
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:enable_nested_tensor", "ignore:The PyTorch API of nested tensors"
+)
+N_SAMPLES, N_TOKENS, D_MODEL = 3, 7, 16
+RIGHT = (
+    torch.arange(N_TOKENS) >= torch.tensor([7, 4, 5])[:, None]
+)  # True = padding, as torch has it
+CAUSAL = torch.ones(N_TOKENS, N_TOKENS, dtype=torch.bool).triu(1)
+
+
+def same_bits(one, other):
+    """NaN included."""
+    one, other = one.contiguous(), other.contiguous()
+    return one.dtype == other.dtype and torch.equal(one.view(torch.uint8), other.view(torch.uint8))
+
+
+def uneven(module):
+    generator = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.4)
+    return module
+
+
+def encoder(batch_first, norm_first, final_norm=True, **options):
+    layer = nn.TransformerEncoderLayer(
+        D_MODEL, 4, 24, 0.1, batch_first=batch_first, norm_first=norm_first, **options
+    )
+    norm = nn.LayerNorm(D_MODEL) if final_norm else None
+    return uneven(nn.TransformerEncoder(layer, 3, norm=norm)).eval()
+
+
+def source(batch_first=True, n_tokens=N_TOKENS):
+    x = torch.randn(N_SAMPLES, n_tokens, D_MODEL, generator=torch.Generator().manual_seed(1))
+    return x if batch_first else x.transpose(0, 1)
+
+
+def true_maps(model, trace, sample_input, padding, causal):
+    """Each layer's maps by nn.MultiheadAttention itself, from the hidden state before the layer."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        for index, layer in enumerate(model.layers):
+            x = sample_input if index == 0 else trace.hidden(index)
+            x = layer.norm1(x) if layer.norm_first else x
+            x = x[None] if layer.self_attn.batch_first else x[:, None]
+            yield layer.self_attn(
+                x,
+                x,
+                x,
+                attn_mask=CAUSAL if causal else None,
+                key_padding_mask=None if padding is None else padding[None],
+                average_attn_weights=False,
+            )[1][0]
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
+
+
+GRID = list(
+    itertools.product(
+        (True, False), (True, False), ("none", "right", "left"), (True, False), (True, False)
+    )
+)
+
+
+@pytest.mark.parametrize(("batch_first", "norm_first", "pad", "causal", "fast"), GRID)
+def test_transformer_encoder(batch_first, norm_first, pad, causal, fast):
+    model, x = encoder(batch_first, norm_first), source(batch_first)
+    padding = {"none": None, "right": RIGHT, "left": RIGHT.flip(1)}[pad]
+    options = {"src_key_padding_mask": padding, "mask": CAUSAL if causal else None}
+    with torch.set_grad_enabled(not fast):
+        plain = model(x, **options)
+        with record(model) as recording:
+            output = model(x, **options)
+    assert same_bits(plain, output)
+    assert [call.fused for call in recording.calls] == [fast and batch_first] * 3
+    assert [call.name for call in recording.calls] == [f"layers.{n}.self_attn" for n in range(3)]
+    for sample in range(N_SAMPLES):
+        real = torch.ones(N_TOKENS, dtype=torch.bool) if padding is None else ~padding[sample]
+        if causal and pad == "left":
+            continue  # its first queries may attend to nothing, and torch gives NaN from there on
+        trace = recording.trace(tokens=list("abcdefg"), sample=sample)
+        assert trace.valid.tolist() == real.tolist()
+        mine = x[sample] if batch_first else x[:, sample]
+        unseen = None if padding is None else padding[sample]
+        with torch.no_grad():
+            for layer, expected in enumerate(true_maps(model, trace, mine, unseen, causal)):
+                assert (trace.attention(layer) - expected)[:, real].abs().max() <= 5e-6
+        out = output[sample] if batch_first else output[:, sample]
+        assert (trace.output - out)[real].abs().max() <= 1e-5
+        assert torch.equal(trace.hidden(0)[real], mine[real])
+        assert trace.proof.passed, trace.proof.sentence
+
+
+def test_the_fused_path_needs_no_mode_in_its_way():
+    """What the test above relies on: under a plain mode the bits are others."""
+    model, x = encoder(True, False), source()
+    with torch.no_grad():
+        plain = model(x, src_key_padding_mask=RIGHT)
+        with torch.overrides.BaseTorchFunctionMode():
+            other = model(x, src_key_padding_mask=RIGHT)
+    assert not torch.equal(plain, other)
+
+
+MULTI_HEAD = list(
+    itertools.product(
+        (True, False),
+        (True, False),
+        ("self", "cross", "unbatched"),
+        ("none", "padding", "causal", "both", "float"),
+        (True, False),
+    )
+)
+
+
+@pytest.mark.parametrize(("batch_first", "weights", "use", "masked", "grad"), MULTI_HEAD)
+def test_multi_head_attention(batch_first, weights, use, masked, grad):
+    model = uneven(nn.MultiheadAttention(D_MODEL, 4, batch_first=batch_first)).eval()
+    q = source(batch_first or use == "unbatched")
+    k = source(batch_first, N_TOKENS).flip(0 if batch_first else 1) if use == "cross" else q
+    options = {
+        "key_padding_mask": RIGHT if masked in ("padding", "both") else None,
+        "attn_mask": CAUSAL if masked in ("causal", "both") else None,
+    }
+    if masked == "float":
+        bias = torch.randn(N_TOKENS, N_TOKENS, generator=torch.Generator().manual_seed(2))
+        options["attn_mask"] = bias.masked_fill(CAUSAL, -torch.inf)
+    if use == "unbatched":
+        q = k = q[0]
+        options["key_padding_mask"] = None if options["key_padding_mask"] is None else RIGHT[1]
+    options["need_weights"] = weights
+    with torch.set_grad_enabled(grad):
+        plain = model(q, k, k, **options)
+        with record(model) as recording:
+            output = model(q, k, k, **options)
+        expected = model(q, k, k, **options | {"need_weights": True}, average_attn_weights=False)[1]
+    assert same_bits(plain[0], output[0])
+    assert output[1] is None if not weights else same_bits(plain[1], output[1])
+    (call,) = recording.calls
+    assert call.kind == "multi_head_attention" and call.cross == (use == "cross")
+    fused = batch_first and not grad and use == "self" and masked != "float"
+    assert call.fused == fused
+    for sample in range(1 if use == "unbatched" else N_SAMPLES):
+        trace = recording.trace(sample=sample, cross=call.cross)
+        want = expected if use == "unbatched" else expected[sample]
+        assert (trace.attention(0) - want).abs().max() <= 5e-6
+        assert trace.proof.passed, trace.proof.sentence
+
+
+@pytest.mark.parametrize("options", [{"add_bias_kv": True}, {"add_zero_attn": True}])
+@pytest.mark.parametrize("weights", [True, False])
+def test_keys_that_torch_adds(options, weights):
+    model = uneven(nn.MultiheadAttention(D_MODEL, 4, batch_first=True, **options)).eval()
+    x = source()
+    with record(model) as recording:
+        model(x, x, x, key_padding_mask=RIGHT, need_weights=weights)
+    expected = model(x, x, x, key_padding_mask=RIGHT, average_attn_weights=False)[1]
+    trace = recording.trace(sample=1)
+    assert trace.attention(0).shape == (4, N_TOKENS, N_TOKENS + 1)
+    assert (trace.attention(0) - expected[1]).abs().max() <= 5e-6
+    assert trace.proof.passed
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_gradients_of_an_encoder_in_training(batch_first, norm_first):
+    model, x = encoder(batch_first, norm_first).train(), source(batch_first)
+
+    def gradients():
+        torch.manual_seed(6)
+        model.zero_grad()
+        model(x, src_key_padding_mask=RIGHT).square().sum().backward()
+        return [weight.grad.clone() for weight in model.parameters()]
+
+    plain = gradients()
+    with record(model) as recording:
+        recorded = gradients()
+    assert all(map(torch.equal, plain, recorded))
+    assert {call.dropout for call in recording.calls} == {0.1}
+    assert "Dropout of 0.1" in recording.trace().notes[0]
+
+
+def test_a_nested_tensor_of_the_users_own():
+    model = encoder(True, False).eval()
+    x = source()
+    nested = torch.nested.nested_tensor([x[0, :7], x[1, :4], x[2, :5]])
+    with torch.no_grad():
+        plain = model.layers[0](nested)
+        with record(model) as recording:
+            output = model.layers[0](nested)
+    assert all(map(torch.equal, plain.unbind(), output.unbind()))
+    trace = recording.trace(sample=1)
+    assert trace.valid.tolist() == [True] * 4 + [False] * 3
+    assert trace.proof.passed and trace.notes
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_the_fused_path_in_other_precisions(dtype):
+    model, x = encoder(True, False).to(dtype), source().to(dtype)
+    with torch.inference_mode():
+        plain = model(x)
+        with record(model) as recording:
+            output = model(x)
+    assert same_bits(plain, output)
+    trace = recording.trace()
+    assert recording.calls[0].fused and trace.proof.passed, (trace.notes, trace.proof.sentence)

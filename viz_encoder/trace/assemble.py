@@ -1,0 +1,232 @@
+"""From captured calls to a Trace: which layers, which sample, whose tokens."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from viz_encoder.errors import TraceError
+from viz_encoder.inputs import Grid, Sample
+from viz_encoder.trace.given_mask import NEVER
+from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.trace import Trace
+from viz_encoder.trace.walk import AttentionCall
+
+BRACKETS = ("[]", "<>")
+
+
+class Chosen(NamedTuple):
+    """Which part of a run is asked for."""
+
+    calls: list[AttentionCall]
+    within: str
+    cross: bool
+    sample: int
+
+
+def assemble(
+    chosen: Chosen,
+    module: nn.Module,
+    tokens: Sequence[str] | None,
+    key_tokens: Sequence[str] | None,
+    valid: Tensor | None,
+    grid: Grid | None,
+) -> Trace:
+    """The Trace of one sample of the calls that are meant."""
+    calls = _one_stack(chosen)
+    n_tokens = _n_tokens(calls, tokens)
+    layers = tuple(_layer(call, chosen.sample, n_tokens) for call in calls)
+    names = _names(tokens, n_tokens, "tokens")
+    hidden, output = _hidden(calls, chosen.sample, n_tokens)
+    return Trace(
+        layers=layers,
+        hidden_states=hidden,
+        output=output,
+        valid=_valid(layers, chosen.cross) if valid is None else valid,
+        sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
+        origin=_origin(calls[0], module),
+        key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if chosen.cross else (),
+        notes=_notes(calls),
+    )
+
+
+def _one_stack(chosen: Chosen) -> list[AttentionCall]:
+    """The calls that are meant; they must belong to one sequence."""
+    prefix = chosen.within
+    inside = [c for c in chosen.calls if f"{c.name}.".startswith(f"{prefix}." if prefix else "")]
+    calls = [call for call in inside if call.cross == chosen.cross]
+    kind = "cross-attention" if chosen.cross else "self-attention"
+    if not calls:
+        raise TraceError(
+            f"This run has no {kind} {f'within {prefix!r}' if prefix else 'at all'}; it has "
+            f"{_listed(call.name for call in chosen.calls)}."
+        )
+    stacks = _stacks(calls)
+    if len(stacks) > 1:
+        raise TraceError(
+            f"The {kind} of this run is of several sequences: {_listed(stacks)}. "
+            f"Choose one: recording.trace(within={stacks[0]!r})."
+        )
+    n_samples = min(call.shape[0] for call in calls)
+    if not 0 <= chosen.sample < n_samples:
+        raise TraceError(
+            f"There is no sample {chosen.sample}; this run has samples 0 to {n_samples - 1}."
+        )
+    return calls
+
+
+def _stacks(calls: list[AttentionCall]) -> list[str]:
+    """What the layers of each stack share: their names up to the first number.
+
+    Where the layers of one stack see sequences of other sizes (Swin), up to and with the number.
+    """
+    stacks = list(dict.fromkeys(_prefix(call.name, 0) for call in calls))
+    if len(stacks) == 1 and len({(call.shape[0], *call.shape[2:]) for call in calls}) > 1:
+        return list(dict.fromkeys(_prefix(call.name, 1) for call in calls))
+    return stacks
+
+
+def _prefix(name: str, more: int) -> str:
+    parts = name.split(".")
+    numbers = [index for index, part in enumerate(parts) if part.isdecimal()]
+    return ".".join(parts[: numbers[0] + more] if numbers else parts[: len(parts) - 1 + more])
+
+
+def _listed(names: object) -> str:
+    listed = list(dict.fromkeys(names))  # type: ignore[call-overload]
+    more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
+    return ", ".join(repr(name) for name in listed[:6]) + more
+
+
+def _n_tokens(calls: list[AttentionCall], tokens: Sequence[str] | None) -> int:
+    """As many as ran; a nested tensor ran without the padding that the names may include."""
+    ran = calls[0].shape[2]
+    if tokens is not None and len(tokens) > ran and calls[0].attended.ragged:
+        return len(tokens)
+    return ran
+
+
+def _names(given: Sequence[str] | None, count: int, what: str) -> tuple[str, ...]:
+    if given is None:
+        return tuple(str(number) for number in range(count))
+    if len(given) != count:
+        raise TraceError(f"{what} has {len(given)} names, but the run has {count} of them.")
+    return tuple(given)
+
+
+def _is_special(name: str) -> bool:
+    return len(name) > 2 and name[0] + name[-1] in BRACKETS
+
+
+def _layer(call: AttentionCall, sample: int, n_tokens: int) -> LayerTrace:
+    ran = call.attended
+    wider = n_tokens - ran.q.shape[2] if ran.ragged else 0
+    mask, bias = _of(ran.mask, sample), _of(ran.bias, sample)
+    if wider:
+        whole = torch.ones(1, *call.shape[2:], dtype=torch.bool, device=ran.q.device)
+        mask = F.pad(whole if mask is None else mask, (0, wider, 0, wider))
+    q, k, v, signature = (
+        None if x is None else F.pad(x[sample], (0, 0, 0, wider))
+        for x in (ran.q, ran.k, ran.v, ran.signature)
+    )
+    assert q is not None and k is not None and v is not None
+    return LayerTrace(
+        q=q,
+        k=k,
+        v=v,
+        scale=ran.scale,
+        mask=mask,
+        bias=bias,
+        maps=_of(ran.maps, sample),
+        signature=None if ran.dropout else signature,
+        name=call.name,
+        cross=call.cross,
+    )
+
+
+def _of(x: Tensor | None, sample: int) -> Tensor | None:
+    """The sample's part of a tensor that may be one for the whole batch."""
+    return None if x is None else x[sample if x.shape[0] > 1 else 0]
+
+
+def _valid(layers: tuple[LayerTrace, ...], cross: bool) -> Tensor:
+    """A token is real if any query may attend to it, in any layer."""
+    n_tokens, device = layers[0].q.shape[1], layers[0].q.device
+    if cross or any(layer.k.shape[1] != n_tokens for layer in layers):
+        return torch.ones(n_tokens, dtype=torch.bool, device=device)
+    reached = torch.zeros(n_tokens, dtype=torch.bool, device=device)
+    masked = {(id(layer.mask), id(layer.bias), id(layer.maps)): layer for layer in layers}
+    for layer in masked.values():
+        reached = reached | _reached(layer)
+    return reached
+
+
+def _reached(layer: LayerTrace) -> Tensor:
+    """The keys that some query attends to, or may attend to where maps are not kept."""
+    may = torch.ones(1, 1, layer.k.shape[1], dtype=torch.bool, device=layer.k.device)
+    if layer.maps is not None:  # a query that sees nothing but padding looks at all alike
+        uneven = layer.maps.amax(dim=-1, keepdim=True) > layer.maps.amin(dim=-1, keepdim=True)
+        may = ((layer.maps > 0) & uneven) if bool(uneven.any()) else may
+    if layer.mask is not None:
+        may = may & layer.mask
+    if layer.bias is not None:
+        may = may & (layer.bias > NEVER)
+    return may.flatten(0, 1).any(dim=0)
+
+
+def _hidden(
+    calls: list[AttentionCall], sample: int, n_tokens: int
+) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Before the first block, after each, and after the last norm; none if any is missing."""
+    states = (calls[0].before, *(call.after for call in calls), calls[-1].normed)
+    picked = [_state(state, calls[0], sample, n_tokens) for state in states]
+    output = picked[-1] if picked[-1] is not None else picked[-2]
+    hidden = tuple(state for state in picked[:-1] if state is not None)
+    if len(hidden) <= len(calls):
+        return (), calls[0].attended.q.new_zeros(n_tokens, 0)
+    return hidden, hidden[-1] if output is None else output
+
+
+def _state(state: Tensor | None, call: AttentionCall, sample: int, n_tokens: int) -> Tensor | None:
+    """The sample's "token d_model" of "batch token d_model" or "token batch d_model"."""
+    if state is None:
+        return None
+    n_samples, _, n_queries, _ = call.shape
+    state = state[None] if state.ndim == 2 else state
+    if call.batch_first and state.shape[:2] == (n_samples, n_queries):
+        return F.pad(state[sample], (0, 0, 0, n_tokens - n_queries))
+    if state.shape[:2] == (n_samples, n_tokens):
+        return state[sample] if call.batch_first or n_samples != n_tokens else state[:, sample]
+    return state[:, sample] if state.shape[:2] == (n_tokens, n_samples) else None
+
+
+def _origin(call: AttentionCall, module: nn.Module) -> Origin:
+    source = call.attended.q if call.attended.maps is None else call.attended.maps
+    return Origin(
+        model=type(module).__name__,
+        device=str(source.device),
+        dtype=str(source.dtype).removeprefix("torch."),
+        kernel=call.attended.kernel,
+    )
+
+
+def _notes(calls: list[AttentionCall]) -> tuple[str, ...]:
+    """What a reader of the maps has to know, a sentence each."""
+    notes = []
+    dropout = max(call.dropout for call in calls)
+    if dropout:
+        notes.append(
+            f"Dropout of {dropout:g} was on (train): in the maps that ran, that part of the "
+            f"weights was 0 and the rest {1 / (1 - dropout):.3g} times as large as shown."
+            if dropout < 1
+            else "Dropout of 1 was on: the maps that ran were 0."
+        )
+    if any(call.kind == "softmax" for call in calls):
+        notes.append("This model computes its softmax itself: its maps are kept as they were.")
+    if any(call.fused for call in calls):
+        notes.append(
+            "A fused torch kernel ran: queries and keys were computed again from its inputs."
+        )
+    return (*notes, *dict.fromkeys(call.attended.note for call in calls if call.attended.note))

@@ -1,0 +1,144 @@
+"""torch's whole-layer kernels: seeing that one runs, and computing again what it ran on.
+
+nn.TransformerEncoder and nn.MultiheadAttention leave Python for one fused kernel when they may
+(eval, no gradients, batch_first …), and a TorchFunctionMode alone makes them not. So while such a
+module decides, our mode is away and a TorchDispatchMode watches, which they do not mind. The
+kernel shows no queries or keys: they are computed again from its very inputs, and the layer's real
+output is held against what follows from them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from viz_encoder.model.attention import merge_heads, split_heads
+from viz_encoder.trace.attended import Attended, from_tensors
+from viz_encoder.trace.given_mask import GivenMasks
+from viz_encoder.trace.proof import TOLERANCE
+
+LAYER = torch.ops.aten._transformer_encoder_layer_fwd.default
+HEADS = torch.ops.aten._native_multi_head_attention.default
+
+
+class Watch(TorchDispatchMode):
+    """Tells `seen` of each fused kernel that runs; everything runs as it would."""
+
+    def __init__(self, seen: Callable[[Any, dict[str, Any], Any], None]) -> None:
+        """Call seen(kernel, arguments by name, output)."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen = seen
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run, then tell."""
+        out = func(*args, **(kwargs or {}))
+        if func is LAYER or func is HEADS:
+            self.seen(func, by_name(func, args, kwargs or {}), out)
+        return out
+
+
+class _Decided(Exception):
+    """The module has shown which way it goes."""
+
+
+class _Probe(TorchDispatchMode):
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.weights = {id(weight) for weight in module.parameters()}
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func is HEADS:
+            raise _Decided("fused")
+        if any(id(arg) in self.weights for arg in args):
+            raise _Decided("step by step")
+        return func(*args, **(kwargs or {}))
+
+
+def takes_fused_kernel(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether this nn.MultiheadAttention would run fused: torch decides, and is stopped there."""
+    try:
+        with _Probe(module):
+            module.forward(*args, **kwargs)
+    except _Decided as way:
+        return str(way) == "fused"
+    except Exception:  # the real call will raise it where the user expects it
+        return False
+    return False
+
+
+def by_name(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an aten operator by their names, defaults included."""
+    given = {one.name: one.default_value for one in func._schema.arguments}
+    given.update(zip(given, args, strict=False))
+    return {**given, **kwargs}
+
+
+def attended_in(func: Any, given: dict[str, Any], out: Any, masks: GivenMasks) -> Attended:
+    """What a fused kernel attended with, and a note if its output does not follow from it."""
+    layer = func is LAYER
+    source, real = given["src" if layer else "query"], out if layer else out[0]
+    n_heads = given["num_heads" if layer else "num_head"]
+    x, allowed = _padded(source), _allowed(source, given["mask"], given["mask_type"])
+    normed = _norm(x, given, 1) if layer and given["norm_first"] else x
+    q, k, v = (
+        split_heads(part, n_heads)
+        for part in F.linear(normed, given["qkv_weight"], given["qkv_bias"]).chunk(3, dim=-1)
+    )
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    attended = from_tensors("multi_head_attention", q, k, v, mixed, masks.split(allowed), None)
+    follows = F.linear(merge_heads(mixed), given["proj_weight"], given["proj_bias"])
+    follows = _rest_of_layer(x, follows, given) if layer else follows
+    apart = _apart(follows, _padded(real), allowed)
+    name = "fused encoder layer" if layer else "fused multi-head attention"
+    attended = attended._replace(kernel=name, fused=True, ragged=source.is_nested, cross=False)
+    if apart <= TOLERANCE.get(str(x.dtype).removeprefix("torch."), 1e-5):
+        return attended
+    why = f"The {name} put out what does not follow from the recomputed maps: {apart:.1e} apart."
+    return attended._replace(signature=None, note=why)
+
+
+def _padded(x: Tensor) -> Tensor:
+    return x.to_padded_tensor(0.0) if x.is_nested else x
+
+
+def _allowed(source: Tensor, mask: Tensor | None, mask_type: int | None) -> Tensor | None:
+    """True = may attend, "#batch #head #query #key", from what the kernel takes (True = ignore)."""
+    if source.is_nested:
+        lengths = torch.tensor([len(one) for one in source.unbind()], device=source.device)
+        valid = torch.arange(int(lengths.max()), device=source.device) < lengths[:, None]
+        return (valid[:, :, None] & valid[:, None, :])[:, None]
+    if mask is None:
+        return None
+    allowed = ~mask.bool()
+    if mask_type == 1:
+        return allowed[:, None, None, :]
+    return allowed if allowed.ndim == 4 else allowed[None, None]
+
+
+def _rest_of_layer(x: Tensor, attended: Tensor, given: dict[str, Any]) -> Tensor:
+    first = given["norm_first"]
+    x = x + attended if first else _norm(x + attended, given, 1)
+    inner = F.linear(_norm(x, given, 2) if first else x, given["ffn_weight_1"], given["ffn_bias_1"])
+    inner = F.gelu(inner) if given["use_gelu"] else F.relu(inner)
+    x = x + F.linear(inner, given["ffn_weight_2"], given["ffn_bias_2"])
+    return x if first else _norm(x, given, 2)
+
+
+def _norm(x: Tensor, given: dict[str, Any], which: int) -> Tensor:
+    weight, bias = given[f"norm_weight_{which}"], given[f"norm_bias_{which}"]
+    return F.layer_norm(x, x.shape[-1:], weight, bias, given["eps"])
+
+
+def _apart(follows: Tensor, real: Tensor, allowed: Tensor | None) -> float:
+    """Largest difference over rows that attend to anything, relative to the largest output."""
+    gap = (follows - real).abs().amax(dim=-1)  # (batch, query)
+    if allowed is not None:
+        gap = gap.masked_fill(~allowed.any(dim=-1).all(dim=1).expand_as(gap), 0.0)
+    return float(gap.nan_to_num(torch.inf).max()) / (float(real.nan_to_num().abs().max()) or 1.0)

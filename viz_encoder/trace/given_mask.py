@@ -1,0 +1,89 @@
+"""What a model passed as attn_mask, in the one sense we keep: bool (True = may attend) and bias."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+NEVER = -1e4  # a score this far down has weight 0 beside any other: exp(-10,000)
+REMEMBERED = 16
+
+Allowed = Bool[Tensor, "#batch #head #query #key"]
+Bias = Float[Tensor, "#batch #head #query #key"]
+
+
+class Split(NamedTuple):
+    """A mask and a bias that together do what the given tensor did to the scores."""
+
+    mask: Allowed | None = None
+    bias: Bias | None = None
+
+
+class GivenMasks:
+    """Reads masks, and keeps one copy of those that come again layer after layer.
+
+    A dense mask is O(T²), as much as a map. So a tensor that is equal to one already kept, the
+    same object or not, is not kept twice, and the causal flag costs one triangle a recording.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is kept yet."""
+        self._seen: dict[tuple[Any, ...], tuple[Tensor, int, Split]] = {}
+        self._kept: list[Tensor] = []
+        self._causal: dict[tuple[int, int, torch.device], Split] = {}
+
+    def causal(self, n_queries: int, n_keys: int, device: torch.device) -> Split:
+        """The mask behind is_causal=True: query i may attend to keys 0 … i."""
+        key = (n_queries, n_keys, device)
+        if key not in self._causal:
+            triangle = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril()
+            self._causal[key] = Split(mask=triangle[None, None])
+        return self._causal[key]
+
+    def split(self, given: Tensor | None, n_axes: int = 4) -> Split:
+        """The mask and the bias in `given`, whose queries and keys have n_axes axes."""
+        if given is None:
+            return Split()
+        key = (n_axes, given.data_ptr(), given.shape, given.stride(), given.dtype, given.device)
+        version = -1 if given.is_inference() else given._version
+        seen = self._seen.get(key)
+        if seen is not None and seen[1] == version >= 0:
+            return seen[2]
+        split = Split(*(self._share(part) for part in _split(_four_axes(given.detach(), n_axes))))
+        self._seen[key] = (given, version, split)  # held, so that its address is not used again
+        if len(self._seen) > REMEMBERED:
+            self._seen.pop(next(iter(self._seen)))
+        return split
+
+    def _share(self, part: Tensor | None) -> Tensor | None:
+        if part is None:
+            return None
+        for kept in self._kept[-REMEMBERED:]:
+            same = (kept.shape, kept.dtype, kept.device) == (part.shape, part.dtype, part.device)
+            if same and torch.equal(kept, part):
+                return kept
+        self._kept.append(part.clone(memory_format=torch.contiguous_format))
+        return self._kept[-1]
+
+
+def _four_axes(given: Tensor, n_axes: int) -> Tensor:
+    """As "#batch #head #query #key"; an axis that was only expanded is one entry again."""
+    for axis in range(given.ndim):
+        if given.stride(axis) == 0 and given.shape[axis] > 1:
+            given = given.narrow(axis, 0, 1)
+    if n_axes == 3 and given.ndim == 3:
+        return given[:, None]
+    while given.ndim < 4:
+        given = given[None]
+    return given.flatten(0, given.ndim - 4)
+
+
+def _split(given: Tensor) -> Split:
+    if given.dtype == torch.bool:
+        return Split(mask=None if bool(given.all()) else given)
+    allowed = given > NEVER
+    # A row that is banned throughout by finite numbers still attends: there the numbers count.
+    mask = torch.where(allowed.any(dim=-1, keepdim=True), allowed, given != -torch.inf)
+    bias = given.masked_fill(~mask, 0.0)
+    return Split(mask=None if bool(mask.all()) else mask, bias=bias if bool(bias.any()) else None)

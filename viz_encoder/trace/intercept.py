@@ -1,0 +1,243 @@
+"""The attention calls of a running model, seen from outside: one interceptor a thread.
+
+A TorchFunctionMode sees scaled_dot_product_attention however it was imported, and the softmax and
+the product of a model that does it by hand. Global module hooks say which module is running. Both
+are there only while a recording is open, and only act on the thread that opened it.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import nn
+from torch.nn.modules.module import (
+    _global_forward_hooks_with_kwargs,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.overrides import _get_current_function_mode_stack as mode_stack
+
+from viz_encoder.trace.attended import Attended
+from viz_encoder.trace.by_hand import HANDLERS, Operations
+from viz_encoder.trace.fused import LAYER, Watch, attended_in, takes_fused_kernel
+from viz_encoder.trace.given_mask import GivenMasks
+
+DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
+PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself
+_here = threading.local()
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """Who is told: a recording."""
+
+    module: nn.Module
+    eager: bool
+
+    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        """A module starts."""
+
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
+        """A module has ended, or failed (out is then None)."""
+
+    def take(self, attended: Attended, part: str) -> None:
+        """The running module, or a part of it, has attended."""
+
+    def fail(self, fault: Exception) -> None:
+        """Something could not be captured."""
+
+    def elsewhere(self, module: nn.Module) -> None:
+        """A module ran on another thread."""
+
+
+class Interceptor(TorchFunctionMode):
+    """Stands between a model and torch on one thread; what it runs, it runs unchanged."""
+
+    def __init__(self) -> None:
+        """Nobody listens yet."""
+        super().__init__()
+        self.listeners: list[Listener] = []
+        self.masks = GivenMasks()
+        self.operations = Operations(self)
+        self._thread = threading.get_ident()
+        self._watch = Watch(self._saw_fused)
+        self._away = False
+        self._above: list[TorchFunctionMode] | None = None
+        self._was_away: list[bool] = []
+        self._marked: dict[int, nn.Module] = {}
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run func; if it is part of attention, by way of what looks at it."""
+        kwargs = kwargs or {}
+        handler = HANDLERS.get(func)
+        if handler is None or not all(one in PLAIN for one in types):
+            return func(*args, **kwargs)
+        return handler(self.operations, func, args, kwargs)
+
+    def tell(self, make: Callable[[], Attended], part: str = "") -> None:
+        """Give the listeners what make() returns; a fault of ours never reaches the model."""
+        if _is_backward():
+            return
+        try:
+            with apart():
+                attended = make()
+            for listener in self.listeners:
+                listener.take(attended, part)
+        except Exception as fault:
+            for listener in self.listeners:
+                listener.fail(fault)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Put the mode and the hooks in place, and take them away again, whatever happens."""
+        before = register_module_forward_pre_hook(self._enter)
+        after = register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
+        self._before_id = before.id
+        _push_mode(self)
+        try:
+            yield
+        finally:
+            if self._away:
+                self._come_back()
+            self._step_out()
+            before.remove()
+            after.remove()
+            _global_forward_hooks_with_kwargs.pop(after.id, None)  # which torch forgets
+            for module in self._marked.values():
+                module._forward_pre_hooks_with_kwargs.pop(self._before_id, None)
+
+    def listen(self, listener: Listener) -> None:
+        """Tell this listener too; its nn.MultiheadAttentions now show us their keywords."""
+        self.listeners.append(listener)
+        for module in listener.module.modules():
+            if _runs_code_of(module, nn.MultiheadAttention):
+                module._forward_pre_hooks_with_kwargs[self._before_id] = True
+                self._marked[id(module)] = module
+
+    def _enter(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> None:
+        if threading.get_ident() != self._thread:
+            for listener in self.listeners:
+                listener.elsewhere(module)
+            return
+        self._each(lambda listener: listener.enter(module, args))
+        self._was_away.append(self._away)
+        self._go(self._must_be_away(module, args, kwargs))
+
+    def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        *keywords, out = rest  # torch leaves the keywords out where forward has failed
+        kwargs = keywords[0] if keywords else {}
+        self._go(self._was_away.pop() if self._was_away else False)
+        self._each(lambda listener: listener.leave(module, args, kwargs, out))
+
+    def _each(self, act: Callable[[Listener], None]) -> None:
+        if _is_backward():
+            return
+        for listener in self.listeners:
+            try:
+                with apart():
+                    act(listener)
+            except Exception as fault:
+                listener.fail(fault)
+
+    def _must_be_away(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
+    ) -> bool:
+        if not _runs_code_of(module, nn.MultiheadAttention):
+            return any(_runs_code_of(module, decider) for decider in DECIDERS)
+        if kwargs is None:  # of no model that is recorded
+            return True
+        was_away = self._away
+        self._go(True)
+        fused = takes_fused_kernel(module, args, kwargs)
+        self._go(was_away)
+        return fused
+
+    def _go(self, away: bool) -> None:
+        if away and not self._away:
+            self._step_out()
+            self._watch.__enter__()  # type: ignore[no-untyped-call]
+        elif self._away and not away:
+            self._come_back()
+        self._away = away
+
+    def _step_out(self) -> None:
+        """Leave the stack of modes, from under those that the model may have put above."""
+        self._above = None
+        if self in mode_stack():
+            self._above = []
+            while (top := _pop_mode()) is not self:
+                self._above.append(top)
+            for mode in reversed(self._above):
+                _push_mode(mode)
+
+    def _come_back(self) -> None:
+        self._watch.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        if self._above is None:
+            return
+        for _ in self._above:
+            _pop_mode()
+        for mode in (self, *reversed(self._above)):
+            _push_mode(mode)
+
+    def _saw_fused(self, func: Any, given: dict[str, Any], out: Any) -> None:
+        part = "self_attn" if func is LAYER else ""
+        self.tell(lambda: attended_in(func, given, out, self.masks), part)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Our own arithmetic is none of the model's: no gradients, autocast or modes of the caller."""
+    with ExitStack() as off:
+        off.enter_context(torch.inference_mode(False))
+        off.enter_context(torch.no_grad())
+        off.enter_context(torch._C.DisableTorchFunction())
+        for device_type in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device_type):
+                off.enter_context(torch.autocast(device_type, enabled=False))
+        yield
+
+
+def _is_backward() -> bool:
+    """The backward pass runs checkpointed layers again; that is no other run."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def _runs_code_of(module: nn.Module, kind: type[nn.Module]) -> bool:
+    """Whether it is of that class, and its forward is torch's own."""
+    return isinstance(module, kind) and type(module).forward is kind.forward
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell the listener of all that this thread runs in the block."""
+    outer: Interceptor | None = getattr(_here, "interceptor", None)
+    if outer is not None:
+        with _added(outer, listener):
+            yield
+        return
+    _here.interceptor = Interceptor()
+    try:
+        with _here.interceptor.open(), _added(_here.interceptor, listener):
+            yield
+    finally:
+        _here.interceptor = None
+
+
+@contextmanager
+def _added(interceptor: Interceptor, listener: Listener) -> Iterator[None]:
+    interceptor.listen(listener)
+    try:
+        yield
+    finally:
+        interceptor.listeners.remove(listener)

@@ -1,0 +1,147 @@
+"""record: capture the attention of any PyTorch model while it runs, unchanged."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from torch import Tensor, nn
+
+from viz_encoder.errors import TraceError
+from viz_encoder.inputs import Grid
+from viz_encoder.trace.assemble import Chosen, assemble
+from viz_encoder.trace.attended import Attended
+from viz_encoder.trace.intercept import listening
+from viz_encoder.trace.trace import Trace
+from viz_encoder.trace.walk import AttentionCall, Walk
+from viz_encoder.trace.why_nothing import is_compiled, why_nothing
+
+Eager = Literal["auto"] | bool
+
+
+@contextmanager
+def record(
+    module: nn.Module, *, hidden: bool = True, eager: Eager = "auto"
+) -> "Iterator[Recording]":
+    """Capture each attention call of `module` in the block; its outputs and gradients stay as is.
+
+    Seen are scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder (its fused
+    path too) and softmax times values, on this thread. Not seen: traced or compiled modules, and
+    other kernels (flash-attn, xformers, flex_attention).
+
+    Args:
+        module: the model, or the part of it to record; other models in the block are left out.
+        hidden: keep the hidden states between blocks.
+        eager: keep the maps, T × T, of modules that compute their softmax themselves. "auto" keeps
+            them as long as nothing else attends.
+
+    Raises:
+        TraceError: a compiled module, of which only some calls would be seen.
+    """
+    if is_compiled(module):
+        raise TraceError(
+            f"{type(module).__name__} is compiled, and record() would see only some of its "
+            "attention. Record the model before torch.compile, or its ._orig_mod."
+        )
+    recording = Recording(module, hidden=hidden, eager=eager)
+    with listening(recording):
+        yield recording
+
+
+class Recording:
+    """What a `record` block has captured; it outlives the block."""
+
+    def __init__(self, module: nn.Module, *, hidden: bool = True, eager: Eager = "auto") -> None:
+        """Nothing is captured yet."""
+        self.module = module
+        self.eager = bool(eager)
+        self.ran_elsewhere = False
+        self._auto = eager == "auto"
+        self._walk = Walk(module, hidden)
+        self._calls: list[AttentionCall] = []
+        self._fault: Exception | None = None
+
+    @property
+    def calls(self) -> tuple[AttentionCall, ...]:
+        """All that was captured, in the order it ran."""
+        return tuple(self._calls)
+
+    @property
+    def n_runs(self) -> int:
+        """How often the module was called in the block."""
+        return self._walk.run + 1
+
+    def trace(
+        self,
+        *,
+        tokens: Sequence[str] | None = None,
+        sample: int = 0,
+        run: int = -1,
+        within: str = "",
+        cross: bool = False,
+        key_tokens: Sequence[str] | None = None,
+        valid: Tensor | None = None,
+        grid: Grid | None = None,
+    ) -> Trace:
+        """One sequence of one run, as a Trace.
+
+        Args:
+            tokens: a name for each token; numbers where not given.
+            sample: which sequence of the batch.
+            run: which call of the module in the block: 0 is the first, -1 the last.
+            within: only modules whose name starts so, such as "encoder"; needed where a model has
+                several stacks of attention layers.
+            cross: the cross-attention layers (keys are other tokens than queries) instead of the
+                self-attention layers.
+            key_tokens: names for the keys of cross-attention.
+            valid: "token", True = a real token. Where not given, a token is real if any query of
+                any layer may attend to it.
+            grid: the patches of a picture.
+
+        Raises:
+            TraceError: nothing was captured, or no one stack is meant; it says what to do.
+        """
+        if self._fault is not None:
+            raise TraceError(
+                f"An attention call of {type(self.module).__name__} ran but could not be captured "
+                f"({type(self._fault).__name__}: {self._fault}). Please report it."
+            ) from self._fault
+        if not self._calls:
+            raise TraceError(why_nothing(self.module, self.n_runs, self.ran_elsewhere, self.eager))
+        chosen = Chosen(self._of_run(run), within, cross, sample)
+        return assemble(chosen, self.module, tokens, key_tokens, valid, grid)
+
+    def _of_run(self, run: int) -> list[AttentionCall]:
+        number = run + self.n_runs if run < 0 else run
+        if not 0 <= number < self.n_runs:
+            raise TraceError(
+                f"There is no run {run}; the module was called {self.n_runs} times in the block, "
+                f"so run is 0 to {self.n_runs - 1}, or -1 for the last."
+            )
+        return [call for call in self._calls if call.run == number]
+
+    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        """A module starts."""
+        self._walk.enter(module, args)
+
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
+        """A module has ended."""
+        self._walk.leave(module, args, kwargs, out)
+
+    def take(self, attended: Attended, part: str) -> None:
+        """The running module has attended."""
+        if not self._walk.inside or (attended.kind == "softmax" and not self.eager):
+            return
+        if self._auto and attended.kind != "softmax":
+            self.eager = False
+            self._calls = [call for call in self._calls if call.kind != "softmax"]
+        self._calls.append(self._walk.attend(attended, part))
+
+    def fail(self, fault: Exception) -> None:
+        """Something could not be captured; the model ran on."""
+        self._fault = self._fault or fault
+
+    def elsewhere(self, module: nn.Module) -> None:
+        """A module ran on another thread, where nothing is seen."""
+        self.ran_elsewhere = self.ran_elsewhere or id(module) in self._walk.names

@@ -1,0 +1,38 @@
+"""Why a recording is empty, and what to do about it, in a sentence or two."""
+
+from torch import nn
+from torch.jit import ScriptModule
+
+SEEN = (
+    "record() sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder and "
+    "softmax times values; flash-attn, xformers and flex_attention kernels are not seen."
+)
+
+
+def why_nothing(module: nn.Module, n_runs: int, ran_elsewhere: bool, eager: bool) -> str:
+    """The most likely reason first: each one that can be found out is asked for."""
+    name = type(module).__name__
+    start = f"No attention of {name} was captured: "
+    if ran_elsewhere:
+        return f"{start}it ran on another thread. Call it on the thread that opened record()."
+    if any(isinstance(part, ScriptModule) for part in module.modules()):
+        return f"{start}it is traced or scripted (TorchScript). Record the original nn.Module."
+    if n_runs == 0:
+        return f"{start}it was not called in the block. Call the very module given to record()."
+    kernel = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    if kernel not in (None, "sdpa", "eager"):
+        return (
+            f"{start}it attends by {kernel!r}, which is not seen. "
+            "Load it with attn_implementation='sdpa'."
+        )
+    if not eager:
+        return f"{start}it may compute its softmax itself. Try record(module, eager=True). {SEEN}"
+    return f"{start}it ran, but attended by none of what is seen. {SEEN}"
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether torch.compile has been at it, or at a part of it."""
+    return any(
+        type(part).__name__ == "OptimizedModule" or getattr(part, "_compiled_call_impl", None)
+        for part in module.modules()
+    )
