@@ -67,7 +67,7 @@ class AttentionTab {
   #prove(run, proof) {
     if (this.run !== run) return;
     this.#facts(run, proof);
-    if (!proof.passed) {
+    if (proof.checked && !proof.passed) {
       this.body.hidden = true;
       this.#fail(`These maps are not shown, for they failed their check. ${proof.sentence}`);
     }
@@ -87,6 +87,7 @@ class AttentionTab {
       [`${run.device} · ${run.dtype} · ${run.kernel} kernel`, "Where and how the attention ran"],
     ];
     const badge = proof === null ? "checking the maps …"
+      : !proof.checked ? "not checked: hover to see why"
       : proof.passed ? `✓ the maps that ran (differ by ${proof.error.toExponential(0)})` : "✗ check failed";
     this.facts.replaceChildren(...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
       el("span", { class: `viz-fact ${proof?.passed ? "viz-good" : ""}`, id: "viz-proof", title: proof?.sentence ?? "" }, badge));

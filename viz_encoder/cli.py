@@ -1,12 +1,14 @@
-"""The command line: serve the page, or list the models."""
+"""The command line: serve the page, capture a run to a file, or list the models."""
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from viz_encoder import __version__
-from viz_encoder.checkpoints import BUILTIN
+from viz_encoder.checkpoints import BUILTIN, load
 from viz_encoder.errors import VizEncoderError
+from viz_encoder.trace import Trace, capture
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +38,14 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--public", action="store_true", help="for strangers: smaller limits, no paths"
     )
+    serve.add_argument("trace", nargs="?", help="a saved run to open: run.safetensors")
     serve.set_defaults(run=_serve)
+    trace = commands.add_parser("trace", help="run a model once and save what it attended to")
+    trace.add_argument("source", help="a text, or the path of a picture with --model scene")
+    trace.add_argument("--model", default="all-MiniLM-L6-v2", help="%(default)s, or a folder")
+    trace.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    trace.add_argument("-o", "--output", default="run.safetensors", help="%(default)s")
+    trace.set_defaults(run=_trace)
     models = commands.add_parser("models", help="list the built-in models")
     models.set_defaults(run=_models)
     return parser
@@ -45,7 +54,17 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(given: argparse.Namespace) -> None:
     from viz_encoder.ui.serve import Settings, serve  # Gradio is slow to import
 
-    serve(Settings(given.host, given.port, given.public, given.device))
+    subject = Trace.load(given.trace) if given.trace else None
+    serve(Settings(given.host, given.port, given.public, given.device), subject)
+
+
+def _trace(given: argparse.Namespace) -> None:
+    encoder = load(given.model, device=given.device)
+    source = Path(given.source) if encoder.kind == "image" else given.source
+    trace = capture(encoder, source)
+    trace.save(given.output)
+    size = Path(given.output).stat().st_size / 2**20
+    print(f"{given.output}: {trace.n_tokens:,} tokens, {size:,.1f} MB. {trace.proof.sentence}")
 
 
 def _models(given: argparse.Namespace) -> None:

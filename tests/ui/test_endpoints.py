@@ -43,7 +43,7 @@ def fetch(site: str, key: str, path: str) -> np.ndarray:
 def test_every_action_has_a_named_endpoint(client):
     named = client.view_api(return_format="dict")["named_endpoints"]
     wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
-    assert wanted | {"/head_statistics", "/proof"} == set(named)
+    assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)
 
 
 def test_the_map_of_a_head_as_numbers(client, run, trace):
@@ -77,6 +77,17 @@ def test_a_pair_and_a_picture(client, minilm):
     picture = client.predict(handle_file(path), api_name="/run_picture")
     grid = vz.capture(vz.load("scene", device="cpu"), path).grid
     assert picture["grid"] == {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
+
+
+def test_a_saved_run_is_opened(client, site, trace, tmp_path):
+    trace.save(tmp_path / "run.safetensors")
+    opened = client.predict(handle_file(tmp_path / "run.safetensors"), api_name="/open_saved")
+    assert tuple(opened["tokens"]) == trace.tokens
+    whole = fetch(site, opened["key"], "map?layer=3&head=5")
+    assert np.abs(whole - trace.attention(3, 5).numpy()).max() <= 1e-6
+    other = handle_file(asset(PICTURES["a digit"]))
+    with pytest.raises(AppError, match="no saved trace"):
+        client.predict(other, api_name="/open_saved")
 
 
 @pytest.mark.parametrize(

@@ -54,17 +54,27 @@ def read_tensors(folder: Path, name: str = "model.safetensors") -> dict[str, Ten
         UnsafeFile: a header over the limit, a name given twice, or too many tensors.
         CheckpointError: no safetensors file, or values that are not finite.
     """
-    path = inside(folder, name)
-    _check_header(path)
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as fault:
-        raise CheckpointError(f"{name} is no whole safetensors file: {fault}.") from fault
+    tensors, _ = read_safetensors(inside(folder, name))
     for key, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor.float()).all()):
             raise CheckpointError(f"{name}: {key} holds NaN or infinite values; save it again.")
     return tensors
+
+
+def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the metadata of a safetensors file, its header checked first.
+
+    Raises:
+        UnsafeFile: a header over the limit, a name given twice, or too many tensors.
+        CheckpointError: no whole safetensors file.
+    """
+    _check_header(path)
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            return tensors, file.metadata() or {}
+    except (SafetensorError, OSError, ValueError) as fault:
+        raise CheckpointError(f"{path.name} is no whole safetensors file: {fault}.") from fault
 
 
 def sha256(path: Path) -> str:

@@ -37,6 +37,11 @@ class Proof:
         return agrees and self.row_sum_error <= ROW_SUM_TOLERANCE and self.nan_rows == 0
 
     @property
+    def checked(self) -> bool:
+        """Whether there was anything to check the maps against."""
+        return self.error is not None or self.nan_rows > 0
+
+    @property
     def sentence(self) -> str:
         """The evidence in a plain sentence."""
         if self.nan_rows:

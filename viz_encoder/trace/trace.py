@@ -4,6 +4,7 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -101,6 +102,27 @@ class Trace:
         """The maps of a layer (or of one head) in blocks of rows, never whole, at any length."""
         ran, heads = self._choose(layer, head)
         return ran.blocks(heads)
+
+    def save(self, path: str | Path) -> None:
+        """Write this run to a safetensors file; see `Trace.load`.
+
+        Raises:
+            TraceError: the file cannot be written.
+        """
+        from viz_encoder.trace.saved import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> "Trace":
+        """Read a run that `save` wrote, on this or another machine.
+
+        Raises:
+            TraceError: not a saved trace, of another version, or damaged.
+        """
+        from viz_encoder.trace.saved import load
+
+        return load(path)
 
     def _choose(self, layer: int, head: int | None) -> tuple[LayerTrace, slice]:
         ran = self.layers[_check("layer", layer, self.n_layers)]

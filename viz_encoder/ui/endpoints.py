@@ -20,7 +20,7 @@ T = TypeVar("T")
 def add_endpoints(runner: Runner) -> None:
     """Register them on the page that is being built; call inside `with gr.Blocks()`."""
     for endpoint in (
-        *(_models(runner), _run_text(runner), _run_picture(runner)),
+        *(_models(runner), _run_text(runner), _run_picture(runner), _open_saved(runner)),
         *(_attention(runner), _attention_row(runner), _statistics(runner), _proof(runner)),
     ):
         api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=1)
@@ -49,6 +49,15 @@ def _run_picture(runner: Runner) -> Any:
         return _plainly(lambda: _object(runner.picture(model, path)))
 
     return run_picture
+
+
+def _open_saved(runner: Runner) -> Any:
+    def open_saved(file: gr.FileData) -> dict[str, Any]:
+        """Open a trace that was saved with trace.save(path); returns its key, tokens and sizes."""
+        path = file["path"] if isinstance(file, dict) else file.path
+        return _plainly(lambda: _object(runner.saved(path)))
+
+    return open_saved
 
 
 def _attention(runner: Runner) -> Any:

@@ -28,6 +28,7 @@ class Form:
     pictures: tuple[gr.Button, ...]
     picture_model: gr.Dropdown
     run: gr.Button
+    saved: gr.File
 
     @property
     def inputs(self) -> list[Any]:
@@ -57,11 +58,19 @@ def make_form(models: Models) -> Form:
         picture_model = _model_picker(models.names("image"), "viz-picture-model")
     run = gr.Button("Run", variant="primary", elem_id="viz-run")
     caption("Ctrl + Enter runs it too.")
+    with gr.Accordion("Open a saved run", open=False):
+        saved = gr.File(
+            label="A .safetensors file from trace.save(path)",
+            file_types=[".safetensors"],
+            type="filepath",
+            height=110,
+            elem_id="viz-saved",
+        )
     return Form(
         kind,
         *(text_group, text_a, text_b, sentences, text_model),
         *(picture_group, picture, pictures, picture_model),
-        run,
+        *(run, saved),
     )
 
 

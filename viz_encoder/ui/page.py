@@ -60,6 +60,7 @@ class _Events:
     def connect(self, page: gr.Blocks) -> None:
         form = self.form
         form.run.click(self.run, form.inputs, self.result, **self.running)
+        form.saved.upload(self.show_saved, form.saved, self.result, **self.running)
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
         form.kind.change(reveal, form.kind, form.shown, **quick)
         for button, sentence in zip(form.sentences, SENTENCES, strict=True):
@@ -107,6 +108,10 @@ class _Events:
         example = PICTURES.get(query.get("example", ""))
         picture = str(asset(example)) if kind == "image" and example else None
         return kind, *texts, picture, *reveal(kind), view, notice
+
+    def show_saved(self, path: str | None, request: gr.Request) -> tuple[Any, Any]:
+        """Show an uploaded trace."""
+        return _told(lambda: self.runner.saved(path, request.session_hash))
 
     def close(self, request: gr.Request) -> None:
         """Let go of a closed page's runs."""

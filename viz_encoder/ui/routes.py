@@ -90,7 +90,12 @@ def make_router(store: TraceStore) -> APIRouter:
         """Whether the maps are the ones that ran, in a sentence."""
         found = store.get(key).trace.proof
         return JSONResponse(
-            {"passed": found.passed, "sentence": found.sentence, "error": found.error},
+            {
+                "passed": found.passed,
+                "checked": found.checked,
+                "sentence": found.sentence,
+                "error": found.error,
+            },
             headers=PRIVATE,
         )
 

@@ -75,6 +75,17 @@ class Runner:
         link = {"kind": "image", "model": model, **({"example": example} if example else {})}
         return describe(key, trace, link if example else {**link, "run": key}, "image")
 
+    def saved(self, path: str | None, owner: str | None = None) -> str:
+        """Open a trace that was saved to a file, here or on another machine."""
+        if not path:
+            raise InputError("Choose a saved run first: a .safetensors file from trace.save(path).")
+        return self.show(Trace.load(path), owner)
+
+    def show(self, trace: Trace, owner: str | None = None) -> str:
+        """The description of a run that was captured elsewhere."""
+        require_showable(trace)
+        return self.again(self.store.put(trace, owner))
+
     def again(self, key: str, owner: str | None = None) -> str:
         """The description of a run that is still held."""
         trace = self.store.get(key).trace
@@ -91,6 +102,19 @@ class Runner:
         tell(0.5, "Encoding …")
         result: Trace | list[Trace] = capture(encoder, source)
         return result[0] if isinstance(result, list) else result
+
+
+def require_showable(trace: Trace) -> None:
+    """Refuse what the page has no view for yet, in a sentence.
+
+    Raises:
+        InputError: cross-attention, whose keys are other tokens than its queries.
+    """
+    if any(layer.cross or layer.k.shape[1] != trace.n_tokens for layer in trace.layers):
+        raise InputError(
+            "This run is of cross-attention; the page shows self-attention. Draw it in Python "
+            "with viz_encoder.figures.attention_map."
+        )
 
 
 def restore(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell = _silent) -> str:

@@ -17,7 +17,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.ui.models import Models
 from viz_encoder.ui.page import make_page, make_theme
 from viz_encoder.ui.routes import add_routes
-from viz_encoder.ui.run import Runner
+from viz_encoder.ui.run import Runner, require_showable
 from viz_encoder.ui.store import TraceStore
 
 PORT = 7860
@@ -93,7 +93,10 @@ def _make_page(
 ) -> tuple[gr.Blocks, TraceStore]:
     store = TraceStore(settings.max_bytes)
     own = subject if isinstance(subject, LoadedEncoder) else None
-    first = store.pin(subject) if isinstance(subject, Trace) else None
+    first = None
+    if isinstance(subject, Trace):
+        require_showable(subject)
+        first = store.pin(subject)
     return make_page(Runner(Models(settings.device, own), store, first)), store
 
 

@@ -34,7 +34,7 @@ def describe(key: str, trace: Trace, link: dict[str, str], kind: str) -> str:
             "grid": {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
             if grid
             else None,
-            "notes": [printable(note) for note in sample.notes],
+            "notes": [printable(note) for note in (*sample.notes, *trace.notes)],
         }
     )
     # No markup even in transit: Gradio looks for tags in what a component is given.
