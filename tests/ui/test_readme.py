@@ -20,9 +20,18 @@ def test_the_first_block_runs_as_it_says(capsys):
     assert scope["vector"].shape == (384,)
 
 
+def test_the_record_block_runs_as_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    exec(BLOCKS[1], scope)
+    assert scope["trace"].proof.passed
+    assert float(scope["trace"].attention(1, 3)[:, 3].abs().max()) == 0
+    assert scope["figure"].data
+
+
 def test_the_client_block_runs_against_a_server(site):
     scope: dict[str, object] = {}
-    exec(BLOCKS[1].replace("http://127.0.0.1:7860/", site), scope)
+    exec(BLOCKS[2].replace("http://127.0.0.1:7860/", site), scope)
     assert len(scope["weights"]) == len(scope["run"]["tokens"])
 
 

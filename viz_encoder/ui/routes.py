@@ -117,7 +117,7 @@ def parse_head(head: str, trace: Trace) -> Head:
     if head in ("mean", "max"):
         return head
     try:
-        numbers = tuple(int(part) for part in head.split(","))
+        numbers = tuple(dict.fromkeys(int(part) for part in head.split(",")))
     except ValueError:
         raise SelectionError(
             f"There is no head {head!r}; choose 0 to {trace.n_heads - 1}, mean or max."

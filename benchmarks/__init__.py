@@ -1,0 +1,1 @@
+"""Ratios against named alternatives, each measured side by side in one process."""

@@ -1,0 +1,65 @@
+"""python -m benchmarks: run every row in a process of its own and write RESULTS.md."""
+
+import argparse
+import platform
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from benchmarks.rows import GPU_ROWS, ROWS, Row
+
+THREADS = 2
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="rounds a row (%(default)s)")
+    parser.add_argument("--only", default="", help="rows whose name holds these words")
+    parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    rows = [*ROWS, *(GPU_ROWS if torch.cuda.is_available() else [])]
+    if given.row is not None:
+        _measure(rows[given.row], given.rounds)
+        return
+    chosen = [(i, row) for i, row in enumerate(rows) if given.only in row.what]
+    lines = [_in_a_process(i, row, given.rounds) for i, row in chosen]
+    if not given.only:
+        (Path(__file__).parent / "RESULTS.md").write_text(_table(lines, given.rounds))
+
+
+def _measure(row: Row, rounds: int) -> None:
+    torch.set_num_threads(THREADS)
+    value = row.measure(rounds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{value:.3f} {peak:.1f}")
+
+
+def _in_a_process(index: int, row: Row, rounds: int) -> str:
+    """Memory that another row took must not show in this one's peak."""
+    command = [sys.executable, "-m", "benchmarks", "--row", str(index), "--rounds", str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    value, peak = done.stdout.split()[-2:]
+    line = f"| {row.what} | {float(value):.2f} {row.unit} | {row.limit} | {peak} |"
+    print(line, flush=True)
+    return line
+
+
+def _table(lines: list[str], rounds: int) -> str:
+    where = f"{platform.machine()}, {THREADS} threads, torch {torch.__version__}"
+    if torch.cuda.is_available():
+        where += f", {torch.cuda.get_device_name()}"
+    head = "| what | measured | must reach | peak memory of the process (GB) |\n|---|---|---|---|\n"
+    return (
+        f"# Benchmarks\n\nRatios of medians over {rounds} alternated rounds, random weights, float32, "
+        f"each row in a process of its own. {where}. Written by `make bench`.\n\n"
+        + head
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

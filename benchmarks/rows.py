@@ -1,0 +1,152 @@
+"""What is measured: one function a row of the table, each returning the ratio it names."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+import viz_encoder as vz
+from benchmarks.models import BASE, MINILM, Shape, bert, inputs, ours
+from benchmarks.timing import ratio
+from viz_encoder.analyses.overview import overview
+from viz_encoder.analyses.survey import survey
+from viz_encoder.trace.capture import run
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what, what it must reach, and how it is measured."""
+
+    what: str
+    limit: str
+    measure: Callable[[int], float]
+    unit: str = "×"
+
+
+def capture_cost(shape: Shape, n_tokens: int) -> Callable[[int], float]:
+    def measure(rounds: int) -> float:
+        encoder, given = ours(shape, n_tokens), inputs(n_tokens)
+
+        def plain() -> None:
+            with torch.inference_mode():
+                encoder.model(given.values, segments=given.segments)
+
+        return ratio(lambda: run(encoder, given), plain, rounds)
+
+    return measure
+
+
+def record_cost(n_tokens: int) -> Callable[[int], float]:
+    def measure(rounds: int) -> float:
+        model, ids = bert(MINILM, n_tokens, "sdpa"), inputs(n_tokens).values
+
+        def plain() -> None:
+            with torch.inference_mode():
+                model(ids)
+
+        def recorded() -> None:
+            with torch.inference_mode(), vz.record(model):
+                model(ids)
+
+        return ratio(recorded, plain, rounds)
+
+    return measure
+
+
+def eager_against_ours(rounds: int) -> float:
+    n_tokens = 2048
+    model, encoder, given = (
+        bert(MINILM, n_tokens, "eager"),
+        ours(MINILM, n_tokens),
+        inputs(n_tokens),
+    )
+
+    def eager() -> None:
+        with torch.inference_mode():
+            model(given.values, output_attentions=True, output_hidden_states=True)
+
+    return ratio(eager, lambda: vz.capture(encoder, given), rounds)
+
+
+def memory_against_eager(rounds: int) -> float:
+    n_tokens = 2048
+    model, given = bert(BASE, n_tokens, "eager"), inputs(n_tokens)
+    with torch.inference_mode():
+        out = model(given.values, output_attentions=True, output_hidden_states=True)
+        held = sum(t.untyped_storage().nbytes() for t in (*out.attentions, *out.hidden_states))
+    del out
+    return held / vz.capture(ours(BASE, n_tokens), given)[0].nbytes
+
+
+def growth(rounds: int) -> float:
+    encoder = ours(BASE, 2048)
+    short, long = (vz.capture(encoder, inputs(n))[0].nbytes for n in (1024, 2048))
+    return long / short
+
+
+def one_map(rounds: int) -> float:
+    encoder, given = ours(MINILM, 2048), inputs(2048)
+    trace = vz.capture(encoder, given)[0]
+    return ratio(lambda: trace.attention(3, 5), lambda: run(encoder, given), rounds)
+
+
+def sweep(rounds: int) -> float:
+    encoder, given = ours(BASE, 2048), inputs(2048)
+    trace = vz.capture(encoder, given)[0]
+
+    def plain() -> None:
+        with torch.inference_mode():
+            encoder.model(given.values)
+
+    return ratio(lambda: survey(trace), plain, rounds)
+
+
+def selection_megabytes(rounds: int) -> float:
+    most = 0
+    for n_tokens in (300, 512, 1500, 4096):
+        trace = vz.capture(ours(MINILM, n_tokens), inputs(n_tokens))[0]
+        everything = slice(0, n_tokens)
+        tile = overview(trace, 3, 5, rows=everything, keys=everything)
+        row = 4 * n_tokens  # the exact row that comes with it
+        most = max(most, tile.values.nbytes + row)
+    return most / 1e6
+
+
+LENGTHS = (128, 256, 512, 1024, 2048)
+ROWS = [
+    *(
+        Row(f"our forward with capture ÷ without, {shape.name}, T = {n}", "≤ 1.03", capture_cost(shape, n))
+        for shape in (MINILM, BASE)
+        for n in LENGTHS
+    ),
+    *(
+        Row(f"record() on transformers sdpa ÷ without, MiniLM, T = {n}", "≤ 1.10", record_cost(n))
+        for n in LENGTHS[1:]
+    ),
+    Row("transformers eager with output_attentions ÷ ours with capture, MiniLM, T = 2,048", "≥ 2.5", eager_against_ours),
+    Row("memory held, eager with attentions and hidden states ÷ ours, BERT-base, T = 2,048", "≥ 8", memory_against_eager),
+    Row("bytes held by a trace as T doubles, BERT-base, 1,024 → 2,048", "× 2", growth),
+    Row("one head's full map ÷ one captured forward pass, MiniLM, T = 2,048", "≤ 0.1", one_map),
+    Row("all thumbnails and statistics in one sweep ÷ one forward pass, BERT-base, T = 2,048", "≤ 1.2", sweep),
+    Row("sent to the page for one selection, the most at T = 300 … 4,096", "≤ 1.5", selection_megabytes, "MB"),
+]  # fmt: skip
+
+
+def gpu_cost(n_tokens: int) -> Callable[[int], float]:
+    def measure(rounds: int) -> float:
+        encoder = ours(BASE, n_tokens, "cuda", torch.bfloat16)
+        given = inputs(n_tokens)
+
+        def plain() -> None:
+            with torch.inference_mode():
+                encoder.model(given.values.to("cuda"))
+
+        return ratio(lambda: run(encoder, given), plain, 5 * rounds)
+
+    return measure
+
+
+GPU_ROWS = [
+    Row(f"capture ÷ without on CUDA, BERT-base, bfloat16, T = {n}", "stated", gpu_cost(n))
+    for n in (512, 4096, 8192)
+]

@@ -1,0 +1,34 @@
+"""Timing: two things alternated in one process, and the ratio of their medians."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+
+Work = Callable[[], object]
+
+
+def ratio(measured: Work, against: Work, rounds: int) -> float:
+    """Median seconds of `measured` over median seconds of `against`, alternated, warmed up."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for number in range(rounds + 1):
+        for work, kept in zip((measured, against), seconds, strict=True):
+            took = clock(work)
+            if number:  # the first round warms up
+                kept.append(took)
+    return statistics.median(seconds[0]) / statistics.median(seconds[1])
+
+
+def clock(work: Work) -> float:
+    """Seconds of one call, the GPU's work included."""
+    _finish()
+    start = time.perf_counter()
+    work()
+    _finish()
+    return time.perf_counter() - start
+
+
+def _finish() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
