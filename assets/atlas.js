@@ -31,6 +31,7 @@ export class Atlas {
     this.run = run;
     this.heads = new Map();
     this.statistics = new Map();
+    this.done = 0;
     this.#build();
     this.layout();
     for (let layer = 0; layer < run.nLayers; layer++) {
@@ -44,6 +45,8 @@ export class Atlas {
       }
       this.statistics.set(layer, statistics);
       this.draw(layer);
+      this.done = layer + 1;
+      this.#tell(null);
     }
     this.node.dataset.painted = run.key;
     this.#label();
@@ -184,6 +187,10 @@ export class Atlas {
   #tell(name) {
     if (!this.run) return;
     const { layer, head } = this.selection;
+    if (!name && this.done < this.run.nLayers) {
+      this.caption.textContent = `Computing all heads: layer ${this.done} of ${this.run.nLayers} …`;
+      return;
+    }
     this.caption.textContent = this.#sentence(name ?? (typeof head === "number" ? `${layer}.${head}` : ""))
       || `Layer ${layer}, ${head} over all heads`;
   }

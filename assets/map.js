@@ -246,7 +246,9 @@ export class AttentionMap {
     const { layer, head, hide } = this.selection;
     const which = typeof head === "number" ? `head ${head} (${layer}.${head})` : `${head} over all heads`;
     const hidden = hide ? ", special tokens hidden, weights not renormalized" : "";
-    return `Layer ${layer}, ${which}${hidden}`;
+    const step = this.tiles?.at(-1)?.step ?? [1, 1];
+    const pooled = step[0] * step[1] > 1 ? `; each cell is the largest of ${step[0]} × ${step[1]}, zoom in for each` : "";
+    return `Layer ${layer}, ${which}${hidden}${pooled}`;
   }
 
   #zoomButtons() {

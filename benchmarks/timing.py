@@ -7,12 +7,15 @@ from collections.abc import Callable
 import torch
 
 Work = Callable[[], object]
+MIN_SECONDS, MAX_ROUNDS = 6.0, 200  # short runs are noisy, so they get more rounds
 
 
 def ratio(measured: Work, against: Work, rounds: int) -> float:
     """Median seconds of `measured` over median seconds of `against`, alternated, warmed up."""
     seconds: tuple[list[float], list[float]] = ([], [])
-    for number in range(rounds + 1):
+    measured(), against()  # the first calls allocate
+    enough = round(MIN_SECONDS / (clock(measured) + clock(against)))
+    for number in range(max(rounds, min(enough, MAX_ROUNDS)) + 1):
         for work, kept in zip((measured, against), seconds, strict=True):
             took = clock(work)
             if number:  # the first round warms up

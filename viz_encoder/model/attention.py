@@ -5,6 +5,7 @@ the layer runs scaled_dot_product_attention, and the capture proof holds the two
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -57,9 +58,15 @@ def signs(d_value: int, like: Tensor) -> Float[Tensor, "d_value signature"]:
     Two vectors with equal signatures are equal but for an unlucky choice of signs, so a layer's
     output can be checked in every row and head without being kept.
     """
+    return _signs(d_value, like.dtype, like.device)
+
+
+@lru_cache(maxsize=64)
+def _signs(d_value: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     generator = torch.Generator().manual_seed(1977)
-    draws = torch.randint(0, 2, (d_value, N_SIGNATURES), generator=generator)
-    return (draws * 2 - 1).to(like)
+    with torch.inference_mode(False):  # so that it may be used in any later run
+        draws = torch.randint(0, 2, (d_value, N_SIGNATURES), generator=generator)
+        return (draws * 2 - 1).to(device=device, dtype=dtype)
 
 
 def split_heads(
