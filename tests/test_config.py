@@ -47,6 +47,8 @@ def test_named_sizes():
     assert EncoderConfig.named("small", causal=True).causal
     with pytest.raises(ConfigError, match="small, base"):
         EncoderConfig.named("huge")
+    with pytest.raises(ConfigError, match="small, base"):
+        EncoderConfig.named(["small"])
 
 
 @pytest.mark.parametrize(
@@ -68,9 +70,44 @@ def test_named_sizes():
         ({"window": 0}, "window is 0"),
         ({"embedding": "patch", "image_size": (30, 32), "patch_size": 4}, "multiples of 4"),
         ({"embedding": "patch", "image_size": (32,), "patch_size": 4}, "height, width"),
+        ({"n_layers": 10**400}, "n_layers is over"),
+        ({"n_layers": 10**12}, "GB"),
+        ({"vocab_size": "x" * 10**6}, r"vocab_size is 'x+\.\.\.x+'; it"),
+        ({"dropout": "a"}, "dropout is 'a'"),
+        ({"dropout": None}, "dropout is None"),
+        ({"dropout": False}, "dropout is False"),
+        ({"norm_eps": "tiny"}, "norm_eps is 'tiny'"),
+        ({"norm_eps": math.inf}, "norm_eps is inf"),
+        ({"n_segments": 1.5}, "n_segments is 1.5"),
+        ({"n_segments": True}, "n_segments is True"),
+        ({"n_segments": -1}, "at least 0"),
+        ({"bias": "yes"}, "bias is 'yes'; it must be True or False"),
+        ({"causal": 1}, "causal is 1; it must be True or False"),
+        ({"embed_norm": None}, "embed_norm is None"),
+        ({"final_norm": "no"}, "final_norm is 'no'"),
+        ({"labels": "abc"}, "labels is 'abc'; it must be a list of texts"),
+        ({"labels": (1, 2)}, "list of texts"),
+        ({"prefix": 5}, "prefix is 5"),
+        ({"image_size": None}, "list of whole numbers"),
+        ({"activation": ["gelu"]}, "'relu', 'gelu', 'silu'"),
+        ({"window": True}, "window is True"),
     ],
 )
 def test_nonsense_is_refused(axes, says):
     with pytest.raises(ConfigError, match=says) as fault:
         EncoderConfig(**axes)
-    assert str(fault.value).endswith(".")
+    assert str(fault.value).endswith(".") and len(str(fault.value)) < 300
+
+
+def test_the_memory_estimate_is_held_against_this_machine(monkeypatch):
+    from types import SimpleNamespace
+
+    import viz_encoder.config as module
+
+    needed = EncoderConfig(**SMALL).n_parameters * 4
+    present = SimpleNamespace(total=needed)
+    monkeypatch.setattr(module.psutil, "virtual_memory", lambda: present)
+    EncoderConfig(**SMALL)
+    present.total = needed - 1
+    with pytest.raises(ConfigError, match="weights alone need about"):
+        EncoderConfig(**SMALL)

@@ -1,7 +1,9 @@
 """EncoderConfig: every axis of the encoder as one frozen value that refuses nonsense."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
+from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
 from typing import Any, NoReturn
 
 import psutil
@@ -15,7 +17,7 @@ class Choice(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
         allowed = ", ".join(repr(member.value) for member in cls)
-        raise ConfigError(f"{cls.__name__} is {value!r}; it must be one of {allowed}.")
+        raise ConfigError(f"{cls.__name__} is {shown(value)}; it must be one of {allowed}.")
 
 
 class Embedding(Choice):
@@ -54,6 +56,7 @@ SIZES: dict[str, dict[str, int]] = {
     "base": {"d_model": 768, "n_layers": 12, "n_heads": 12, "d_ff": 3072},
 }
 BYTES_PER_WEIGHT = 4  # float32, the widest type we load weights in
+LARGEST_COUNT = 10**12  # no axis of any model comes near; larger numbers overflow
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,9 @@ class EncoderConfig:
         for name, kind in _ENUMS.items():
             object.__setattr__(self, name, kind(getattr(self, name)))
         for name in ("image_size", "prefix", "labels"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            object.__setattr__(self, name, _list(name, getattr(self, name)))
+        for name in _SWITCHES:
+            _require_switch(name, getattr(self, name))
         for name in _COUNTS:
             _require_count(name, getattr(self, name))
         if self.window is not None:
@@ -106,8 +111,8 @@ class EncoderConfig:
     @classmethod
     def named(cls, size: str, **axes: Any) -> "EncoderConfig":
         """The config of a named size ("small" or "base"), with any axis changed."""
-        if size not in SIZES:
-            raise ConfigError(f"There is no size {size!r}; choose one of {', '.join(SIZES)}.")
+        if size not in tuple(SIZES):
+            raise ConfigError(f"There is no size {shown(size)}; choose one of {', '.join(SIZES)}.")
         return cls(**{**SIZES[size], **axes})
 
     @property
@@ -155,18 +160,21 @@ class EncoderConfig:
             )
 
     def _check_numbers(self) -> None:
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout is {self.dropout}; it must be at least 0 and below 1.")
-        if not 0 < self.norm_eps < 1:
-            raise ConfigError(f"norm_eps is {self.norm_eps}; it must be above 0 and below 1.")
-        if self.n_segments < 0:
-            raise ConfigError(f"n_segments is {self.n_segments}; it must be 0 or more.")
+        if not 0 <= _number(self.dropout) < 1:
+            raise ConfigError(
+                f"dropout is {shown(self.dropout)}; it must be a number of at least 0 and below 1."
+            )
+        if not 0 < _number(self.norm_eps) < 1:
+            raise ConfigError(
+                f"norm_eps is {shown(self.norm_eps)}; it must be a number above 0 and below 1."
+            )
+        _require_count("n_segments", self.n_segments, least=0)
 
     def _check_patches(self) -> None:
         if self.embedding is not Embedding.PATCH:
             return
         if len(self.image_size) != 2:
-            raise ConfigError(f"image_size is {self.image_size}; give (height, width).")
+            raise ConfigError(f"image_size is {shown(self.image_size)}; give (height, width).")
         for side in self.image_size:
             _require_count("image_size", side)
             if side % self.patch_size:
@@ -180,8 +188,8 @@ class EncoderConfig:
         present = psutil.virtual_memory().total
         if needed > present:
             raise ConfigError(
-                f"This encoder's weights alone need about {needed / 1e9:,.1f} GB; this machine "
-                f"has {present / 1e9:,.1f} GB. Use fewer layers or a smaller d_model."
+                f"This encoder's weights alone need {_gigabytes(needed)}; this machine "
+                f"has {_gigabytes(present)}. Use fewer layers or a smaller d_model."
             )
 
 
@@ -197,6 +205,37 @@ _COUNTS = (
 )
 
 
-def _require_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigError(f"{name} is {value!r}; it must be a whole number of at least 1.")
+_SWITCHES = ("bias", "embed_norm", "final_norm", "causal")
+
+
+def _require_count(name: str, value: object, least: int = 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(
+            f"{name} is {shown(value)}; it must be a whole number of at least {least}."
+        )
+    if value > LARGEST_COUNT:
+        raise ConfigError(f"{name} is over {LARGEST_COUNT:,}; no machine could hold that.")
+
+
+def _require_switch(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} is {shown(value)}; it must be True or False.")
+
+
+def _number(value: object) -> float:
+    """The value, or NaN, which is within no bounds, where it is no number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return math.nan
+
+
+def _list(name: str, value: object) -> tuple[Any, ...]:
+    kind = int if name == "image_size" else str
+    if not isinstance(value, tuple | list) or not all(isinstance(entry, kind) for entry in value):
+        what = "whole numbers" if kind is int else "texts"
+        raise ConfigError(f"{name} is {shown(value)}; it must be a list of {what}.")
+    return tuple(value)
+
+
+def _gigabytes(n_bytes: int) -> str:
+    return f"about {n_bytes / 1e9:,.1f} GB" if n_bytes < 1e18 else "over a billion GB"

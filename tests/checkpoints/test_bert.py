@@ -11,7 +11,9 @@ from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassificat
 
 import viz_encoder as vz
 from viz_encoder.checkpoints import BUILTIN
+from viz_encoder.config import Activation
 from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.model import attention_weights, block, masks
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(40))]
 SIZES = {
@@ -141,6 +143,41 @@ def test_forgotten_segments_are_seen(tmp_path):
     assert differences(encoder, reference, inputs)[0] <= TOLERANCE
 
 
+MUTATIONS = {
+    "positions begin at 1": lambda m: m.embed.position.copy_(m.embed.position.roll(1, 0)),
+    "segments swapped": lambda m: m.embed.tokens.segment.weight.copy_(
+        m.embed.tokens.segment.weight.flip(0)
+    ),
+    "queries and keys swapped": lambda m: m.layers[1].attn.q.weight.copy_(
+        m.layers[1].attn.k.weight
+    ),
+    "a norm's bias lost": lambda m: m.layers[2].ff_norm.bias.zero_(),
+    "the two norms swapped": lambda m: m.layers[0].ff_norm.weight.copy_(
+        m.layers[0].attn_norm.weight
+    ),
+    "another layer's output": lambda m: m.layers[0].attn.o.weight.copy_(m.layers[1].attn.o.weight),
+    "one head's values": lambda m: m.layers[0].attn.v.weight[:6].mul_(1.001),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_wrong_weight_is_seen(tmp_path, mutation):
+    reference = save_bert(tmp_path)
+    encoder = vz.load(tmp_path, device="cpu")
+    with torch.no_grad():
+        MUTATIONS[mutation](encoder.model)
+    assert max(differences(encoder, reference, batch((7, 4)))) > 2 * TOLERANCE
+
+
+def test_the_other_gelu_is_seen(tmp_path, monkeypatch):
+    """gelu by tanh is the smallest real mistake we know."""
+    reference = save_bert(tmp_path)
+    other = lambda x: torch.nn.functional.gelu(x, approximate="tanh")  # noqa: E731
+    monkeypatch.setitem(block.ACTIVATIONS, Activation.GELU, other)
+    encoder = vz.load(tmp_path, device="cpu")
+    assert max(differences(encoder, reference, batch((7, 4)))) > 2 * TOLERANCE
+
+
 SENTENCES = [
     "The animal didn't cross the street because it was too tired",
     ("The bank approved the loan.", "They sat on the bank of the river, watching the boats go by."),
@@ -162,6 +199,37 @@ def test_minilm_equals_the_reference(minilm, reference_minilm):
     assert hidden <= 1e-6 and maps <= 1.5e-6
 
 
+def test_minilm_runs_as_the_reference_does_with_the_same_kernel(minilm):
+    """torch's fused kernel is what ours runs: with it transformers' hidden states are ours."""
+    folder = BUILTIN["all-MiniLM-L6-v2"].folder()
+    fused = BertModel.from_pretrained(folder, attn_implementation="sdpa", dtype=torch.float32)
+    inputs = minilm.read(SENTENCES)
+    with torch.no_grad():
+        expected = fused.eval()(
+            inputs.values, attention_mask=inputs.valid.long(), token_type_ids=inputs.segments,
+            output_hidden_states=True,
+        )  # fmt: skip
+    for b, trace in enumerate(vz.capture(minilm, inputs)):
+        for layer, state in enumerate(expected.hidden_states):
+            apart = (trace.hidden(layer) - state[b])[inputs.valid[b]].abs().max()
+            assert float(apart) <= 1e-6 * float(state[b][inputs.valid[b]].abs().max())
+
+
+def test_each_layers_map_equals_the_reference_on_the_same_hidden_state(minilm, reference_minilm):
+    """1e-6 in float32, layer by layer: what earlier layers rounded is the same on both sides."""
+    inputs = minilm.read(SENTENCES)
+    with torch.no_grad():
+        expected = reference_minilm(
+            inputs.values, attention_mask=inputs.valid.long(), token_type_ids=inputs.segments,
+            output_hidden_states=True, output_attentions=True,
+        )  # fmt: skip
+        for layer, block in enumerate(minilm.model.layers):
+            records = []
+            block(expected.hidden_states[layer], masks.padding(inputs.valid), records)
+            got = attention_weights(records[0].q, records[0].k, records[0].mask, records[0].scale)
+            assert float((got - expected.attentions[layer]).abs().max()) <= 1e-6
+
+
 def test_minilm_in_float64_padding_queries_included(reference_minilm):
     """Rows of padding queries amplify float32 rounding, so they are held in float64."""
     encoder = vz.load("all-MiniLM-L6-v2", device="cpu", dtype=torch.float64)
@@ -175,24 +243,32 @@ def test_minilm_in_float64_padding_queries_included(reference_minilm):
     reference.float()
     for b, trace in enumerate(vz.capture(encoder, inputs)):
         for layer in range(trace.n_layers):
-            assert (
-                float((trace.attention(layer) - expected.attentions[layer][b]).abs().max()) <= 1e-7
-            )
-            apart = (trace.hidden(layer + 1) - expected.hidden_states[layer + 1][b]).abs().max()
-            assert float(apart) <= 1e-6
+            maps = (trace.attention(layer) - expected.attentions[layer][b]).abs().max()
+            assert float(maps) <= 1e-10
+        for layer, state in enumerate(expected.hidden_states):
+            assert float((trace.hidden(layer) - state[b]).abs().max()) <= 1e-10
 
 
 def test_mean_pooling_equals_sentence_transformers(minilm):
     stored = json.loads((Path(__file__).parent / "minilm_mean_pooled.json").read_text())
     alone = [vz.capture(minilm, sentence) for sentence in stored["sentences"]]
-    for traces in (alone, vz.capture(minilm, stored["sentences"])):
-        for trace, numbers in zip(traces, stored["vectors"], strict=True):
-            expected = torch.tensor(numbers)
-            pooled = vz.pool(trace.output, trace.valid, "mean")
-            assert float((pooled - expected).abs().max() / expected.abs().max()) <= 2e-6
-            # This model's own pipeline ends with a normalization; that is what it gives out.
-            apart = torch.nn.functional.normalize(pooled, dim=0) - expected / expected.norm()
-            assert float(apart.abs().max()) <= 1e-6
+    together = vz.capture(minilm, stored["sentences"])
+    for traces, kept in ((alone, "vectors"), (together, "batched")):
+        expected = torch.tensor(stored[kept])
+        pooled = torch.stack([vz.pool(trace.output, trace.valid, "mean") for trace in traces])
+        apart = (pooled - expected).abs().amax(dim=1) / expected.abs().amax(dim=1)
+        assert float(apart.max()) <= 1e-6
+        # This model's own pipeline ends with a normalization; cosines are what it gives out.
+        unit = torch.nn.functional.normalize(pooled, dim=1)
+        assert float((unit @ unit.T - torch.tensor(stored["cosines"])).abs().max()) <= 1e-6
+
+
+def test_a_mean_over_padding_would_be_seen(minilm):
+    stored = json.loads((Path(__file__).parent / "minilm_mean_pooled.json").read_text())
+    expected = torch.tensor(stored["batched"])
+    traces = vz.capture(minilm, stored["sentences"])
+    wrong = torch.stack([trace.output.mean(dim=0) for trace in traces])
+    assert float((wrong - expected).abs().amax(dim=1).sort().values[1]) > 1e-2
 
 
 def _replaced(name: str, table: dict[str, str]) -> str:

@@ -1,20 +1,41 @@
 """Hostile and damaged model folders: each is refused in a plain sentence."""
 
 import json
+import os
 import pickle
 import struct
+import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models
 
 import viz_encoder as vz
-from viz_encoder.errors import CheckpointError, KeyMismatch, UnknownFamily, UnsafeFile
+from viz_encoder.checkpoints import files
+from viz_encoder.checkpoints.families import FAMILIES
+from viz_encoder.errors import (
+    CheckpointError,
+    InputError,
+    KeyMismatch,
+    UnknownFamily,
+    UnsafeFile,
+)
 from viz_encoder.model import Encoder
 
 AXES = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_ff": 12, "vocab_size": 9, "max_positions": 6}
 WEIGHTS = "model.safetensors"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    | st.sampled_from([10**9, 10**30, -1, 0, 1, "gelu", "pre", "token", "patch", "vector"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+load_module = sys.modules["viz_encoder.checkpoints.load"]  # the package's name for it is a function
 
 
 @pytest.fixture
@@ -47,6 +68,7 @@ def refuse(folder: Path, kind: type = CheckpointError) -> str:
     with pytest.raises(kind) as fault:
         vz.load(folder, device="cpu")
     text = str(fault.value)
+    assert len(text) < 800
     assert text.rstrip().endswith(".") and "Traceback" not in text
     return text
 
@@ -92,6 +114,7 @@ def test_half_precision_files_are_widened(folder):
 
 
 HEADER = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+FOUR_BITS = HEADER.replace(b"F32", b"F4").replace(b"[1]", b"[8]")
 TWICE = b"{%s,%s}" % (HEADER[1:-1], HEADER[1:-1])
 MANY = json.dumps(
     {f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(10_001)}
@@ -115,6 +138,15 @@ MANY = json.dumps(
             "no whole safetensors",
         ),
         (pickle.dumps({"a": 1}), "safetensors"),
+        (raw(b"5"), "header of int"),
+        (raw(b"null"), "header of NoneType"),
+        (raw(b"[1]"), "header of list"),
+        (raw(b'{"a":5}'), "no whole safetensors"),
+        (raw(b'{"__metadata__":5}'), "no whole safetensors"),
+        (raw(b"\xff\xfe"), "no readable"),
+        (raw(HEADER.replace(b"[1]", b"[-1]"), b"\0" * 4), "no whole safetensors"),
+        (raw(HEADER.replace(b'"a"', b'"\\ud800"'), b"\0" * 4), "no whole safetensors"),
+        (raw(FOUR_BITS, b"\0" * 4), "float32"),
     ],
 )
 def test_damaged_or_disguised_weights(folder, content, says):
@@ -139,10 +171,124 @@ def test_a_folder_in_place_of_a_file(folder):
     refuse(folder, UnsafeFile)
 
 
+def test_a_header_over_the_limit(folder, monkeypatch):
+    monkeypatch.setattr(files, "MAX_HEADER_BYTES", 100)
+    assert "announces a header" in refuse(folder, UnsafeFile)
+
+
+def test_more_layers_than_tensors_are_refused_before_they_are_built(folder):
+    """A million layers of width 1 fit into memory, but building them takes minutes."""
+    axes = {**AXES, "embedding": "vector", "n_layers": 10**6}
+    axes |= {"d_model": 1, "n_heads": 1, "d_ff": 1}
+    write_config(folder, {"model_type": "viz_encoder", "encoder": axes})
+    began = time.monotonic()
+    assert "promises 1,000,000 layers" in refuse(folder, KeyMismatch)
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("other", ["bert.{}.weight", "{}.gamma", "bert.{}.gamma"])
+def test_one_tensor_under_two_spellings(tmp_path, other):
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}
+    write_config(tmp_path, {"model_type": "bert", **sizes})
+    norm = "embeddings.LayerNorm"
+    tensors = {f"{norm}.weight": torch.ones(8), other.format(norm): torch.zeros(8)}
+    save_file(tensors, tmp_path / WEIGHTS)
+    assert "twice, under two spellings: " in refuse(tmp_path, KeyMismatch)
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "/dev/zero", "../outside.json"])
+@pytest.mark.parametrize("name", ["config.json", WEIGHTS])
+def test_links_to_elsewhere(folder, tmp_path, name, target):
+    (tmp_path / "outside.json").write_text("{}")
+    (folder / name).unlink()
+    (folder / name).symlink_to(target)
+    assert "leaves the folder" in refuse(folder, UnsafeFile)
+
+
+@pytest.mark.parametrize("target", [WEIGHTS, "nowhere"])
+def test_links_to_nothing(folder, target):
+    (folder / WEIGHTS).unlink()
+    (folder / WEIGHTS).symlink_to(target)
+    assert f"has no {WEIGHTS}" in refuse(folder)
+
+
+def test_a_pipe_is_not_waited_for(folder):
+    (folder / WEIGHTS).unlink()
+    os.mkfifo(folder / WEIGHTS)
+    assert "not a regular file" in refuse(folder, UnsafeFile)
+
+
+PICTURES = {**AXES, "embedding": "patch", "image_size": [8, 8], "patch_size": 4}
+
+
+@pytest.mark.parametrize(
+    "image",
+    [[], 5, {"mean": 5}, {"mean": ["a", "b", "c"]}, {"mean": [0.5]}, {"mean": None},
+     {"std": [0, 0, 0]}, {"std": [1, 1, float("nan")]}],
+)  # fmt: skip
+def test_garbled_picture_settings(folder, image):
+    write_config(folder, {"model_type": "viz_encoder", "encoder": PICTURES, "image": image})
+    config = vz.EncoderConfig(**PICTURES)
+    save_file(Encoder(config).state_dict(), folder / WEIGHTS)
+    assert "mean" in (said := refuse(folder)) or "std" in said
+
+
+@pytest.mark.parametrize("pad_token_id", ["x", -1, 9, 10**9, [1], 1.5, True])
+def test_a_padding_token_that_is_none(folder, pad_token_id):
+    config = {"model_type": "viz_encoder", "encoder": AXES, "pad_token_id": pad_token_id}
+    write_config(folder, config)
+    save_file(Encoder(vz.EncoderConfig(**AXES)).state_dict(), folder / WEIGHTS)
+    Tokenizer(models.WordLevel({"a": 0}, "a")).save(str(folder / "tokenizer.json"))
+    assert "pad_token_id is" in refuse(folder)
+    write_config(folder, {**config, "pad_token_id": None})
+    assert vz.load(folder, device="cpu").reader.pad_id == 0
+
+
+def test_a_pair_for_a_model_of_one_segment(folder):
+    axes = {**AXES, "n_segments": 1}
+    write_config(folder, {"model_type": "viz_encoder", "encoder": axes})
+    save_file(Encoder(vz.EncoderConfig(**axes)).state_dict(), folder / WEIGHTS)
+    Tokenizer(models.WordLevel({"a": 0}, "a")).save(str(folder / "tokenizer.json"))
+    encoder = vz.load(folder, device="cpu")
+    assert vz.capture(encoder, "a").n_tokens == 1
+    with pytest.raises(InputError, match="Segment 1 is outside the 1"):
+        vz.capture(encoder, ("a", "a"))
+
+
+@pytest.mark.parametrize("encoder", [[], 5, None, "axes", [[1]]])
+def test_axes_that_are_no_object(folder, encoder):
+    write_config(folder, {"model_type": "viz_encoder", "encoder": encoder})
+    assert "not an object" in refuse(folder)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(vars(vz.EncoderConfig()))), JSON, min_size=1))
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_json_for_any_axis_is_a_sentence_or_an_encoder(axes):
+    try:
+        load_module._config(FAMILIES["viz_encoder"], {"encoder": {**AXES, **axes}})
+    except CheckpointError as fault:
+        assert str(fault).endswith(".") and len(str(fault)) < 400
+
+
+@given(st.dictionaries(st.sampled_from(sorted(FAMILIES["bert"].defaults)), JSON, min_size=1))
+def test_any_json_for_any_setting_of_bert_is_a_sentence_or_an_encoder(file):
+    try:
+        load_module._config(FAMILIES["bert"], {**FAMILIES["bert"].defaults, **file})
+    except CheckpointError as fault:
+        assert str(fault).endswith(".") and len(str(fault)) < 400
+
+
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
         ("", CheckpointError),
+        ("null", CheckpointError),
+        ("\ufeff{}", CheckpointError),
+        ("1" * 5000, CheckpointError),
+        ('{"model_type": "bert", "hidden_size": %s}' % ("9" * 4000), CheckpointError),
+        ({"model_type": "x" * 10**6}, UnknownFamily),
+        ({"model_type": "viz_encoder", "encoder": {"x" * 10**6: 1}}, CheckpointError),
+        ({"model_type": "viz_encoder", "encoder": {"d_ff": "x" * 10**6}}, CheckpointError),
         ("{", CheckpointError),
         ("[1, 2]", CheckpointError),
         ('{"a":' * 5000 + "1" + "}" * 5000, CheckpointError),
@@ -210,7 +356,10 @@ def test_tokenizers_that_cannot_be_read(folder, content):
     assert "tokenizer.json" in refuse(folder)
 
 
-@pytest.mark.parametrize("name", ["", "no-such-model", "../..", "\0", "x" * 5000])
+@pytest.mark.parametrize(
+    "name",
+    ["", "no-such-model", "../..", "\0", "x" * 5000, "~nobody-x/a", "a\ud800b", None, 5, [], b"x"],
+)
 def test_names_that_are_nothing(name):
     refuse(name)
 

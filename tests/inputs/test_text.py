@@ -1,8 +1,14 @@
 """Texts: what a tokenizer would trip over is refused or told in a plain sentence."""
 
-import pytest
+from concurrent.futures import ThreadPoolExecutor
 
-from viz_encoder.errors import InputError
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from viz_encoder.errors import InputError, TooLong
+from viz_encoder.inputs import TextReader
 from viz_encoder.ui.summary import printable
 
 
@@ -21,6 +27,15 @@ def test_nothing_typed(reader, text):
         reader.read(text)
     with pytest.raises(InputError, match="Text B is empty"):
         reader.read(("a", text))
+
+
+def test_the_one_that_is_empty_is_named(reader):
+    with pytest.raises(InputError, match="The text of input 2 is empty"):
+        reader.read(["one", " ", "three"])
+    with pytest.raises(InputError, match="Text B of input 1 is empty"):
+        reader.read([("one", ""), "three"])
+    with pytest.raises(InputError, match="The text of input 2 is list, not text"):
+        reader.read(["one", ["two"]])
 
 
 @pytest.mark.parametrize(
@@ -121,3 +136,62 @@ def test_ids_equal_transformers(reader, minilm):
 )
 def test_what_would_hide_is_written_out(text, shown):
     assert printable(text) == shown
+
+
+def tiny(unknown="[UNK]", vocabulary=("[UNK]", "[CLS]", "[SEP]", "a"), max_tokens=6) -> TextReader:
+    model = models.WordLevel({word: i for i, word in enumerate(vocabulary)}, unknown)
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    return TextReader(tokenizer, max_tokens)
+
+
+@pytest.mark.parametrize(("max_tokens", "text"), [(2, "a"), (1, "a"), (3, ("a", "a"))])
+def test_a_model_with_no_room_for_any_text(max_tokens, text):
+    with pytest.raises(TooLong, match="no room is left for the text"):
+        tiny(max_tokens=max_tokens).read(text)
+
+
+def test_a_tokenizer_that_fails_is_a_sentence():
+    with pytest.raises(InputError, match=r"cannot read this text: .*UNK.*\.$"):
+        tiny(unknown="no such word").read("zzz")
+
+
+def test_a_tokenizer_that_makes_nothing():
+    with pytest.raises(InputError, match="makes no tokens"):
+        TextReader(Tokenizer(models.BPE()), 6).read("abc")
+
+
+def test_both_texts_of_a_pair_are_cut(reader):
+    sample = reader.read(("word " * 400, "other " * 400)).samples[0]
+    assert len(sample.tokens) == reader.max_tokens
+    assert "803 tokens" in sample.notes[0] and "last 291 were cut" in sample.notes[0]
+    assert {sample.tokens.count("word"), sample.tokens.count("other")} == {254, 255}
+
+
+def test_reading_long_texts_does_not_cut_those_read_beside_it(reader):
+    """The page reads on several threads with one reader; a text is cut by no other's limit."""
+
+    def read(number):
+        text = "word " * (600 if number % 2 else 5)
+        return reader.read(text).samples[0]
+
+    with ThreadPoolExecutor(8) as pool:
+        samples = list(pool.map(read, range(200)))
+    for number, sample in enumerate(samples):
+        assert len(sample.tokens) == (512 if number % 2 else 7)
+        assert bool(sample.notes) == bool(number % 2)
+        assert not number % 2 or "602 tokens" in sample.notes[0]
+
+
+@given(st.text(st.characters(), max_size=60))
+def test_any_text_is_read_or_refused_in_a_sentence(minilm, text):
+    try:
+        inputs = minilm.reader.read(text)
+    except InputError as fault:
+        assert str(fault).endswith(".") and not text.strip()
+        return
+    sample = inputs.samples[0]
+    n = inputs.values.shape[1]
+    assert bool(inputs.valid.all()) and len(sample.tokens) == len(sample.spans) == n
+    assert all(0 <= start <= stop <= len(text) for start, stop in sample.spans)

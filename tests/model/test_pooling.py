@@ -43,3 +43,20 @@ def test_faults_are_plain():
         pool(hidden, torch.tensor([[True] * 3, [False] * 3]), "mean")
     with pytest.raises(InputError, match="int64"):
         pool(hidden, torch.ones(2, 3, dtype=torch.long), "mean")
+    with pytest.raises(InputError, match=r"shape \(2, 3\)"):
+        pool(hidden, torch.ones(2, 4, dtype=torch.bool), "mean")
+    with pytest.raises(InputError, match="all padding"):
+        pool(torch.zeros(2, 0, 4), torch.ones(2, 0, dtype=torch.bool), "max")
+    with pytest.raises(SelectionError, match="choose one of"):
+        pool(hidden, torch.ones(2, 3, dtype=torch.bool), ["mean"])
+
+
+@pytest.mark.parametrize("method", ["cls", "max", "mean"])
+def test_any_number_of_batch_axes(method, rng):
+    hidden = torch.randn(2, 3, 5, 4, generator=rng)
+    mask = torch.rand(2, 3, 5, generator=rng) > 0.4
+    mask[..., 2] = True
+    whole = pool(hidden, mask, method)
+    for i in range(2):
+        assert torch.allclose(whole[i], pool(hidden[i], mask[i], method))
+        assert torch.allclose(whole[i, 1], pool(hidden[i, 1], mask[i, 1], method))

@@ -24,12 +24,14 @@ def uneven(module: nn.Module) -> None:
             parameter.add_(noise * (0.2 if parameter.ndim > 1 else 0.5))
 
 
-def torch_encoder(norm: str, activation: str, final_norm: bool) -> nn.TransformerEncoder:
+def torch_encoder(
+    norm: str, activation: str, final_norm: bool, bias: bool = True
+) -> nn.TransformerEncoder:
     layer = nn.TransformerEncoderLayer(
         *(D_MODEL, N_HEADS, D_FF), dropout=0.1, activation=activation, batch_first=True,
-        norm_first=norm == "pre",
+        norm_first=norm == "pre", bias=bias,
     )  # fmt: skip
-    norm_module = nn.LayerNorm(D_MODEL) if final_norm else None
+    norm_module = nn.LayerNorm(D_MODEL, bias=bias) if final_norm else None
     model = nn.TransformerEncoder(layer, N_LAYERS, norm=norm_module, enable_nested_tensor=False)
     uneven(model)
     return model.eval()
@@ -90,6 +92,28 @@ def test_equals_torch(norm, activation, final_norm, padded, causal):
         )
         got = model(x, VALID if padded else None).output
     assert apart(got, expected) <= TOLERANCE
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_equals_torch_without_biases(norm):
+    reference = torch_encoder(norm, "gelu", True, bias=False)
+    assert not any("bias" in name for name in reference.state_dict())
+    model = ours(reference, norm, "gelu", bias=False)
+    with torch.no_grad():
+        expected = reference(inputs(), src_key_padding_mask=~VALID)
+        assert apart(model(inputs(), VALID).output, expected) <= TOLERANCE
+
+
+def test_an_inverted_padding_mask_is_seen():
+    reference = torch_encoder("pre", "gelu", True)
+    model = ours(reference, "pre", "gelu")
+    valid = torch.tensor([[True] * 4 + [False] * 3] * BATCH)
+    with torch.no_grad():
+        expected = reference(inputs(), src_key_padding_mask=~valid)
+        right = model(inputs(), masks.from_true_means_ignore(~valid)).output
+        wrong = model(inputs(), masks.from_true_means_ignore(valid)).output
+    assert float((right - expected)[valid].abs().max()) <= TOLERANCE * float(expected.abs().max())
+    assert float((wrong - expected)[valid].abs().max()) > 1e-2
 
 
 @pytest.mark.parametrize(

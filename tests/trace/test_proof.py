@@ -59,6 +59,55 @@ def test_a_planted_fault_is_found_in_its_layer(trace, fault):
     assert "NOT the ones that ran" in proof.sentence and "layer 2" in proof.sentence
 
 
+def one_head(x, head):
+    """Twice as large in that head."""
+    grown = x.clone()
+    grown[head] *= 2
+    return grown
+
+
+@pytest.mark.parametrize(("layer", "head"), [(0, 0), (0, 11), (3, 7), (5, 4), (5, 11)])
+@pytest.mark.parametrize("part", ["q", "k", "v"])
+def test_the_layer_and_the_head_are_named(trace, layer, head, part):
+    changed = one_head(getattr(trace.layers[layer], part), head)
+    proof = spoiled(trace, layer, **{part: changed}).proof
+    assert not proof.passed and proof.worst[:2] == (layer, head)
+    assert f"layer {layer}, head {head}, query " in proof.sentence
+
+
+@pytest.mark.parametrize("query", [0, 4])
+def test_the_row_whose_mask_was_changed_is_named(trace, query):
+    n = trace.n_tokens
+    mask = trace.layers[4].mask.expand(12, n, n).clone()
+    mask[9, query, 1] = False
+    proof = spoiled(trace, 4, mask=mask).proof
+    assert not proof.passed and proof.worst == (4, 9, query)
+
+
+def test_two_heads_permuted(trace):
+    order = [0, 1, 2, 3, 4, 6, 5, *range(7, 12)]
+    layer = trace.layers[1]
+    whole = {part: getattr(layer, part)[order] for part in ("q", "k", "v")}
+    proof = spoiled(trace, 1, **whole).proof
+    assert not proof.passed and proof.worst[0] == 1 and proof.worst[1] in (5, 6)
+
+
+def test_rows_that_may_attend_to_nothing_are_counted_and_pass(minilm):
+    n = vz.capture(minilm, TEXTS[0]).n_tokens
+    mask = torch.ones(n, n, dtype=torch.bool)
+    mask[3] = False
+    trace = vz.capture(minilm, TEXTS[0], mask=mask)
+    assert trace.proof.passed and trace.proof.empty_rows == 6 * 12
+    assert float(trace.attention(2)[:, 3].abs().max()) == 0
+    opened = mask.clone()
+    opened[3, 0] = True
+    assert not spoiled(trace, 2, mask=opened[None]).proof.passed
+    closed = mask.clone()
+    closed[5] = False
+    proof = spoiled(trace, 2, mask=closed[None]).proof
+    assert not proof.passed and (proof.worst[0], proof.worst[2]) == (2, 5)
+
+
 def test_nan_is_told(trace):
     q = trace.layers[1].q.clone()
     q[0, 0] = torch.nan

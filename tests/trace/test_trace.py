@@ -1,13 +1,18 @@
 """Trace: any map, row or block of it equals a plain computation written separately."""
 
 import math
+from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import viz_encoder as vz
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
 from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model import Encoder
 from viz_encoder.trace import layer as layer_module
 
@@ -90,6 +95,54 @@ def test_every_map_equals_the_textbook(case):
     assert trace.proof.passed
 
 
+def test_a_padded_batch_equals_the_textbook():
+    encoder, length = make(), 5
+    valid = torch.ones(2, N, dtype=torch.bool)
+    valid[1, length:] = False
+    sample = Sample(tokens=("x",) * N, special=(False,) * N)
+    inputs = Inputs(IDS.repeat(2, 1), valid, (sample,) * 2, padded=True)
+    for real, trace in zip(valid, vz.capture(encoder, inputs), strict=True):
+        expected = by_the_book(encoder.model, IDS, real.expand(3, N, N))
+        for layer in range(trace.n_layers):
+            assert float((trace.attention(layer) - expected[layer]).abs().max()) <= TOLERANCE
+        assert trace.proof.passed
+
+
+@pytest.mark.parametrize("fault", ["scale", "head", "mask"])
+def test_the_textbook_would_see_a_fault(fault):
+    """The comparison above can fail: each of these is far beyond its tolerance."""
+    encoder = make(causal=True)
+    trace, allowed = vz.capture(encoder, IDS[None]), CASES["causal"][2]
+    layer, changed = trace.layers[1], {}
+    if fault == "scale":
+        changed = {"scale": layer.scale * 1.001}
+    elif fault == "head":
+        changed = {"q": layer.q[[1, 0, 2]]}
+    else:
+        changed = {"mask": layer.mask | (torch.arange(N) == 2)}
+    spoiled = replace(trace, layers=(trace.layers[0], replace(layer, **changed)))
+    expected = by_the_book(encoder.model, IDS, allowed)
+    assert float((spoiled.attention(1) - expected[1]).abs().max()) > 10 * TOLERANCE
+
+
+@given(
+    start=st.integers(-12, 12), stop=st.integers(-12, 12), step=st.integers(1, 4),
+    head=st.none() | st.integers(0, 2),
+)  # fmt: skip
+def test_any_slice_of_rows_is_that_slice_of_the_map(start, stop, step, head):
+    trace, rows = traced(), slice(start, stop, step)
+    whole = trace.attention(1, head)
+    part = trace.attention(1, head, rows)
+    expected = whole[..., rows, :]
+    assert part.shape == expected.shape
+    assert torch.allclose(part, expected, atol=TOLERANCE)
+
+
+@cache
+def traced():
+    return vz.capture(make(window=2, causal=True), IDS[None])
+
+
 def test_parts_equal_the_whole():
     trace = vz.capture(make(), IDS[None])
     whole = trace.attention(1)
@@ -136,11 +189,22 @@ def test_hidden_states_and_output():
     assert not torch.allclose(trace.output, trace.hidden(2), atol=1e-3)
 
 
-@pytest.mark.parametrize(("layer", "head"), [(2, 0), (-1, 0), (0, 3), (0, -1), (0, True)])
+@pytest.mark.parametrize(
+    ("layer", "head"),
+    [(2, 0), (-1, 0), (0, 3), (0, -1), (0, True), ("0", 0), (1.0, 0), (None, 0), (10**30, 0)],
+)
 def test_what_is_not_there_is_said(layer, head):
     trace = vz.capture(make(), IDS[None])
     with pytest.raises(SelectionError, match=r"There is no (layer|head) .*; this run has"):
         trace.attention(layer, head)
+    with pytest.raises(SelectionError, match=r"There is no (layer|head) .*; this run has"):
+        trace.blocks(layer, head)
+
+
+@pytest.mark.parametrize("layer", [3, -1, None, "x", 1.0])
+def test_hidden_states_that_are_not_there(layer):
+    with pytest.raises(SelectionError, match="this run has layers 0 to 2"):
+        traced().hidden(layer)
 
 
 def test_held_bytes_double_when_the_length_does():

@@ -163,6 +163,17 @@ def test_a_patch_shows_where_it_looks(visit, wide_trace):
     assert opened.page.evaluate("window.vizTab.selection.query") == query
 
 
+def test_an_example_picture_is_one_click_away(visit):
+    opened = visit()
+    opened.painted()
+    opened.page.get_by_label("Picture", exact=True).check()
+    opened.page.get_by_role("button", name="a digit").click()
+    opened.page.wait_for_url("**example=a+digit**")
+    opened.painted()
+    assert opened.page.locator("#viz-picture img").is_visible()
+    assert "resized from 160 × 160 to 40 × 40" in opened.page.inner_text(".viz-notes")
+
+
 def test_a_cell_of_the_map_marks_its_patches(visit, wide_trace):
     opened = visit(kind="image", example="a wide scene")
     opened.painted()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 from typing import Any
 
 import torch
@@ -56,9 +57,18 @@ def read_tensors(folder: Path, name: str = "model.safetensors") -> dict[str, Ten
     """
     tensors, _ = read_safetensors(inside(folder, name))
     for key, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor.float()).all()):
+        if tensor.is_floating_point() and not bool(torch.isfinite(_widened(key, tensor)).all()):
             raise CheckpointError(f"{name}: {key} holds NaN or infinite values; save it again.")
     return tensors
+
+
+def _widened(key: str, tensor: Tensor) -> Tensor:
+    try:
+        return tensor.float()
+    except (NotImplementedError, RuntimeError) as fault:  # four-bit floats, two to a byte
+        raise CheckpointError(
+            f"{key} is {tensor.dtype}, which cannot be computed with; save it as float32."
+        ) from fault
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -97,6 +107,8 @@ def _check_header(path: Path) -> None:
         entries = json.loads(header, object_pairs_hook=_without_twins)
     except (ValueError, RecursionError) as fault:
         raise CheckpointError(f"{path.name} has no readable safetensors header.") from fault
+    if not isinstance(entries, dict):
+        raise CheckpointError(f"{path.name} has a header of {type(entries).__name__}, no object.")
     if len(entries) > MAX_TENSORS:
         raise UnsafeFile(
             f"{path.name} lists {len(entries):,} tensors; the limit is {MAX_TENSORS:,}."
@@ -108,7 +120,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise UnsafeFile(f"The safetensors header gives {twin!r} twice; save the model again.")
+        raise UnsafeFile(f"The safetensors header gives {shown(twin)} twice; save the model again.")
     return content
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 from typing import Any
 
 import torch
@@ -14,7 +15,14 @@ from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.files import inside, read_json, read_tensors
 from viz_encoder.checkpoints.rename import as_float32, rename, require_match
 from viz_encoder.config import Embedding, EncoderConfig
-from viz_encoder.errors import CheckpointError, ConfigError, InputError, UnknownFamily, UnsafeFile
+from viz_encoder.errors import (
+    CheckpointError,
+    ConfigError,
+    InputError,
+    KeyMismatch,
+    UnknownFamily,
+    UnsafeFile,
+)
 from viz_encoder.inputs import ImageReader, Inputs, Sample, TextReader
 from viz_encoder.model import Encoder
 
@@ -97,7 +105,8 @@ def _folder(name: str | Path) -> Path:
         folder = Path(name).expanduser()
         if str(name) and folder.is_dir():
             return folder
-    except (OSError, ValueError, RuntimeError):  # too long, or a NUL, or an unknown ~user
+    # No path at all, one too long or with a NUL, or an unknown ~user.
+    except (OSError, TypeError, ValueError, RuntimeError):
         pass
     raise CheckpointError(
         f"There is no built-in model and no folder {str(name)[:80]!r}; built in are "
@@ -143,7 +152,8 @@ def _family(file: Json) -> Family:
     model_type = file.get("model_type")
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         raise UnknownFamily(
-            f"config.json says model_type {model_type!r}; we load {', '.join(sorted(FAMILIES))}."
+            f"config.json says model_type {shown(model_type)}; we load "
+            f"{', '.join(sorted(FAMILIES))}."
         )
     return FAMILIES[model_type]
 
@@ -153,12 +163,17 @@ def _config(family: Family, file: Json) -> EncoderConfig:
         return family.config(file)
     except ConfigError as fault:
         raise CheckpointError(f"config.json describes no possible encoder: {fault}") from fault
-    except (KeyError, TypeError, AttributeError) as fault:
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise CheckpointError(f"config.json lacks or garbles a setting: {fault}.") from fault
 
 
 def _fill(config: EncoderConfig, tensors: dict[str, Tensor], family: Family) -> Encoder:
     """Build without memory on torch's meta device, check every key, then put the tensors in."""
+    if config.n_layers > len(tensors):  # before time is spent on building them
+        raise KeyMismatch(
+            f"config.json promises {config.n_layers:,} layers, but model.safetensors holds only "
+            f"{len(tensors):,} tensors. Check that the two belong together."
+        )
     with torch.device("meta"):
         model = Encoder(config)
     renamed = rename(tensors, family)
@@ -171,7 +186,14 @@ def _fill(config: EncoderConfig, tensors: dict[str, Tensor], family: Family) -> 
 
 def _reader(folder: Path, config: EncoderConfig, file: Json) -> TextReader | ImageReader | None:
     if config.embedding is Embedding.PATCH:
-        image = file.get("image", {})
+        return _image_reader(config, file.get("image", {}))
+    if config.embedding is Embedding.TOKEN:
+        return TextReader(_tokenizer(folder), config.max_positions, _pad_id(config, file))
+    return None
+
+
+def _image_reader(config: EncoderConfig, image: Any) -> ImageReader:
+    try:
         return ImageReader(
             image_size=config.image_size,
             patch_size=config.patch_size,
@@ -180,9 +202,24 @@ def _reader(folder: Path, config: EncoderConfig, file: Json) -> TextReader | Ima
             mean=tuple(image.get("mean", (0.5,) * config.n_channels)),
             std=tuple(image.get("std", (0.5,) * config.n_channels)),
         )
-    if config.embedding is Embedding.TOKEN:
-        return TextReader(_tokenizer(folder), config.max_positions, file["pad_token_id"] or 0)
-    return None
+    except ConfigError as fault:
+        raise CheckpointError(f"config.json describes no possible picture: {fault}") from fault
+    except (TypeError, AttributeError) as fault:
+        raise CheckpointError(f"config.json garbles image, mean or std: {fault}.") from fault
+
+
+def _pad_id(config: EncoderConfig, file: Json) -> int:
+    pad_id = file["pad_token_id"]
+    if pad_id is None:
+        return 0
+    if isinstance(pad_id, bool) or not isinstance(pad_id, int):
+        raise CheckpointError(f"pad_token_id is {shown(pad_id)}; it must be a whole number.")
+    if not 0 <= pad_id < config.vocab_size:
+        raise CheckpointError(
+            f"pad_token_id is {shown(pad_id)}; it must be one of the vocabulary's "
+            f"{config.vocab_size:,} (0 to {config.vocab_size - 1})."
+        )
+    return pad_id
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
@@ -195,10 +232,7 @@ def _tokenizer(folder: Path) -> Tokenizer:
 
 def _ready_made(values: Tensor, config: EncoderConfig) -> Inputs:
     """A tensor in the model's own form, its tokens named by their numbers."""
-    if values.ndim < 2:
-        raise InputError(
-            f"The tensor has shape {tuple(values.shape)}; the first axis must be the batch."
-        )
+    values = _checked(values, config)
     n_tokens = values.shape[1]
     if config.embedding is Embedding.PATCH:
         side = config.patch_size
@@ -207,3 +241,30 @@ def _ready_made(values: Tensor, config: EncoderConfig) -> Inputs:
     sample = Sample(tokens=names, special=(False,) * n_tokens)
     valid = torch.ones(len(values), n_tokens, dtype=torch.bool)
     return Inputs(values, valid, (sample,) * len(values))
+
+
+def _checked(values: Tensor, config: EncoderConfig) -> Tensor:
+    """The tensor, if it has the axes and the type that this encoder takes."""
+    ids = config.embedding is Embedding.TOKEN
+    axes = {
+        Embedding.TOKEN: "(batch, token)",
+        Embedding.PATCH: f"(batch, {config.n_channels} channels, height, width)",
+        Embedding.VECTOR: f"(batch, token, {config.d_model})",
+    }[config.embedding]
+    shape = tuple(values.shape)
+    fits = {
+        Embedding.TOKEN: len(shape) == 2,
+        Embedding.PATCH: len(shape) == 4 and shape[1] == config.n_channels,
+        Embedding.VECTOR: len(shape) == 3 and shape[-1] == config.d_model,
+    }[config.embedding]
+    if not fits or not values.numel():
+        raise InputError(f"The tensor has shape {shape}; this model takes {axes}, none of them 0.")
+    if ids and (values.is_floating_point() or values.is_complex() or values.dtype == torch.bool):
+        raise InputError(f"The tensor is {values.dtype}; token ids must be whole numbers.")
+    if ids:
+        return values.long()
+    if not values.is_floating_point():
+        raise InputError(f"The tensor is {values.dtype}; this model takes floating point.")
+    if not bool(torch.isfinite(values).all()):
+        raise InputError("The tensor holds NaN or infinite values; replace them first.")
+    return values

@@ -12,6 +12,7 @@ from viz_encoder.errors import KeyMismatch
 Rule = tuple[re.Pattern[str], str]
 OLD_NORM_NAMES = {"gamma": "weight", "beta": "bias"}  # BERT's first checkpoints
 SHOWN = 6
+LONGEST_NAME = 120
 
 
 def rename(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
@@ -19,13 +20,17 @@ def rename(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
     rules = [_rule(line) for line in family.tensors.strip().splitlines()]
     renamed: dict[str, Tensor] = {}
     unknown: list[str] = []
+    twins: list[str] = []
     for name, tensor in tensors.items():
         targets = _targets(_plain(name, family.optional_prefixes), rules)
         if targets is None:
             unknown.append(name)
             continue
         parts = tensor.chunk(len(targets)) if len(targets) > 1 else [tensor] * len(targets)
+        twins += [name for target in targets if target in renamed]
         renamed.update(zip(targets, parts, strict=True))
+    if twins:
+        raise KeyMismatch(f"The file holds tensors twice, under two spellings: {_list(twins)}")
     if unknown:
         raise KeyMismatch(f"The file holds tensors that its family does not know: {_list(unknown)}")
     return renamed
@@ -91,7 +96,7 @@ def _shapes(key: str, found: Mapping[str, Tensor], expected: Mapping[str, Tensor
 
 def _list(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more + "."
+    return ", ".join(name[:LONGEST_NAME] for name in names[:SHOWN]) + more + "."
 
 
 def as_float32(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

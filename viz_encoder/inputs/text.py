@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from tokenizers import AddedToken, Encoding, Tokenizer
 
-from viz_encoder.errors import InputError
+from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs.sample import Inputs, Sample
 
 Text = str | tuple[str, str]
@@ -33,22 +34,26 @@ class TextReader:
         Raises:
             InputError: a text that is empty, or no text at all.
         """
-        sources = source if isinstance(source, list) else [source]
-        if not sources:
+        if not isinstance(source, list):
+            return _batch([self._row(source)], self.pad_id, self._pad_token)
+        if not source:
             raise InputError("The list of texts is empty; give at least one text.")
-        rows = [self._row(each) for each in sources]
+        rows = [self._row(each, f" of input {number}") for number, each in enumerate(source, 1)]
         return _batch(rows, self.pad_id, self._pad_token)
 
     @property
     def _pad_token(self) -> str:
         return self.tokenizer.id_to_token(self.pad_id) or "[PAD]"
 
-    def _row(self, source: Text) -> "_Row":
+    def _row(self, source: Text, where: str = "") -> "_Row":
         notes: list[str] = []
         texts = tuple(
-            self._clean(text, name, notes) for text, name in zip(*_named(source), strict=True)
+            self._clean(text, name + where, notes)
+            for text, name in zip(*_named(source), strict=True)
         )
-        full = self._encode(texts)
+        full = _encode(self.tokenizer, texts)
+        if not len(full):
+            raise InputError("The tokenizer makes no tokens of this text; type another.")
         encoding = self._cut(full, texts, notes)
         self._tell_specials(encoding, texts, notes)
         return _Row(encoding, texts, tuple(notes))
@@ -73,19 +78,25 @@ class TextReader:
     def _cut(self, full: Encoding, texts: tuple[str, ...], notes: list[str]) -> Encoding:
         if len(full) <= self.max_tokens:
             return full
-        self.tokenizer.enable_truncation(self.max_tokens)
-        try:
-            cut = self._encode(texts)
-        finally:
-            self.tokenizer.no_truncation()
+        n_special = self.tokenizer.num_special_tokens_to_add(len(texts) > 1)
+        if n_special >= self.max_tokens:
+            raise TooLong(
+                f"This model reads {self.max_tokens} tokens, and its own special tokens take "
+                f"{n_special}; no room is left for the text."
+            )
+        cut = _encode(self._cutter, texts)
         notes.append(
             f"The text has {len(full):,} tokens and this model reads {self.max_tokens:,}: "
             f"the last {len(full) - len(cut):,} were cut, from “{_lost(cut, texts)}” on."
         )
         return cut
 
-    def _encode(self, texts: tuple[str, ...]) -> Encoding:
-        return self.tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
+    @cached_property
+    def _cutter(self) -> Tokenizer:
+        """A second tokenizer that cuts: the first is shared by threads, so it never changes."""
+        cutter = Tokenizer.from_str(self.tokenizer.to_str())
+        cutter.enable_truncation(self.max_tokens)
+        return cutter
 
     def _tell_specials(self, encoding: Encoding, texts: tuple[str, ...], notes: list[str]) -> None:
         typed = _typed_specials(encoding, texts, self.tokenizer)
@@ -113,6 +124,13 @@ def _named(source: object) -> tuple[tuple[object, ...], tuple[str, ...]]:
             raise InputError(f"A pair is (text A, text B); this one has {len(source)} entries.")
         return source, ("Text A", "Text B")
     return (source,), ("The text",)
+
+
+def _encode(tokenizer: Tokenizer, texts: tuple[str, ...]) -> Encoding:
+    try:
+        return tokenizer.encode(texts[0], texts[1] if len(texts) > 1 else None)
+    except Exception as fault:  # the tokenizers library raises bare Exception
+        raise InputError(f"The tokenizer cannot read this text: {fault}.") from fault
 
 
 def _lost(cut: Encoding, texts: tuple[str, ...]) -> str:

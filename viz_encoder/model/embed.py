@@ -26,15 +26,22 @@ class TokenEmbedding(nn.Module):
         self, ids: Int[Tensor, "batch token"], segments: Int[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token d_model"]:
         """Look up each id; segment 0 where none are given."""
-        if int(ids.max()) >= self.word.num_embeddings or int(ids.min()) < 0:
-            raise InputError(
-                f"Token id {int(ids.max())} is outside the vocabulary of "
-                f"{self.word.num_embeddings}; use the tokenizer that belongs to this model."
-            )
+        _require_rows("Token id", ids, self.word, "use the tokenizer that belongs to this model")
         x: Tensor = self.word(ids)
         if self.segment is not None:
+            if segments is not None:
+                _require_rows("Segment", segments, self.segment, "this model reads no such text")
             x = x + self.segment(torch.zeros_like(ids) if segments is None else segments)
         return x
+
+
+def _require_rows(what: str, ids: Tensor, table: nn.Embedding, cure: str) -> None:
+    lowest, highest = (int(end) for end in ids.aminmax())
+    if lowest < 0 or highest >= table.num_embeddings:
+        raise InputError(
+            f"{what} {lowest if lowest < 0 else highest} is outside the {table.num_embeddings} "
+            f"that this model has (0 to {table.num_embeddings - 1}); {cure}."
+        )
 
 
 class PatchEmbedding(nn.Module):

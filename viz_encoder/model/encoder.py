@@ -52,6 +52,10 @@ class Encoder(nn.Module):
             capture: keep every layer's q, k, v and hidden state.
         """
         x = self.embed(values, segments)
+        if mask is not None:
+            n_batch, n_tokens = x.shape[:2]
+            whole = (n_batch, self.config.n_heads, n_tokens, n_tokens)
+            mask = masks.require_fit(masks.custom(mask), whole)
         allowed = self.mask(x.shape[1], valid, mask, x.device)
         hidden: list[Tensor] = [x]
         records: list[LayerRecord] | None = [] if capture else None

@@ -26,6 +26,7 @@ def causal(n_tokens: int, device: torch.device | None = None) -> Mask:
 def sliding_window(n_tokens: int, reach: int, device: torch.device | None = None) -> Mask:
     """Token i may attend to tokens i − reach … i + reach, itself included."""
     position = torch.arange(n_tokens, device=device)
+    reach = min(reach, n_tokens)  # a larger one means the same and may overflow
     return ((position[:, None] - position[None, :]).abs() <= reach)[None, None]
 
 
@@ -42,6 +43,16 @@ def custom(allowed: Shaped[Tensor, "*axes"]) -> Mask:
         f"The mask has {allowed.ndim} axes {tuple(allowed.shape)}; give it as (query, key), "
         "(batch, query, key) or (batch, head, query, key)."
     )
+
+
+def require_fit(mask: Mask, whole: tuple[int, int, int, int]) -> Mask:
+    """The mask, if each of its axes is 1 or the run's (batch, head, query, key)."""
+    if any(size not in (1, full) for size, full in zip(mask.shape, whole, strict=True)):
+        raise InputError(
+            f"The mask stands for (batch, head, query, key) = {tuple(mask.shape)}; this run has "
+            f"{whole}, and each size must be that or 1."
+        )
+    return mask
 
 
 def combine(*masks: Mask | None) -> Mask | None:

@@ -35,7 +35,7 @@ METHODS: dict[str, Callable[[Hidden, Valid], Pooled]] = {"cls": cls, "mean": mea
 
 def pool(
     hidden: Float[Tensor, "*batch token d_model"],
-    mask: Shaped[Tensor, "*batch token"],
+    mask: Shaped[Tensor, "*axes"],
     method: str = "mean",
 ) -> Float[Tensor, "*batch d_model"]:
     """One vector for each sequence, over the tokens where mask is True (= a real token).
@@ -49,7 +49,7 @@ def pool(
         SelectionError: no such method.
         InputError: the mask does not fit, or a sequence is all padding.
     """
-    if method not in METHODS:
+    if method not in tuple(METHODS):
         raise SelectionError(f"There is no pooling {method!r}; choose one of {', '.join(METHODS)}.")
     if mask.dtype != torch.bool or mask.shape != hidden.shape[:-1]:
         raise InputError(
@@ -58,6 +58,5 @@ def pool(
         )
     if not bool(mask.any(dim=-1).all()):
         raise InputError("A sequence is all padding, so there is nothing to pool. Leave it out.")
-    if hidden.ndim == 2:
-        return METHODS[method](hidden[None], mask[None])[0]
-    return METHODS[method](hidden, mask)
+    pooled = METHODS[method](hidden[None].flatten(0, -3), mask[None].flatten(0, -2))
+    return pooled.reshape(*hidden.shape[:-2], hidden.shape[-1])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+from PIL import Image
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import VizEncoderError
@@ -105,9 +106,7 @@ class _Events:
             lambda: restore(self.runner, query, request.session_hash, _teller(progress))
         )
         texts = query.get("a", SENTENCES[0]), query.get("b", "")
-        example = PICTURES.get(query.get("example", ""))
-        picture = str(asset(example)) if kind == "image" and example else None
-        return kind, *texts, picture, *reveal(kind), view, notice
+        return kind, *texts, _example(query.get("example", "")), *reveal(kind), view, notice
 
     def show_saved(self, path: str | None, request: gr.Request) -> tuple[Any, Any]:
         """Show an uploaded trace."""
@@ -122,7 +121,7 @@ class _Events:
         def show(model: str, request: gr.Request) -> tuple[Any, ...]:
             owner = request.session_hash
             told = _told(lambda: self.runner.picture(model, None, name, owner))
-            return str(asset(PICTURES[name])), *told
+            return _example(name), *told
 
         outputs = [self.form.picture, *self.result]
         button.click(show, self.form.picture_model, outputs, **self.running)
@@ -136,6 +135,11 @@ def _told(work: Callable[[], str]) -> tuple[Any, Any]:
         return gr.skip(), _alert(str(fault))
     except MemoryError:
         return gr.skip(), _alert("That needs more memory than there is; shorten the input.")
+
+
+def _example(name: str) -> Image.Image | None:
+    """An example's pixels: Gradio serves no file of ours by its path."""
+    return Image.open(asset(PICTURES[name])) if name in PICTURES else None
 
 
 def _alert(sentence: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from PIL import Image
@@ -29,6 +30,7 @@ def add_routes(app: FastAPI, store: TraceStore) -> None:
     app.mount("/viz/static", StaticFiles(directory=ASSETS), name="viz-static")
     app.include_router(make_router(store))
     app.add_exception_handler(VizEncoderError, _plain_sentence)
+    app.add_exception_handler(RequestValidationError, _wrong_parameter)
 
 
 def make_router(store: TraceStore) -> APIRouter:
@@ -164,4 +166,13 @@ def _array(values: np.ndarray, step: str = "1,1") -> Response:
 async def _plain_sentence(_: Request, fault: Exception) -> JSONResponse:
     return JSONResponse(
         {"message": str(fault)}, status_code=404, headers={"cache-control": "no-store"}
+    )
+
+
+async def _wrong_parameter(_: Request, fault: Exception) -> JSONResponse:
+    assert isinstance(fault, RequestValidationError)
+    first = fault.errors()[0]
+    message = f"{first['loc'][-1]} is {first['input']!r}: {first['msg'].lower()}."
+    return JSONResponse(
+        {"message": message}, status_code=422, headers={"cache-control": "no-store"}
     )

@@ -73,7 +73,7 @@ class TraceStore:
         """
         with self._lock:
             self._drop_expired()
-            if key not in self._entries:
+            if not isinstance(key, str) or key not in self._entries:
                 raise SelectionError("This run is no longer held here; press Run to see it again.")
             self._entries.move_to_end(key)
             return self._entries[key]

@@ -1,14 +1,17 @@
 """BERT (Devlin et al., 2019, arXiv:1810.04805): post-norm, learned positions, two segments."""
 
+from reprlib import repr as shown
+
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError
 
 
 def _config(file: Json) -> EncoderConfig:
-    if file["position_embedding_type"] != "absolute":
+    positions = file["position_embedding_type"]
+    if positions != "absolute":
         raise CheckpointError(
-            f"config.json asks for position_embedding_type {file['position_embedding_type']!r}; "
+            f"config.json asks for position_embedding_type {shown(positions)}; "
             "BERT is loaded with 'absolute' positions only."
         )
     return EncoderConfig(

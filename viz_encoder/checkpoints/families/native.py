@@ -9,9 +9,11 @@ from viz_encoder.errors import CheckpointError
 
 def _config(file: Json) -> EncoderConfig:
     axes = file["encoder"]
+    if not isinstance(axes, dict):
+        raise CheckpointError(f"config.json's encoder is {type(axes).__name__}, not an object.")
     unknown = sorted(set(axes) - {field.name for field in fields(EncoderConfig)})
     if unknown:
-        raise CheckpointError(f"config.json names axes we don't have: {', '.join(unknown)}.")
+        raise CheckpointError(f"config.json names axes we don't have: {', '.join(unknown)[:200]}.")
     return EncoderConfig(**axes)
 
 
