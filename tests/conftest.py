@@ -2,8 +2,13 @@
 
 import pytest
 import torch
+from hypothesis import settings
 
 import viz_encoder as vz
+
+torch.set_num_threads(2)
+settings.register_profile("no clock", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("no clock")
 
 
 @pytest.fixture(scope="session")

@@ -190,8 +190,7 @@ def test_hidden_states_and_output():
 
 
 @pytest.mark.parametrize(
-    ("layer", "head"),
-    [(2, 0), (-1, 0), (0, 3), (0, -1), (0, True), ("0", 0), (1.0, 0), (None, 0), (10**30, 0)],
+    ("layer", "head"), [(2, 0), (-1, 0), (0, 3), (0, -1), (0, True), (10**30, 0), (0, 10**30)]
 )
 def test_what_is_not_there_is_said(layer, head):
     trace = vz.capture(make(), IDS[None])
@@ -201,7 +200,7 @@ def test_what_is_not_there_is_said(layer, head):
         trace.blocks(layer, head)
 
 
-@pytest.mark.parametrize("layer", [3, -1, None, "x", 1.0])
+@pytest.mark.parametrize("layer", [3, -1, True])
 def test_hidden_states_that_are_not_there(layer):
     with pytest.raises(SelectionError, match="this run has layers 0 to 2"):
         traced().hidden(layer)

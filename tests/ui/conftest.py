@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from viz_encoder.ui.serve import Settings, listen, make_app
 
@@ -18,6 +18,7 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
 ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
 PAINTED = ".viz-atlas[data-painted]"
 
@@ -101,11 +102,15 @@ def visit(chromium: Browser, site: str) -> Iterator[Callable[..., Opened]]:
 
 def _listen_for_faults(opened: Opened) -> None:
     page, report = opened.page, opened.faults.append
-    page.on("console", lambda m: report(m.text) if m.type in ("error", "warning") else None)
+    page.on("console", lambda m: report(m.text) if _matters(m) else None)
     page.on("pageerror", lambda fault: report(str(fault)))
     page.on("dialog", lambda dialog: report(f"dialog: {dialog.message}"))
     page.on("requestfailed", lambda r: None if r.failure == ABORTED else report(f"failed: {r.url}"))
     page.on("request", lambda r: report(f"left: {r.url}") if _leaves(r.url, opened) else None)
+
+
+def _matters(message: ConsoleMessage) -> bool:
+    return message.type in ("error", "warning") and message.text != UPLOAD_WARNING
 
 
 def _leaves(url: str, opened: Opened) -> bool:

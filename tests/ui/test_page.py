@@ -184,6 +184,20 @@ def test_a_cell_of_the_map_marks_its_patches(visit, wide_trace):
     assert "key=30" in opened.page.url
 
 
+def test_a_saved_run_is_opened_by_upload(visit, minilm, tmp_path):
+    saved = vz.capture(minilm, "Saved on another machine")
+    saved.save(tmp_path / "run.safetensors")
+    opened = visit()
+    opened.painted()
+    opened.page.get_by_text("Open a saved run").click()
+    opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
+    opened.page.wait_for_url("**run=**")
+    opened.painted()
+    assert opened.page.locator(".viz-word").count() == saved.n_tokens
+    expected = float(saved.attention(0, 0)[2, 3])
+    assert value_in(opened.hover(2, 3)) == pytest.approx(expected, abs=5e-5)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -49,7 +49,7 @@ def pool(
         SelectionError: no such method.
         InputError: the mask does not fit, or a sequence is all padding.
     """
-    if method not in tuple(METHODS):
+    if method not in METHODS:
         raise SelectionError(f"There is no pooling {method!r}; choose one of {', '.join(METHODS)}.")
     if mask.dtype != torch.bool or mask.shape != hidden.shape[:-1]:
         raise InputError(
