@@ -69,5 +69,8 @@ BUILTIN = {
         license="Apache-2.0",
         kind="image",
         locate=lambda: asset("scene"),
+        digests={
+            "model.safetensors": "9baba1d4c869456f0114d40c48c6e23ca604aba0cf6a703d30da22299b6282ef"
+        },
     ),
 }
