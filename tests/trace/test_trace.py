@@ -206,6 +206,13 @@ def test_hidden_states_that_are_not_there(layer):
         traced().hidden(layer)
 
 
+@pytest.mark.parametrize("rows", [slice(None, None, -1), slice(0.5), slice(0, 3, 0)])
+def test_rows_that_are_no_forward_slice_are_refused(rows):
+    trace = vz.capture(make(), IDS[None])
+    with pytest.raises(SelectionError, match="give a forward slice"):
+        trace.attention(0, rows=rows)
+
+
 def test_held_bytes_double_when_the_length_does():
     encoder = make()
     held = [vz.capture(encoder, IDS.repeat(n)[None, : 16 * n]).nbytes for n in (2, 4)]

@@ -83,17 +83,17 @@ class Trace:
         Args:
             layer: counted from 0.
             head: one head, counted from 0; all heads where not given.
-            rows: which queries; all where not given.
+            rows: which queries, as a slice; all where not given.
 
         Returns:
             "head query key", or "query key" for one head. Each row sums to 1 over the keys that
             the mask allows; a query that may attend to nothing has a row of zeros.
 
         Raises:
-            SelectionError: no such layer or head.
+            SelectionError: no such layer or head, or rows that are no forward slice.
         """
         ran, heads = self._choose(layer, head)
-        weights = ran.weights(heads, slice(None) if rows is None else rows)
+        weights = ran.weights(heads, _forward(rows))
         return weights if head is None else weights[0]
 
     def blocks(
@@ -137,6 +137,18 @@ class Trace:
             for tensor in (ran.q, ran.k, ran.v, ran.mask, ran.bias, ran.signature, ran.maps):
                 if tensor is not None:
                     yield tensor
+
+
+def _forward(rows: object) -> slice:
+    """All rows for None; a number, or a slice that runs backwards, would give other rows."""
+    if rows is None:
+        return slice(None)
+    try:
+        if isinstance(rows, slice) and rows.indices(1)[2] > 0:
+            return rows
+    except (TypeError, ValueError):
+        pass
+    raise SelectionError(f"rows is {rows!r}; give a forward slice such as slice(0, 8).")
 
 
 def _check(what: str, index: object, count: int) -> int:
