@@ -9,7 +9,7 @@ STAMPS := .venv/.stamps
 .DEFAULT_GOAL := help
 
 help: ## list the commands
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' Makefile
 
 run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 	@$(BIN)/python app.py
@@ -18,27 +18,27 @@ test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and all
 	$(BIN)/python -m pytest
 
 check: $(STAMPS)/dev ## format, lint, types and import contracts
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+	$(BIN)/python $(BIN)/lint-imports
 
 format: $(STAMPS)/dev ## let ruff mend what it can
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
 
 bench: $(STAMPS)/dev ## measure, and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what was installed and cached
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 # A stamp is newer than the list it was installed from, so a second start installs nothing.
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "viz_encoder needs Python 3.11 or newer; name one with: make run PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv .venv || \
-		{ echo "Python has no venv module here; on Debian install it with: apt install python3-venv"; exit 1; }
+		{ echo "This Python could not make a virtual environment; on Debian, install python3-venv and run make again."; exit 1; }
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/app: requirements.txt $(STAMPS)/venv

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 Work = Callable[[], object]
-MIN_SECONDS, MAX_ROUNDS = 6.0, 200  # short runs are noisy, so they get more rounds
+MIN_SECONDS, MAX_ROUNDS = 4.0, 60  # short runs are noisy, so they get more rounds
 
 
 def ratio(measured: Work, against: Work, rounds: int) -> float:

