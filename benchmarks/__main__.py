@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.rows import GPU_ROWS, ROWS, Row
 
-THREADS = 2
+THREADS = 1
 
 
 def main() -> None:
@@ -48,12 +48,12 @@ def _in_a_process(index: int, row: Row, rounds: int) -> str:
 
 
 def _table(lines: list[str], rounds: int) -> str:
-    where = f"{platform.machine()}, {THREADS} threads, torch {torch.__version__}"
+    where = f"{platform.machine()}, {THREADS} thread, torch {torch.__version__}"
     if torch.cuda.is_available():
         where += f", {torch.cuda.get_device_name()}"
     head = "| what | measured | must reach | peak memory of the process (GB) |\n|---|---|---|---|\n"
     return (
-        f"# Benchmarks\n\nRatios of medians over {rounds} alternated rounds, random weights, float32, "
+        f"# Benchmarks\n\nRatios of medians of processor seconds over at least {rounds} alternated rounds, random weights, float32, "
         f"each row in a process of its own. {where}. Written by `make bench`.\n\n"
         + head
         + "\n".join(lines)

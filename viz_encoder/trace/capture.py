@@ -52,12 +52,14 @@ def run(encoder: LoadedEncoder, inputs: Inputs, mask: Tensor | None = None) -> E
     """One captured forward pass, without dropout and without gradients."""
     model, device = encoder.model, encoder.device
     was_training = model.training
+    if was_training:  # walking through all modules takes longer than a short run's capture
+        model.eval()
     values = inputs.values.to(device)
     if values.is_floating_point():
         values = values.to(encoder.dtype)
     try:
         with torch.inference_mode():
-            output: EncoderOutput = model.eval()(
+            output: EncoderOutput = model(
                 values,
                 inputs.valid.to(device) if inputs.padded else None,
                 inputs.segments.to(device) if inputs.segments is not None else None,
@@ -70,7 +72,8 @@ def run(encoder: LoadedEncoder, inputs: Inputs, mask: Tensor | None = None) -> E
             "shorten the input or load the model with device='cpu'."
         ) from fault
     finally:
-        model.train(was_training)
+        if was_training:
+            model.train()
     return output
 
 
