@@ -103,7 +103,7 @@ def _rows(
     each = (layer.weights(slice(number, number + 1), queries)[0] for number in heads)
     total = next(each)
     for weights in each:
-        total = total.maximum(weights) if head == "max" else total.add_(weights)
+        total = total.maximum(weights) if head == "max" else total + weights
     fused = (total if head == "max" or len(heads) == 1 else total / len(heads)).cpu()
     allowed = _allowed(layer, heads, queries)
     return fused if allowed is None else fused.masked_fill(~allowed, torch.nan)
