@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
-from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
+from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, weight_bar
 from viz_encoder.figures.view import View
 from viz_encoder.trace import Trace
 
@@ -19,26 +19,29 @@ def draw(trace: Trace) -> go.Figure:
     tall, wide = rows + GAP, cols + GAP
     n_heads = max(len(layer.thumbnails_max) for layer in layers)
     stitched = np.full((len(layers) * tall, n_heads * wide), np.nan, dtype=np.float32)
+    masked = np.zeros_like(stitched)  # NaN where a cell is masked, and not merely a gap
     for number, layer in enumerate(layers):
         for head, thumbnail in enumerate(layer.thumbnails_max):
             at = slice(number * tall, number * tall + rows), slice(head * wide, head * wide + cols)
-            stitched[at] = thumbnail
-    figure = go.Figure(
-        go.Heatmap(z=stitched, colorscale=WEIGHTS, zmin=0, colorbar=weight_bar(), hoverinfo="skip")
+            stitched[at] = masked[at] = thumbnail
+    figure = go.Figure()
+    add_masked(figure, masked, hoverinfo="skip")
+    figure.add_heatmap(
+        z=stitched, colorscale=WEIGHTS, zmin=0, colorbar=weight_bar(), hoverinfo="skip"
     )
     apply(figure, "All layers and heads; each cell is the largest weight of its block")
     plain_axis = {"tickmode": "array", "showgrid": False, "zeroline": False}
     figure.update_xaxes(
         title="Head",
         side="top",
-        tickvals=[head * wide + cols / 2 for head in range(n_heads)],
+        tickvals=[head * wide + (cols - 1) / 2 for head in range(n_heads)],
         ticktext=list(range(n_heads)),
         **plain_axis,
     )
     figure.update_yaxes(
         title="Layer",
         autorange="reversed",
-        tickvals=[number * tall + rows / 2 for number in range(len(layers))],
+        tickvals=[number * tall + (rows - 1) / 2 for number in range(len(layers))],
         ticktext=list(range(len(layers))),
         **plain_axis,
     )

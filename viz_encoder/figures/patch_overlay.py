@@ -3,16 +3,18 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.overview import row
+from viz_encoder.analyses.overview import Head, row
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.theme import WEIGHTS, apply, plain, weight_bar
+from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
 from viz_encoder.figures.view import HEAD, LAYER, QUERY, View
+from viz_encoder.inputs import Grid
 from viz_encoder.trace import Trace
 
 OPACITY = 0.66
+QUERY_COLOR = "#e11d48"
 
 
-def draw(trace: Trace, *, layer: int = 0, head: int | str = 0, query: int = 0) -> go.Figure:
+def draw(trace: Trace, *, layer: int = 0, head: Head = 0, query: int = 0) -> go.Figure:
     """The query's weights over the patches; what goes to prefix tokens is in the title.
 
     Raises:
@@ -26,24 +28,49 @@ def draw(trace: Trace, *, layer: int = 0, head: int | str = 0, query: int = 0) -
     weights = row(trace, layer, head, query)
     patches = weights[grid.n_prefix :].reshape(grid.n_rows, grid.n_cols)
     tall, wide = picture.shape[0] / grid.n_rows, picture.shape[1] / grid.n_cols
+    place = {
+        "x": (np.arange(grid.n_cols) + 0.5) * wide - 0.5,
+        "y": (np.arange(grid.n_rows) + 0.5) * tall - 0.5,
+        "opacity": OPACITY,
+    }
     figure = go.Figure(go.Image(z=picture, hoverinfo="skip"))
+    add_masked(figure, patches, hoverinfo="name", **place)
     figure.add_heatmap(
         z=patches,
-        x=(np.arange(grid.n_cols) + 0.5) * wide - 0.5,
-        y=(np.arange(grid.n_rows) + 0.5) * tall - 0.5,
         colorscale=WEIGHTS,
         zmin=0,
-        opacity=OPACITY,
         colorbar=weight_bar(),
-        hovertemplate="patch row %{y:.0f}, col %{x:.0f} (pixels): %{z:.4g}<extra></extra>",
+        text=[[f"row {i}, col {j}" for j in range(grid.n_cols)] for i in range(grid.n_rows)],
+        hovertemplate="patch %{text}: %{z:.4g}<extra></extra>",
+        hoverongaps=False,
+        **place,
     )
+    if query >= grid.n_prefix:
+        _frame(figure, grid, query, tall, wide)
     prefix = "".join(
-        f", {plain(trace.tokens[at])} {weights[at]:.3f}" for at in range(grid.n_prefix)
+        f", {plain(trace.tokens[at])} {_share(weights[at])}" for at in range(grid.n_prefix)
     )
-    apply(figure, f"{layer}.{head}: where “{plain(trace.tokens[query])}” looks{prefix}")
+    apply(figure, f"{head_name(layer, head)}: where “{plain(trace.tokens[query])}” looks{prefix}")
     figure.update_xaxes(title="Picture column (pixels)", showgrid=False)
     figure.update_yaxes(title="Picture row (pixels)", showgrid=False, scaleanchor="x")
     return figure
+
+
+def _frame(figure: go.Figure, grid: Grid, query: int, tall: float, wide: float) -> None:
+    """Draw a frame around the patch that looks."""
+    at, left = divmod(query - grid.n_prefix, grid.n_cols)
+    figure.add_shape(
+        type="rect",
+        x0=left * wide - 0.5,
+        x1=(left + 1) * wide - 0.5,
+        y0=at * tall - 0.5,
+        y1=(at + 1) * tall - 0.5,
+        line={"color": QUERY_COLOR, "width": 2},
+    )
+
+
+def _share(weight: float) -> str:
+    return "masked" if np.isnan(weight) else f"{weight:.3f}"
 
 
 VIEW = View("patch_overlay", "Where a patch looks", draw, (LAYER, HEAD, QUERY))

@@ -2,10 +2,12 @@
 
 import html
 
+import numpy as np
 import plotly.graph_objects as go
 
 FONT = "system-ui, sans-serif"
 INK = "#64748b"
+CLEAR = "rgba(0,0,0,0)"
 # Light to dark, after seaborn's "mako"; lightness falls all the way.
 WEIGHTS = [
     *("#fafdfb", "#def5e5", "#a0dfb9", "#54c9ad", "#38aaac", "#348ba6"),
@@ -19,17 +21,43 @@ def apply(figure: go.Figure, title: str) -> go.Figure:
     figure.update_layout(
         title={"text": title, "font": {"size": 15}},
         font={"family": FONT, "color": INK, "size": 12},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor=MASKED,  # masked cells are holes, through which this shows
+        paper_bgcolor=CLEAR,
+        plot_bgcolor=CLEAR,
         margin={"l": 90, "r": 20, "t": 90, "b": 30},
+        legend={"orientation": "h", "yanchor": "top", "y": 0, "xanchor": "right", "x": 1},
         template="none",
     )
     return figure
 
 
+def add_masked(figure: go.Figure, values: np.ndarray, **place: object) -> None:
+    """Give the cells that are NaN their own color and a line in the legend; nothing if none is."""
+    holes = np.isnan(values)
+    if not holes.any():
+        return
+    figure.add_heatmap(
+        z=np.where(holes, np.float32(0), np.float32(np.nan)),
+        colorscale=[MASKED, MASKED],
+        showscale=False,
+        name="masked: may not attend",
+        showlegend=True,
+        hoverongaps=False,
+        **place,
+    )
+
+
 def plain(text: str) -> str:
     """A user's text for Plotly, which would read <b> and <a> as markup."""
     return html.escape(text, quote=False)
+
+
+def head_name(layer: int, head: int | str | tuple[int, ...]) -> str:
+    """How a map is called: 3.5 for layer 3, head 5."""
+    if isinstance(head, int):
+        return f"{layer}.{head}"
+    if isinstance(head, str):
+        return f"layer {layer}, {head} over heads"
+    return f"layer {layer}, mean of heads {', '.join(map(str, head))}"
 
 
 def weight_bar(

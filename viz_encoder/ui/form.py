@@ -5,7 +5,6 @@ from typing import Any
 
 import gradio as gr
 
-from viz_encoder.bundled import asset
 from viz_encoder.ui.components import picture_box
 from viz_encoder.ui.models import Models
 from viz_encoder.ui.run import PICTURES, SENTENCES
@@ -102,10 +101,7 @@ def _picture_boxes() -> tuple[gr.Image, tuple[gr.Button, ...]]:
     )
     caption("Examples")
     with gr.Row():
-        buttons = tuple(
-            gr.Button(name, size="sm", icon=asset(path), elem_classes="viz-example")
-            for name, path in PICTURES.items()
-        )
+        buttons = tuple(gr.Button(name, size="sm", elem_classes="viz-example") for name in PICTURES)
     return picture, buttons
 
 
