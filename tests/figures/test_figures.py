@@ -1,11 +1,15 @@
 """Figures: their numbers are the trace's, their texts are the user's and stay text."""
 
+import importlib
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import viz_encoder as vz
+from viz_encoder.analyses.rollout import rollout
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.run import PICTURES
@@ -24,9 +28,8 @@ def picture():
 
 
 def test_every_view_is_a_function_of_its_name(trace, picture):
-    assert {"attention_map", "head_atlas", "head_statistics", "patch_overlay"} <= set(
-        vz.figures.VIEWS
-    )
+    named = {"attention_map", "head_atlas", "head_statistics", "patch_overlay", "rollout"}
+    assert named <= set(vz.figures.VIEWS)
     for name, view in vz.figures.VIEWS.items():
         assert getattr(vz.figures, name) is view.draw
         options = set(inspect.signature(view.draw).parameters) - {"trace"}
@@ -51,18 +54,97 @@ def test_the_map_holds_the_weights(trace, head):
     assert figure.layout.yaxis.autorange == "reversed"
 
 
+def test_several_heads_are_averaged(trace):
+    figure = vz.figures.attention_map(trace, layer=3, head=(1, 7))
+    expected = trace.attention(3)[[1, 7]].mean(dim=0).numpy()
+    assert np.abs(figure.data[0].z - expected).max() <= 1e-6
+    assert "heads 1, 7" in figure.layout.title.text
+
+
+@pytest.mark.parametrize("chosen", [{"layer": 9}, {"head": 12}, {"head": (0, 12)}, {"head": "x"}])
+def test_what_is_not_there_is_said(trace, chosen):
+    with pytest.raises(SelectionError, match=r"There is no (layer|head)"):
+        vz.figures.attention_map(trace, **chosen)
+
+
 def test_equal_tokens_stay_apart_and_text_stays_text(trace):
     figure = vz.figures.attention_map(trace)
-    assert len(figure.data[0].x) == len(set(figure.data[0].x)) == trace.n_tokens
-    texts = [*figure.layout.xaxis.ticktext, *figure.data[0].hovertext[0]]
-    assert "&lt;" in figure.layout.xaxis.ticktext
-    assert not any("<b>" in text or "<a" in text for text in texts)
+    names = figure.data[0].x
+    assert len(names) == len(set(names)) == trace.n_tokens
+    assert [name.split(" ", 1)[1] for name in names].count("the") == trace.tokens.count("the") == 3
+    assert "1 &lt;" in names and figure.layout.xaxis.type == "category"
 
 
-def test_masked_cells_are_holes(minilm):
+def test_no_view_lets_markup_through(trace):
+    evil = tuple(f"<b>{token}</b><a href='x'>" for token in trace.tokens)
+    marked = replace(trace, sample=replace(trace.sample, tokens=evil))
+    for name in ("attention_map", "rollout"):
+        whole = vz.figures.VIEWS[name].draw(marked).to_json().replace("\\u003c", "<")
+        assert "&lt;b" in whole.replace("\\u0026", "&")
+        assert "<a" not in whole and "<b>" not in whole
+
+
+def test_masked_cells_have_their_own_color(minilm, trace):
     padded = vz.capture(minilm, ["short", TEXT])[0]
     figure = vz.figures.attention_map(padded, layer=1, head=2)
-    assert np.array_equal(np.isnan(figure.data[0].z[0]), ~padded.valid.numpy())
+    masked, weights = figure.data
+    allowed = np.broadcast_to(padded.valid.numpy(), weights.z.shape)
+    assert np.array_equal(np.isnan(weights.z), ~allowed)
+    assert np.array_equal(np.isnan(masked.z), allowed)
+    assert masked.showlegend and "masked" in masked.name
+    assert masked.colorscale[0][1] not in [color for _, color in weights.colorscale]
+    assert len(vz.figures.attention_map(trace).data) == 1
+
+
+def test_cross_attention_names_the_other_sequence():
+    model = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    for n_keys in (9, 3):
+        keys = torch.randn(1, n_keys, 8)
+        with torch.no_grad(), vz.record(model) as recording:
+            model(torch.randn(1, 5, 8), keys, keys)
+        names = [f"k{number}" for number in range(n_keys)]
+        crossed = recording.trace(cross=True, key_tokens=names)
+        figure = vz.figures.attention_map(crossed, head=1)
+        assert np.abs(figure.data[0].z - crossed.attention(0, 1).numpy()).max() <= 1e-6
+        assert [name.split(" ")[1] for name in figure.data[0].x] == names
+        assert vz.figures.head_atlas(crossed).data[0].z.shape == (6, 2 * (n_keys + 1))
+        with pytest.raises(SelectionError, match="cross-attention"):
+            vz.figures.rollout(crossed)
+
+
+def test_a_long_map_is_pooled_and_small(minilm, monkeypatch):
+    trace = vz.capture(minilm, TEXT)
+    module = importlib.import_module("viz_encoder.figures.attention_map")
+    monkeypatch.setattr(module, "MAX_SIDE", 4)
+    figure = vz.figures.attention_map(trace)
+    step = -(-trace.n_tokens // 4)
+    assert figure.data[0].y[0] == f"0–{step - 1}"
+    assert f"{step} × {step}" in figure.layout.title.text
+    assert figure.data[0].z.max() == pytest.approx(float(trace.attention(0, 0).max()), abs=1e-6)
+
+
+def test_the_atlas_holds_every_thumbnail(minilm):
+    padded = vz.capture(minilm, ["short", TEXT])[0]
+    figure = vz.figures.head_atlas(padded)
+    masked, weights = figure.data
+    n = padded.n_tokens
+    for layer in (0, 5):
+        for head in (0, 11):
+            part = weights.z[layer * (n + 1) :, head * (n + 1) :][:n, :n]
+            expected = padded.attention(layer, head).numpy()[:, padded.valid.numpy()]
+            assert np.abs(part[:, padded.valid.numpy()] - expected).max() <= 1e-6
+            holes = masked.z[layer * (n + 1) :, head * (n + 1) :][: n + 1, : n + 1]
+            assert np.array_equal(np.isnan(holes[0, :n]), padded.valid.numpy())
+            assert np.isnan(holes[n]).all() and np.isnan(holes[:, n]).all()  # a gap is no mask
+
+
+def test_rollout_is_drawn_by_layer(trace, monkeypatch):
+    figure = vz.figures.rollout(trace, query=4, fuse="max")
+    assert np.array_equal(figure.data[0].z, rollout(trace, 4, "max").rows)
+    module = importlib.import_module("viz_encoder.figures.rollout")
+    assert trace.n_tokens <= module.MAX_KEYS
+    with pytest.raises(SelectionError, match="no query 999"):
+        vz.figures.rollout(trace, query=999)
 
 
 def test_statistics_are_the_survey_s(trace):
@@ -76,6 +158,11 @@ def test_statistics_are_the_survey_s(trace):
 
 def test_the_overlay_is_the_row(picture, trace):
     figure = vz.figures.patch_overlay(picture, layer=1, head=2, query=7)
+    frame = figure.layout.shapes[0]
+    row, col = divmod(7 - picture.grid.n_prefix, picture.grid.n_cols)
+    assert figure.data[1].y[row] == (frame.y0 + frame.y1) / 2
+    assert figure.data[1].x[col] == (frame.x0 + frame.x1) / 2
+    assert not vz.figures.patch_overlay(picture, query=0).layout.shapes
     expected = picture.attention(1, 2)[7, picture.grid.n_prefix :].numpy()
     assert np.abs(figure.data[1].z.ravel() - expected).max() <= 1e-6
     assert figure.data[1].z.shape == (picture.grid.n_rows, picture.grid.n_cols)

@@ -1,12 +1,13 @@
 """The named endpoints through gradio_client, and the binary routes through plain HTTP."""
 
+import base64
 import math
 
 import httpx
 import numpy as np
 import pytest
 import torch
-from gradio_client import Client, handle_file
+from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -29,6 +30,11 @@ def trace(minilm):
 @pytest.fixture(scope="module")
 def run(client):
     return client.predict(TEXT, api_name="/run_text")
+
+
+def sent(path) -> str:
+    """A file as the endpoints take it."""
+    return base64.b64encode(path.read_bytes()).decode()
 
 
 def fetch(site: str, key: str, path: str) -> np.ndarray:
@@ -74,20 +80,31 @@ def test_a_pair_and_a_picture(client, minilm):
     pair = client.predict(TEXT, "She slept.", api_name="/run_text")
     assert tuple(pair["tokens"]) == vz.capture(minilm, (TEXT, "She slept.")).tokens
     path = asset(PICTURES["a wide scene"])
-    picture = client.predict(handle_file(path), api_name="/run_picture")
+    picture = client.predict(sent(path), api_name="/run_picture")
     grid = vz.capture(vz.load("scene", device="cpu"), path).grid
     assert picture["grid"] == {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
 
 
 def test_a_saved_run_is_opened(client, site, trace, tmp_path):
     trace.save(tmp_path / "run.safetensors")
-    opened = client.predict(handle_file(tmp_path / "run.safetensors"), api_name="/open_saved")
+    opened = client.predict(sent(tmp_path / "run.safetensors"), api_name="/open_saved")
     assert tuple(opened["tokens"]) == trace.tokens
     whole = fetch(site, opened["key"], "map?layer=3&head=5")
     assert np.abs(whole - trace.attention(3, 5).numpy()).max() <= 1e-6
-    other = handle_file(asset(PICTURES["a digit"]))
+    other = sent(asset(PICTURES["a digit"]))
     with pytest.raises(AppError, match="no saved trace"):
         client.predict(other, api_name="/open_saved")
+
+
+@pytest.mark.parametrize("endpoint", ["/run_picture", "/open_saved"])
+def test_no_file_of_the_server_is_read(client, endpoint):
+    with pytest.raises(AppError, match="sent as base64"):
+        client.predict(str(asset(PICTURES["a digit"])), api_name=endpoint)
+
+
+def test_a_text_is_no_path(client):
+    with pytest.raises(AppError, match="reads images, not texts"):
+        client.predict(str(asset(PICTURES["a digit"])), "", "scene", api_name="/run_text")
 
 
 @pytest.mark.parametrize(

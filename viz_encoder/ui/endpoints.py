@@ -1,6 +1,8 @@
 """Named endpoints: everything a person can do on the page, for gradio_client and plain HTTP."""
 
+import base64
 import json
+import tempfile
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -9,7 +11,7 @@ import numpy as np
 from gradio.events import api
 
 from viz_encoder.analyses.overview import overview, row
-from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
+from viz_encoder.errors import InputError, SelectionError, TooLong, VizEncoderError
 from viz_encoder.ui.routes import parse_head, visible
 from viz_encoder.ui.run import Runner
 
@@ -43,19 +45,17 @@ def _run_text(runner: Runner) -> Any:
 
 
 def _run_picture(runner: Runner) -> Any:
-    def run_picture(picture: gr.FileData, model: str = "scene") -> dict[str, Any]:
-        """Encode a picture file; returns the run's key, patches and sizes."""
-        path = picture["path"] if isinstance(picture, dict) else picture.path
-        return _plainly(lambda: _object(runner.picture(model, path)))
+    def run_picture(picture: str, model: str = "scene") -> dict[str, Any]:
+        """Encode a picture file, sent as base64; returns the run's key, patches and sizes."""
+        return _plainly(lambda: _object(runner.picture(model, _bytes(picture))))
 
     return run_picture
 
 
 def _open_saved(runner: Runner) -> Any:
-    def open_saved(file: gr.FileData) -> dict[str, Any]:
-        """Open a trace that was saved with trace.save(path); returns its key, tokens and sizes."""
-        path = file["path"] if isinstance(file, dict) else file.path
-        return _plainly(lambda: _object(runner.saved(path)))
+    def open_saved(file: str) -> dict[str, Any]:
+        """Open a saved trace, sent as base64; returns its key, tokens and sizes."""
+        return _plainly(lambda: _saved(runner, file))
 
     return open_saved
 
@@ -141,6 +141,21 @@ def _plainly(work: Callable[[], T]) -> T:
         return work()
     except VizEncoderError as fault:
         raise gr.Error(str(fault), print_exception=False) from fault
+
+
+def _bytes(content: object) -> bytes:
+    """The file that a client sent as base64: a path could name any file of the server."""
+    try:
+        return base64.b64decode(content, validate=True)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError("The file must be sent as base64 text of its bytes.") from None
+
+
+def _saved(runner: Runner, content: object) -> dict[str, Any]:
+    with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
+        file.write(_bytes(content))
+        file.flush()
+        return _object(runner.saved(file.name))
 
 
 def _index(what: str, value: object, count: int) -> int:

@@ -28,13 +28,16 @@ class Models:
         """Whether asking for it costs nothing."""
         return name in self._loaded
 
-    def get(self, name: str) -> LoadedEncoder:
+    def get(self, name: str, kind: str) -> LoadedEncoder:
         """The model of that name, loaded if it was not yet.
 
         Raises:
-            SelectionError: no such model is offered here.
+            SelectionError: no such model is offered here, or it reads another kind of input; a
+                model of pictures would take a text for the path of a file on the server.
         """
-        if name not in self._locks:
+        if isinstance(name, str) and self._kinds.get(name, kind) != kind:
+            raise SelectionError(f"{name} reads {self._kinds[name]}s, not {kind}s; choose another.")
+        if not isinstance(name, str) or name not in self._locks:
             raise SelectionError(
                 f"There is no model {name!r} here; choose one of {', '.join(self._kinds)}."
             )

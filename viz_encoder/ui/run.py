@@ -50,7 +50,7 @@ class Runner:
                     f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken."
                 )
         pair = bool(text_b.strip())
-        trace = self._capture(model, (text_a, text_b) if pair else text_a, tell)
+        trace = self._capture(model, "text", (text_a, text_b) if pair else text_a, tell)
         kind = "pair" if pair else "text"
         link = {"kind": kind, "model": model, "a": text_a, **({"b": text_b} if pair else {})}
         return describe(self.store.put(trace, owner), trace, link, kind)
@@ -58,7 +58,7 @@ class Runner:
     def picture(
         self,
         model: str,
-        path: str | None,
+        path: str | bytes | None,
         example: str = "",
         owner: str | None = None,
         tell: Tell = _silent,
@@ -70,7 +70,7 @@ class Runner:
             path = str(asset(PICTURES[example]))
         if not path:
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
-        trace = self._capture(model, [path], tell)
+        trace = self._capture(model, "image", [path], tell)
         key = self.store.put(trace, owner)
         link = {"kind": "image", "model": model, **({"example": example} if example else {})}
         return describe(key, trace, link if example else {**link, "run": key}, "image")
@@ -95,10 +95,10 @@ class Runner:
         link = {"kind": kind, "model": trace.origin.model, "run": key}
         return describe(key, trace, link, kind)
 
-    def _capture(self, model: str, source: Any, tell: Tell) -> Trace:
+    def _capture(self, model: str, kind: str, source: Any, tell: Tell) -> Trace:
         if not self.models.is_loaded(model):
             tell(0.1, f"Loading {model} …")
-        encoder = self.models.get(model)
+        encoder = self.models.get(model, kind)
         tell(0.5, "Encoding …")
         result: Trace | list[Trace] = capture(encoder, source)
         return result[0] if isinstance(result, list) else result
