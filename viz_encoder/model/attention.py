@@ -70,6 +70,25 @@ def _signs(d_value: int, dtype: torch.dtype, device: torch.device) -> Tensor:
         return (draws * 2 - 1).to(device=device, dtype=dtype)
 
 
+def sign_off(
+    mixed: Float[Tensor, "batch head query d_value"],
+) -> Float[Tensor, "batch head query signature"]:
+    """Each head's output times its sign columns.
+
+    All heads in one product with a block-diagonal matrix: the kernel wrote them side by side, so
+    nothing is copied, and on a CPU that takes little more than half the time.
+    """
+    n_heads, d_value = mixed.shape[1], mixed.shape[3]
+    columns = _columns(n_heads, d_value, mixed.dtype, mixed.device)
+    return split_heads(merge_heads(mixed) @ columns, n_heads)
+
+
+@lru_cache(maxsize=64)
+def _columns(n_heads: int, d_value: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.block_diag(*[_signs(d_value, dtype, device)] * n_heads)
+
+
 def split_heads(
     x: Float[Tensor, "batch token d_model"], n_heads: int
 ) -> Float[Tensor, "batch {n_heads} token d_head"]:
@@ -111,6 +130,5 @@ class SelfAttention(nn.Module):
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
         if records is not None:
             scale = 1 / math.sqrt(q.shape[-1])
-            signature = mixed @ signs(mixed.shape[-1], mixed)
-            records.append(LayerRecord(q, k, v, mask, scale, signature))
+            records.append(LayerRecord(q, k, v, mask, scale, sign_off(mixed)))
         return self.o(merge_heads(mixed))

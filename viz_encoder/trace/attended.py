@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.model.attention import signs
+from viz_encoder.model.attention import sign_off
 from viz_encoder.trace.given_mask import Allowed, Bias, Split
 
 Kind = Literal["sdpa", "multi_head_attention", "softmax"]
@@ -47,10 +47,9 @@ def batch_and_heads(x: Tensor) -> Tensor:
     return x.flatten(0, x.ndim - 4)
 
 
-def sign_off(mixed: Tensor) -> Float[Tensor, "*axes signature"]:
+def widely_signed(mixed: Tensor) -> Float[Tensor, "batch head query signature"]:
     """The signature of what an attention call put out, in float32 at least."""
-    wide = mixed.detach().to(torch.promote_types(mixed.dtype, torch.float32))
-    return wide @ signs(wide.shape[-1], wide)
+    return sign_off(mixed.detach().to(torch.promote_types(mixed.dtype, torch.float32)))
 
 
 def from_tensors(
@@ -65,7 +64,7 @@ def from_tensors(
         scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale,
         mask=split.mask,
         bias=split.bias,
-        signature=sign_off(batch_and_heads(mixed)),
+        signature=widely_signed(batch_and_heads(mixed)),
     )
 
 
@@ -89,5 +88,5 @@ def from_maps(maps: Tensor, v: Tensor | None, mixed: Tensor | None) -> Attended:
         no_keys,
         keep(batch_and_heads(v)),
         maps=kept,
-        signature=sign_off(batch_and_heads(mixed)),
+        signature=widely_signed(batch_and_heads(mixed)),
     )

@@ -7,7 +7,7 @@ are there only while a recording is open, and only act on the thread that opened
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -20,6 +20,7 @@ from torch.nn.modules.module import (
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 
+from viz_encoder.trace.apart import apart
 from viz_encoder.trace.attended import Attended
 from viz_encoder.trace.by_hand import HANDLERS, Operations
 from viz_encoder.trace.fused import LAYER, Watch, attended_in, takes_fused_kernel
@@ -145,8 +146,7 @@ class Interceptor(TorchFunctionMode):
             return
         for listener in self.listeners:
             try:
-                with apart():
-                    act(listener)
+                act(listener)
             except Exception as fault:
                 listener.fail(fault)
 
@@ -193,19 +193,6 @@ class Interceptor(TorchFunctionMode):
     def _saw_fused(self, func: Any, given: dict[str, Any], out: Any) -> None:
         part = "self_attn" if func is LAYER else ""
         self.tell(lambda: attended_in(func, given, out, self.masks), part)
-
-
-@contextmanager
-def apart() -> Iterator[None]:
-    """Our own arithmetic is none of the model's: no gradients, autocast or modes of the caller."""
-    with ExitStack() as off:
-        off.enter_context(torch.inference_mode(False))
-        off.enter_context(torch.no_grad())
-        off.enter_context(torch._C.DisableTorchFunction())
-        for device_type in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device_type):
-                off.enter_context(torch.autocast(device_type, enabled=False))
-        yield
 
 
 def _is_backward() -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.trace.apart import apart
 from viz_encoder.trace.attended import Attended, Kind, keep
 
 
@@ -81,6 +82,7 @@ class Walk:
         self.run = -1
         self._stack: list[_Frame] = []
         self._last: tuple[AttentionCall, Tensor] | None = None  # and what its block gave
+        self._copied: tuple[Tensor, Tensor] | None = None  # what was copied last, and its copy
 
     @property
     def inside(self) -> bool:
@@ -101,7 +103,7 @@ class Walk:
         numbered = name.rpartition(".")[2].isdecimal()
         inside = parent is not None and (parent.inside or parent.numbered)
         wanted = self.hidden and (numbered or not inside)
-        before = _hidden(args[0]) if wanted and args else None
+        before = self._copy(args[0]) if wanted and args else None
         self._stack.append(_Frame(module, name, numbered, inside, before))
 
     def attend(self, attended: Attended, part: str) -> AttentionCall:
@@ -120,15 +122,17 @@ class Walk:
         if not self._stack or self._stack[-1].module is not module:
             return
         frame = self._stack.pop()
-        for call in frame.own:
-            call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
+        if frame.own:
+            with apart():
+                for call in frame.own:
+                    call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
         frame.within += [call for call in frame.own if not call.cross]
         if self._stack:
             self._stack[-1].within += frame.within
         if self.hidden:
             self._keep_hidden(frame, args, kwargs, _first(out))
         if not self._stack:
-            self._last = None
+            self._last = self._copied = None
 
     def _keep_hidden(
         self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
@@ -139,14 +143,30 @@ class Walk:
             call = frame.within[0]
             if not frame.numbered and call.block.rpartition(".")[2].isdecimal():
                 return
-            given = frame.before if args else _hidden(_first((*kwargs.values(),)))
-            call.before, call.after, call.block = given, _hidden(out), frame.name
+            given = frame.before if args else self._copy(_first((*kwargs.values(),)))
+            call.before, call.after, call.block = given, self._copy(out), frame.name
             call.normed, self._last = None, (call, out)
         elif not frame.within and self._last is not None and args:
             call, block_output = self._last
             named_norm = "norm" in type(frame.module).__name__.lower()
             if named_norm and _is_same(args[0], block_output):
-                call.normed = _hidden(out)
+                call.normed = self._copy(out)
+
+    def _copy(self, x: Any) -> Tensor | None:
+        """A copy, if it can be hidden states; what one block gives the next is copied once."""
+        if not isinstance(x, Tensor):
+            return None
+        with apart():
+            if not x.is_floating_point() or x.ndim not in (2, 3):
+                return None
+            if x.is_nested:
+                return x.detach().to_padded_tensor(0.0)
+            if self._copied is not None and self._copied[0] is x:
+                copy = self._copied[1]
+                if torch.equal(copy, x):  # it may have been changed in place since
+                    return copy
+            self._copied = (x, keep(x))
+            return self._copied[1]
 
 
 def _is_cross(call: AttentionCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
@@ -165,10 +185,11 @@ def _is_cross(call: AttentionCall, frame: _Frame, arguments: tuple[Any, ...]) ->
 
 def _is_same(x: Any, given: Tensor) -> bool:
     """Whether x is what the block gave, or what it gave with its padding put back."""
-    if x is given or not given.is_nested or not isinstance(x, Tensor) or x.is_nested:
-        return x is given
-    padded = given.to_padded_tensor(0.0)
-    return x.ndim == padded.ndim and torch.equal(x[:, : padded.shape[1]], padded)
+    with apart():
+        if x is given or not given.is_nested or not isinstance(x, Tensor) or x.is_nested:
+            return x is given
+        padded = given.to_padded_tensor(0.0)
+        return x.ndim == padded.ndim and torch.equal(x[:, : padded.shape[1]], padded)
 
 
 def _first(out: Any) -> Tensor | None:
@@ -179,10 +200,3 @@ def _first(out: Any) -> Tensor | None:
     if isinstance(values, list | tuple) or isinstance(out, dict):
         return next((x for x in values if isinstance(x, Tensor)), None)
     return None
-
-
-def _hidden(x: Any) -> Tensor | None:
-    """A copy, if it can be hidden states: two or three axes of real numbers."""
-    if not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim not in (2, 3):
-        return None
-    return x.detach().to_padded_tensor(0.0) if x.is_nested else keep(x)
