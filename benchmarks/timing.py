@@ -15,7 +15,8 @@ def ratio(measured: Work, against: Work, rounds: int) -> float:
     seconds: tuple[list[float], list[float]] = ([], [])
     measured(), against()  # the first calls allocate
     enough = round(MIN_SECONDS / (clock(measured) + clock(against)))
-    for number in range(max(rounds, min(enough, MAX_ROUNDS)) + 1):
+    n_rounds = 1 if rounds == 1 else max(rounds, min(enough, MAX_ROUNDS))
+    for number in range(n_rounds + 1):
         for work, kept in zip((measured, against), seconds, strict=True):
             took = clock(work)
             if number:  # the first round warms up

@@ -6,7 +6,7 @@ are there only while a recording is open, and only act on the thread that opened
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -35,7 +35,7 @@ _here = threading.local()
 class Listener(Protocol):
     """Who is told: a recording."""
 
-    module: nn.Module
+    modules: Mapping[str, nn.Module]  # all that is recorded, by name
     eager: bool
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
@@ -71,6 +71,7 @@ class Interceptor(TorchFunctionMode):
         self._above: list[TorchFunctionMode] | None = None
         self._was_away: list[bool] = []
         self._marked: dict[int, nn.Module] = {}
+        self._plain: set[type[nn.Module]] = set()  # of which no fused kernel ever runs
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -117,7 +118,7 @@ class Interceptor(TorchFunctionMode):
     def listen(self, listener: Listener) -> None:
         """Tell this listener too; its nn.MultiheadAttentions now show us their keywords."""
         self.listeners.append(listener)
-        for module in listener.module.modules():
+        for module in listener.modules.values():
             if _runs_code_of(module, nn.MultiheadAttention):
                 module._forward_pre_hooks_with_kwargs[self._before_id] = True
                 self._marked[id(module)] = module
@@ -131,14 +132,19 @@ class Interceptor(TorchFunctionMode):
             return
         self._each(lambda listener: listener.enter(module, args))
         self._was_away.append(self._away)
-        self._go(self._must_be_away(module, args, kwargs))
+        if type(module) not in self._plain:
+            self._go(self._must_be_away(module, args, kwargs))
+        elif self._away:
+            self._go(False)
 
     def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         if threading.get_ident() != self._thread:
             return
         *keywords, out = rest  # torch leaves the keywords out where forward has failed
         kwargs = keywords[0] if keywords else {}
-        self._go(self._was_away.pop() if self._was_away else False)
+        was_away = self._was_away.pop() if self._was_away else False
+        if was_away is not self._away:
+            self._go(was_away)
         self._each(lambda listener: listener.leave(module, args, kwargs, out))
 
     def _each(self, act: Callable[[Listener], None]) -> None:
@@ -154,7 +160,10 @@ class Interceptor(TorchFunctionMode):
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> bool:
         if not _runs_code_of(module, nn.MultiheadAttention):
-            return any(_runs_code_of(module, decider) for decider in DECIDERS)
+            if any(_runs_code_of(module, decider) for decider in DECIDERS):
+                return True
+            self._plain.add(type(module))
+            return False
         if kwargs is None:  # of no model that is recorded
             return True
         was_away = self._away

@@ -57,6 +57,7 @@ class Recording:
         self.ran_elsewhere = False
         self._auto = eager == "auto"
         self._walk = Walk(module, hidden)
+        self.modules = self._walk.modules
         self._calls: list[AttentionCall] = []
         self._fault: Exception | None = None
 

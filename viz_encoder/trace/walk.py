@@ -76,7 +76,9 @@ class Walk:
 
     def __init__(self, module: nn.Module, hidden: bool) -> None:
         """Outside of the model."""
-        self.names = {id(part): name for name, part in module.named_modules()}
+        self.modules = dict(module.named_modules())
+        self.names = {id(part): name for name, part in self.modules.items()}
+        self._numbered = {id(m) for n, m in self.modules.items() if _last_name(n).isdecimal()}
         self.root = type(module).__name__
         self.hidden = hidden
         self.run = -1
@@ -100,7 +102,7 @@ class Walk:
             self._last = None
         elif args:
             parent.fed.add(id(args[0]))
-        numbered = name.rpartition(".")[2].isdecimal()
+        numbered = id(module) in self._numbered
         inside = parent is not None and (parent.inside or parent.numbered)
         wanted = self.hidden and (numbered or not inside)
         before = self._copy(args[0]) if wanted and args else None
@@ -126,10 +128,10 @@ class Walk:
             with apart():
                 for call in frame.own:
                     call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
-        frame.within += [call for call in frame.own if not call.cross]
-        if self._stack:
+            frame.within += [call for call in frame.own if not call.cross]
+        if self._stack and frame.within:
             self._stack[-1].within += frame.within
-        if self.hidden:
+        if self.hidden and (frame.within or self._last is not None):
             self._keep_hidden(frame, args, kwargs, _first(out))
         if not self._stack:
             self._last = self._copied = None
@@ -141,7 +143,7 @@ class Walk:
             return
         if len(frame.within) == 1 and (frame.numbered or not frame.inside):
             call = frame.within[0]
-            if not frame.numbered and call.block.rpartition(".")[2].isdecimal():
+            if not frame.numbered and _last_name(call.block).isdecimal():
                 return
             given = frame.before if args else self._copy(_first((*kwargs.values(),)))
             call.before, call.after, call.block = given, self._copy(out), frame.name
@@ -167,6 +169,10 @@ class Walk:
                     return copy
             self._copied = (x, keep(x))
             return self._copied[1]
+
+
+def _last_name(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _is_cross(call: AttentionCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
