@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
 
 from scripts import scenes  # noqa: E402
-from viz_encoder.config import EncoderConfig  # noqa: E402
+from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
 from viz_encoder.model import Encoder, attention_weights  # noqa: E402
 
 MODEL, EXAMPLES = ROOT / "assets" / "scene", ROOT / "assets" / "examples"
@@ -45,14 +45,14 @@ CONFIG = EncoderConfig(
     embed_norm=False,
     final_norm=True,
     dropout=0.0,
-    labels=tuple("0123456789"),
+    heads=(HeadConfig("classify", "cls", n_out=10, labels=tuple("0123456789")),),
 )
 MEAN = STD = 0.5
 SQUARE = (40, 40)
 LONG_SIDES = (44, 48, 52, 56, 60, 64, 72, 80)  # our reader always gives a short side of 40
 N_STEPS, BATCH, EASY_STEPS, OBLONG_SHARE = 2400, 128, 900, 0.4
 LEARNING_RATE, MUON_RATE, WEIGHT_DECAY = 3e-3, 0.02, 0.05
-PATCH_LOSS, INK_THRESHOLD, BLANK = 0.5, 0.1, len(CONFIG.labels)
+PATCH_LOSS, INK_THRESHOLD, BLANK = 0.5, 0.1, len(CONFIG.heads[0].labels)
 SEED, TEST_SEED = 1, 99
 PICTURES = (("digit", 7, 0, SQUARE, 3), ("wide", 3, 3, (40, 60), 12))  # for variety, by eye
 N_THREADS = 1  # sums come out alike on any machine, and a second thread saves a sixth only
@@ -138,7 +138,7 @@ def train_on(
     97 % and rollout correlated 0.78 with the ink; with it, at 99 % and 0.91.
     """
     output = encoder(normalized(batch.pixels)).output
-    logits = encoder.classifier(output[:, 0])
+    logits = encoder.heads["classify"](output)
     inked = scenes.patch_ink(batch.ink, CONFIG.patch_size) > INK_THRESHOLD
     parts = torch.where(inked, batch.labels[:, None], BLANK)
     patch_loss = F.cross_entropy(patch_head(output[:, 1:]).flatten(0, 1), parts.flatten())
@@ -173,7 +173,7 @@ def measure(encoder: Encoder, size: tuple[int, int]) -> tuple[float, float]:
     digits = scenes.Digits(held_out.ink.repeat(2, 1, 1, 1), held_out.labels.repeat(2))
     batch = scenes.make(digits, size, torch.Generator().manual_seed(TEST_SEED))
     run = encoder(normalized(batch.pixels), capture=True)
-    right = encoder.classifier(run.output[:, 0]).argmax(dim=1) == batch.labels
+    right = encoder.heads["classify"](run.output).argmax(dim=1) == batch.labels
     seen = rollout([attention_weights(r.q, r.k) for r in run.records])[:, 0, 1:]
     ink = scenes.patch_ink(batch.ink, CONFIG.patch_size)
     return float(right.float().mean()), float(correlation(seen, ink).mean())

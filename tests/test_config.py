@@ -31,7 +31,7 @@ SMALL = {
             "final_norm": st.booleans(),
             "n_segments": st.integers(0, 2),
             "prefix": st.sampled_from([(), ("[CLS]",), ("[CLS]", "[REG]")]),
-            "labels": st.sampled_from([(), ("a", "b", "c")]),
+            "heads": st.sampled_from([(), ({"task": "classify", "pool": "cls", "n_out": 3},)]),
         }
     )
 )
@@ -65,7 +65,7 @@ def test_named_sizes():
         ({"dropout": 1.5}, "dropout is 1.5"),
         ({"dropout": math.nan}, "dropout is nan"),
         ({"norm_eps": 0.0}, "norm_eps is 0.0"),
-        ({"activation": "tanh"}, "'relu', 'gelu', 'silu'"),
+        ({"activation": "swish"}, "'relu', 'gelu', 'gelu_tanh'"),
         ({"norm_placement": "mid"}, "'pre', 'post'"),
         ({"window": 0}, "window is 0"),
         ({"embedding": "patch", "image_size": (30, 32), "patch_size": 4}, "multiples of 4"),
@@ -85,11 +85,11 @@ def test_named_sizes():
         ({"causal": 1}, "causal is 1; it must be True or False"),
         ({"embed_norm": None}, "embed_norm is None"),
         ({"final_norm": "no"}, "final_norm is 'no'"),
-        ({"labels": "abc"}, "labels is 'abc'; it must be a list of texts"),
-        ({"labels": (1, 2)}, "list of texts"),
+        ({"heads": "abc"}, "heads is 'abc'; it must be a list of heads"),
+        ({"heads": (1, 2)}, "heads holds 1"),
         ({"prefix": 5}, "prefix is 5"),
         ({"image_size": None}, "list of whole numbers"),
-        ({"activation": ["gelu"]}, "'relu', 'gelu', 'silu'"),
+        ({"activation": ["gelu"]}, "'relu', 'gelu', 'gelu_tanh'"),
         ({"window": True}, "window is True"),
     ],
 )
@@ -102,7 +102,7 @@ def test_nonsense_is_refused(axes, says):
 def test_the_memory_estimate_is_held_against_this_machine(monkeypatch):
     from types import SimpleNamespace
 
-    import viz_encoder.config as module
+    import viz_encoder.config.encoder as module
 
     needed = EncoderConfig(**SMALL).n_parameters * 4
     present = SimpleNamespace(total=needed)

@@ -30,7 +30,7 @@ def measured(scene, size: tuple[int, int], every: int = 1) -> tuple[float, float
     mean, std = scene.reader.mean[0], scene.reader.std[0]
     with torch.inference_mode():
         run = scene.model((batch.pixels - mean) / std, capture=True)
-        guesses = scene.model.classifier(run.output[:, 0]).argmax(dim=1)
+        guesses = scene.model.heads["classify"](run.output).argmax(dim=1)
     seen, ink = standardized(rollout(run.records)), standardized(scenes.patch_ink(batch.ink, 4))
     return float((guesses == batch.labels).float().mean()), float((seen * ink).mean())
 
@@ -91,8 +91,8 @@ def test_the_example_pictures_are_read_and_named(scene, name: str, size: tuple, 
         assert picture.size == size
     inputs = scene.reader.read(path)
     with torch.inference_mode():
-        logits = scene.model.classifier(scene.model(inputs.values).output[:, 0])
-    assert scene.config.labels[int(logits.argmax())] == digit
+        logits = scene.model.heads["classify"](scene.model(inputs.values).output)
+    assert scene.config.heads[0].labels[int(logits.argmax())] == digit
 
 
 def test_no_digit_is_both_trained_on_and_held_out():

@@ -13,7 +13,8 @@ import viz_encoder as vz
 from viz_encoder.checkpoints import BUILTIN
 from viz_encoder.config import Activation
 from viz_encoder.inputs import Inputs, Sample
-from viz_encoder.model import attention_weights, block, masks
+from viz_encoder.model import activations, attention_weights, masks
+from viz_encoder.model.attention import Given
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(40))]
 SIZES = {
@@ -173,7 +174,7 @@ def test_the_other_gelu_is_seen(tmp_path, monkeypatch):
     """gelu by tanh is the smallest real mistake we know."""
     reference = save_bert(tmp_path)
     other = lambda x: torch.nn.functional.gelu(x, approximate="tanh")  # noqa: E731
-    monkeypatch.setitem(block.ACTIVATIONS, Activation.GELU, other)
+    monkeypatch.setitem(activations.ACTIVATIONS, Activation.GELU, other)
     encoder = vz.load(tmp_path, device="cpu")
     assert max(differences(encoder, reference, batch((7, 4)))) > 2 * TOLERANCE
 
@@ -225,7 +226,7 @@ def test_each_layers_map_equals_the_reference_on_the_same_hidden_state(minilm, r
         )  # fmt: skip
         for layer, block in enumerate(minilm.model.layers):
             records = []
-            block(expected.hidden_states[layer], masks.padding(inputs.valid), records)
+            block(expected.hidden_states[layer], Given(masks.padding(inputs.valid)), records)
             got = attention_weights(records[0].q, records[0].k, records[0].mask, records[0].scale)
             assert float((got - expected.attentions[layer]).abs().max()) <= 1e-6
 

@@ -1,6 +1,9 @@
 """From a model folder to an encoder that reads texts or pictures."""
 
 from viz_encoder.checkpoints.builtin import BUILTIN as BUILTIN
-from viz_encoder.checkpoints.load import LoadedEncoder as LoadedEncoder
-from viz_encoder.checkpoints.load import ModelCard as ModelCard
+from viz_encoder.checkpoints.load import Plan as Plan
+from viz_encoder.checkpoints.load import fill as fill
 from viz_encoder.checkpoints.load import load as load
+from viz_encoder.checkpoints.load import plan as plan
+from viz_encoder.checkpoints.loaded import LoadedEncoder as LoadedEncoder
+from viz_encoder.checkpoints.loaded import ModelCard as ModelCard

@@ -70,7 +70,7 @@ BUILTIN = {
         kind="image",
         locate=lambda: asset("scene"),
         digests={
-            "model.safetensors": "9baba1d4c869456f0114d40c48c6e23ca604aba0cf6a703d30da22299b6282ef"
+            "model.safetensors": "3ac508899478c1f0a18b870c5c27dfb571965e5e161b8a64a63bdfe1d89c69e8"
         },
     ),
 }

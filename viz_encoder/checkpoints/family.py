@@ -6,9 +6,23 @@ from typing import Any
 
 from torch import Tensor
 
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import EncoderConfig, HeadConfig
 
 Json = Mapping[str, Any]
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class HeadTable:
+    """A head that a checkpoint may carry: it is there if any of its tensors is.
+
+    Where one tensor name serves several heads (BERT's "classifier"), `only_for` is a word that
+    config.json's architectures must hold, such as "ForTokenClassification".
+    """
+
+    config: Callable[[Json], HeadConfig]
+    tensors: str
+    only_for: str = ""
 
 
 @dataclass(frozen=True)
@@ -16,8 +30,9 @@ class Family:
     """A kind of checkpoint, as data.
 
     The tensor map is a table of two columns: the name on disk and ours, where # is a layer's
-    number and * is weight or bias. `a|b|c` on our side splits a fused tensor into equal parts;
-    a name that maps to `-` is known and not needed.
+    number and * is weight or bias. On our side, `a|b|c` splits a fused tensor into equal parts,
+    `layers.all` stands for every layer, a last `.scale` is multiplied into the weight and the bias
+    of the same name (LayerScale), and `-` is a tensor that is known and not needed.
     """
 
     model_types: tuple[str, ...]
@@ -25,4 +40,11 @@ class Family:
     config: Callable[[Json], EncoderConfig]
     tensors: str
     optional_prefixes: tuple[str, ...] = ()  # such as "bert.", put there by heads
+    heads: tuple[HeadTable, ...] = ()  # the first that matches takes a tensor
     adapt: Callable[[dict[str, Tensor], EncoderConfig], dict[str, Tensor]] | None = None
+    # For files without a model_type: whether this is one, and what its tensors' shapes tell.
+    claims: Callable[[Json], bool] | None = None
+    complete: Callable[[Json, Shapes], Json] | None = None
+    part_of: tuple[str, str] | None = None  # ("clip", "vision"): one half of a two-part model
+    wordpiece: bool = False  # vocab.txt will do where there is no tokenizer.json
+    padded_to: int = 0  # texts are always padded to this length, and the padding is attended to

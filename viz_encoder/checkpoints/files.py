@@ -48,14 +48,14 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
-def read_tensors(folder: Path, name: str = "model.safetensors") -> dict[str, Tensor]:
-    """All tensors of a safetensors file, as float32 or float64 where they are floats.
+def read_tensors(folder: Path, name: str, wanted: list[str]) -> dict[str, Tensor]:
+    """The wanted tensors of a safetensors file.
 
     Raises:
         UnsafeFile: a header over the limit, a name given twice, or too many tensors.
         CheckpointError: no safetensors file, or values that are not finite.
     """
-    tensors, _ = read_safetensors(inside(folder, name))
+    tensors, _ = read_safetensors(inside(folder, name), wanted)
     for key, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(_widened(key, tensor)).all()):
             raise CheckpointError(f"{name}: {key} holds NaN or infinite values; save it again.")
@@ -71,17 +71,20 @@ def _widened(key: str, tensor: Tensor) -> Tensor:
         ) from fault
 
 
-def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the metadata of a safetensors file, its header checked first.
+def read_safetensors(
+    path: Path, wanted: list[str] | None = None
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The (wanted) tensors and the metadata of a safetensors file, its header checked first.
 
     Raises:
         UnsafeFile: a header over the limit, a name given twice, or too many tensors.
         CheckpointError: no whole safetensors file.
     """
-    _check_header(path)
+    read_header(path)
     try:
         with safe_open(str(path), framework="pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            names = file.keys() if wanted is None else wanted
+            tensors = {key: file.get_tensor(key) for key in names}
             return tensors, file.metadata() or {}
     except (SafetensorError, OSError, ValueError) as fault:
         raise CheckpointError(f"{path.name} is no whole safetensors file: {fault}.") from fault
@@ -93,8 +96,8 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_header(path: Path) -> None:
-    """Read the header ourselves: the safetensors library lets a name given twice pass."""
+def read_header(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor; read by ourselves, for the library lets a name given twice pass."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > min(MAX_HEADER_BYTES, path.stat().st_size):
@@ -113,6 +116,11 @@ def _check_header(path: Path) -> None:
         raise UnsafeFile(
             f"{path.name} lists {len(entries):,} tensors; the limit is {MAX_TENSORS:,}."
         )
+    try:
+        with safe_open(str(path), framework="pt"):  # which checks sizes and offsets, reads no data
+            return {k: tuple(e["shape"]) for k, e in entries.items() if k != "__metadata__"}
+    except (SafetensorError, OSError, ValueError) as fault:
+        raise CheckpointError(f"{path.name} is no whole safetensors file: {fault}.") from fault
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""Tensor names: from a checkpoint's own to ours, by a table of two columns; strict both ways."""
+"""Tensor names: from a checkpoint's own to ours, by tables of two columns; strict both ways."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
 
-from viz_encoder.checkpoints.family import Family
 from viz_encoder.errors import KeyMismatch
 
 Rule = tuple[re.Pattern[str], str]
@@ -15,25 +14,51 @@ SHOWN = 6
 LONGEST_NAME = 120
 
 
-def rename(tensors: Mapping[str, Tensor], family: Family) -> dict[str, Tensor]:
-    """The checkpoint's tensors under our names; names that no rule knows are refused."""
-    rules = [_rule(line) for line in family.tensors.strip().splitlines()]
-    renamed: dict[str, Tensor] = {}
-    unknown: list[str] = []
-    twins: list[str] = []
-    for name, tensor in tensors.items():
-        targets = _targets(_plain(name, family.optional_prefixes), rules)
-        if targets is None:
-            unknown.append(name)
-            continue
-        parts = tensor.chunk(len(targets)) if len(targets) > 1 else [tensor] * len(targets)
-        twins += [name for target in targets if target in renamed]
-        renamed.update(zip(targets, parts, strict=True))
-    if twins:
-        raise KeyMismatch(f"The file holds tensors twice, under two spellings: {_list(twins)}")
-    if unknown:
-        raise KeyMismatch(f"The file holds tensors that its family does not know: {_list(unknown)}")
-    return renamed
+class Names:
+    """Which of our names each tensor on disk gets: none if it is not needed, several if fused."""
+
+    def __init__(self, tables: Iterable[str], prefixes: tuple[str, ...]) -> None:
+        """The rules of all tables in order, of which the first that matches a name counts."""
+        self._rules = [_rule(line) for table in tables for line in table.strip().splitlines()]
+        self._prefixes = prefixes
+
+    def targets(self, name: str) -> list[str] | None:
+        """Our names for a tensor; None if no rule knows it."""
+        plain = _plain(name, self._prefixes)
+        for pattern, target in self._rules:
+            if match := pattern.fullmatch(plain):
+                parts = match.groupdict()
+                filled = target.replace("#", parts.get("layer") or "#")
+                filled = filled.replace("*", parts.get("kind") or "*")
+                return [] if target == "-" else _split(filled)
+        return None
+
+    def needed(self, names: Iterable[str]) -> list[str]:
+        """The names whose tensors must be read; names that no rule knows are refused."""
+        targets = {name: self.targets(name) for name in names}
+        unknown = [name for name, found in targets.items() if found is None]
+        if unknown:
+            raise KeyMismatch(
+                f"The file holds tensors that its family does not know: {_list(unknown)}"
+            )
+        return [name for name, found in targets.items() if found]
+
+    def rename(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors under our names; the same tensor under two spellings is taken once."""
+        renamed: dict[str, Tensor] = {}
+        twins: list[str] = []
+        for name, tensor in tensors.items():
+            targets = self.targets(name) or []
+            parts = tensor.chunk(len(targets)) if len(targets) > 1 else [tensor] * len(targets)
+            if len(parts) != len(targets):
+                raise KeyMismatch(f"{name} cannot be split into {len(targets)} parts.")
+            for target, part in zip(targets, parts, strict=True):
+                if target in renamed and not _same(renamed[target], part):
+                    twins.append(name)
+                renamed[target] = part
+        if twins:
+            raise KeyMismatch(f"The file holds tensors twice, under two spellings: {_list(twins)}")
+        return renamed
 
 
 def require_match(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
@@ -52,26 +77,15 @@ def require_match(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -
     if faults:
         raise KeyMismatch(
             f"The tensors do not fit config.json. {'; '.join(faults)} "
-            "Check that config.json and model.safetensors belong together."
+            "Check that config.json and the weights belong together."
         )
 
 
 def _rule(line: str) -> Rule:
     source, target = line.split()
-    pattern = re.escape(source).replace(r"\#", r"(?P<layer>\d+)")
+    pattern = re.escape(source).replace(r"\#", r"(?P<layer>\d+)", 1)
     pattern = pattern.replace(r"\*", ".+" if target == "-" else "(?P<kind>weight|bias)")
     return re.compile(pattern), target
-
-
-def _targets(name: str, rules: list[Rule]) -> list[str] | None:
-    """Our names for a tensor: none if it is not needed, several if it is fused."""
-    for pattern, target in rules:
-        if match := pattern.fullmatch(name):
-            parts = match.groupdict()
-            filled = target.replace("#", parts.get("layer") or "#")
-            filled = filled.replace("*", parts.get("kind") or "*")
-            return [] if target == "-" else _split(filled)
-    return None
 
 
 def _split(target: str) -> list[str]:
@@ -90,6 +104,10 @@ def _plain(name: str, prefixes: tuple[str, ...]) -> str:
     return f"{stem}.{OLD_NORM_NAMES[last]}" if last in OLD_NORM_NAMES else name
 
 
+def _same(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and bool(torch.equal(a, b))
+
+
 def _shapes(key: str, found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> str:
     return f"{key} is {tuple(found[key].shape)}, not {tuple(expected[key].shape)}"
 
@@ -97,8 +115,3 @@ def _shapes(key: str, found: Mapping[str, Tensor], expected: Mapping[str, Tensor
 def _list(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(name[:LONGEST_NAME] for name in names[:SHOWN]) + more + "."
-
-
-def as_float32(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Half-precision files widened, so that a CPU computes as the reference does."""
-    return {k: t.to(torch.float32) if t.is_floating_point() else t for k, t in tensors.items()}

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from viz_encoder.inputs.sample import Grid, Inputs, Sample
 
 Numbers = tuple[int | float, ...]  # one a channel; a config.json may say 0 for 0.0
 Source = str | Path | bytes | Image.Image | NDArray[Any]
+MAX_EDGE = 10_000
+Fit = Literal["whole", "squash", "crop"]  # keep the shape, squeeze it to the trained one, cut it
 MAX_ASPECT = 4  # a longer picture would be all patches along one side, and cost their square
 GREY = "The picture was converted to grey: this model reads one channel."
 FLAT = "Every pixel of the picture has the same color, so its patches differ by position only."
@@ -37,6 +39,9 @@ class ImageReader:
     prefix: tuple[str, ...] = ()
     mean: Numbers = (0.5, 0.5, 0.5)
     std: Numbers = (0.5, 0.5, 0.5)
+    fit: Fit = "whole"
+    resample: int = 3  # as Pillow numbers its filters; 3 is bicubic
+    shortest_edge: int = 0  # before the middle is cut out; 0 = as large as the model reads
     max_pixels: int = MAX_PIXELS
     max_bytes: int = MAX_BYTES
 
@@ -51,6 +56,12 @@ class ImageReader:
                 )
         if min(self.std) <= 0:
             raise ConfigError(f"The image std is {self.std}; each number must be above 0.")
+        if self.resample not in set(Image.Resampling):
+            raise ConfigError(f"The image resample is {self.resample!r}; it must be 0 to 5.")
+        if not isinstance(self.shortest_edge, int) or not 0 <= self.shortest_edge <= MAX_EDGE:
+            raise ConfigError(
+                f"The image shortest_edge is {self.shortest_edge!r}; it must be 0 to {MAX_EDGE:,}."
+            )
 
     def read(self, source: Source | list[Source]) -> Inputs:
         """One picture, or a list of pictures that come out at one size.
@@ -98,8 +109,10 @@ class ImageReader:
 
     def _fit(self, picture: Image.Image, notes: list[str]) -> Image.Image:
         """The picture at a size that can be cut into patches."""
+        if self.fit == "crop":
+            return self._cut(picture, notes)
         old = picture.size
-        if max(old) > MAX_ASPECT * min(old):
+        if self.fit == "whole" and max(old) > MAX_ASPECT * min(old):
             notes.append(
                 f"The picture is more than {MAX_ASPECT} times as long as it is wide "
                 f"({_size(old)}), so it was squeezed to {MAX_ASPECT} : 1."
@@ -108,9 +121,26 @@ class ImageReader:
         sentence = self._size_note(old, new)
         if sentence:
             notes.append(sentence)
-        return picture if new == old else picture.resize(new, Image.Resampling.BICUBIC)
+        return picture if new == old else picture.resize(new, Image.Resampling(self.resample))
+
+    def _cut(self, picture: Image.Image, notes: list[str]) -> Image.Image:
+        """The middle of the picture, as this model was trained."""
+        height, width = self.image_size
+        edge = max(self.shortest_edge or min(self.image_size), *self.image_size)
+        old = picture.size
+        ratio = edge / min(old)
+        new = (max(edge, int(old[0] * ratio)), max(edge, int(old[1] * ratio)))
+        resized = picture.resize(new, Image.Resampling(self.resample))
+        left, top = (new[0] - width) // 2, (new[1] - height) // 2
+        notes.append(
+            f"The picture of {_size(old)} pixels was resized to {_size(new)}, and its middle of "
+            f"{_size((width, height))} cut out, as this model was trained."
+        )
+        return resized.crop((left, top, left + width, top + height))
 
     def _fitting_size(self, size: tuple[int, int]) -> tuple[int, int]:
+        if self.fit == "squash":
+            return self.image_size[1], self.image_size[0]
         short = min(self.image_size)
         ratio = min(max(size) / min(size), MAX_ASPECT)
         long = int(short * ratio / self.patch_size + 0.5) * self.patch_size

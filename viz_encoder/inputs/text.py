@@ -22,6 +22,7 @@ class TextReader:
     tokenizer: Tokenizer
     max_tokens: int
     pad_id: int = 0
+    padded_to: int = 0  # padding up to this length is read like any token, as in SigLIP
 
     def __post_init__(self) -> None:
         """Switch off whatever padding and truncation the tokenizer file carries."""
@@ -35,11 +36,14 @@ class TextReader:
             InputError: a text that is empty, or no text at all.
         """
         if not isinstance(source, list):
-            return _batch([self._row(source)], self.pad_id, self._pad_token)
+            return self._batch([self._row(source)])
         if not source:
             raise InputError("The list of texts is empty; give at least one text.")
         rows = [self._row(each, f" of input {number}") for number, each in enumerate(source, 1)]
-        return _batch(rows, self.pad_id, self._pad_token)
+        return self._batch(rows)
+
+    def _batch(self, rows: list["_Row"]) -> Inputs:
+        return _batch(rows, self.pad_id, self._pad_token, self.padded_to)
 
     @property
     def _pad_token(self) -> str:
@@ -158,8 +162,8 @@ def _specials(tokenizer: Tokenizer) -> Iterable[AddedToken]:
     return (t for t in tokenizer.get_added_tokens_decoder().values() if t.special)
 
 
-def _batch(rows: list[_Row], pad_id: int, pad_token: str) -> Inputs:
-    longest = max(len(row.encoding) for row in rows)
+def _batch(rows: list[_Row], pad_id: int, pad_token: str, padded_to: int) -> Inputs:
+    longest = max(padded_to, max(len(row.encoding) for row in rows))
     ids = torch.full((len(rows), longest), pad_id)
     segments = torch.zeros(len(rows), longest, dtype=torch.long)
     valid = torch.zeros(len(rows), longest, dtype=torch.bool)
@@ -167,7 +171,7 @@ def _batch(rows: list[_Row], pad_id: int, pad_token: str) -> Inputs:
         length = len(row.encoding)
         ids[index, :length] = torch.tensor(row.encoding.ids)
         segments[index, :length] = torch.tensor(row.encoding.type_ids)
-        valid[index, :length] = True
+        valid[index, : max(length, padded_to)] = True
     samples = tuple(_sample(row, longest, pad_token) for row in rows)
     return Inputs(ids, valid, samples, segments, padded=not bool(valid.all()))
 

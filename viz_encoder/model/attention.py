@@ -5,7 +5,7 @@ the layer runs scaled_dot_product_attention, and the capture proof holds the two
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import torch
@@ -15,8 +15,21 @@ from torch import Tensor, nn
 
 from viz_encoder.config import EncoderConfig
 from viz_encoder.model.masks import Mask
+from viz_encoder.model.relative import spread
+from viz_encoder.model.rotary import rotate
 
 N_SIGNATURES = 2
+
+
+class Given(NamedTuple):
+    """What an attention layer is given besides the hidden states; None where there is no such."""
+
+    mask: Mask | None = None
+    angles: Float[Tensor, "token half"] | None = None  # by which queries and keys are turned
+    relative: Float[Tensor, "head distance"] | None = None  # added to the scores
+
+
+NOTHING = Given()
 
 
 class LayerRecord(NamedTuple):
@@ -28,6 +41,7 @@ class LayerRecord(NamedTuple):
     mask: Mask | None
     scale: float
     signature: Float[Tensor, "batch head query signature"]  # of what the kernel gave back
+    relative: Float[Tensor, "head distance"] | None = None
 
 
 def attention_weights(
@@ -107,28 +121,43 @@ class SelfAttention(nn.Module):
     """Multi-head self-attention (Vaswani et al., 2017, arXiv:1706.03762)."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """Four projections of d_model × d_model: queries, keys, values and output."""
+        """Four projections: queries, keys, values and output."""
         super().__init__()
-        self.n_heads = config.n_heads
-        self.dropout = config.dropout
-        self.q = nn.Linear(config.d_model, config.d_model, bias=config.bias)
-        self.k = nn.Linear(config.d_model, config.d_model, bias=config.bias)
-        self.v = nn.Linear(config.d_model, config.d_model, bias=config.bias)
-        self.o = nn.Linear(config.d_model, config.d_model, bias=config.bias)
+        self.n_heads, self.dropout = config.n_heads, config.dropout
+        self.scale = 1 / math.sqrt(config.d_head) if config.scale is None else config.scale
+        d_model, inner = config.d_model, config.n_heads * config.d_head
+        self.q = nn.Linear(d_model, inner, bias=config.has_bias("q"))
+        self.k = nn.Linear(d_model, inner, bias=config.has_bias("k"))
+        self.v = nn.Linear(d_model, inner, bias=config.has_bias("v"))
+        self.o = nn.Linear(inner, d_model, bias=config.has_bias("o"))
 
     def forward(
         self,
         x: Float[Tensor, "batch token d_model"],
-        mask: Mask | None = None,
+        given: Given = NOTHING,
         records: list[LayerRecord] | None = None,
     ) -> Float[Tensor, "batch token d_model"]:
         """Mix the values of the tokens that each token may attend to; add to records if given."""
         q = split_heads(self.q(x), self.n_heads)
         k = split_heads(self.k(x), self.n_heads)
         v = split_heads(self.v(x), self.n_heads)
-        dropout = self.dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        if given.angles is not None:
+            q, k = rotate(q, given.angles), rotate(k, given.angles)
+        mixed = self._mix(q, k, v, given)
         if records is not None:
-            scale = 1 / math.sqrt(q.shape[-1])
-            records.append(LayerRecord(q, k, v, mask, scale, sign_off(mixed)))
+            ran = LayerRecord(q, k, v, given.mask, self.scale, sign_off(mixed), given.relative)
+            records.append(ran)
         return self.o(merge_heads(mixed))
+
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, given: Given) -> Tensor:
+        """softmax(q·kᵀ·scale + relative) · v over the allowed keys, by torch's fused kernel."""
+        dropout, mask = self.dropout if self.training else 0.0, given.mask
+        attend = partial(F.scaled_dot_product_attention, dropout_p=dropout, scale=self.scale)
+        if given.relative is None:
+            return attend(q, k, v, attn_mask=mask)
+        bias = spread(given.relative, torch.arange(q.shape[2], device=q.device))[None]
+        if mask is None:
+            return attend(q, k, v, attn_mask=bias)
+        bias = bias.masked_fill(~mask, -torch.inf)
+        mixed = attend(q, k, v, attn_mask=bias)
+        return mixed.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)

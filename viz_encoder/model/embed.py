@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from viz_encoder.config import Embedding, EncoderConfig, Positions
 from viz_encoder.errors import InputError, TooLong
-from viz_encoder.model.block import make_norm
+from viz_encoder.model.norm import make_norm
 from viz_encoder.model.positions import resize_grid, sinusoidal
 
 
@@ -17,14 +17,14 @@ class TokenEmbedding(nn.Module):
         """Tables of vocab_size and n_segments rows."""
         super().__init__()
         self.n_prefix = 0
-        self.word = nn.Embedding(config.vocab_size, config.d_model)
+        self.word = nn.Embedding(config.vocab_size, config.d_embed)
         self.segment = (
-            nn.Embedding(config.n_segments, config.d_model) if config.n_segments else None
+            nn.Embedding(config.n_segments, config.d_embed) if config.n_segments else None
         )
 
     def forward(
         self, ids: Int[Tensor, "batch token"], segments: Int[Tensor, "batch token"] | None = None
-    ) -> Float[Tensor, "batch token d_model"]:
+    ) -> Float[Tensor, "batch token d_embed"]:
         """Look up each id; segment 0 where none are given."""
         _require_rows("Token id", ids, self.word, "use the tokenizer that belongs to this model")
         x: Tensor = self.word(ids)
@@ -51,13 +51,13 @@ class PatchEmbedding(nn.Module):
         """A convolution whose stride is its kernel, and one vector per prefix token."""
         super().__init__()
         self.n_prefix = len(config.prefix)
-        size = config.patch_size
-        self.patch = nn.Conv2d(config.n_channels, config.d_model, kernel_size=size, stride=size)
-        self.prefix = nn.Parameter(torch.zeros(self.n_prefix, config.d_model))
+        size, bias = config.patch_size, config.has_bias("patch")
+        self.patch = nn.Conv2d(config.n_channels, config.d_embed, size, stride=size, bias=bias)
+        self.prefix = nn.Parameter(torch.zeros(self.n_prefix, config.d_embed))
 
     def forward(
         self, pixels: Float[Tensor, "batch channel height width"]
-    ) -> Float[Tensor, "batch token d_model"]:
+    ) -> Float[Tensor, "batch token d_embed"]:
         """Patches row by row, after the prefix tokens."""
         size = self.patch.kernel_size[0]
         if pixels.shape[-1] % size or pixels.shape[-2] % size:
@@ -70,7 +70,7 @@ class PatchEmbedding(nn.Module):
 
 
 class Embed(nn.Module):
-    """Embedding, plus positions, plus (in BERT-like models) a norm."""
+    """Embedding, plus positions; a norm in BERT-like models, in some a projection to d_model."""
 
     def __init__(self, config: EncoderConfig) -> None:
         """Choose the embedding and the position table by the config."""
@@ -82,8 +82,12 @@ class Embed(nn.Module):
         elif config.embedding is Embedding.PATCH:
             self.tokens = PatchEmbedding(config)
         if config.positions is Positions.LEARNED:
-            self.position = nn.Parameter(torch.zeros(_n_positions(config), config.d_model))
-        self.norm = make_norm(config) if config.embed_norm else nn.Identity()
+            self.position = nn.Parameter(torch.zeros(_n_positions(config), config.d_embed))
+        self.norm = make_norm(config, config.d_embed) if config.embed_norm else nn.Identity()
+        self.project: nn.Module = nn.Identity()
+        if config.d_embed != config.d_model:
+            biased = config.has_bias("project")
+            self.project = nn.Linear(config.d_embed, config.d_model, bias=biased)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
@@ -94,7 +98,7 @@ class Embed(nn.Module):
         self._check_length(x)
         table = self._positions(values, x.shape[1])
         x = x if table is None else x + table.to(x)
-        return self.dropout(self.norm(x))
+        return self.project(self.dropout(self.norm(x)))
 
     def _look_up(self, values: Tensor, segments: Tensor | None) -> Tensor:
         assert self.tokens is not None
@@ -114,7 +118,7 @@ class Embed(nn.Module):
         if config.positions is Positions.NONE:
             return None
         if config.positions is Positions.SINUSOIDAL:
-            return sinusoidal(n_tokens, config.d_model)
+            return sinusoidal(n_tokens, config.d_embed)
         if config.embedding is not Embedding.PATCH:
             return self.position[:n_tokens]
         size = config.patch_size

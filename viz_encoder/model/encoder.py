@@ -6,12 +6,16 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import InputError
 from viz_encoder.model import masks
-from viz_encoder.model.attention import LayerRecord
-from viz_encoder.model.block import Block, make_norm
+from viz_encoder.model.attention import Given, LayerRecord
+from viz_encoder.model.block import Block
 from viz_encoder.model.embed import Embed
+from viz_encoder.model.head import Head
+from viz_encoder.model.norm import make_norm
+from viz_encoder.model.relative import by_distance
+from viz_encoder.model.rotary import angles_along, angles_of_grid
 
 
 class EncoderOutput(NamedTuple):
@@ -30,9 +34,11 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         self.embed = Embed(config)
-        self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.layers = nn.ModuleList(Block(config, number) for number in range(config.n_layers))
         self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
-        self.classifier = nn.Linear(config.d_model, len(config.labels)) if config.labels else None
+        if config.relative_buckets:
+            self.relative = nn.Parameter(torch.zeros(config.relative_buckets, config.n_heads))
+        self.heads = nn.ModuleDict({str(head.task): Head(config, head) for head in config.heads})
 
     def forward(
         self,
@@ -52,15 +58,10 @@ class Encoder(nn.Module):
             capture: keep every layer's q, k, v and hidden state.
         """
         x = self.embed(values, segments)
-        if mask is not None:
-            n_batch, n_tokens = x.shape[:2]
-            whole = (n_batch, self.config.n_heads, n_tokens, n_tokens)
-            mask = masks.require_fit(masks.custom(mask), whole)
-        allowed = self.mask(x.shape[1], valid, mask, x.device)
         hidden: list[Tensor] = [x]
         records: list[LayerRecord] | None = [] if capture else None
-        for layer in self.layers:
-            x = layer(x, allowed, records)
+        for layer, given in zip(self.layers, self._given(x, values, valid, mask), strict=True):
+            x = layer(x, given, records)
             if capture:
                 hidden.append(x)
         return EncoderOutput(
@@ -73,14 +74,50 @@ class Encoder(nn.Module):
         valid: Bool[Tensor, "batch token"] | None,
         extra: Shaped[Tensor, "*axes"] | None = None,
         device: torch.device | None = None,
+        window: int | None = None,
     ) -> masks.Mask | None:
-        """All masks of this run as one, or None if every token may attend to every token."""
-        config = self.config
+        """All masks of a layer as one, or None if every token may attend to every token."""
         if valid is not None and valid.shape[-1] != n_tokens:
             raise InputError(f"valid marks {valid.shape[-1]} tokens, but the input has {n_tokens}.")
         return masks.combine(
             masks.padding(valid) if valid is not None else None,
-            masks.causal(n_tokens, device) if config.causal else None,
-            masks.sliding_window(n_tokens, config.window, device) if config.window else None,
+            masks.causal(n_tokens, device) if self.config.causal else None,
+            masks.sliding_window(n_tokens, window, device) if window else None,
             masks.custom(extra) if extra is not None else None,
         )
+
+    def _given(
+        self, x: Tensor, values: Tensor, valid: Tensor | None, extra: Tensor | None
+    ) -> list[Given]:
+        """What each layer gets; layers of one kind (local or global) share theirs."""
+        config, (n_batch, n_tokens) = self.config, x.shape[:2]
+        if extra is not None:
+            whole = (n_batch, config.n_heads, n_tokens, n_tokens)
+            extra = masks.require_fit(masks.custom(extra), whole)
+        relative = None
+        if config.relative_buckets:
+            relative = by_distance(self.relative, n_tokens, config.relative_distance)
+        local = [config.is_local(number) for number in range(config.n_layers)]
+        kinds = {
+            is_local: Given(
+                self.mask(n_tokens, valid, extra, x.device, config.window if is_local else None),
+                self._angles(values, n_tokens, is_local, x.device),
+                relative,
+            )
+            for is_local in set(local)
+        }
+        return [kinds[is_local] for is_local in local]
+
+    def _angles(
+        self, values: Tensor, n_tokens: int, is_local: bool, device: torch.device
+    ) -> Float[Tensor, "token half"] | None:
+        config = self.config
+        base = config.rotary_base_local if is_local else config.rotary_base
+        base = config.rotary_base if base is None else base
+        if base is None:
+            return None
+        if config.rotary_grid and config.embedding is Embedding.PATCH:
+            size = config.patch_size
+            grid = values.shape[-2] // size, values.shape[-1] // size
+            return angles_of_grid(*grid, len(config.prefix), config.d_head, base, device)
+        return angles_along(n_tokens, config.d_head, base, device)

@@ -103,6 +103,7 @@ def _layer_trace(record: LayerRecord, index: int, name: str) -> LayerTrace:
         mask=mask,
         signature=record.signature[index],
         name=name,
+        relative=record.relative,
     )
 
 

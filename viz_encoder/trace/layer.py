@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.model.attention import attention_weights
+from viz_encoder.model.relative import spread
 
 BLOCK_BYTES = 64 * 2**20  # weights held at once while a map is walked through in blocks
 Rows = slice | Int[Tensor, " query"]
@@ -37,6 +38,7 @@ class LayerTrace:
     name: str = ""
     cross: bool = False  # the keys are other tokens than the queries
     maps: Float[Tensor, "head query key"] | None = None  # kept as they ran; q, k have d_head 0
+    relative: Float[Tensor, "head distance"] | None = None  # added to the scores, by key − query
 
     @property
     def n_heads(self) -> int:
@@ -51,6 +53,10 @@ class LayerTrace:
         mask, bias = _part(self.mask, heads, rows), _part(self.bias, heads, rows)
         with torch.no_grad():
             q, k = self.q[heads, rows], self._keys(heads)
+            if self.relative is not None:
+                queries = torch.arange(len(self.q[0]), device=self.q.device)[rows]
+                relative = spread(self.relative[heads], queries)
+                bias = relative if bias is None else bias + relative
             return attention_weights(q, k, mask, self.scale, bias)
 
     def blocks(self, heads: slice) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:

@@ -1,6 +1,6 @@
 """record: capture the attention of any PyTorch model while it runs, unchanged."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -57,7 +57,7 @@ class Recording:
         self.ran_elsewhere = False
         self._auto = eager == "auto"
         self._walk = Walk(module, hidden)
-        self.modules = self._walk.modules
+        self.modules: Mapping[str, nn.Module] = self._walk.modules
         self._calls: list[AttentionCall] = []
         self._fault: Exception | None = None
 

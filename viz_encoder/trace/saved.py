@@ -23,7 +23,7 @@ from viz_encoder.trace.trace import Trace
 
 FORMAT = "viz_encoder.trace"
 VERSION = 1
-LAYER_TENSORS = ("q", "k", "v", "mask", "bias", "signature", "maps")
+LAYER_TENSORS = ("q", "k", "v", "mask", "bias", "signature", "maps", "relative")
 PER_TOKEN = ("words", "spans", "segments")
 FAULTS = (KeyError, TypeError, ValueError, RecursionError, AttributeError, OverflowError)
 Kind = type | tuple[type, ...]
@@ -203,7 +203,7 @@ def _state(named: dict[str, Tensor], name: str, n: int) -> Tensor:
 def _layer(named: dict[str, Tensor], index: int, about: Any, n: int) -> LayerTrace:
     _exactly(about, f"layer {index}", "scale name cross")
     q, k, v = (named.pop(f"layers.{index}.{part}") for part in "qkv")
-    mask, bias, signature, maps = (
+    mask, bias, signature, maps, relative = (
         named.pop(f"layers.{index}.{part}", None) for part in LAYER_TENSORS[3:]
     )
     cross, scale = _one(about["cross"], bool, "cross"), about["scale"]
@@ -215,11 +215,13 @@ def _layer(named: dict[str, Tensor], index: int, about: Any, n: int) -> LayerTra
     whole = (q.shape[0], n, k.shape[1])
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(f"layer {index} has a mask that is not bool")
-    for part in (bias, signature, maps):
+    for part in (bias, signature, maps, relative):
         if part is not None and not part.is_floating_point():
             raise ValueError(f"layer {index} has a bias, signature or map of {part.dtype}")
     if any(part is not None and not _broadcasts(part, whole) for part in (mask, bias)):
         raise ValueError(f"layer {index} has a mask or bias that does not fit")
+    if relative is not None and (cross or relative.shape != (q.shape[0], 2 * n - 1)):
+        raise ValueError(f"layer {index} has relative positions of {tuple(relative.shape)}")
     if maps is not None and maps.shape != whole:
         raise ValueError(f"layer {index} has maps of {tuple(maps.shape)}")
     if signature is not None and signature.shape != (*whole[:2], N_SIGNATURES):
@@ -227,7 +229,7 @@ def _layer(named: dict[str, Tensor], index: int, about: Any, n: int) -> LayerTra
     if len({_wide(x) for x in (q, k, v, maps) if x is not None}) > 1:
         raise ValueError(f"layer {index} mixes numbers of double and of single precision")
     name = _one(about["name"], str, "name")
-    return LayerTrace(q, k, v, float(scale), mask, bias, signature, name, cross, maps)
+    return LayerTrace(q, k, v, float(scale), mask, bias, signature, name, cross, maps, relative)
 
 
 def _check_sizes(index: int, q: Tensor, k: Tensor, v: Tensor) -> None:

@@ -134,7 +134,8 @@ class Trace:
     def _tensors(self) -> Iterator[Tensor]:
         yield from (*self.hidden_states, self.output, self.valid)
         for ran in self.layers:
-            for tensor in (ran.q, ran.k, ran.v, ran.mask, ran.bias, ran.signature, ran.maps):
+            optional = (ran.mask, ran.bias, ran.signature, ran.maps, ran.relative)
+            for tensor in (ran.q, ran.k, ran.v, *optional):
                 if tensor is not None:
                     yield tensor
 

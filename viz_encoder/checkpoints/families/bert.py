@@ -2,8 +2,9 @@
 
 from reprlib import repr as shown
 
-from viz_encoder.checkpoints.family import Family, Json
-from viz_encoder.config import EncoderConfig
+from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.settings import activation, classes
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
 from viz_encoder.errors import CheckpointError
 
 
@@ -23,10 +24,35 @@ def _config(file: Json) -> EncoderConfig:
         n_segments=file["type_vocab_size"],
         max_positions=file["max_position_embeddings"],
         norm_eps=file["layer_norm_eps"],
-        activation=file["hidden_act"],
+        activation=activation(file["hidden_act"]),
         dropout=file["hidden_dropout_prob"],
         causal=file["is_decoder"],
     )
+
+
+def _masked(file: Json) -> HeadConfig:
+    return HeadConfig(
+        task=Task.MASKED,
+        d_dense=file["hidden_size"],
+        activation=activation(file["hidden_act"]),
+        norm=True,
+        n_out=file["vocab_size"],
+    )
+
+
+def _classify(file: Json) -> HeadConfig:
+    return classes(
+        file,
+        task=Task.CLASSIFY,
+        pool=HeadPool.CLS,
+        d_dense=file["hidden_size"],
+        activation=Activation.TANH,
+    )
+
+
+def _pool(file: Json) -> HeadConfig:
+    width = file["hidden_size"]
+    return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
 
 
 FAMILY = Family(
@@ -62,8 +88,34 @@ FAMILY = Family(
         encoder.layer.#.intermediate.dense.*            layers.#.ff.up.*
         encoder.layer.#.output.dense.*                  layers.#.ff.down.*
         encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
-        pooler.dense.*                                  -
-        cls.*                                           -
+        cls.seq_relationship.*                          -
         classifier.*                                    -
     """,
+    heads=(
+        HeadTable(
+            _masked,
+            """
+            cls.predictions.transform.dense.*        heads.masked.dense.*
+            cls.predictions.transform.LayerNorm.*    heads.masked.norm.*
+            cls.predictions.decoder.*                heads.masked.out.*
+            cls.predictions.bias                     heads.masked.out.bias
+            """,
+        ),
+        HeadTable(
+            _classify,
+            """
+            pooler.dense.*                           heads.classify.dense.*
+            classifier.*                             heads.classify.out.*
+            """,
+            only_for="ForSequenceClassification",
+        ),
+        HeadTable(
+            lambda file: classes(file, task=Task.TOKENS),
+            "classifier.*                            heads.tokens.out.*",
+            only_for="ForTokenClassification",
+        ),
+        HeadTable(_pool, "pooler.dense.*                 heads.pool.dense.*"),
+    ),
+    wordpiece=True,
 )
+FAMILIES = (FAMILY,)

@@ -1,7 +1,5 @@
 """Encoders saved by this package: the config is EncoderConfig's own axes, the names are ours."""
 
-from dataclasses import fields
-
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError
@@ -11,10 +9,7 @@ def _config(file: Json) -> EncoderConfig:
     axes = file["encoder"]
     if not isinstance(axes, dict):
         raise CheckpointError(f"config.json's encoder is {type(axes).__name__}, not an object.")
-    unknown = sorted(set(axes) - {field.name for field in fields(EncoderConfig)})
-    if unknown:
-        raise CheckpointError(f"config.json names axes we don't have: {', '.join(unknown)[:200]}.")
-    return EncoderConfig(**axes)
+    return EncoderConfig.from_axes(axes)
 
 
 FAMILY = Family(
@@ -22,6 +17,8 @@ FAMILY = Family(
     defaults={"encoder": {}, "pad_token_id": 0},
     config=_config,
     tensors="""
+        relative                       relative
+        embed.project.*                embed.project.*
         embed.tokens.word.weight       embed.tokens.word.weight
         embed.tokens.segment.weight    embed.tokens.segment.weight
         embed.tokens.patch.*           embed.tokens.patch.*
@@ -34,9 +31,18 @@ FAMILY = Family(
         layers.#.attn.o.*              layers.#.attn.o.*
         layers.#.attn_norm.*           layers.#.attn_norm.*
         layers.#.ff.up.*               layers.#.ff.up.*
+        layers.#.ff.gate.*             layers.#.ff.gate.*
         layers.#.ff.down.*             layers.#.ff.down.*
         layers.#.ff_norm.*             layers.#.ff_norm.*
         final_norm.*                   final_norm.*
-        classifier.*                   classifier.*
+        heads.masked.dense.*           heads.masked.dense.*
+        heads.masked.norm.*            heads.masked.norm.*
+        heads.masked.out.*             heads.masked.out.*
+        heads.classify.dense.*         heads.classify.dense.*
+        heads.classify.norm.*          heads.classify.norm.*
+        heads.classify.out.*           heads.classify.out.*
+        heads.tokens.out.*             heads.tokens.out.*
+        heads.pool.dense.*             heads.pool.dense.*
     """,
 )
+FAMILIES = (FAMILY,)

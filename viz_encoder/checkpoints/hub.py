@@ -1,0 +1,58 @@
+"""The Hugging Face hub: the files that a model is read from, at one pinned commit."""
+
+import re
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from viz_encoder.errors import CheckpointError
+
+FILES = (
+    *("config.json", "model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
+    *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "preprocessor_config.json"),
+    "README.md",
+)
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,95}/[\w.\-]{1,96}")
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether it is written as the hub's names are: organization/name."""
+    return HUB_ID.fullmatch(name) is not None and ".." not in name
+
+
+def download(name: str, revision: str = "") -> tuple[Path, str]:
+    """The folder in the hub's local cache, and the commit it holds; never any code or pickle.
+
+    Raises:
+        CheckpointError: no such model or revision, no access to it, or no connection.
+    """
+    try:
+        path = snapshot_download(name, revision=revision or None, allow_patterns=list(FILES))
+    except GatedRepoError as fault:
+        raise CheckpointError(
+            f"{name} is given only to those who have agreed to its terms; agree to them on the "
+            "hub, and log in here with `hf auth login`."
+        ) from fault
+    except RevisionNotFoundError as fault:
+        raise CheckpointError(f"{name} has no revision {revision[:60]!r} on the hub.") from fault
+    except RepositoryNotFoundError as fault:
+        raise CheckpointError(
+            f"The hub has no public model {name}; check its spelling: organization/name."
+        ) from fault
+    except (HfHubHTTPError, HFValidationError) as fault:
+        raise CheckpointError(f"The hub did not give {name}: {str(fault)[:200]}.") from fault
+    except (LocalEntryNotFoundError, EntryNotFoundError, OSError) as fault:
+        raise CheckpointError(
+            f"{name} is not in the local cache and the hub cannot be reached from here; connect "
+            "to the internet, or give the path of a folder that holds the model."
+        ) from fault
+    return Path(path), Path(path).name

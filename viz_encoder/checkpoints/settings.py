@@ -1,0 +1,48 @@
+"""What config.json says, in our words: settings that many families spell alike."""
+
+from collections.abc import Mapping
+from reprlib import repr as shown
+from typing import Any
+
+from viz_encoder.checkpoints.family import Json
+from viz_encoder.config import HeadConfig
+from viz_encoder.errors import CheckpointError
+
+ACTIVATIONS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_python": "gelu",
+    "swish": "silu",
+}
+
+
+def activation(name: object) -> Any:
+    """A transformers activation by our name; an unknown one is refused by EncoderConfig."""
+    return ACTIVATIONS.get(name, name) if isinstance(name, str) else name
+
+
+def labels(file: Json) -> tuple[str, ...]:
+    """Names of the classes, in order; LABEL_0 and LABEL_1 where the file leaves out its two."""
+    named = file.get("id2label")
+    if named is None:
+        count = file.get("num_labels", 2)
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= 100_000:
+            raise CheckpointError(f"num_labels is {shown(count)}; it must be a whole number.")
+        return tuple(f"LABEL_{number}" for number in range(count))
+    if not isinstance(named, Mapping) or set(map(str, named)) != {*map(str, range(len(named)))}:
+        raise CheckpointError(f"id2label is {shown(named)}; it must number each class from 0.")
+    return tuple(str(named.get(str(i), named.get(i))) for i in range(len(named)))
+
+
+def classes(file: Json, **parts: Any) -> HeadConfig:
+    """A head whose outputs are the file's classes; `parts` are HeadConfig's other axes."""
+    names = labels(file)
+    several = file.get("problem_type") == "multi_label_classification"
+    return HeadConfig(n_out=len(names), labels=names, multi_label=several, **parts)
+
+
+def require(file: Json, key: str, value: object, what: str) -> None:
+    """Refuse a variant that we don't load: `key` must have this value, `what` says what we load."""
+    if file[key] != value:
+        raise CheckpointError(f"config.json says {key} = {shown(file[key])}; {what}.")

@@ -1,0 +1,55 @@
+"""Tensor surgery while loading, so that the encoder stays one plain design for all families."""
+
+from torch import Tensor
+
+from viz_encoder.config import EncoderConfig
+from viz_encoder.errors import KeyMismatch
+
+ALL = "layers.all."
+DECODER, WORDS = "heads.masked.out.weight", "embed.tokens.word.weight"
+
+
+def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
+    """One layer's tensors as every layer's: the same memory, not copies (ALBERT)."""
+    shared = {name: tensor for name, tensor in tensors.items() if name.startswith(ALL)}
+    kept = {name: tensor for name, tensor in tensors.items() if name not in shared}
+    for name, tensor in shared.items():
+        part = name.removeprefix(ALL)
+        kept |= {f"layers.{number}.{part}": tensor for number in range(n_layers)}
+    return kept
+
+
+def fold_scales(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """LayerScale (Touvron et al., 2021, arXiv:2103.17239) multiplied into the linear before it."""
+    folded = dict(tensors)
+    for name in [name for name in tensors if name.endswith(".scale")]:
+        scale, stem = folded.pop(name), name.removesuffix(".scale")
+        weight, bias = folded.get(f"{stem}.weight"), folded.get(f"{stem}.bias")
+        if weight is None or scale.ndim != 1 or len(scale) != len(weight):
+            raise KeyMismatch(f"{stem}.weight does not fit its scale of {tuple(scale.shape)}.")
+        folded[f"{stem}.weight"] = weight * scale[:, None]
+        if bias is not None:
+            folded[f"{stem}.bias"] = bias * scale
+    return folded
+
+
+def tie(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """A masked-token head without a decoder of its own uses the word table (Press & Wolf, 2017)."""
+    masked = any(head.task == "masked" for head in config.heads)
+    if masked and DECODER not in tensors and WORDS in tensors:
+        return {**tensors, DECODER: tensors[WORDS]}
+    return tensors
+
+
+def repeat_key_values(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """Grouped-query attention (Ainslie et al., 2023, arXiv:2305.13245) as one key a query head."""
+    repeated = dict(tensors)
+    width = config.n_heads * config.d_head
+    for name, tensor in tensors.items():
+        if ".attn.k." in name or ".attn.v." in name:
+            few = tensor.shape[0] // config.d_head if tensor.ndim else 0
+            if tensor.shape[:1] != (width,) and few and config.n_heads % few == 0:
+                heads = tensor.unflatten(0, (few, config.d_head))
+                group = config.n_heads // few
+                repeated[name] = heads.repeat_interleave(group, dim=0).flatten(0, 1)
+    return repeated

@@ -1,0 +1,60 @@
+"""The tensors of a checkpoint: one safetensors file, or several with an index."""
+
+from collections.abc import Collection
+from pathlib import Path
+from reprlib import repr as shown
+
+from torch import Tensor
+
+from viz_encoder.checkpoints.files import inside, read_header, read_json, read_tensors
+from viz_encoder.errors import CheckpointError, UnsafeFile
+
+WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+MAX_SHARDS = 200
+
+
+def weight_files(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Each file with the names of its tensors, read from the headers alone.
+
+    Raises:
+        CheckpointError: no weights, or an index that does not agree with its files.
+        UnsafeFile: a header over the limit, a name given twice, or too many files.
+    """
+    if not (folder / INDEX).exists() or (folder / WHOLE).exists():
+        return {WHOLE: tuple(read_header(inside(folder, WHOLE)))}
+    listed = read_json(folder, INDEX).get("weight_map")
+    if not isinstance(listed, dict) or not all(isinstance(name, str) for name in listed.values()):
+        raise CheckpointError(f"{INDEX} has no weight_map that names a file for each tensor.")
+    shards = sorted(set(listed.values()))
+    if len(shards) > MAX_SHARDS:
+        raise UnsafeFile(f"{INDEX} names {len(shards):,} files; the limit is {MAX_SHARDS}.")
+    found = {shard: tuple(read_header(_shard(folder, shard))) for shard in shards}
+    there = {name: shard for shard, names in found.items() for name in names}
+    if sum(map(len, found.values())) != len(there):
+        raise UnsafeFile(f"A tensor is in two of the files that {INDEX} names; save it again.")
+    if there != listed:
+        odd = sorted(set(there.items()) ^ set(listed.items()))[0]
+        raise CheckpointError(f"{INDEX} and its files disagree about {shown(odd[0])}.")
+    return found
+
+
+def shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor, from the headers alone."""
+    found: dict[str, tuple[int, ...]] = {}
+    for file in weight_files(folder):
+        found |= read_header(inside(folder, file))
+    return found
+
+
+def read_weights(folder: Path, wanted: Collection[str]) -> dict[str, Tensor]:
+    """The wanted tensors, finite, floats as float32: so a CPU computes as the reference does."""
+    tensors: dict[str, Tensor] = {}
+    for file, names in weight_files(folder).items():
+        tensors |= read_tensors(folder, file, [name for name in names if name in wanted])
+    return {k: t.float() if t.is_floating_point() else t for k, t in tensors.items()}
+
+
+def _shard(folder: Path, name: str) -> Path:
+    if "/" in name or "\\" in name or not name.endswith(".safetensors"):
+        raise UnsafeFile(f"{INDEX} names {shown(name)}; a part must be a .safetensors file here.")
+    return inside(folder, name)

@@ -1,0 +1,243 @@
+"""EncoderConfig: the axes of one encoder; BERT-base where nothing else is said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
+from typing import Any
+
+import psutil
+
+from viz_encoder.config.checks import (
+    listed,
+    number,
+    require_above_zero,
+    require_count,
+    require_known,
+    require_switch,
+)
+from viz_encoder.config.choices import Activation, Choice, Embedding, Norm, NormPlacement, Positions
+from viz_encoder.config.head import HeadConfig
+from viz_encoder.errors import ConfigError
+
+SIZES: dict[str, dict[str, int]] = {
+    "small": {"d_model": 256, "n_layers": 6, "n_heads": 8, "d_ff": 1024},
+    "base": {"d_model": 768, "n_layers": 12, "n_heads": 12, "d_ff": 3072},
+}
+BYTES_PER_WEIGHT = 4  # float32, the widest type we load weights in
+PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # that may lack one
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """All axes of one encoder; the defaults are BERT-base (Devlin et al., 2019, arXiv:1810.04805).
+
+    Raises:
+        ConfigError: a size that cannot be, or weights that would not fit into this machine.
+    """
+
+    n_layers: int = 12
+    n_heads: int = 12
+    d_model: int = 768
+    d_ff: int = 3072
+    d_head: int = 0  # width of one head's queries, keys and values; 0 = d_model / n_heads
+    scale: float | None = None  # of the scores; 1 / √d_head where None
+    # What comes in.
+    embedding: Embedding = Embedding.TOKEN
+    vocab_size: int = 30522
+    n_segments: int = 2
+    d_embed: int = 0  # width of the tables, projected to d_model; 0 = d_model
+    max_positions: int = 512
+    image_size: tuple[int, int] = (224, 224)  # height, width the positions were learned at
+    patch_size: int = 16
+    n_channels: int = 3
+    prefix: tuple[str, ...] = ()  # learned tokens before the patches, by name
+    # How order is known.
+    positions: Positions = Positions.LEARNED
+    rotary_base: float | None = None  # queries and keys are turned by their position
+    rotary_base_local: float | None = None  # in layers with a window, where it differs
+    rotary_grid: bool = False  # turned by row and column of the patch
+    relative_buckets: int = 0  # a learned number by distance is added to the scores
+    relative_distance: int = 128  # from which on all distances are one
+    # The blocks.
+    norm: Norm = Norm.LAYER
+    norm_placement: NormPlacement = NormPlacement.POST
+    norm_eps: float = 1e-12
+    embed_norm: bool = True
+    first_attn_norm: bool = True  # False: layer 0 has no norm before its attention (ModernBERT)
+    final_norm: bool = False
+    activation: Activation = Activation.GELU
+    gated: bool = False  # the feed-forward network multiplies two branches
+    bias: bool = True
+    unbiased: tuple[str, ...] = ()  # parts without a bias, where the others have one
+    dropout: float = 0.1
+    # Who may look where.
+    causal: bool = False
+    window: int | None = None  # each token sees this many neighbours on either side
+    global_layers: tuple[int, ...] = ()  # layers in which the window does not count
+    heads: tuple[HeadConfig, ...] = ()  # what is read off the last hidden states
+
+    def __post_init__(self) -> None:
+        """Coerce names to enums, then check every axis."""
+        for name, kind in _ENUMS.items():
+            object.__setattr__(self, name, kind(getattr(self, name)))
+        for name, entry in _LISTS.items():
+            object.__setattr__(self, name, listed(name, getattr(self, name), entry))
+        object.__setattr__(self, "heads", _heads(self.heads))
+        for name in _SWITCHES:
+            require_switch(name, getattr(self, name))
+        for name in _COUNTS:
+            require_count(name, getattr(self, name))
+        for name in _COUNTS_OR_NONE:
+            require_count(name, getattr(self, name), least=0)
+        for name in ("scale", "rotary_base", "rotary_base_local"):
+            if getattr(self, name) is not None:
+                require_above_zero(name, getattr(self, name))
+        if self.window is not None:
+            require_count("window", self.window)
+        require_known("unbiased", self.unbiased, PARTS)
+        self._check_heads()
+        self._check_numbers()
+        self._check_patches()
+        self._check_memory()
+
+    @classmethod
+    def named(cls, size: str, **axes: Any) -> "EncoderConfig":
+        """The config of a named size ("small" or "base"), with any axis changed."""
+        if size not in tuple(SIZES):
+            raise ConfigError(f"There is no size {shown(size)}; choose one of {', '.join(SIZES)}.")
+        return cls.from_axes({**SIZES[size], **axes})
+
+    @classmethod
+    def from_axes(cls, axes: Mapping[str, Any]) -> "EncoderConfig":
+        """The config with these axes; an axis that there is not is refused."""
+        unknown = [name for name in axes if name not in cls.__dataclass_fields__]
+        if unknown:
+            raise ConfigError(
+                f"There is no axis {shown(unknown[0])}; the axes are "
+                f"{', '.join(cls.__dataclass_fields__)}."
+            )
+        return cls(**axes)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Patch rows and columns at the size the model was trained on."""
+        return self.image_size[0] // self.patch_size, self.image_size[1] // self.patch_size
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights, counted from the axes alone."""
+        from viz_encoder.config.count import n_parameters
+
+        return n_parameters(self)
+
+    def has_bias(self, part: str) -> bool:
+        """Whether a part (q, k, v, o, up, gate, down, norm, patch, project) has a bias."""
+        return self.bias and part not in self.unbiased
+
+    def is_local(self, layer: int) -> bool:
+        """Whether the window counts in this layer."""
+        return self.window is not None and layer not in self.global_layers
+
+    def trace_bytes(self, n_tokens: int) -> int:
+        """Bytes a captured run of n_tokens holds: q, k, v of each layer and the hidden states."""
+        mixed = 3 * self.n_layers * self.n_heads * self.d_head
+        return (mixed + (self.n_layers + 2) * self.d_model) * n_tokens * BYTES_PER_WEIGHT
+
+    def _check_heads(self) -> None:
+        if not self.d_head:
+            if self.d_model % self.n_heads:
+                raise ConfigError(
+                    f"d_model = {self.d_model} cannot be shared out among n_heads = "
+                    f"{self.n_heads}; choose a d_model that is a multiple of {self.n_heads}."
+                )
+            object.__setattr__(self, "d_head", self.d_model // self.n_heads)
+        if not self.d_embed:
+            object.__setattr__(self, "d_embed", self.d_model)
+        turned = self.rotary_base is not None
+        if turned and self.d_head % (4 if self.rotary_grid else 2):
+            raise ConfigError(
+                f"d_head = {self.d_head} cannot be turned in pairs; choose a multiple of "
+                f"{4 if self.rotary_grid else 2}, or rotary_base = None."
+            )
+
+    def _check_numbers(self) -> None:
+        if not 0 <= number(self.dropout) < 1:
+            raise ConfigError(
+                f"dropout is {shown(self.dropout)}; it must be a number of at least 0 and below 1."
+            )
+        if not 0 < number(self.norm_eps) < 1:
+            raise ConfigError(
+                f"norm_eps is {shown(self.norm_eps)}; it must be a number above 0 and below 1."
+            )
+        if self.relative_buckets and (
+            self.relative_buckets % 4 or self.relative_distance <= self.relative_buckets // 4
+        ):
+            raise ConfigError(
+                f"relative_buckets is {self.relative_buckets} for distances up to "
+                f"{self.relative_distance}; it must be a multiple of 4, and below four times that."
+            )
+
+    def _check_patches(self) -> None:
+        if self.embedding is not Embedding.PATCH:
+            return
+        if len(self.image_size) != 2:
+            raise ConfigError(f"image_size is {shown(self.image_size)}; give (height, width).")
+        for side in self.image_size:
+            require_count("image_size", side)
+            if side % self.patch_size:
+                raise ConfigError(
+                    f"image_size {self.image_size} cannot be cut into patches of "
+                    f"{self.patch_size}; choose multiples of {self.patch_size}."
+                )
+
+    def _check_memory(self) -> None:
+        needed = self.n_parameters * BYTES_PER_WEIGHT
+        present = psutil.virtual_memory().total
+        if needed > present:
+            raise ConfigError(
+                f"This encoder's weights alone need {_gigabytes(needed)}; this machine "
+                f"has {_gigabytes(present)}. Use fewer layers or a smaller d_model."
+            )
+
+
+_ENUMS: dict[str, type[Choice]] = {
+    "embedding": Embedding,
+    "positions": Positions,
+    "norm": Norm,
+    "norm_placement": NormPlacement,
+    "activation": Activation,
+}
+_LISTS: dict[str, type] = {"image_size": int, "prefix": str, "unbiased": str, "global_layers": int}
+_COUNTS = (
+    *("n_layers", "n_heads", "d_model", "d_ff", "vocab_size"),
+    *("max_positions", "patch_size", "n_channels", "relative_distance"),
+)
+_COUNTS_OR_NONE = ("d_head", "d_embed", "n_segments", "relative_buckets")
+_SWITCHES = (
+    *("bias", "embed_norm", "final_norm", "first_attn_norm"),
+    *("causal", "gated", "rotary_grid"),
+)
+
+
+def _heads(given: object) -> tuple[HeadConfig, ...]:
+    """Heads, each one's axes given as such or as an object of a config.json."""
+    if not isinstance(given, tuple | list):
+        raise ConfigError(f"heads is {shown(given)}; it must be a list of heads.")
+    heads: list[HeadConfig] = []
+    for one in given:
+        if isinstance(one, dict):
+            unknown = [name for name in one if name not in HeadConfig.__dataclass_fields__]
+            if unknown or "task" not in one:
+                raise ConfigError(
+                    f"A head has {shown(sorted(map(str, one)))}; it needs a task and may have "
+                    f"{', '.join(HeadConfig.__dataclass_fields__)}."
+                )
+            one = HeadConfig(**one)
+        if not isinstance(one, HeadConfig) or any(one.task is other.task for other in heads):
+            raise ConfigError(f"heads holds {shown(one)}; give each task one head.")
+        heads.append(one)
+    return tuple(heads)
+
+
+def _gigabytes(n_bytes: int) -> str:
+    return f"about {n_bytes / 1e9:,.1f} GB" if n_bytes < 1e18 else "over a billion GB"

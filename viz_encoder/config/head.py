@@ -1,0 +1,58 @@
+"""HeadConfig: what a head reads, how it is built, and what its outputs are called."""
+
+from dataclasses import dataclass
+
+from viz_encoder.config.checks import listed, require_count, require_known, require_switch
+from viz_encoder.config.choices import Activation, HeadPool, Task
+from viz_encoder.errors import ConfigError
+
+PARTS = ("dense", "norm", "out")
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """One head: hidden states → dense and activation → norm → out, each step where it is there.
+
+    Raises:
+        ConfigError: a value that cannot be.
+    """
+
+    task: Task
+    pool: HeadPool = HeadPool.EACH
+    d_dense: int = 0  # width of the dense layer; 0 = there is none
+    activation: Activation | None = None  # after the dense layer
+    norm: bool = False
+    n_out: int = 0  # number of outputs; 0 = no out layer
+    labels: tuple[str, ...] = ()  # names of the outputs; those of a masked head are the vocabulary
+    multi_label: bool = False  # each label is a yes or no of its own
+    unbiased: tuple[str, ...] = ()  # parts that have no bias
+
+    def __post_init__(self) -> None:
+        """Coerce names to enums, then check every part."""
+        object.__setattr__(self, "task", Task(self.task))
+        object.__setattr__(self, "pool", HeadPool(self.pool))
+        if self.activation is not None:
+            object.__setattr__(self, "activation", Activation(self.activation))
+        for name in ("labels", "unbiased"):
+            object.__setattr__(self, name, listed(name, getattr(self, name), str))
+        require_known("unbiased", self.unbiased, PARTS)
+        require_count("d_dense", self.d_dense, least=0)
+        require_count("n_out", self.n_out, least=0)
+        require_switch("norm", self.norm)
+        require_switch("multi_label", self.multi_label)
+        if self.labels and len(self.labels) != self.n_out:
+            raise ConfigError(
+                f"A head has {self.n_out} outputs and {len(self.labels)} labels; name each output."
+            )
+
+    def width(self, d_model: int) -> int:
+        """How many numbers it reads at a place."""
+        return d_model * (2 if self.pool in (HeadPool.CLS_MEAN, HeadPool.CLS_DIST) else 1)
+
+    def n_parameters(self, d_model: int) -> int:
+        """Number of weights."""
+        width = self.width(d_model)
+        dense = self.d_dense * (width + ("dense" not in self.unbiased)) if self.d_dense else 0
+        width = self.d_dense or width
+        norm = width * (1 + ("norm" not in self.unbiased)) if self.norm else 0
+        return dense + norm + self.n_out * (width + ("out" not in self.unbiased))
