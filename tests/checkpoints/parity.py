@@ -171,7 +171,7 @@ def change_config(folder: Path, changes: Mapping[str, Any], part: str = "") -> N
     """Change settings in config.json, in its part where it has parts."""
     path = folder / "config.json"
     file = json.loads(path.read_text())
-    inner = file[f"{part}_config"] if f"{part}_config" in file else file
+    inner = file.get(f"{part}_config", file)
     inner.update(changes)
     path.write_text(json.dumps(file))
 

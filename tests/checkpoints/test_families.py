@@ -1,4 +1,4 @@
-"""Every family of the table against transformers: hidden states, maps, heads, and wrong settings."""
+"""Every family of the table against transformers, and each wrong setting of it is seen."""
 
 import json
 

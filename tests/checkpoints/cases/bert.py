@@ -47,6 +47,8 @@ CASES = [
     Case("BERT, gelu_new", "bert", build(BertModel, hidden_act="gelu_new"), run("pool"),
          wrong={"hidden_act": "gelu"}),
     Case("BERT for masked tokens", "bert", build(BertForMaskedLM), run("masked")),
-    Case("BERT, 3 labels", "bert", build(BertForSequenceClassification, num_labels=3), run("classify")),
-    Case("BERT, 5 token labels", "bert", build(BertForTokenClassification, num_labels=5), run("tokens")),
+    Case("BERT, 3 labels", "bert", build(BertForSequenceClassification, num_labels=3),
+         run("classify")),
+    Case("BERT, 5 token labels", "bert", build(BertForTokenClassification, num_labels=5),
+         run("tokens")),
 ]  # fmt: skip
