@@ -65,6 +65,7 @@ def save(case: Case, folder: Path) -> Any:
     if case.kind == "text":
         tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate(WORDS)}, "[UNK]"))
         tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        tokenizer.add_special_tokens(WORDS[:5])
         tokenizer.save(str(folder / "tokenizer.json"))
     return reference.eval()
 

@@ -1,0 +1,137 @@
+"""Predictions: what a model's head says of a run, after the last layer or after any other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import HeadConfig, Task
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import TextReader
+from viz_encoder.trace import Trace
+
+MASKS = ("[MASK]", "<mask>")
+SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector says nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """The most likely labels at one token, or of the whole input; unit says what `shares` are."""
+
+    token: int | None  # its number; None: of the whole input
+    labels: tuple[str, ...]
+    shares: Float[np.ndarray, " label"]
+    unit: str  # "probability", or "score" of a head with one output that is no yes or no
+
+
+def tasks(encoder: LoadedEncoder) -> tuple[Task, ...]:
+    """What this model's heads can say."""
+    return tuple(head.task for head in encoder.config.heads if head.task in SAYS)
+
+
+def predictions(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    task: Task | str = "",
+    layer: int | None = None,
+    tokens: Sequence[int] | None = None,
+    top: int = 10,
+) -> tuple[Guess, ...]:
+    """What the head says, read off the output, or off the hidden states after some layer.
+
+    A head was trained on the output alone: read off an earlier layer (the "logit lens",
+    nostalgebraist, 2020) it shows how near that layer's hidden states are to the answer.
+
+    Args:
+        encoder: the model that ran; its head is what speaks.
+        trace: the run.
+        task: which head, where there are several; the first where not given.
+        layer: after how many blocks, as in `trace.hidden`; the output where not given. The final
+            norm is applied first where the model has one.
+        tokens: at which tokens; each [MASK] for a masked-token head where not given, and every
+            real token for other heads that speak of tokens.
+        top: how many labels at most.
+
+    Raises:
+        SelectionError: no such head, layer or token, or a trace of another model.
+    """
+    head = _choose(encoder, task)
+    hidden = _hidden(encoder, trace, layer)
+    with torch.inference_mode():
+        valid = trace.valid.to(hidden.device)
+        logits = encoder.model.heads[str(head.task)](hidden[None], valid[None])[0].float().cpu()
+    if logits.ndim == 1:
+        return (_guess(None, logits, head, encoder, top),)
+    places = _places(head, trace) if tokens is None else [_known(t, trace) for t in tokens]
+    return tuple(_guess(place, logits[place], head, encoder, top) for place in places)
+
+
+def _choose(encoder: LoadedEncoder, task: Task | str) -> HeadConfig:
+    known = tasks(encoder)
+    if not known:
+        raise SelectionError(f"{encoder.card.name} has no head that predicts anything.")
+    wanted = task or known[0]
+    for head in encoder.config.heads:
+        if head.task == wanted and head.task in known:
+            return head
+    raise SelectionError(
+        f"{encoder.card.name} has no head {task!r}; it has {', '.join(map(str, known))}."
+    )
+
+
+def _hidden(
+    encoder: LoadedEncoder, trace: Trace, layer: int | None
+) -> Float[Tensor, "token d_model"]:
+    state = trace.output if layer is None else trace.hidden(layer)
+    if state.shape[-1] != encoder.config.d_model:
+        raise SelectionError(
+            f"This run has d_model {state.shape[-1]}, and {encoder.card.name} has "
+            f"{encoder.config.d_model}; give the model that ran."
+        )
+    state = state.to(device=encoder.device, dtype=encoder.dtype)
+    with torch.inference_mode():
+        return state if layer is None else encoder.model.final_norm(state)
+
+
+def _places(head: HeadConfig, trace: Trace) -> list[int]:
+    if head.task is Task.MASKED:
+        return [i for i, token in enumerate(trace.tokens) if token.strip("▁Ġ ") in MASKS]
+    return [i for i, real in enumerate(trace.valid.tolist()) if real]
+
+
+def _known(token: int, trace: Trace) -> int:
+    if not 0 <= token < trace.n_tokens:
+        raise SelectionError(f"There is no token {token}; choose 0 to {trace.n_tokens - 1}.")
+    return token
+
+
+def _guess(
+    token: int | None,
+    logits: Float[Tensor, " label"],
+    head: HeadConfig,
+    of: LoadedEncoder,
+    top: int,
+) -> Guess:
+    separate = head.multi_label or head.task is Task.REPLACED
+    if len(logits) == 1 and not separate:  # a head that was trained to give a number
+        shares, unit = logits, "score"
+    else:
+        shares, unit = (logits.sigmoid() if separate else logits.softmax(dim=-1)), "probability"
+    best = shares.topk(min(max(1, top), len(shares)))
+    labels = tuple(_label(i, head, of) for i in best.indices.tolist())
+    return Guess(token, labels, best.values.numpy(), unit)
+
+
+def _label(number: int, head: HeadConfig, encoder: LoadedEncoder) -> str:
+    if head.labels:
+        return head.labels[number]
+    if head.task is Task.REPLACED:
+        return "replaced"
+    if head.task is Task.MASKED and isinstance(encoder.reader, TextReader):
+        return encoder.reader.tokenizer.id_to_token(number) or str(number)
+    return str(number)
