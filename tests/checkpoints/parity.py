@@ -46,6 +46,7 @@ class Case:
     lengths: tuple[tuple[int, ...], ...] = LENGTHS
     part: str = ""
     pad_id: int = 0
+    end_id: int | None = None  # of the token that ends each text, where the reference looks for it
     save: Callable[[Any, Path], Any] | None = None  # where it is not transformers' save_pretrained
     loose: float = 1.0  # times TOLERANCE, with the reason beside it
 
@@ -70,13 +71,17 @@ def save(case: Case, folder: Path) -> Any:
     return reference.eval()
 
 
-def texts(lengths: tuple[int, ...], pad_id: int = 0, segments: bool = True) -> Inputs:
+def texts(
+    lengths: tuple[int, ...], pad_id: int = 0, segments: bool = True, end_id: int | None = None
+) -> Inputs:
     """Random token ids of these lengths, padded to the longest."""
     generator = torch.Generator().manual_seed(5)
     shape = (len(lengths), max(lengths))
     ids = torch.randint(5, N_WORDS, shape, generator=generator)
     valid = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     which = torch.randint(0, 2, shape, generator=generator) if segments else None
+    if end_id is not None:
+        ids[range(len(lengths)), [length - 1 for length in lengths]] = end_id
     return Inputs(
         torch.where(valid, ids, pad_id), valid, _samples(shape), which,
         padded=not bool(valid.all()),
@@ -108,7 +113,7 @@ def inputs_of(case: Case, encoder: LoadedEncoder) -> list[Inputs]:
         return [pictures(h, w, count(h, w), config.n_channels) for h, w in case.sizes]
     if case.kind == "vector":
         return [vectors(lengths, config.d_model) for lengths in case.lengths]
-    return [texts(n, case.pad_id, config.n_segments > 1) for n in case.lengths]
+    return [texts(n, case.pad_id, config.n_segments > 1, case.end_id) for n in case.lengths]
 
 
 def _samples(shape: tuple[int, ...]) -> tuple[Sample, ...]:
