@@ -22,6 +22,7 @@ from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch, Unknow
 from viz_encoder.model import Encoder
 
 PARTS = ("text", "vision")
+WHOLE = ("projection_dim", "id2label", "num_labels", "problem_type")  # said of both parts at once
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ def _family(file: Json, part: str) -> tuple[Family, Json]:
             half = file.get(f"{family.part_of[1]}_config")
             if not isinstance(half, dict):
                 raise CheckpointError(f"config.json has no {family.part_of[1]}_config.")
-            return family, {**half, "projection_dim": file.get("projection_dim")}
+            own = {key: value for key, value in half.items() if key not in WHOLE}
+            return family, own | {key: file[key] for key in WHOLE if key in file}
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         whole = {family.part_of[0] for family in FAMILIES.values() if family.part_of}
         raise UnknownFamily(
