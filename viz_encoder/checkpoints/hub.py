@@ -1,7 +1,9 @@
 """The Hugging Face hub: the files that a model is read from, at one pinned commit."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import (
@@ -13,6 +15,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import tqdm
 
 from viz_encoder.errors import CheckpointError
 
@@ -29,14 +32,26 @@ def is_hub_id(name: str) -> bool:
     return HUB_ID.fullmatch(name) is not None and ".." not in name
 
 
-def download(name: str, revision: str = "") -> tuple[Path, str]:
+def download(
+    name: str, revision: str = "", tell: Callable[[float], None] | None = None
+) -> tuple[Path, str]:
     """The folder in the hub's local cache, and the commit it holds; never any code or pickle.
+
+    Args:
+        name: organization/name.
+        revision: branch, tag or commit; the newest of the main branch if not given.
+        tell: called now and then while files come; what it raises ends the download.
 
     Raises:
         CheckpointError: no such model or revision, no access to it, or no connection.
     """
     try:
-        path = snapshot_download(name, revision=revision or None, allow_patterns=list(FILES))
+        path = snapshot_download(
+            name,
+            revision=revision or None,
+            allow_patterns=list(FILES),
+            tqdm_class=_told(tell) if tell is not None else None,
+        )
     except GatedRepoError as fault:
         raise CheckpointError(
             f"{name} is given only to those who have agreed to its terms; agree to them on the "
@@ -56,3 +71,26 @@ def download(name: str, revision: str = "") -> tuple[Path, str]:
             "to the internet, or give the path of a folder that holds the model."
         ) from fault
     return Path(path), Path(path).name
+
+
+def _told(tell: Callable[[float], None]) -> Any:
+    """A progress bar that draws nothing and tells how much of a file has come."""
+
+    class Told(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **{**options, "disable": False, "file": _Nowhere()})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            if self.total:
+                tell(min(1.0, (self.n + (n or 0)) / self.total))
+            return super().update(n)
+
+    return Told
+
+
+class _Nowhere:
+    def write(self, _: str) -> int:
+        return 0
+
+    def flush(self) -> None:
+        """Nothing was written."""

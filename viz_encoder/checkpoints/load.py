@@ -16,7 +16,7 @@ from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.readers import make_reader
 from viz_encoder.checkpoints.rename import Names, require_match
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
-from viz_encoder.checkpoints.weights import read_weights, shapes
+from viz_encoder.checkpoints.weights import Tell, read_weights, shapes, silent
 from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch, UnknownFamily, UnsafeFile
 from viz_encoder.model import Encoder
@@ -68,8 +68,8 @@ def load(
     return fill(plan(name, part=part, revision=revision)).to(where, dtype or torch.float32)
 
 
-def plan(name: str | Path, *, part: str = "", revision: str = "") -> Plan:
-    """Look at a checkpoint without reading its weights; see `load`."""
+def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Tell = silent) -> Plan:
+    """Look at a checkpoint without reading its weights; see `load`. A hub id is downloaded."""
     if part and part not in PARTS:
         raise CheckpointError(f"part is {shown(part)}; it must be 'text' or 'vision'.")
     if str(name) in BUILTIN:
@@ -79,7 +79,7 @@ def plan(name: str | Path, *, part: str = "", revision: str = "") -> Plan:
     if folder is not None:
         return _plan(folder, part, ModelCard(folder.resolve().name, str(folder)))
     if isinstance(name, str) and is_hub_id(name):
-        folder, commit = download(name, revision)
+        folder, commit = download(name, revision, tell)
         card = ModelCard(name, f"https://huggingface.co/{name}", revision=commit)
         return _plan(folder, part, card)
     raise CheckpointError(
@@ -88,12 +88,17 @@ def plan(name: str | Path, *, part: str = "", revision: str = "") -> Plan:
     )
 
 
-def fill(plan: Plan) -> LoadedEncoder:
-    """Build without memory on torch's meta device, check every key, then put the tensors in."""
+def fill(plan: Plan, tell: Tell = silent) -> LoadedEncoder:
+    """Build without memory on torch's meta device, check every key, then put the tensors in.
+
+    Args:
+        plan: what `plan` returned.
+        tell: called with the share that is read, 0 … 1; what it raises ends the loading.
+    """
     config, family = plan.config, plan.family
     with torch.device("meta"):
         model = Encoder(config)
-    tensors = plan.names.rename(read_weights(plan.folder, plan.needed))
+    tensors = plan.names.rename(read_weights(plan.folder, plan.needed, tell))
     tensors = fold_scales(share_layers(tensors, config.n_layers))
     if family.adapt is not None:
         tensors = family.adapt(tensors, config)

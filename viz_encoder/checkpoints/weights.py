@@ -1,6 +1,6 @@
 """The tensors of a checkpoint: one safetensors file, or several with an index."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from reprlib import repr as shown
 
@@ -11,6 +11,8 @@ from viz_encoder.errors import CheckpointError, UnsafeFile
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 MAX_SHARDS = 200
+AT_ONCE = 16  # tensors read between two reports
+Tell = Callable[[float], None]
 
 
 def weight_files(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -46,11 +48,18 @@ def shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def read_weights(folder: Path, wanted: Collection[str]) -> dict[str, Tensor]:
+def silent(share: float) -> None:
+    """Tell nobody."""
+
+
+def read_weights(folder: Path, wanted: Collection[str], tell: Tell = silent) -> dict[str, Tensor]:
     """The wanted tensors, finite, floats as float32: so a CPU computes as the reference does."""
     tensors: dict[str, Tensor] = {}
     for file, names in weight_files(folder).items():
-        tensors |= read_tensors(folder, file, [name for name in names if name in wanted])
+        here = [name for name in names if name in wanted]
+        for start in range(0, len(here), AT_ONCE):
+            tell(len(tensors) / len(wanted))
+            tensors |= read_tensors(folder, file, here[start : start + AT_ONCE])
     return {k: t.float() if t.is_floating_point() else t for k, t in tensors.items()}
 
 
