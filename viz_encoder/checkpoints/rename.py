@@ -19,7 +19,8 @@ class Names:
 
     def __init__(self, tables: Iterable[str], prefixes: tuple[str, ...]) -> None:
         """The rules of all tables in order, of which the first that matches a name counts."""
-        self._rules = [_rule(line) for table in tables for line in table.strip().splitlines()]
+        lines = [line for table in tables for line in table.splitlines() if line.strip()]
+        self._rules = [_rule(line) for line in lines]
         self._prefixes = prefixes
 
     def targets(self, name: str) -> list[str] | None:

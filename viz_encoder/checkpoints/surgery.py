@@ -1,5 +1,6 @@
 """Tensor surgery while loading, so that the encoder stays one plain design for all families."""
 
+import torch
 from torch import Tensor
 
 from viz_encoder.config import EncoderConfig
@@ -7,6 +8,7 @@ from viz_encoder.errors import KeyMismatch
 
 ALL = "layers.all."
 DECODER, WORDS = "heads.masked.out.weight", "embed.tokens.word.weight"
+PREFIX = "embed.tokens.prefix"
 
 
 def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
@@ -53,3 +55,8 @@ def repeat_key_values(tensors: dict[str, Tensor], config: EncoderConfig) -> dict
                 group = config.n_heads // few
                 repeated[name] = heads.repeat_interleave(group, dim=0).flatten(0, 1)
     return repeated
+
+
+def without_prefix(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """Where there are no prefix tokens: the table of none, which no file holds."""
+    return {PREFIX: torch.zeros(0, config.d_embed), **tensors}

@@ -1,0 +1,151 @@
+"""CLIP (Radford et al., 2021, arXiv:2103.00020): pictures and texts brought into one space."""
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.settings import activation
+from viz_encoder.config import (
+    Embedding,
+    EncoderConfig,
+    HeadConfig,
+    HeadPool,
+    NormPlacement,
+    Task,
+)
+
+
+def _vision(file: Json) -> EncoderConfig:
+    side = file["image_size"]
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        embedding=Embedding.PATCH,
+        image_size=(side, side),
+        patch_size=file["patch_size"],
+        n_channels=file["num_channels"],
+        prefix=("[CLS]",),
+        norm_placement=NormPlacement.PRE,
+        norm_eps=file["layer_norm_eps"],
+        # CLIP gives its last norm to [CLS] alone; we show every token through it, which changes
+        # nothing for [CLS], for a norm never looks at other tokens.
+        final_norm=True,
+        activation=activation(file["hidden_act"]),
+        unbiased=("patch",),
+        dropout=file["attention_dropout"],
+    )
+
+
+def _text(file: Json) -> EncoderConfig:
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        vocab_size=file["vocab_size"],
+        n_segments=0,
+        max_positions=file["max_position_embeddings"],
+        norm_placement=NormPlacement.PRE,
+        norm_eps=file["layer_norm_eps"],
+        embed_norm=False,
+        final_norm=True,
+        activation=activation(file["hidden_act"]),
+        dropout=file["attention_dropout"],
+        causal=True,
+    )
+
+
+def _projection(file: Json, pool: HeadPool) -> HeadConfig:
+    return HeadConfig(Task.POOL, pool, n_out=file["projection_dim"], unbiased=("out",))
+
+
+DEFAULTS = {
+    "num_hidden_layers": 12,
+    "hidden_act": "quick_gelu",
+    "layer_norm_eps": 1e-5,
+    "attention_dropout": 0.0,
+    "projection_dim": 512,
+}
+LAYERS = """
+    encoder.layers.#.self_attn.q_proj.*      layers.#.attn.q.*
+    encoder.layers.#.self_attn.k_proj.*      layers.#.attn.k.*
+    encoder.layers.#.self_attn.v_proj.*      layers.#.attn.v.*
+    encoder.layers.#.self_attn.out_proj.*    layers.#.attn.o.*
+    encoder.layers.#.layer_norm1.*           layers.#.attn_norm.*
+    encoder.layers.#.mlp.fc1.*               layers.#.ff.up.*
+    encoder.layers.#.mlp.fc2.*               layers.#.ff.down.*
+    encoder.layers.#.layer_norm2.*           layers.#.ff_norm.*
+    embeddings.position_embedding.weight     embed.position
+    embeddings.position_ids                  -
+    logit_scale                              -
+"""
+
+VISION = Family(
+    model_types=("clip_vision_model",),
+    defaults={
+        **DEFAULTS,
+        "hidden_size": 768,
+        "intermediate_size": 3072,
+        "num_attention_heads": 12,
+        "num_channels": 3,
+        "image_size": 224,
+        "patch_size": 32,
+    },
+    config=_vision,
+    optional_prefixes=("vision_model.",),
+    tensors="""
+        embeddings.class_embedding           embed.tokens.prefix
+        embeddings.patch_embedding.weight    embed.tokens.patch.weight
+        pre_layrnorm.*                       embed.norm.*
+        post_layernorm.*                     final_norm.*
+        visual_projection.weight             -
+        text_model.*                         -
+        text_projection.weight               -
+        classifier.*                         -
+    """  # classifier reads the mean of states before the last norm, which no head of ours does
+    + LAYERS,
+    heads=(
+        HeadTable(
+            lambda file: _projection(file, HeadPool.CLS),
+            "visual_projection.weight        heads.pool.out.weight",
+        ),
+    ),
+    # [CLS] is one vector on disk; our prefix is a table of them.
+    adapt=lambda tensors, _: {
+        name: tensor[None] if name == "embed.tokens.prefix" and tensor.ndim == 1 else tensor
+        for name, tensor in tensors.items()
+    },
+    part_of=("clip", "vision"),
+)
+
+# The reference reads the text's vector at its end-of-text token. A tokenizer puts that one last
+# and what follows is padding, so it is the last valid token.
+TEXT = Family(
+    model_types=("clip_text_model",),
+    defaults={
+        **DEFAULTS,
+        "vocab_size": 49408,
+        "hidden_size": 512,
+        "intermediate_size": 2048,
+        "num_attention_heads": 8,
+        "max_position_embeddings": 77,
+        "pad_token_id": 1,
+    },
+    config=_text,
+    optional_prefixes=("text_model.",),
+    tensors="""
+        embeddings.token_embedding.weight    embed.tokens.word.weight
+        final_layer_norm.*                   final_norm.*
+        text_projection.weight               -
+        vision_model.*                       -
+        visual_projection.weight             -
+    """
+    + LAYERS,
+    heads=(
+        HeadTable(
+            lambda file: _projection(file, HeadPool.LAST),
+            "text_projection.weight          heads.pool.out.weight",
+        ),
+    ),
+    part_of=("clip", "text"),
+)
+FAMILIES = (VISION, TEXT)

@@ -1,0 +1,132 @@
+"""SigLIP (Zhai et al., 2023, arXiv:2303.15343): CLIP trained on pairs one by one; no [CLS]."""
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.settings import activation, classes
+from viz_encoder.checkpoints.surgery import without_prefix
+from viz_encoder.config import (
+    Embedding,
+    EncoderConfig,
+    HeadConfig,
+    HeadPool,
+    NormPlacement,
+    Task,
+)
+
+
+def _vision(file: Json) -> EncoderConfig:
+    # The largest SigLIP reads 384 pixels in patches of 14: the rest at the edge is left out.
+    side = file["image_size"] // file["patch_size"] * file["patch_size"]
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        embedding=Embedding.PATCH,
+        image_size=(side, side),
+        patch_size=file["patch_size"],
+        n_channels=file["num_channels"],
+        norm_placement=NormPlacement.PRE,
+        norm_eps=file["layer_norm_eps"],
+        embed_norm=False,
+        final_norm=True,
+        activation=activation(file["hidden_act"]),
+        dropout=file["attention_dropout"],
+    )
+
+
+def _text(file: Json) -> EncoderConfig:
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        vocab_size=file["vocab_size"],
+        n_segments=0,
+        max_positions=file["max_position_embeddings"],
+        norm_placement=NormPlacement.PRE,
+        norm_eps=file["layer_norm_eps"],
+        embed_norm=False,
+        final_norm=True,
+        activation=activation(file["hidden_act"]),
+        dropout=file["attention_dropout"],
+    )
+
+
+def _pool(file: Json) -> HeadConfig:
+    width = file["projection_size"]
+    return HeadConfig(
+        Task.POOL, HeadPool.LAST, n_out=file["hidden_size"] if width is None else width
+    )
+
+
+DEFAULTS = {
+    "hidden_size": 768,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "hidden_act": "gelu_pytorch_tanh",
+    "layer_norm_eps": 1e-6,
+    "attention_dropout": 0.0,
+}
+LAYERS = """
+    encoder.layers.#.self_attn.q_proj.*      layers.#.attn.q.*
+    encoder.layers.#.self_attn.k_proj.*      layers.#.attn.k.*
+    encoder.layers.#.self_attn.v_proj.*      layers.#.attn.v.*
+    encoder.layers.#.self_attn.out_proj.*    layers.#.attn.o.*
+    encoder.layers.#.layer_norm1.*           layers.#.attn_norm.*
+    encoder.layers.#.mlp.fc1.*               layers.#.ff.up.*
+    encoder.layers.#.mlp.fc2.*               layers.#.ff.down.*
+    encoder.layers.#.layer_norm2.*           layers.#.ff_norm.*
+    embeddings.position_embedding.weight     embed.position
+    embeddings.position_ids                  -
+    logit_scale                              -
+    logit_bias                               -
+"""
+
+VISION = Family(
+    model_types=("siglip_vision_model",),
+    defaults={**DEFAULTS, "num_channels": 3, "image_size": 224, "patch_size": 16},
+    config=_vision,
+    optional_prefixes=("vision_model.",),
+    tensors="""
+        embeddings.patch_embedding.*         embed.tokens.patch.*
+        post_layernorm.*                     final_norm.*
+        head.*                               -
+        text_model.*                         -
+    """  # head pools by an attention of its own (a learned query), which is none of our heads
+    + LAYERS,
+    heads=(
+        HeadTable(
+            lambda file: classes(file, task=Task.CLASSIFY, pool=HeadPool.MEAN),
+            "classifier.*                    heads.classify.out.*",
+        ),
+    ),
+    adapt=without_prefix,
+    part_of=("siglip", "vision"),
+)
+
+# The text model was trained on texts padded to 64 tokens, without a mask: it attends to the
+# padding, and reads the text's vector at the last token, which mostly is one of padding.
+TEXT = Family(
+    model_types=("siglip_text_model",),
+    defaults={
+        **DEFAULTS,
+        "vocab_size": 32000,
+        "max_position_embeddings": 64,
+        "pad_token_id": 1,
+        "projection_size": None,
+    },
+    config=_text,
+    optional_prefixes=("text_model.",),
+    tensors="""
+        embeddings.token_embedding.weight    embed.tokens.word.weight
+        final_layer_norm.*                   final_norm.*
+        vision_model.*                       -
+        classifier.*                         -
+    """
+    + LAYERS,
+    heads=(HeadTable(_pool, "head.*         heads.pool.out.*"),),
+    part_of=("siglip", "text"),
+    padded_to=64,
+)
+FAMILIES = (VISION, TEXT)
