@@ -53,8 +53,10 @@ class EncoderConfig:
     prefix: tuple[str, ...] = ()  # learned tokens before the patches, by name
     # How order is known.
     positions: Positions = Positions.LEARNED
+    antialias: bool = False  # patch positions are smoothed when resized to another grid
     rotary_base: float | None = None  # queries and keys are turned by their position
     rotary_base_local: float | None = None  # in layers with a window, where it differs
+    rotary_stretch: float = 1.0  # positions are divided by it first, for texts that much longer
     rotary_grid: bool = False  # turned by row and column of the patch
     relative_buckets: int = 0  # a learned number by distance is added to the scores
     relative_distance: int = 128  # from which on all distances are one
@@ -92,6 +94,7 @@ class EncoderConfig:
         for name in ("scale", "rotary_base", "rotary_base_local"):
             if getattr(self, name) is not None:
                 require_above_zero(name, getattr(self, name))
+        require_above_zero("rotary_stretch", self.rotary_stretch)
         if self.window is not None:
             require_count("window", self.window)
         require_known("unbiased", self.unbiased, PARTS)
@@ -215,7 +218,7 @@ _COUNTS = (
 _COUNTS_OR_NONE = ("d_head", "d_embed", "n_segments", "relative_buckets")
 _SWITCHES = (
     *("bias", "embed_norm", "final_norm", "first_attn_norm"),
-    *("causal", "gated", "rotary_grid"),
+    *("causal", "gated", "rotary_grid", "antialias"),
 )
 
 

@@ -123,7 +123,8 @@ class Embed(nn.Module):
             return self.position[:n_tokens]
         size = config.patch_size
         new_grid = values.shape[-2] // size, values.shape[-1] // size
-        return resize_grid(self.position, len(config.prefix), config.grid, new_grid)
+        n_prefix = len(config.prefix)
+        return resize_grid(self.position, n_prefix, config.grid, new_grid, config.antialias)
 
 
 def _n_positions(config: EncoderConfig) -> int:

@@ -26,6 +26,7 @@ def resize_grid(
     n_prefix: int,
     grid: tuple[int, int],
     new_grid: tuple[int, int],
+    antialias: bool = False,
 ) -> Float[Tensor, "new_token d_model"]:
     """Patch positions for another grid, bicubic as in ViT (Dosovitskiy et al., 2020).
 
@@ -35,5 +36,7 @@ def resize_grid(
         return table
     prefix, patches = table[:n_prefix], table[n_prefix:]
     picture = patches.reshape(1, *grid, -1).permute(0, 3, 1, 2)  # (1, d_model, row, col)
-    resized = F.interpolate(picture, size=new_grid, mode="bicubic", align_corners=False)
+    resized = F.interpolate(
+        picture, size=new_grid, mode="bicubic", align_corners=False, antialias=antialias
+    )
     return torch.cat([prefix, resized[0].permute(1, 2, 0).flatten(0, 1)])

@@ -1,0 +1,105 @@
+"""DINOv2 (Oquab et al., 2023, arXiv:2304.07193), also with registers (arXiv:2309.16588)."""
+
+from dataclasses import replace
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.picture import join_tokens, patches, registers
+from viz_encoder.checkpoints.settings import activation, classes
+from viz_encoder.config import (
+    Activation,
+    EncoderConfig,
+    HeadConfig,
+    HeadPool,
+    NormPlacement,
+    Task,
+)
+
+
+def _config(file: Json) -> EncoderConfig:
+    gated = bool(file["use_swiglu_ffn"])
+    width = int(file["hidden_size"] * file["mlp_ratio"])
+    if gated:  # two thirds, in eights: about as many weights as without the gate
+        width = (int(width * 2 / 3) + 7) // 8 * 8
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=width,
+        **patches(file),
+        prefix=("[CLS]",),
+        norm_placement=NormPlacement.PRE,
+        norm_eps=file["layer_norm_eps"],
+        embed_norm=False,
+        final_norm=True,
+        activation=Activation.SILU if gated else activation(file["hidden_act"]),
+        gated=gated,
+        unbiased=() if file["qkv_bias"] else ("q", "k", "v"),
+        dropout=file["hidden_dropout_prob"],
+    )
+
+
+def _with_registers(file: Json) -> EncoderConfig:
+    prefix = ("[CLS]", *registers(file["num_register_tokens"]))
+    # Unlike DINOv2 without registers, its positions are smoothed when they are resized.
+    return replace(_config(file), prefix=prefix, antialias=True)
+
+
+def _classify(file: Json) -> HeadConfig:
+    return classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS_MEAN)
+
+
+DEFAULTS = {
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "mlp_ratio": 4,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.0,
+    "layer_norm_eps": 1e-6,
+    "image_size": 224,
+    "patch_size": 14,
+    "num_channels": 3,
+    "qkv_bias": True,
+    "use_swiglu_ffn": False,
+}
+TENSORS = """
+    embeddings.cls_token                           prefix.cls
+    embeddings.register_tokens                     prefix.reg
+    embeddings.mask_token                          -
+    embeddings.patch_embeddings.projection.*       embed.tokens.patch.*
+    embeddings.position_embeddings                 embed.position
+    encoder.layer.#.norm1.*                        layers.#.attn_norm.*
+    encoder.layer.#.attention.attention.query.*    layers.#.attn.q.*
+    encoder.layer.#.attention.attention.key.*      layers.#.attn.k.*
+    encoder.layer.#.attention.attention.value.*    layers.#.attn.v.*
+    encoder.layer.#.attention.output.dense.*       layers.#.attn.o.*
+    encoder.layer.#.layer_scale1.lambda1           layers.#.attn.o.scale
+    encoder.layer.#.norm2.*                        layers.#.ff_norm.*
+    encoder.layer.#.mlp.fc1.*                      layers.#.ff.up.*
+    encoder.layer.#.mlp.fc2.*                      layers.#.ff.down.*
+    encoder.layer.#.mlp.weights_in.*               layers.#.ff.gate|up.*
+    encoder.layer.#.mlp.weights_out.*              layers.#.ff.down.*
+    encoder.layer.#.layer_scale2.lambda1           layers.#.ff.down.scale
+    layernorm.*                                    final_norm.*
+"""
+HEADS = (HeadTable(_classify, "classifier.*        heads.classify.out.*"),)
+
+PLAIN = Family(
+    model_types=("dinov2",),
+    defaults=DEFAULTS,
+    config=_config,
+    optional_prefixes=("dinov2.",),
+    tensors=TENSORS,
+    heads=HEADS,
+    adapt=join_tokens,
+)
+WITH_REGISTERS = Family(
+    model_types=("dinov2_with_registers",),
+    defaults={**DEFAULTS, "patch_size": 16, "num_register_tokens": 4},
+    config=_with_registers,
+    optional_prefixes=("dinov2_with_registers.",),
+    tensors=TENSORS,
+    heads=HEADS,
+    adapt=join_tokens,
+)
+FAMILIES = (PLAIN, WITH_REGISTERS)

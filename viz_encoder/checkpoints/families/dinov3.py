@@ -1,0 +1,82 @@
+"""DINOv3 (Siméoni et al., 2025, arXiv:2508.10104): rotary positions by row and column."""
+
+from viz_encoder.checkpoints.family import Family, Json
+from viz_encoder.checkpoints.picture import join_tokens, patches, registers
+from viz_encoder.checkpoints.settings import activation
+from viz_encoder.config import EncoderConfig, NormPlacement, Positions
+
+BIASES = {  # the setting that says whether our parts have a bias
+    "query_bias": ("q",),
+    "key_bias": ("k",),
+    "value_bias": ("v",),
+    "proj_bias": ("o",),
+    "mlp_bias": ("up", "gate", "down"),
+}
+
+
+def _config(file: Json) -> EncoderConfig:
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        **patches(file),
+        prefix=("[CLS]", *registers(file["num_register_tokens"])),
+        positions=Positions.NONE,
+        rotary_base=file["rope_theta"],
+        rotary_grid=True,
+        norm_placement=NormPlacement.PRE,
+        norm_eps=file["layer_norm_eps"],
+        embed_norm=False,
+        final_norm=True,
+        activation=activation(file["hidden_act"]),
+        gated=bool(file["use_gated_mlp"]),
+        unbiased=tuple(part for key, parts in BIASES.items() if not file[key] for part in parts),
+        dropout=0.0,
+    )
+
+
+FAMILY = Family(
+    model_types=("dinov3_vit",),
+    defaults={
+        "hidden_size": 384,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 6,
+        "intermediate_size": 1536,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-5,
+        "rope_theta": 100.0,
+        "image_size": 224,
+        "patch_size": 16,
+        "num_channels": 3,
+        "query_bias": True,
+        "key_bias": False,
+        "value_bias": True,
+        "proj_bias": True,
+        "mlp_bias": True,
+        "use_gated_mlp": False,
+        "num_register_tokens": 0,
+    },
+    config=_config,
+    optional_prefixes=("model.",),
+    tensors="""
+        embeddings.cls_token              prefix.cls
+        embeddings.register_tokens        prefix.reg
+        embeddings.mask_token             -
+        embeddings.patch_embeddings.*     embed.tokens.patch.*
+        layer.#.norm1.*                   layers.#.attn_norm.*
+        layer.#.attention.q_proj.*        layers.#.attn.q.*
+        layer.#.attention.k_proj.*        layers.#.attn.k.*
+        layer.#.attention.v_proj.*        layers.#.attn.v.*
+        layer.#.attention.o_proj.*        layers.#.attn.o.*
+        layer.#.layer_scale1.lambda1      layers.#.attn.o.scale
+        layer.#.norm2.*                   layers.#.ff_norm.*
+        layer.#.mlp.up_proj.*             layers.#.ff.up.*
+        layer.#.mlp.gate_proj.*           layers.#.ff.gate.*
+        layer.#.mlp.down_proj.*           layers.#.ff.down.*
+        layer.#.layer_scale2.lambda1      layers.#.ff.down.scale
+        norm.*                            final_norm.*
+    """,
+    adapt=join_tokens,
+)
+FAMILIES = (FAMILY,)

@@ -1,0 +1,116 @@
+"""ViT (Dosovitskiy et al., 2020, arXiv:2010.11929), MAE (2111.06377) and DeiT (2012.12877)."""
+
+from torch import Tensor
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
+from viz_encoder.checkpoints.settings import activation, classes
+from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
+
+
+def _config(file: Json, prefix: tuple[str, ...] = ("[CLS]",)) -> EncoderConfig:
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        **patches(file),
+        prefix=prefix,
+        norm_placement=NormPlacement.PRE,
+        norm_eps=file["layer_norm_eps"],
+        embed_norm=False,
+        final_norm=True,
+        activation=activation(file["hidden_act"]),
+        unbiased=() if file["qkv_bias"] else ("q", "k", "v"),
+        dropout=file["hidden_dropout_prob"],
+    )
+
+
+def _distilled(file: Json) -> EncoderConfig:
+    return _config(file, prefix=("[CLS]", "[DIST]"))
+
+
+def _classify(file: Json) -> HeadConfig:
+    return classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS)
+
+
+def _average(file: Json) -> HeadConfig:
+    return classes(file, task=Task.CLASSIFY, pool=HeadPool.CLS_DIST)
+
+
+def _pool(file: Json) -> HeadConfig:
+    return HeadConfig(
+        Task.POOL,
+        HeadPool.CLS,
+        d_dense=file["pooler_output_size"] or file["hidden_size"],
+        activation=activation(file["pooler_act"]),
+    )
+
+
+def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    return average_classes(join_tokens(tensors, config))
+
+
+DEFAULTS = {
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.0,
+    "layer_norm_eps": 1e-12,
+    "image_size": 224,
+    "patch_size": 16,
+    "num_channels": 3,
+    "qkv_bias": True,
+    "pooler_output_size": None,
+    "pooler_act": "tanh",
+}
+TENSORS = """
+    embeddings.cls_token                               prefix.cls
+    embeddings.distillation_token                      prefix.dist
+    embeddings.mask_token                              -
+    embeddings.patch_embeddings.projection.*           embed.tokens.patch.*
+    embeddings.position_embeddings                     embed.position
+    encoder.layer.#.attention.attention.query.*        layers.#.attn.q.*
+    encoder.layer.#.attention.attention.key.*          layers.#.attn.k.*
+    encoder.layer.#.attention.attention.value.*        layers.#.attn.v.*
+    encoder.layer.#.attention.output.dense.*           layers.#.attn.o.*
+    encoder.layer.#.layernorm_before.*                 layers.#.attn_norm.*
+    encoder.layer.#.intermediate.dense.*               layers.#.ff.up.*
+    encoder.layer.#.output.dense.*                     layers.#.ff.down.*
+    encoder.layer.#.layernorm_after.*                  layers.#.ff_norm.*
+    layernorm.*                                        final_norm.*
+    decoder.*                                          -
+"""
+HEADS = (
+    HeadTable(_classify, "classifier.*                 heads.classify.out.*"),
+    HeadTable(_pool, "pooler.dense.*                   heads.pool.dense.*"),
+)
+AVERAGE = HeadTable(
+    _average,
+    """
+    cls_classifier.*                                   heads.classify.cls.*
+    distillation_classifier.*                          heads.classify.dist.*
+    """,
+)
+
+VIT = Family(
+    model_types=("vit", "vit_mae"),  # of MAE the encoder only
+    defaults=DEFAULTS,
+    config=_config,
+    optional_prefixes=("vit.",),
+    tensors=TENSORS,
+    heads=HEADS,
+    adapt=_adapt,
+)
+DEIT = Family(
+    model_types=("deit",),
+    defaults=DEFAULTS,
+    config=_distilled,
+    optional_prefixes=("deit.",),
+    tensors=TENSORS,
+    heads=(*HEADS, AVERAGE),
+    adapt=_adapt,
+)
+FAMILIES = (VIT, DEIT)
