@@ -1,6 +1,5 @@
 """Tensor surgery while loading, so that the encoder stays one plain design for all families."""
 
-import torch
 from torch import Tensor
 
 from viz_encoder.config import EncoderConfig
@@ -8,7 +7,6 @@ from viz_encoder.errors import KeyMismatch
 
 ALL = "layers.all."
 DECODER, WORDS = "heads.masked.out.weight", "embed.tokens.word.weight"
-PREFIX = "embed.tokens.prefix"
 
 
 def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
@@ -49,14 +47,9 @@ def repeat_key_values(tensors: dict[str, Tensor], config: EncoderConfig) -> dict
     width = config.n_heads * config.d_head
     for name, tensor in tensors.items():
         if ".attn.k." in name or ".attn.v." in name:
-            few = tensor.shape[0] // config.d_head if tensor.ndim else 0
-            if tensor.shape[:1] != (width,) and few and config.n_heads % few == 0:
+            few, left = divmod(tensor.shape[0], config.d_head) if tensor.ndim else (0, 0)
+            if tensor.shape[:1] != (width,) and few and not left and config.n_heads % few == 0:
                 heads = tensor.unflatten(0, (few, config.d_head))
                 group = config.n_heads // few
                 repeated[name] = heads.repeat_interleave(group, dim=0).flatten(0, 1)
     return repeated
-
-
-def without_prefix(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """Where there are no prefix tokens: the table of none, which no file holds."""
-    return {PREFIX: torch.zeros(0, config.d_embed), **tensors}

@@ -1,28 +1,18 @@
 """CLIP (Radford et al., 2021, arXiv:2103.00020): pictures and texts brought into one space."""
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation
-from viz_encoder.config import (
-    Embedding,
-    EncoderConfig,
-    HeadConfig,
-    HeadPool,
-    NormPlacement,
-    Task,
-)
+from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 
 def _vision(file: Json) -> EncoderConfig:
-    side = file["image_size"]
     return EncoderConfig(
         n_layers=file["num_hidden_layers"],
         n_heads=file["num_attention_heads"],
         d_model=file["hidden_size"],
         d_ff=file["intermediate_size"],
-        embedding=Embedding.PATCH,
-        image_size=(side, side),
-        patch_size=file["patch_size"],
-        n_channels=file["num_channels"],
+        **patches(file),
         prefix=("[CLS]",),
         norm_placement=NormPlacement.PRE,
         norm_eps=file["layer_norm_eps"],
@@ -93,7 +83,7 @@ VISION = Family(
     config=_vision,
     optional_prefixes=("vision_model.",),
     tensors="""
-        embeddings.class_embedding           embed.tokens.prefix
+        embeddings.class_embedding           prefix.cls
         embeddings.patch_embedding.weight    embed.tokens.patch.weight
         pre_layrnorm.*                       embed.norm.*
         post_layernorm.*                     final_norm.*
@@ -109,11 +99,7 @@ VISION = Family(
             "visual_projection.weight        heads.pool.out.weight",
         ),
     ),
-    # [CLS] is one vector on disk; our prefix is a table of them.
-    adapt=lambda tensors, _: {
-        name: tensor[None] if name == "embed.tokens.prefix" and tensor.ndim == 1 else tensor
-        for name, tensor in tensors.items()
-    },
+    adapt=join_tokens,
     part_of=("clip", "vision"),
 )
 

@@ -1,30 +1,18 @@
 """SigLIP (Zhai et al., 2023, arXiv:2303.15343): CLIP trained on pairs one by one; no [CLS]."""
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, classes
-from viz_encoder.checkpoints.surgery import without_prefix
-from viz_encoder.config import (
-    Embedding,
-    EncoderConfig,
-    HeadConfig,
-    HeadPool,
-    NormPlacement,
-    Task,
-)
+from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 
 def _vision(file: Json) -> EncoderConfig:
-    # The largest SigLIP reads 384 pixels in patches of 14: the rest at the edge is left out.
-    side = file["image_size"] // file["patch_size"] * file["patch_size"]
     return EncoderConfig(
         n_layers=file["num_hidden_layers"],
         n_heads=file["num_attention_heads"],
         d_model=file["hidden_size"],
         d_ff=file["intermediate_size"],
-        embedding=Embedding.PATCH,
-        image_size=(side, side),
-        patch_size=file["patch_size"],
-        n_channels=file["num_channels"],
+        **patches(file),
         norm_placement=NormPlacement.PRE,
         norm_eps=file["layer_norm_eps"],
         embed_norm=False,
@@ -101,7 +89,7 @@ VISION = Family(
             "classifier.*                    heads.classify.out.*",
         ),
     ),
-    adapt=without_prefix,
+    adapt=join_tokens,
     part_of=("siglip", "vision"),
 )
 
