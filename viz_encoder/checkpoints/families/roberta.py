@@ -1,0 +1,159 @@
+"""RoBERTa (Liu et al., 2019, arXiv:1907.11692): BERT, its positions counted from past the padding.
+
+XLM-RoBERTa (Conneau et al., 2020, arXiv:1911.02116) and CamemBERT (Martin et al., 2020,
+arXiv:1911.03894) are the same design with other vocabularies.
+"""
+
+from reprlib import repr as shown
+
+from torch import Tensor
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json, Shapes
+from viz_encoder.checkpoints.settings import activation, classes, require
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+from viz_encoder.errors import CheckpointError, KeyMismatch
+
+ROWS = "embeddings.position_embeddings.weight"
+DEFAULTS = {
+    "vocab_size": 50265,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "layer_norm_eps": 1e-12,
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "pad_token_id": 1,
+}
+
+
+def _config(file: Json) -> EncoderConfig:
+    absolute = "RoBERTa is loaded with 'absolute' positions only"
+    require(file, "position_embedding_type", "absolute", absolute)
+    if file["pad_token_id"] is None:
+        raise CheckpointError("config.json has no pad_token_id, past which the positions begin.")
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        vocab_size=file["vocab_size"],
+        n_segments=file["type_vocab_size"],
+        max_positions=file["max_position_embeddings"] - file["pad_token_id"] - 1,
+        norm_eps=file["layer_norm_eps"],
+        activation=activation(file["hidden_act"]),
+        dropout=file["hidden_dropout_prob"],
+        causal=file["is_decoder"],
+    )
+
+
+def _complete(file: Json, found: Shapes) -> Json:
+    """Refuse rows other than promised: `_adapt` cuts them, so no later check would see it."""
+    promised = file.get("max_position_embeddings", DEFAULTS["max_position_embeddings"])
+    for name, shape in found.items():
+        if name.endswith(ROWS) and tuple(shape[:1]) != (promised,):
+            raise KeyMismatch(
+                f"config.json says max_position_embeddings = {shown(promised)}, but the file's "
+                f"table is {tuple(shape)}. Check that the two belong together."
+            )
+    return file
+
+
+def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """Drop the rows up to the padding's, which no real token uses."""
+    table = tensors.get("embed.position")
+    if table is None:
+        return tensors
+    return {**tensors, "embed.position": table[len(table) - config.max_positions :]}
+
+
+def _masked(file: Json) -> HeadConfig:
+    return HeadConfig(
+        task=Task.MASKED,
+        d_dense=file["hidden_size"],
+        activation=Activation.GELU,
+        norm=True,
+        n_out=file["vocab_size"],
+    )
+
+
+def _classify(file: Json) -> HeadConfig:
+    return classes(
+        file,
+        task=Task.CLASSIFY,
+        pool=HeadPool.CLS,
+        d_dense=file["hidden_size"],
+        activation=Activation.TANH,
+    )
+
+
+def _pool(file: Json) -> HeadConfig:
+    width = file["hidden_size"]
+    return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
+
+
+TENSORS = """
+    embeddings.word_embeddings.weight               embed.tokens.word.weight
+    embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
+    embeddings.position_embeddings.weight           embed.position
+    embeddings.position_ids                         -
+    embeddings.LayerNorm.*                          embed.norm.*
+    encoder.layer.#.attention.self.query.*          layers.#.attn.q.*
+    encoder.layer.#.attention.self.key.*            layers.#.attn.k.*
+    encoder.layer.#.attention.self.value.*          layers.#.attn.v.*
+    encoder.layer.#.attention.output.dense.*        layers.#.attn.o.*
+    encoder.layer.#.attention.output.LayerNorm.*    layers.#.attn_norm.*
+    encoder.layer.#.intermediate.dense.*            layers.#.ff.up.*
+    encoder.layer.#.output.dense.*                  layers.#.ff.down.*
+    encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
+    classifier.*                                    -
+    qa_outputs.*                                    -
+"""
+HEADS = (
+    HeadTable(
+        _masked,
+        """
+        lm_head.dense.*             heads.masked.dense.*
+        lm_head.layer_norm.*        heads.masked.norm.*
+        lm_head.decoder.*           heads.masked.out.*
+        lm_head.bias                heads.masked.out.bias
+        """,
+    ),
+    HeadTable(
+        _classify,
+        """
+        classifier.dense.*          heads.classify.dense.*
+        classifier.out_proj.*       heads.classify.out.*
+        """,
+    ),
+    HeadTable(
+        lambda file: classes(file, task=Task.TOKENS),
+        "classifier.*               heads.tokens.out.*",
+        only_for="ForTokenClassification",
+    ),
+    HeadTable(_pool, "pooler.dense.* heads.pool.dense.*"),
+)
+
+
+def _family(model_type: str, vocab_size: int) -> Family:
+    return Family(
+        model_types=(model_type,),
+        defaults={**DEFAULTS, "vocab_size": vocab_size},
+        config=_config,
+        optional_prefixes=("roberta.",),
+        tensors=TENSORS,
+        heads=HEADS,
+        adapt=_adapt,
+        complete=_complete,
+    )
+
+
+FAMILIES = (
+    _family("roberta", 50265),
+    _family("xlm-roberta", 30522),
+    _family("camembert", 30522),
+)
