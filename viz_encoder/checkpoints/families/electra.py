@@ -1,0 +1,128 @@
+"""ELECTRA (Clark et al., 2020, arXiv:2003.10555): trained to see which tokens were replaced."""
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.settings import activation, classes, require
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+
+
+def _config(file: Json) -> EncoderConfig:
+    absolute = "ELECTRA is loaded with 'absolute' positions only"
+    require(file, "position_embedding_type", "absolute", absolute)
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        vocab_size=file["vocab_size"],
+        n_segments=file["type_vocab_size"],
+        d_embed=file["embedding_size"],
+        max_positions=file["max_position_embeddings"],
+        norm_eps=file["layer_norm_eps"],
+        activation=activation(file["hidden_act"]),
+        dropout=file["hidden_dropout_prob"],
+        causal=file["is_decoder"],
+    )
+
+
+def _replaced(file: Json) -> HeadConfig:
+    """The discriminator's: one score a token, above 0 where it was probably replaced."""
+    return HeadConfig(
+        task=Task.REPLACED,
+        d_dense=file["hidden_size"],
+        activation=activation(file["hidden_act"]),
+        n_out=1,
+    )
+
+
+def _masked(file: Json) -> HeadConfig:
+    """The generator's: as narrow as the word table, which is its decoder."""
+    return HeadConfig(
+        task=Task.MASKED,
+        d_dense=file["embedding_size"],
+        activation=Activation.GELU,
+        norm=True,
+        n_out=file["vocab_size"],
+    )
+
+
+def _classify(file: Json) -> HeadConfig:
+    return classes(
+        file,
+        task=Task.CLASSIFY,
+        pool=HeadPool.CLS,
+        d_dense=file["hidden_size"],
+        activation=Activation.GELU,
+    )
+
+
+FAMILY = Family(
+    model_types=("electra",),
+    defaults={
+        "vocab_size": 30522,
+        "embedding_size": 128,
+        "hidden_size": 256,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 4,
+        "intermediate_size": 1024,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "max_position_embeddings": 512,
+        "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12,
+        "position_embedding_type": "absolute",
+        "is_decoder": False,
+        "pad_token_id": 0,
+    },
+    config=_config,
+    optional_prefixes=("electra.",),
+    tensors="""
+        embeddings.word_embeddings.weight               embed.tokens.word.weight
+        embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
+        embeddings.position_embeddings.weight           embed.position
+        embeddings.position_ids                         -
+        embeddings.LayerNorm.*                          embed.norm.*
+        embeddings_project.*                            embed.project.*
+        encoder.layer.#.attention.self.query.*          layers.#.attn.q.*
+        encoder.layer.#.attention.self.key.*            layers.#.attn.k.*
+        encoder.layer.#.attention.self.value.*          layers.#.attn.v.*
+        encoder.layer.#.attention.output.dense.*        layers.#.attn.o.*
+        encoder.layer.#.attention.output.LayerNorm.*    layers.#.attn_norm.*
+        encoder.layer.#.intermediate.dense.*            layers.#.ff.up.*
+        encoder.layer.#.output.dense.*                  layers.#.ff.down.*
+        encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
+        sequence_summary.summary.*                      -
+        classifier.*                                    -
+        qa_outputs.*                                    -
+    """,
+    heads=(
+        HeadTable(
+            _replaced,
+            """
+            discriminator_predictions.dense.*               heads.replaced.dense.*
+            discriminator_predictions.dense_prediction.*    heads.replaced.out.*
+            """,
+        ),
+        HeadTable(
+            _masked,
+            """
+            generator_predictions.dense.*                   heads.masked.dense.*
+            generator_predictions.LayerNorm.*               heads.masked.norm.*
+            generator_lm_head.*                             heads.masked.out.*
+            """,
+        ),
+        HeadTable(
+            _classify,
+            """
+            classifier.dense.*                              heads.classify.dense.*
+            classifier.out_proj.*                           heads.classify.out.*
+            """,
+        ),
+        HeadTable(
+            lambda file: classes(file, task=Task.TOKENS),
+            "classifier.*                                   heads.tokens.out.*",
+            only_for="ForTokenClassification",
+        ),
+    ),
+    wordpiece=True,
+)
+FAMILIES = (FAMILY,)
