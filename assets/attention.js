@@ -3,6 +3,7 @@
 import { el, onTheme, count } from "./dom.js";
 import { Atlas } from "./atlas.js";
 import { AttentionMap } from "./map.js";
+import { Predictions } from "./predictions.js";
 import { Run } from "./run.js";
 import { Selection } from "./selection.js";
 import { Source } from "./source.js";
@@ -28,13 +29,14 @@ class AttentionTab {
     this.atlas = new Atlas(this.selection);
     this.map = new AttentionMap(this.selection, say);
     this.source = new Source(this.selection, say);
+    this.predictions = new Predictions(this.selection);
     this.facts = el("div", { class: "viz-facts" });
     this.notes = el("ul", { class: "viz-notes" });
     this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
     this.body = el("div", { class: "viz-body", hidden: true },
       this.facts, this.notes, this.#controls(), this.readout,
       el("div", { class: "viz-columns" },
-        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node));
+        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node), this.predictions.node);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     root.replaceChildren(this.empty, this.fault, this.body);
     onTheme(() => this.#repaint());
@@ -45,7 +47,7 @@ class AttentionTab {
     if (this.run?.key === description.key) return;
     const run = new Run(description);
     this.run = run;
-    for (const part of [this.atlas, this.map, this.source]) delete part.node.dataset.painted;
+    for (const part of [this.atlas, this.map, this.source, this.predictions]) delete part.node.dataset.painted;
     this.selection.enter(run);
     this.empty.hidden = true;
     this.fault.hidden = true;
@@ -56,6 +58,7 @@ class AttentionTab {
     try {
       await this.map.show(run);
       await this.source.show(run);
+      await this.predictions.show(run);
       await this.atlas.show(run);
       this.#prove(run, await run.proof());
     } catch (fault) {

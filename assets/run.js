@@ -31,6 +31,10 @@ export class Run {
     return this.#array(`row?layer=${layer}&head=${head}&query=${query}`);
   }
 
+  predictions(task, layer) {
+    return this.#once(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`, (response) => response.json());
+  }
+
   proof() {
     return this.#once("proof", (response) => response.json());
   }

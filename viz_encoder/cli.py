@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from viz_encoder import __version__
-from viz_encoder.checkpoints import BUILTIN, load
+from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
+from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace, capture
 
@@ -38,15 +39,23 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--public", action="store_true", help="for strangers: smaller limits, no paths"
     )
+    serve.add_argument(
+        "--hub", action="store_true", help="pages may open models of the Hugging Face hub"
+    )
     serve.add_argument("trace", nargs="?", help="a saved run to open: run.safetensors")
     serve.set_defaults(run=_serve)
     trace = commands.add_parser("trace", help="run a model once and save what it attended to")
     trace.add_argument("source", help="a text, or the path of a picture with --model scene")
-    trace.add_argument("--model", default="all-MiniLM-L6-v2", help="%(default)s, or a folder")
+    trace.add_argument(
+        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
+    )
+    trace.add_argument("--part", default="", help="text or vision, of a model that has both")
     trace.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     trace.add_argument("-o", "--output", default="run.safetensors", help="%(default)s")
     trace.set_defaults(run=_trace)
-    models = commands.add_parser("models", help="list the built-in models")
+    models = commands.add_parser("models", help="list what can be loaded, or look at one model")
+    models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")
+    models.add_argument("--part", default="", help="text or vision, of a model that has both")
     models.set_defaults(run=_models)
     return parser
 
@@ -55,11 +64,12 @@ def _serve(given: argparse.Namespace) -> None:
     from viz_encoder.ui.serve import Settings, serve  # Gradio is slow to import
 
     subject = Trace.load(given.trace) if given.trace else None
-    serve(Settings(given.host, given.port, given.public, given.device), subject)
+    settings = Settings(given.host, given.port, given.public, given.device, given.hub)
+    serve(settings, subject)
 
 
 def _trace(given: argparse.Namespace) -> None:
-    encoder = load(given.model, device=given.device)
+    encoder = load(given.model, device=given.device, part=given.part)
     source = Path(given.source) if encoder.kind == "image" else given.source
     trace = capture(encoder, source)
     trace.save(given.output)
@@ -68,5 +78,23 @@ def _trace(given: argparse.Namespace) -> None:
 
 
 def _models(given: argparse.Namespace) -> None:
+    if given.model:
+        _describe(plan(given.model, part=given.part))
+        return
+    print("Built in:")
     for name, entry in BUILTIN.items():
-        print(f"{name:20} {entry.kind:6} {entry.license:12} {entry.source}")
+        print(f"  {name:20} {entry.kind:6} {entry.license:12} {entry.source}")
+    print("\nFrom a folder, or by organization/name from the hub (config.json's model_type):")
+    for title, names in known_families().items():
+        print(f"  {title:34} {', '.join(names)}")
+
+
+def _describe(found: Plan) -> None:
+    """What a model is and what it is made of, without loading it."""
+    card = found.card
+    print(f"{card.name}: {card.family}, {card.n_parameters:,} parameters, {found.n_bytes:,} bytes")
+    print(f"from {card.source} {card.revision}, license {card.license}")
+    for part in anatomy(found.config):
+        print(f"  {part.name:16} {part.words}")
+        if part.equation:
+            print(f"  {'':16} {part.equation}")

@@ -71,6 +71,13 @@ def save(case: Case, folder: Path) -> Any:
     return reference.eval()
 
 
+def before(module: Any) -> list[Tensor]:
+    """What goes into a module, run by run: hidden states before a final norm, say."""
+    seen: list[Tensor] = []
+    module.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    return seen
+
+
 def texts(
     lengths: tuple[int, ...], pad_id: int = 0, segments: bool = True, end_id: int | None = None
 ) -> Inputs:

@@ -1,7 +1,9 @@
 """From a model folder to an encoder that reads texts or pictures."""
 
 from viz_encoder.checkpoints.builtin import BUILTIN as BUILTIN
+from viz_encoder.checkpoints.listed import known_families as known_families
 from viz_encoder.checkpoints.load import Plan as Plan
+from viz_encoder.checkpoints.load import choose_device as choose_device
 from viz_encoder.checkpoints.load import fill as fill
 from viz_encoder.checkpoints.load import load as load
 from viz_encoder.checkpoints.load import plan as plan

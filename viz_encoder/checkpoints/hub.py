@@ -15,7 +15,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import tqdm
+from huggingface_hub.utils.tqdm import tqdm
 
 from viz_encoder.errors import CheckpointError
 
@@ -76,9 +76,10 @@ def download(
 def _told(tell: Callable[[float], None]) -> Any:
     """A progress bar that draws nothing and tells how much of a file has come."""
 
-    class Told(tqdm):  # type: ignore[misc]
+    class Told(tqdm):
         def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **{**options, "disable": False, "file": _Nowhere()})
+            told = {**options, "disable": False, "file": _Nowhere()}
+            super().__init__(*args, **told)  # type: ignore[no-untyped-call]
 
         def update(self, n: float | None = 1) -> bool | None:
             if self.total:

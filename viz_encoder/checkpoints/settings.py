@@ -46,3 +46,20 @@ def require(file: Json, key: str, value: object, what: str) -> None:
     """Refuse a variant that we don't load: `key` must have this value, `what` says what we load."""
     if file[key] != value:
         raise CheckpointError(f"config.json says {key} = {shown(file[key])}; {what}.")
+
+
+def rotary_base(file: Json, kind: str = "", key: str = "rope_theta") -> Any:
+    """The base of rotary positions, from rope_parameters or, in older files, from a key of its own.
+
+    `kind` is the kind of layer that is meant, where rope_parameters tells them apart. Positions
+    that are scaled for longer texts are refused.
+    """
+    newer = file.get("rope_parameters") or {}
+    newer = (newer.get(kind) or {}) if kind else newer
+    said = {**newer, **(file.get("rope_scaling") or {})}
+    scaling = said.get("rope_type", said.get("type", "default"))
+    if scaling != "default":
+        raise CheckpointError(
+            f"config.json scales rotary positions by {shown(scaling)}; we load them unscaled."
+        )
+    return said.get("rope_theta", file[key])

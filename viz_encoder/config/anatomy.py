@@ -82,6 +82,8 @@ def _positions(config: EncoderConfig) -> Part:
         base = f"base {config.rotary_base:,.0f}"
         if config.rotary_base_local is not None:
             base += f", {config.rotary_base_local:,.0f} in local layers"
+        if config.rotary_stretch != 1:
+            base += f", positions / {config.rotary_stretch:.3g}"
         ways.append(f"rotary: queries and keys turned {by} ({base})")
         equations.append("q ← R(t) q, k ← R(t) k")
     if config.relative_buckets:

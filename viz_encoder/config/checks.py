@@ -6,6 +6,7 @@ from typing import Any
 
 from viz_encoder.errors import ConfigError
 
+LARGEST_NUMBER = 1e300  # a whole number can be too large for a float
 LARGEST_COUNT = 10**12  # no axis of any model comes near; larger numbers overflow
 
 
@@ -34,7 +35,7 @@ def require_above_zero(name: str, value: object) -> None:
 def number(value: object) -> float:
     """The value, or NaN, which is within no bounds, where it is no number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
+        return float(value) if abs(value) < LARGEST_NUMBER else math.inf
     return math.nan
 
 

@@ -76,3 +76,4 @@ class HeadPool(Choice):
     CLS_MEAN = "cls_mean"  # [CLS] and the mean of the patches, side by side
     CLS_DIST = "cls_dist"  # [CLS] and [DIST], side by side
     LAST = "last"  # the last valid token
+    LATE = "late"  # every token, and the mean is taken of their answers

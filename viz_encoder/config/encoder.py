@@ -91,10 +91,10 @@ class EncoderConfig:
             require_count(name, getattr(self, name))
         for name in _COUNTS_OR_NONE:
             require_count(name, getattr(self, name), least=0)
-        for name in ("scale", "rotary_base", "rotary_base_local"):
-            if getattr(self, name) is not None:
-                require_above_zero(name, getattr(self, name))
-        require_above_zero("rotary_stretch", self.rotary_stretch)
+        for name in ("scale", "rotary_base", "rotary_base_local", "rotary_stretch"):
+            if (value := getattr(self, name)) is not None or name == "rotary_stretch":
+                require_above_zero(name, value)
+                object.__setattr__(self, name, float(value))
         if self.window is not None:
             require_count("window", self.window)
         require_known("unbiased", self.unbiased, PARTS)

@@ -120,4 +120,4 @@ class Encoder(nn.Module):
             size = config.patch_size
             grid = values.shape[-2] // size, values.shape[-1] // size
             return angles_of_grid(*grid, len(config.prefix), config.d_head, base, device)
-        return angles_along(n_tokens, config.d_head, base, device)
+        return angles_along(n_tokens, config.d_head, base, device) / config.rotary_stretch

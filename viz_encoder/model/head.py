@@ -45,11 +45,13 @@ class Head(nn.Module):
             x = ACTIVATIONS[self.config.activation](x)
         if self.norm is not None:
             x = self.norm(x)
-        return x if self.out is None else self.out(x)
+        if self.out is not None:
+            x = self.out(x)
+        return self._mean(x, valid) if self.config.pool is HeadPool.LATE else x
 
     def _pooled(self, hidden: Tensor, valid: Tensor) -> Tensor:
         match self.config.pool:
-            case HeadPool.EACH:
+            case HeadPool.EACH | HeadPool.LATE:
                 return hidden
             case HeadPool.CLS:
                 return hidden[:, 0]

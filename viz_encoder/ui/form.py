@@ -7,6 +7,7 @@ import gradio as gr
 
 from viz_encoder.ui.components import picture_box
 from viz_encoder.ui.models import Models
+from viz_encoder.ui.opening import OpeningBox, make_opening_box
 from viz_encoder.ui.run import PICTURES, SENTENCES
 
 KIND_NAMES = {"text": "Text", "pair": "Two texts", "image": "Picture"}
@@ -27,6 +28,8 @@ class Form:
     pictures: tuple[gr.Button, ...]
     picture_model: gr.Dropdown
     run: gr.Button
+    about: gr.HTML
+    opening: OpeningBox | None
     saved: gr.File
 
     @property
@@ -57,6 +60,9 @@ def make_form(models: Models) -> Form:
         picture_model = _model_picker(models.names("image"), "viz-picture-model")
     run = gr.Button("Run", variant="primary", elem_id="viz-run")
     caption("Ctrl + Enter runs it too.")
+    with gr.Accordion("What this encoder is made of", open=False, elem_id="viz-about-box"):
+        about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
+    opening = make_opening_box(models)
     with gr.Accordion("Open a saved run", open=False):
         saved = gr.File(
             label="A .safetensors file from trace.save(path)",
@@ -69,7 +75,7 @@ def make_form(models: Models) -> Form:
         kind,
         *(text_group, text_a, text_b, sentences, text_model),
         *(picture_group, picture, pictures, picture_model),
-        *(run, saved),
+        *(run, about, opening, saved),
     )
 
 

@@ -1,6 +1,5 @@
 """The page: inputs on the left, the run's attention on the right, and what each event does."""
 
-import html
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +8,12 @@ from PIL import Image
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import VizEncoderError
+from viz_encoder.ui.alert import alert
 from viz_encoder.ui.components import attention_view
 from viz_encoder.ui.endpoints import add_endpoints
 from viz_encoder.ui.form import Form, make_form, reveal
+from viz_encoder.ui.opening import Opening
+from viz_encoder.ui.panel import model_panel
 from viz_encoder.ui.run import PICTURES, SENTENCES, Runner, restore
 
 HEADING = """
@@ -57,6 +59,7 @@ class _Events:
     def __init__(self, runner: Runner, form: Form, view: gr.HTML, notice: gr.HTML) -> None:
         self.runner, self.form, self.result = runner, form, [view, notice]
         self.running: dict[str, Any] = {"show_progress_on": view, **MODEL_QUEUE, **PRIVATE}
+        self.opening = Opening(runner.models)
 
     def connect(self, page: gr.Blocks) -> None:
         form = self.form
@@ -69,8 +72,12 @@ class _Events:
             filled.then(self.run, form.inputs, self.result, **self.running)
         for button, name in zip(form.pictures, PICTURES, strict=True):
             self._connect_picture(button, name)
-        opened = [form.kind, form.text_a, form.text_b, form.picture, *form.shown, *self.result]
-        page.load(self.open, None, opened, **self.running)
+        models = [form.text_model, form.picture_model]
+        opened = [form.kind, form.text_a, form.text_b, form.picture, *form.shown, *models]
+        page.load(self.open, None, [*opened, *self.result], **self.running)
+        for changed in (form.kind.change, form.text_model.change, form.picture_model.change):
+            changed(self.about, [form.kind, *models], form.about, **quick)
+        self._connect_opening()
         page.unload(self.close)
 
     def run(
@@ -89,7 +96,7 @@ class _Events:
         if kind == "image":
             return _told(lambda: self.runner.picture(picture_model, picture, "", owner, tell))
         if kind == "pair" and not text_b.strip():
-            return gr.skip(), _alert("Text B is empty; type a second text, or choose Text above.")
+            return gr.skip(), alert("Text B is empty; type a second text, or choose Text above.")
         second = text_b if kind == "pair" else ""
         return _told(lambda: self.runner.text(text_model, text_a, second, owner, tell))
 
@@ -106,7 +113,17 @@ class _Events:
             lambda: restore(self.runner, query, request.session_hash, _teller(progress))
         )
         texts = query.get("a", SENTENCES[0]), query.get("b", "")
-        return kind, *texts, _example(query.get("example", "")), *reveal(kind), view, notice
+        picture, model = _example(query.get("example", "")), query.get("model", "")
+        lists = (self._choices(each, model) for each in ("text", "image"))
+        return kind, *texts, picture, *reveal(kind), *lists, view, notice
+
+    def about(self, kind: str, text_model: str, picture_model: str) -> str:
+        """What the chosen model is and what it is made of."""
+        name = picture_model if kind == "image" else text_model
+        try:
+            return model_panel(self.runner.models, name)
+        except VizEncoderError as fault:
+            return alert(str(fault))
 
     def show_saved(self, path: str | None, request: gr.Request) -> tuple[Any, Any]:
         """Show an uploaded trace."""
@@ -116,6 +133,28 @@ class _Events:
         """Let go of a closed page's runs."""
         if request.session_hash:
             self.runner.store.release(request.session_hash)
+
+    def _choices(self, kind: str, model: str) -> Any:
+        names = self.runner.models.names(kind)
+        chosen = model if model in names else names[0] if names else None
+        return gr.update(choices=names, value=chosen)
+
+    def _connect_opening(self) -> None:
+        box, form = self.form.opening, self.form
+        if box is None:
+            return
+        given, showing = [box.name, box.part], {"show_progress_on": box.found, **PRIVATE}
+        changed = [box.found, form.kind, form.text_model, form.picture_model, form.about]
+        for begun, work, filled in (
+            (box.look.click, self.opening.look, box.found),
+            (box.name.submit, self.opening.look, box.found),
+            (box.load.click, self.opening.load, changed),
+        ):
+            quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
+            busy = begun(_shower(True), None, box.stop, **quick)
+            done = busy.then(work, given, filled, **showing, **MODEL_QUEUE)
+            done.then(_shower(False), None, box.stop, **quick)
+        box.stop.click(self.opening.stop, None, None, queue=False, **PRIVATE)
 
     def _connect_picture(self, button: gr.Button, name: str) -> None:
         def show(model: str, request: gr.Request) -> tuple[Any, ...]:
@@ -132,9 +171,9 @@ def _told(work: Callable[[], str]) -> tuple[Any, Any]:
     try:
         return work(), ""
     except VizEncoderError as fault:
-        return gr.skip(), _alert(str(fault))
+        return gr.skip(), alert(str(fault))
     except MemoryError:
-        return gr.skip(), _alert("That needs more memory than there is; shorten the input.")
+        return gr.skip(), alert("That needs more memory than there is; shorten the input.")
 
 
 def _example(name: str) -> Image.Image | None:
@@ -142,8 +181,8 @@ def _example(name: str) -> Image.Image | None:
     return Image.open(asset(PICTURES[name])) if name in PICTURES else None
 
 
-def _alert(sentence: str) -> str:
-    return f'<div class="viz-alert" role="alert">{html.escape(sentence)}</div>'
+def _shower(visible: bool) -> Callable[[], Any]:
+    return lambda: gr.update(visible=visible)
 
 
 def _giver(value: str) -> Callable[[], str]:

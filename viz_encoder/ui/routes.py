@@ -6,6 +6,7 @@ travel as JSON. A run is reached by its unguessable key alone.
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -15,10 +16,12 @@ from fastapi.staticfiles import StaticFiles
 from PIL import Image
 
 from viz_encoder.analyses.overview import overview, row
+from viz_encoder.analyses.predictions import predictions
 from viz_encoder.bundled import ASSETS
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.trace import Trace
-from viz_encoder.ui.store import TraceStore
+from viz_encoder.ui.store import Entry, TraceStore
+from viz_encoder.ui.summary import printable
 
 MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 PRIVATE = {"cache-control": "private, max-age=3600"}
@@ -101,6 +104,11 @@ def make_router(store: TraceStore) -> APIRouter:
             headers=PRIVATE,
         )
 
+    @router.get("/predictions")
+    def predicted(key: str, task: str = "", layer: int | None = None) -> JSONResponse:
+        """What the model's head says of the output, or after a layer: a list of guesses."""
+        return JSONResponse(guesses(store.get(key), task, layer), headers=PRIVATE)
+
     @router.get("/picture.png")
     def picture(key: str) -> Response:
         """The picture as it was cut into patches."""
@@ -112,6 +120,22 @@ def make_router(store: TraceStore) -> APIRouter:
         return Response(buffer.getvalue(), media_type="image/png", headers=PRIVATE)
 
     return router
+
+
+def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
+    """The predictions of a run, ten labels each, as plain data."""
+    if entry.encoder is None:
+        raise SelectionError("The model of this run is not here, so its heads cannot be asked.")
+    found = predictions(entry.encoder, entry.trace, task=task, layer=layer)
+    return [
+        {
+            "token": guess.token,
+            "labels": [printable(label) for label in guess.labels],
+            "shares": guess.shares.tolist(),
+            "unit": guess.unit,
+        }
+        for guess in found
+    ]
 
 
 def parse_head(head: str, trace: Trace) -> Head:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from viz_encoder.analyses.predictions import tasks
 from viz_encoder.bundled import asset
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.models import Models
@@ -50,10 +52,10 @@ class Runner:
                     f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken."
                 )
         pair = bool(text_b.strip())
-        trace = self._capture(model, "text", (text_a, text_b) if pair else text_a, tell)
+        encoder, trace = self._capture(model, "text", (text_a, text_b) if pair else text_a, tell)
         kind = "pair" if pair else "text"
         link = {"kind": kind, "model": model, "a": text_a, **({"b": text_b} if pair else {})}
-        return describe(self.store.put(trace, owner), trace, link, kind)
+        return self._kept(trace, encoder, owner, link, kind)
 
     def picture(
         self,
@@ -70,10 +72,9 @@ class Runner:
             path = str(asset(PICTURES[example]))
         if not path:
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
-        trace = self._capture(model, "image", [path], tell)
-        key = self.store.put(trace, owner)
+        encoder, trace = self._capture(model, "image", [path], tell)
         link = {"kind": "image", "model": model, **({"example": example} if example else {})}
-        return describe(key, trace, link if example else {**link, "run": key}, "image")
+        return self._kept(trace, encoder, owner, link, "image", linked=bool(example))
 
     def saved(self, path: str | None, owner: str | None = None) -> str:
         """Open a trace that was saved to a file, here or on another machine."""
@@ -88,20 +89,40 @@ class Runner:
 
     def again(self, key: str, owner: str | None = None) -> str:
         """The description of a run that is still held."""
-        trace = self.store.get(key).trace
+        entry = self.store.get(key)
+        trace = entry.trace
         if owner is not None:
             self.store.claim(key, owner)
         kind = "image" if trace.grid else "text"
         link = {"kind": kind, "model": trace.origin.model, "run": key}
-        return describe(key, trace, link, kind)
+        return describe(key, trace, link, kind, _tasks(entry.encoder))
 
-    def _capture(self, model: str, kind: str, source: Any, tell: Tell) -> Trace:
-        if not self.models.is_loaded(model):
-            tell(0.1, f"Loading {model} …")
-        encoder = self.models.get(model, kind)
+    def _capture(
+        self, model: str, kind: str, source: Any, tell: Tell
+    ) -> tuple[LoadedEncoder, Trace]:
+        words = f"Loading {model} …"
+        encoder = self.models.get(model, kind, lambda share: tell(0.1 + 0.4 * share, words))
         tell(0.5, "Encoding …")
         result: Trace | list[Trace] = capture(encoder, source)
-        return result[0] if isinstance(result, list) else result
+        return encoder, result[0] if isinstance(result, list) else result
+
+    def _kept(
+        self,
+        trace: Trace,
+        encoder: LoadedEncoder,
+        owner: str | None,
+        link: dict[str, str],
+        kind: str,
+        linked: bool = True,
+    ) -> str:
+        """Keep a run; a link that cannot bring its input back names the run itself."""
+        key = self.store.put(trace, owner, encoder)
+        return describe(key, trace, link if linked else {**link, "run": key}, kind, _tasks(encoder))
+
+
+def _tasks(encoder: LoadedEncoder | None) -> list[str]:
+    """What the model's heads can say of its runs."""
+    return [] if encoder is None else [str(task) for task in tasks(encoder)]
 
 
 def require_showable(trace: Trace) -> None:

@@ -32,6 +32,7 @@ class Settings:
     port: int = PORT
     public: bool = False
     device: str = "auto"
+    hub: bool = False  # whether pages may open models of the Hugging Face hub
 
     @property
     def max_file_size(self) -> str:
@@ -97,7 +98,9 @@ def _make_page(
     if isinstance(subject, Trace):
         require_showable(subject)
         first = store.pin(subject)
-    return make_page(Runner(Models(settings.device, own), store, first)), store
+    folders = not settings.public
+    models = Models(settings.device, own, folders=folders, hub=settings.hub)
+    return make_page(Runner(models, store, first)), store
 
 
 def listen(host: str, port: int) -> socket.socket:

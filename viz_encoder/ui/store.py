@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from viz_encoder.analyses.survey import LayerSurvey, survey_layers
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 
@@ -24,6 +25,7 @@ class Entry:
     trace: Trace
     expires: float
     owner: str | None
+    encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
     surveyed: list[LayerSurvey] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _sweep: Iterator[LayerSurvey] | None = None
@@ -50,12 +52,14 @@ class TraceStore:
         self._max_bytes = max_bytes
         self._clock = clock
 
-    def put(self, trace: Trace, owner: str | None = None) -> str:
+    def put(
+        self, trace: Trace, owner: str | None = None, encoder: LoadedEncoder | None = None
+    ) -> str:
         """Keep a run and return its key."""
         key = secrets.token_urlsafe(16)
         with self._lock:
             self._drop_expired()
-            self._entries[key] = Entry(trace, self._clock() + MAX_AGE_SECONDS, owner)
+            self._entries[key] = Entry(trace, self._clock() + MAX_AGE_SECONDS, owner, encoder)
             self._make_room(key)
         return key
 

@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from viz_encoder.trace import Trace
@@ -11,7 +12,9 @@ JOINERS = {"\u200d", "\ufe0f"}  # they hold one emoji together
 MAX_LINK_CHARACTERS = 3000
 
 
-def describe(key: str, trace: Trace, link: dict[str, str], kind: str) -> str:
+def describe(
+    key: str, trace: Trace, link: dict[str, str], kind: str, tasks: Sequence[str] = ()
+) -> str:
     """One JSON object that tells the page everything but the numbers."""
     sample, origin = trace.sample, trace.origin
     grid = trace.grid
@@ -24,6 +27,7 @@ def describe(key: str, trace: Trace, link: dict[str, str], kind: str) -> str:
             "device": origin.device,
             "dtype": origin.dtype,
             "kernel": origin.kernel,
+            "tasks": list(tasks),
             "nLayers": trace.n_layers,
             "nHeads": trace.n_heads,
             "tokens": [printable(token) for token in trace.tokens],

@@ -17,4 +17,5 @@ def _discover() -> dict[str, Family]:
     return found
 
 
+MODULES = tuple(module.name for module in pkgutil.iter_modules(__path__))
 FAMILIES = _discover()
