@@ -1,0 +1,151 @@
+"""Nomic BERT (Nussbaum et al., 2024, arXiv:2402.01613): BERT with rotary positions and a gate."""
+
+from typing import Any
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json, Shapes
+from viz_encoder.checkpoints.settings import activation, classes, require, rotary_base
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Positions, Task
+
+# What files of before transformers knew this family call the same settings.
+OLDER = {
+    "n_embd": "hidden_size",
+    "n_head": "num_attention_heads",
+    "n_inner": "intermediate_size",
+    "n_layer": "num_hidden_layers",
+    "n_positions": "max_position_embeddings",
+    "activation_function": "hidden_act",
+    "layer_norm_epsilon": "layer_norm_eps",
+    "rotary_emb_base": "rope_theta",
+    "resid_pdrop": "hidden_dropout_prob",
+}
+GATED = {"swiglu": "silu", "geglu": "gelu"}
+# Switches of those files that change the model, as all released ones but the mixtures have them.
+FIXED: Json = {
+    "prenorm": False,
+    "parallel_block": False,
+    "use_rms_norm": False,
+    "causal": False,
+    "qkv_proj_bias": False,
+    "mlp_fc1_bias": False,
+    "mlp_fc2_bias": False,
+    "rotary_emb_fraction": 1.0,
+    "rotary_emb_interleaved": False,
+    "rotary_emb_scale_base": None,
+    "rotary_scaling_factor": None,
+}
+
+
+def _complete(file: Json, shapes: Shapes) -> Json:
+    """Older files' settings under their newer names."""
+    named = {new: file[old] for old, new in OLDER.items() if old in file}
+    function = named.get("hidden_act")
+    if isinstance(function, str):
+        named["hidden_act"] = GATED.get(function, function)
+    return {**file, **named}
+
+
+def _config(file: Json) -> EncoderConfig:
+    for key, value in FIXED.items():
+        require(file, key, value, f"Nomic BERT is loaded with {value} only")
+    return EncoderConfig(
+        n_layers=file["num_hidden_layers"],
+        n_heads=file["num_attention_heads"],
+        d_model=file["hidden_size"],
+        d_ff=file["intermediate_size"],
+        d_head=file["head_dim"] or 0,
+        vocab_size=file["vocab_size"],
+        n_segments=file["type_vocab_size"],
+        max_positions=file["max_position_embeddings"],
+        positions=Positions.NONE,
+        rotary_base=rotary_base(file),
+        norm_eps=file["layer_norm_eps"],
+        activation=activation(file["hidden_act"]),
+        gated=True,
+        unbiased=("q", "k", "v", "o", "up", "gate", "down"),
+        dropout=file["hidden_dropout_prob"],
+    )
+
+
+def _masked(file: Json) -> HeadConfig:
+    return HeadConfig(
+        task=Task.MASKED,
+        d_dense=file["hidden_size"],
+        activation=activation(file["hidden_act"]),
+        norm=True,
+        n_out=file["vocab_size"],
+    )
+
+
+def _pooled(file: Json) -> dict[str, Any]:
+    return {
+        "pool": HeadPool.CLS,
+        "d_dense": file["hidden_size"],
+        "activation": Activation.TANH,
+    }
+
+
+FAMILY = Family(
+    model_types=("nomic_bert",),
+    defaults={
+        **FIXED,
+        "vocab_size": 30528,
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "head_dim": None,
+        "hidden_act": "silu",
+        "hidden_dropout_prob": 0.0,
+        "max_position_embeddings": 2048,
+        "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12,
+        "rope_theta": 1000.0,
+        "pad_token_id": 0,
+    },
+    config=_config,
+    complete=_complete,
+    optional_prefixes=("nomic_bert.", "bert."),
+    tensors="""
+        embeddings.word_embeddings.weight         embed.tokens.word.weight
+        embeddings.token_type_embeddings.weight   embed.tokens.segment.weight
+        emb_ln.*                                  embed.norm.*
+        encoder.layers.#.attn.Wqkv.weight         layers.#.attn.q|k|v.weight
+        encoder.layers.#.attn.out_proj.weight     layers.#.attn.o.weight
+        encoder.layers.#.norm1.*                  layers.#.attn_norm.*
+        encoder.layers.#.mlp.fc11.weight          layers.#.ff.up.weight
+        encoder.layers.#.mlp.fc12.weight          layers.#.ff.gate.weight
+        encoder.layers.#.mlp.fc2.weight           layers.#.ff.down.weight
+        encoder.layers.#.norm2.*                  layers.#.ff_norm.*
+        classifier.*                              -
+    """,
+    heads=(
+        HeadTable(
+            _masked,
+            """
+            cls.predictions.transform.dense.*         heads.masked.dense.*
+            cls.predictions.transform.layer_norm.*    heads.masked.norm.*
+            cls.predictions.decoder.*                 heads.masked.out.*
+            cls.predictions.bias                      heads.masked.out.bias
+            """,
+        ),
+        HeadTable(
+            lambda file: classes(file, task=Task.CLASSIFY, **_pooled(file)),
+            """
+            pooler.dense.*    heads.classify.dense.*
+            classifier.*      heads.classify.out.*
+            """,
+            only_for="ForSequenceClassification",
+        ),
+        HeadTable(
+            lambda file: classes(file, task=Task.TOKENS),
+            "classifier.*     heads.tokens.out.*",
+            only_for="ForTokenClassification",
+        ),
+        HeadTable(
+            lambda file: HeadConfig(task=Task.POOL, **_pooled(file)),
+            "pooler.dense.*    heads.pool.dense.*",
+        ),
+    ),
+    wordpiece=True,
+)
+FAMILIES = (FAMILY,)
