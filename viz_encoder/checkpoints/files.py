@@ -36,7 +36,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
 def inside(folder: Path, name: str) -> Path:
     """The regular file `name` of the folder; links out of it are refused."""
     path = folder / name
-    if not path.exists():
+    if not there(path):
         raise CheckpointError(f"{folder.name} has no {name}; {_what_is_there(folder)}")
     root, real = folder.resolve(), path.resolve()
     # The hub's cache stores files as links to ../../blobs, a sibling of the snapshot folder.
@@ -46,6 +46,14 @@ def inside(folder: Path, name: str) -> Path:
     if not real.is_file():
         raise UnsafeFile(f"{name} is not a regular file.")
     return path
+
+
+def there(path: Path) -> bool:
+    """Whether there is such a file; none that cannot be looked at (links in a ring, no right)."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def read_tensors(folder: Path, name: str, wanted: list[str]) -> dict[str, Tensor]:

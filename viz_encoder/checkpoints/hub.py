@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from reprlib import repr as shown  # cut short: it may be of any length
 from typing import Any
 
 from huggingface_hub import snapshot_download
@@ -24,7 +25,9 @@ FILES = (
     *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "preprocessor_config.json"),
     "README.md",
 )
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,95}/[\w.\-]{1,96}")
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,95}/[\w.\-]{1,96}", re.ASCII)
+REVISION = re.compile(r"[A-Za-z0-9][\w.\-]*(/[\w.\-]+)*", re.ASCII)
+HTTP_FAULT: Any = HfHubHTTPError.__bases__[0]  # of the HTTP library that the hub's client uses
 
 
 def is_hub_id(name: str) -> bool:
@@ -45,6 +48,8 @@ def download(
     Raises:
         CheckpointError: no such model or revision, no access to it, or no connection.
     """
+    if revision and (not REVISION.fullmatch(revision) or ".." in revision or len(revision) > 200):
+        raise CheckpointError(f"{shown(revision)} is no branch, tag or commit of the hub.")
     try:
         path = snapshot_download(
             name,
@@ -58,14 +63,15 @@ def download(
             "hub, and log in here with `hf auth login`."
         ) from fault
     except RevisionNotFoundError as fault:
-        raise CheckpointError(f"{name} has no revision {revision[:60]!r} on the hub.") from fault
+        raise CheckpointError(f"{name} has no revision {shown(revision)} on the hub.") from fault
     except RepositoryNotFoundError as fault:
         raise CheckpointError(
             f"The hub has no public model {name}; check its spelling: organization/name."
         ) from fault
     except (HfHubHTTPError, HFValidationError) as fault:
-        raise CheckpointError(f"The hub did not give {name}: {str(fault)[:200]}.") from fault
-    except (LocalEntryNotFoundError, EntryNotFoundError, OSError) as fault:
+        said = " ".join(str(fault).split())[:200].rstrip(".")
+        raise CheckpointError(f"The hub did not give {name}: {said}.") from fault
+    except (LocalEntryNotFoundError, EntryNotFoundError, HTTP_FAULT, OSError) as fault:
         raise CheckpointError(
             f"{name} is not in the local cache and the hub cannot be reached from here; connect "
             "to the internet, or give the path of a folder that holds the model."

@@ -1,10 +1,13 @@
 """load: from a built-in name, a folder or a hub id to an encoder with the reader of its inputs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 
 import torch
+from torch import Tensor
 
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.families import FAMILIES
@@ -99,16 +102,25 @@ def fill(plan: Plan, tell: Tell = silent) -> LoadedEncoder:
     config, family = plan.config, plan.family
     with torch.device("meta"):
         model = Encoder(config)
-    tensors = plan.names.rename(read_weights(plan.folder, plan.needed, tell))
-    tensors = fold_scales(share_layers(tensors, config.n_layers))
-    if family.adapt is not None:
-        tensors = family.adapt(tensors, config)
-    tensors = tie(tensors, config)
+    tensors = _ours(plan, read_weights(plan.folder, plan.needed, tell))
     require_match(tensors, model.state_dict())
     model.load_state_dict(tensors, strict=True, assign=True)
     held = {tensor.data_ptr(): tensor.numel() for tensor in tensors.values()}
     card = replace(plan.card, n_parameters=sum(held.values()))
     return LoadedEncoder(model.eval(), make_reader(plan.folder, config, plan.file, family), card)
+
+
+def _ours(plan: Plan, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors under our names and in our shapes."""
+    try:
+        tensors = plan.names.rename(tensors)
+        tensors = fold_scales(share_layers(tensors, plan.config.n_layers))
+        if plan.family.adapt is not None:
+            tensors = plan.family.adapt(tensors, plan.config)
+        return tie(tensors, plan.config)
+    except (LookupError, TypeError, ValueError, RuntimeError) as fault:  # odd shapes, no such name
+        said = str(fault).partition("\n")[0][:200].rstrip(".")
+        raise KeyMismatch(f"The tensors do not fit config.json: {said}.") from fault
 
 
 def choose_device(device: str = "auto") -> torch.device:
@@ -138,10 +150,12 @@ def _folder(name: str | Path) -> Path | None:
 
 def _plan(folder: Path, part: str, card: ModelCard) -> Plan:
     written = read_json(folder, "config.json")
-    family, file = _family(written, part)
+    with plainly():
+        family, file = _family(written, part)
     found = shapes(folder)
     if family.complete is not None:
-        file = family.complete(file, found)
+        with plainly():
+            file = family.complete(file, found)
     file = {**family.defaults, **file}
     chosen = _heads(family, written, found)
     names = Names([*(table.tensors for table in chosen), family.tensors], family.optional_prefixes)
@@ -185,7 +199,8 @@ def _family(file: Json, part: str) -> tuple[Family, Json]:
 
 def _heads(family: Family, file: Json, names: Json) -> list[HeadTable]:
     """The heads that the file holds; where two share a tensor, what its architectures say."""
-    architectures = " ".join(map(str, file.get("architectures") or ()))
+    said = file.get("architectures")
+    architectures = " ".join(map(str, said)) if isinstance(said, list) else ""
     kept: list[HeadTable] = []
     free = set(names)
     for table in family.heads:
@@ -200,14 +215,21 @@ def _heads(family: Family, file: Json, names: Json) -> list[HeadTable]:
 
 
 def _config(family: Family, file: Json, heads: list[HeadTable]) -> EncoderConfig:
-    try:
+    with plainly():
         config = family.config(file)
         if heads:
             config = replace(config, heads=tuple(table.config(file) for table in heads))
         return config
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Say in a sentence what a stranger's config.json made a family stumble over."""
+    try:
+        yield
     except ConfigError as fault:
         raise CheckpointError(f"config.json describes no possible encoder: {fault}") from fault
-    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as fault:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
         raise CheckpointError(
             f"config.json lacks or garbles a setting: {str(fault)[:200]}."
         ) from fault

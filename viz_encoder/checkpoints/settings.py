@@ -32,7 +32,10 @@ def labels(file: Json) -> tuple[str, ...]:
         return tuple(f"LABEL_{number}" for number in range(count))
     if not isinstance(named, Mapping) or set(map(str, named)) != {*map(str, range(len(named)))}:
         raise CheckpointError(f"id2label is {shown(named)}; it must number each class from 0.")
-    return tuple(str(named.get(str(i), named.get(i))) for i in range(len(named)))
+    names = [named[str(i)] if str(i) in named else named[i] for i in range(len(named))]
+    if not all(isinstance(name, str | int | float) for name in names):
+        raise CheckpointError(f"id2label is {shown(named)}; each class must have a name.")
+    return tuple(map(str, names))
 
 
 def classes(file: Json, **parts: Any) -> HeadConfig:

@@ -15,6 +15,7 @@ from viz_encoder.checkpoints.files import inside, read_json
 from viz_encoder.errors import CheckpointError, UnsafeFile
 
 MAX_BYTES = 64 * 2**20
+SWITCHES = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -42,10 +43,12 @@ def read_tokenizer(folder: Path, wordpiece: bool) -> Tokenizer:
 def _from_words(folder: Path) -> Tokenizer:
     """BERT's WordPiece tokenizer (Wu et al., 2016, arXiv:1609.08144) from a list of its words."""
     try:
-        words = _of_size(inside(folder, "vocab.txt")).read_text(encoding="utf-8").splitlines()
+        text = _of_size(inside(folder, "vocab.txt")).read_text(encoding="utf-8")
     except ValueError as fault:
         raise CheckpointError(f"vocab.txt is not UTF-8 text: {fault}.") from fault
-    vocabulary = {word.rstrip("\r"): number for number, word in enumerate(words)}
+    # By line feeds alone: multilingual lists hold other separators (U+2028, U+0085) as words.
+    words = text.removesuffix("\n").split("\n")
+    vocabulary = {word: number for number, word in enumerate(words)}
     missing = [token for token in SPECIAL[1:4] if token not in vocabulary]
     if missing or len(vocabulary) != len(words):
         raise CheckpointError(
@@ -53,12 +56,11 @@ def _from_words(folder: Path) -> Tokenizer:
             "BERT's list of words, one a line."
         )
     settings = _settings(folder)
-    lowercase = settings.get("do_lower_case", True)
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = BertNormalizer(
-        lowercase=bool(lowercase),
+        lowercase=settings.get("do_lower_case", True),
         strip_accents=settings.get("strip_accents"),
-        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
     )
     tokenizer.pre_tokenizer = BertPreTokenizer()
     tokenizer.decoder = WordPieceDecoder()
@@ -75,12 +77,13 @@ def _settings(folder: Path) -> dict[str, Any]:
     if not (folder / "tokenizer_config.json").exists():
         return {}
     settings = read_json(folder, "tokenizer_config.json")
-    accents = settings.get("strip_accents")
-    if accents is not None and not isinstance(accents, bool):
-        raise CheckpointError(
-            f"strip_accents is {shown(accents)} in tokenizer_config.json; it must be true or false."
-        )
-    return settings
+    switches = {name: settings[name] for name in SWITCHES if settings.get(name) is not None}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise CheckpointError(
+                f"{name} is {shown(value)} in tokenizer_config.json; it must be true or false."
+            )
+    return switches
 
 
 def _of_size(path: Path) -> Path:

@@ -1,16 +1,18 @@
 """The tensors of a checkpoint: one safetensors file, or several with an index."""
 
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from reprlib import repr as shown
 
 from torch import Tensor
 
-from viz_encoder.checkpoints.files import inside, read_header, read_json, read_tensors
+from viz_encoder.checkpoints.files import MAX_TENSORS, inside, read_header, read_json, read_tensors
 from viz_encoder.errors import CheckpointError, UnsafeFile
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 MAX_SHARDS = 200
+SHARD = re.compile(r"\w[\w.\-]{0,200}\.safetensors", re.ASCII)
 AT_ONCE = 16  # tensors read between two reports
 Tell = Callable[[float], None]
 
@@ -27,6 +29,8 @@ def weight_files(folder: Path) -> dict[str, tuple[str, ...]]:
     listed = read_json(folder, INDEX).get("weight_map")
     if not isinstance(listed, dict) or not all(isinstance(name, str) for name in listed.values()):
         raise CheckpointError(f"{INDEX} has no weight_map that names a file for each tensor.")
+    if len(listed) > MAX_TENSORS:
+        raise UnsafeFile(f"{INDEX} lists {len(listed):,} tensors; the limit is {MAX_TENSORS:,}.")
     shards = sorted(set(listed.values()))
     if len(shards) > MAX_SHARDS:
         raise UnsafeFile(f"{INDEX} names {len(shards):,} files; the limit is {MAX_SHARDS}.")
@@ -64,6 +68,6 @@ def read_weights(folder: Path, wanted: Collection[str], tell: Tell = silent) -> 
 
 
 def _shard(folder: Path, name: str) -> Path:
-    if "/" in name or "\\" in name or not name.endswith(".safetensors"):
+    if not SHARD.fullmatch(name):
         raise UnsafeFile(f"{INDEX} names {shown(name)}; a part must be a .safetensors file here.")
     return inside(folder, name)
