@@ -11,7 +11,6 @@ from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
 
 PREFIXES = ("prefix.cls", "prefix.dist", "prefix.reg")  # in the order of the tokens
-CLASSES, AVERAGED = "heads.classify.out", "heads.classify.{}"
 
 
 def patches(file: Json) -> dict[str, Any]:
@@ -59,14 +58,13 @@ def join_tokens(tensors: Mapping[str, Tensor], config: EncoderConfig) -> dict[st
 def average_classes(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The mean of what [CLS] and [DIST] say, as one layer that reads both (DeiT)."""
     joined = dict(tensors)
-    for kind in ("weight", "bias"):
-        of_cls, of_dist = (f"{AVERAGED.format(token)}.{kind}" for token in ("cls", "dist"))
+    for axes, kind in ((2, "weight"), (1, "bias")):
+        of_cls, of_dist = f"heads.classify.out.{kind}", f"heads.classify.dist.{kind}"
         if of_cls in joined and of_dist in joined:
-            pair = joined.pop(of_cls), joined.pop(of_dist)
-            if pair[0].shape != pair[1].shape or pair[0].ndim != (2 if kind == "weight" else 1):
+            pair = joined[of_cls], joined.pop(of_dist)
+            if pair[0].shape != pair[1].shape or pair[0].ndim != axes:
                 raise KeyMismatch(f"The {kind}s of the two classifiers differ in shape.")
-            halves = torch.cat(pair, dim=1) if kind == "weight" else pair[0] + pair[1]
-            joined[f"{CLASSES}.{kind}"] = halves / 2
+            joined[of_cls] = (torch.cat(pair, dim=1) if kind == "weight" else pair[0] + pair[1]) / 2
     return joined
 
 

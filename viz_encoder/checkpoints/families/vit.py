@@ -90,7 +90,7 @@ HEADS = (
 AVERAGE = HeadTable(
     _average,
     """
-    cls_classifier.*                                   heads.classify.cls.*
+    cls_classifier.*                                   heads.classify.out.*
     distillation_classifier.*                          heads.classify.dist.*
     """,
 )
