@@ -12,6 +12,7 @@ from viz_encoder.ui.alert import alert
 from viz_encoder.ui.components import attention_view
 from viz_encoder.ui.endpoints import add_endpoints
 from viz_encoder.ui.form import Form, make_form, reveal
+from viz_encoder.ui.model_endpoints import add_model_endpoints
 from viz_encoder.ui.opening import Opening
 from viz_encoder.ui.panel import model_panel
 from viz_encoder.ui.run import PICTURES, SENTENCES, Runner, restore
@@ -50,6 +51,7 @@ def make_page(runner: Runner) -> gr.Blocks:
                 view = attention_view(elem_id="viz-attention")
         _Events(runner, form, view, notice).connect(page)
         add_endpoints(runner)
+        add_model_endpoints(runner)
     return page
 
 
@@ -74,8 +76,8 @@ class _Events:
             self._connect_picture(button, name)
         models = [form.text_model, form.picture_model]
         opened = [form.kind, form.text_a, form.text_b, form.picture, *form.shown, *models]
-        page.load(self.open, None, [*opened, *self.result], **self.running)
-        for changed in (form.kind.change, form.text_model.change, form.picture_model.change):
+        begun = page.load(self.open, None, [*opened, *self.result], **self.running)
+        for changed in (begun.then, form.kind.change, form.text_model.change, form.picture_model.change):
             changed(self.about, [form.kind, *models], form.about, **quick)
         self._connect_opening()
         page.unload(self.close)

@@ -89,6 +89,7 @@ FAMILY = Family(
         encoder.layer.#.output.dense.*                  layers.#.ff.down.*
         encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
         cls.seq_relationship.*                          -
+        qa_outputs.*                                    -
         classifier.*                                    -
     """,
     heads=(

@@ -1,0 +1,188 @@
+"""Other models on the page: looked up, loaded, run, stopped and refused; what their heads say."""
+
+import threading
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from transformers import BertForMaskedLM
+
+import viz_encoder as vz
+from tests.checkpoints.cases.bert import build
+from tests.checkpoints.parity import Case, save
+from tests.ui.conftest import serving
+from viz_encoder.analyses.predictions import predictions
+from viz_encoder.config.anatomy import anatomy
+from viz_encoder.errors import CheckpointError, SelectionError
+from viz_encoder.ui import models as models_module
+from viz_encoder.ui.models import Models
+from viz_encoder.ui.serve import Settings, make_app
+
+TEXT = "w1 w2 [MASK] w4"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny BERT with a masked-token head, as transformers writes it."""
+    folder = tmp_path_factory.mktemp("models") / "tiny-bert"
+    folder.mkdir()
+    save(Case("x", "bert", build(BertForMaskedLM), None), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trace(folder):
+    return vz.capture(vz.load(folder, device="cpu"), TEXT)
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+def test_an_opened_model_runs_and_predicts(client, folder, trace):
+    opened = client.predict(str(folder), api_name="/open_model")
+    encoder = vz.load(folder, device="cpu")
+    assert opened["family"] == "bert" and opened["n_layers"] == 3
+    assert [part["equation"] for part in opened["parts"]] == [
+        part.equation for part in anatomy(encoder.config)
+    ]
+    run = client.predict(TEXT, "", opened["name"], api_name="/run_text")
+    assert tuple(run["tokens"]) == trace.tokens
+    for layer in (None, 0, 3):
+        got = client.predict(run["key"], "", layer, api_name="/predictions")
+        expected = predictions(encoder, trace, layer=layer)
+        assert [guess["token"] for guess in got] == [2]
+        assert tuple(got[0]["labels"]) == expected[0].labels
+        assert got[0]["shares"] == pytest.approx(expected[0].shares.tolist(), abs=1e-6)
+
+
+def test_the_same_folder_is_listed_once(client, folder):
+    first, again = (client.predict(str(folder), api_name="/open_model") for _ in range(2))
+    assert first["name"] == again["name"]
+    assert client.predict(api_name="/models").count(first["name"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("", "Type the path"),
+        ("/no/such/folder", "no folder"),
+        ("some/model", "serve --hub"),
+        ("/etc", "no config.json"),
+    ],
+)
+def test_what_cannot_be_opened_is_said(client, name, says):
+    with pytest.raises(AppError, match=says):
+        client.predict(name, api_name="/open_model")
+
+
+@pytest.mark.parametrize(("layer", "task", "says"), [(9, "", "no layer 9"), (None, "x", "no head")])
+def test_predictions_that_there_are_not(client, folder, layer, task, says):
+    name = client.predict(str(folder), api_name="/open_model")["name"]
+    key = client.predict(TEXT, "", name, api_name="/run_text")["key"]
+    with pytest.raises(AppError, match=says):
+        client.predict(key, task, layer, api_name="/predictions")
+
+
+def test_a_public_server_opens_nothing(folder):
+    with serving(make_app(Settings(public=True))) as site:
+        client = Client(site, verbose=False)
+        for name in (str(folder), "some/model", "~", "."):
+            with pytest.raises(AppError, match="opens no"):
+                client.predict(name, api_name="/open_model")
+
+
+def test_a_model_is_loaded_once_for_all(folder, monkeypatch):
+    models, calls, begun = Models(folders=True, device="cpu"), [], threading.Barrier(4)
+    real = models_module.fill
+    monkeypatch.setattr(models_module, "fill", lambda *a: calls.append(1) or real(*a))
+    name, got = models.offer(models.look(str(folder))), []
+
+    def ask():
+        begun.wait()
+        got.append(models.get(name))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1 and len(got) == 4 and all(one is got[0] for one in got)
+
+
+def test_a_stopped_loading_keeps_nothing(folder):
+    models = Models(folders=True, device="cpu")
+    name = models.offer(models.look(str(folder)))
+
+    def stop(share):
+        raise SelectionError("Stopped.")
+
+    with pytest.raises(SelectionError, match="Stopped"):
+        models.get(name, tell=stop)
+    assert not models.is_loaded(name)
+    assert models.get(name).config.n_layers == 3
+
+
+def test_a_fault_while_loading_keeps_nothing(folder, tmp_path):
+    copy = tmp_path / "broken"
+    copy.mkdir()
+    for file in folder.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    models = Models(folders=True, device="cpu")
+    name = models.offer(models.look(str(copy)))
+    (copy / "tokenizer.json").write_text("{")
+    with pytest.raises(CheckpointError, match="tokenizer"):
+        models.get(name)
+    assert not models.is_loaded(name)
+
+
+@pytest.mark.browser
+def test_look_up_load_and_run_on_the_page(visit, folder, trace):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    page.click("#viz-opening >> text=Open another model")
+    page.fill("#viz-open-name input, #viz-open-name textarea", str(folder))
+    page.click("#viz-look")
+    page.wait_for_selector("#viz-found .viz-model")
+    said = page.inner_text("#viz-found")
+    assert "weights need" in said and "are free" in said and "3 layers × 4 heads" in said
+    page.click("#viz-load")
+    page.wait_for_selector("text=Text model loaded")
+    page.fill("#viz-text-a textarea", TEXT)
+    page.click("#viz-run")
+    page.wait_for_function("window.vizTab.run.tasks.includes('masked')")
+    page.wait_for_selector(".viz-predictions[data-painted]")
+    first = page.inner_text(".viz-guess li:first-child bdi")
+    expected = predictions(vz.load(folder, device="cpu"), trace)[0]
+    assert first == expected.labels[0]
+    page.select_option("[aria-label='Read off which layer']", "1")
+    page.wait_for_selector(".viz-predictions[data-painted$=':1']")
+    early = predictions(vz.load(folder, device="cpu"), trace, layer=1)[0]
+    assert page.inner_text(".viz-guess li:first-child bdi") == early.labels[0]
+
+
+@pytest.mark.browser
+def test_a_folder_that_is_none_changes_nothing(visit):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    page.click("#viz-opening >> text=Open another model")
+    page.fill("#viz-open-name input, #viz-open-name textarea", "/no/such/folder")
+    page.click("#viz-load")
+    page.wait_for_selector("#viz-found .viz-alert")
+    assert "no folder" in page.inner_text("#viz-found")
+    assert page.is_visible(".viz-map-canvas")
+
+
+@pytest.mark.browser
+def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
+    opened = visit()
+    opened.painted()
+    opened.page.click("text=What this encoder is made of")
+    opened.page.wait_for_selector("#viz-about .viz-model")
+    said = opened.page.inner_text("#viz-about")
+    assert "post-norm" in said and "x ← norm(x + f(x))" in said and "Apache-2.0" in said
+    opened.page.click("text=Picture")
+    opened.page.wait_for_selector("#viz-about :text('pre-norm')")
