@@ -81,10 +81,10 @@ def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Tell = s
         return _plan(entry.folder(), part, ModelCard(str(name), entry.source, entry.license))
     folder = _folder(name)
     if folder is not None:
-        return _plan(folder, part, ModelCard(folder.resolve().name, str(folder)))
+        return _plan(folder, part, ModelCard(folder.resolve().name, str(folder), ""))
     if isinstance(name, str) and is_hub_id(name):
         folder, commit = download(name, revision, tell)
-        card = ModelCard(name, f"https://huggingface.co/{name}", revision=commit)
+        card = ModelCard(name, f"https://huggingface.co/{name}", "", revision=commit)
         return _plan(folder, part, card)
     raise CheckpointError(
         f"There is no built-in model and no folder {str(name)[:80]!r}; built in are "
@@ -167,11 +167,17 @@ def _plan(folder: Path, part: str, card: ModelCard) -> Plan:
             f"config.json promises {config.n_layers:,} layers, but the file holds only "
             f"{len(found):,} tensors. Check that the two belong together."
         )
-    licence = card.license or str(written.get("license") or licence_of(folder) or "not stated")
+    licence = card.license or _licence(written) or licence_of(folder) or "not stated"
     card = replace(
-        card, license=licence[:80], family=family.model_types[0], n_parameters=config.n_parameters
+        card, license=licence, family=family.model_types[0], n_parameters=config.n_parameters
     )
     return Plan(folder, family, file, config, names, needed, card)
+
+
+def _licence(file: Json) -> str:
+    """What config.json says of it: our own files do."""
+    said = file.get("license")
+    return " ".join(said.split())[:80] if isinstance(said, str) else ""
 
 
 def _family(file: Json, part: str) -> tuple[Family, Json]:
