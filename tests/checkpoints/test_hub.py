@@ -1,0 +1,212 @@
+"""Names of the hub, answered by a pretended one, and the licences that models state."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from huggingface_hub import errors, snapshot_download
+from huggingface_hub.utils import HfHubHTTPError
+
+import viz_encoder as vz
+from tests.checkpoints.test_shards import SECOND, refuse, sharded
+from viz_encoder.checkpoints import hub, licence
+from viz_encoder.errors import UnsafeFile
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return sharded(tmp_path / "model")
+
+
+NAME, COMMIT = "organization/model", "0123456789abcdef0123456789abcdef01234567"
+
+
+def answer(monkeypatch, fault: Exception | None = None, path: Path | None = None) -> list:
+    """Let the hub's client answer with a fault or a folder; returns what it is asked for."""
+    asked = []
+
+    def pretend(name, **options):
+        asked.append((name, options))
+        if fault is not None:
+            raise fault
+        return str(path)
+
+    monkeypatch.setattr(hub, "snapshot_download", pretend)
+    return asked
+
+
+def of_hub(kind: type, text: str = "401 Client Error.\nrequest id: x") -> Exception:
+    """One of the hub's faults, with the response that it is made from."""
+    http = __import__(HfHubHTTPError.__bases__[0].__module__.partition(".")[0])
+    request = http.Request("GET", "https://huggingface.co/x")
+    return kind(text, response=http.Response(401, request=request))
+
+
+def cached(folder: Path) -> Path:
+    """The checkpoint as the hub's cache lays it out: a snapshot of links to blobs."""
+    repo = folder / "models--organization--model"
+    sharded(repo / "blobs")
+    snapshot = repo / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    for file in (repo / "blobs").iterdir():
+        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
+    (snapshot / "README.md").write_text("---\nlicense: mit\n---\n")
+    return snapshot
+
+
+def test_a_model_of_the_hub(monkeypatch, tmp_path):
+    asked = answer(monkeypatch, path=cached(tmp_path))
+    card = vz.load(NAME, device="cpu", revision="v1.0").card
+    assert (card.name, card.revision, card.license) == (NAME, COMMIT, "mit")
+    assert card.source == f"https://huggingface.co/{NAME}"
+    (name, options), *more = asked
+    assert name == NAME and not more and options["revision"] == "v1.0"
+    assert all(not pattern.endswith((".bin", ".py", "*")) for pattern in options["allow_patterns"])
+
+
+def test_a_link_from_the_hubs_cache_to_elsewhere(monkeypatch, tmp_path):
+    snapshot = cached(tmp_path)
+    (snapshot / SECOND).unlink()
+    (snapshot / SECOND).symlink_to("/etc/passwd")
+    answer(monkeypatch, path=snapshot)
+    assert "leaves the folder" in refuse(NAME, UnsafeFile)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (errors.RepositoryNotFoundError, "no public model organization/model; check its spelling"),
+        (errors.GatedRepoError, "agree to them"),
+        (errors.RevisionNotFoundError, "has no revision 'v9'"),
+        (errors.HfHubHTTPError, "The hub did not give organization/model: 401 Client Error."),
+        (errors.DisabledRepoError, "The hub did not give"),
+    ],
+)
+def test_faults_of_the_hub(monkeypatch, kind, says):
+    answer(monkeypatch, of_hub(kind))
+    said = refuse(NAME, revision="v9")
+    assert says in said and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        errors.LocalEntryNotFoundError("no\nnetwork"),
+        ConnectionError("reset"),
+        TimeoutError(),
+        HfHubHTTPError.__bases__[0]("a proxy refused"),
+        OSError(28, "No space left on device"),
+    ],
+)
+def test_no_connection_to_the_hub(monkeypatch, fault):
+    answer(monkeypatch, fault)
+    refuse(NAME)
+
+
+def test_without_a_network_one_sentence_says_so(monkeypatch, tmp_path):
+    """The real client, asked for what is nowhere, with the network switched off."""
+
+    def offline(name, **options):
+        return snapshot_download(name, cache_dir=tmp_path, local_files_only=True, **options)
+
+    monkeypatch.setattr(hub, "snapshot_download", offline)
+    said = refuse("organization/no-such-model")
+    assert "is not in the local cache and the hub cannot be reached" in said
+    assert said.count(". ") == 0
+
+
+def test_what_a_report_of_progress_raises_ends_a_download(monkeypatch):
+    class Ended(Exception):
+        pass
+
+    answer(monkeypatch, Ended())
+    with pytest.raises(Ended):
+        vz.checkpoints.plan(NAME)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a/b/c", "../b", "a/..", "/a", "a/", "a b/c", "a/b?x=1", "https://huggingface.co/a/b",
+        "a/b\n", "a/\0", "a" * 97 + "/b", "a/" + "b" * 97, "\u0430/b", "-a/b", "a\\b",
+    ],
+)  # fmt: skip
+def test_names_that_the_hub_is_never_asked_for(monkeypatch, name):
+    asked = answer(monkeypatch, path=Path("nowhere"))
+    assert "A model of the hub is named organization/name" in refuse(name)
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    "revision",
+    ["../../x", "/etc/passwd", "a..b", "a//b", "\0", "x" * 300, " ", "-f", "a\nb", "\ud800"],
+)
+def test_revisions_that_the_hub_is_never_asked_for(monkeypatch, revision):
+    asked = answer(monkeypatch, path=Path("nowhere"))
+    assert "is no branch, tag or commit" in refuse(NAME, revision=revision)
+    assert not asked
+
+
+@pytest.mark.parametrize("revision", ["main", "v1.0", "refs/pr/1", COMMIT, "a-b_c.d"])
+def test_revisions_that_may_be(monkeypatch, tmp_path, revision):
+    asked = answer(monkeypatch, path=cached(tmp_path))
+    vz.checkpoints.plan(NAME, revision=revision)
+    assert asked[0][1]["revision"] == revision
+
+
+@pytest.mark.parametrize(
+    ("readme", "says"),
+    [
+        ("---\nlicense: apache-2.0\n---\n# A", "apache-2.0"),
+        ("---\nlanguage: en\nlicense: mit\ntags:\n- x\n---\n", "mit"),
+        ('---\nlicense: "mit"\n---\n', "mit"),
+        ("---\nlicense:\n- cc-by-4.0\n- mit\n---\n", "cc-by-4.0"),
+        ("---\r\nlicense: mit\r\n---\r\n", "mit"),
+        ("\ufeff---\nlicense: mit\n---\n", "mit"),
+        ("---\nlicense_name: mine\n---\n", ""),
+        ("---\nlicense:\nlanguage: en\n---\n", ""),
+        ("---\nlicense: <script>alert(1)</script>\n---\n", ""),
+        ("---\nlicense: [mit, gpl]\n---\n", ""),
+        ("---\nlicense: mit\n", ""),
+        ("# A model\nlicense: mit\n", ""),
+        ("", ""),
+        ("---\n" * 50_000, ""),
+        ("---\n" + "license: " * 20_000, ""),
+        ("---\n" + " " * 200_000 + "license: mit\n---\n", ""),
+    ],
+)
+def test_licences_in_a_readme(tmp_path, readme, says):
+    (tmp_path / "README.md").write_bytes(readme.encode())
+    assert licence.licence_of(tmp_path) == says
+
+
+def test_a_licence_of_another_folder_is_not_read(tmp_path):
+    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n")
+    model = tmp_path / "model"
+    model.mkdir()
+    assert licence.licence_of(model) == ""
+    (model / "README.md").symlink_to("../README.md")
+    assert licence.licence_of(model) == ""
+    (model / "README.md").unlink()
+    os.mkfifo(model / "README.md")
+    assert licence.licence_of(model) == ""
+
+
+def test_what_the_card_says_of_a_licence(folder):
+    assert vz.load(folder, device="cpu").card.license == "not stated"
+    (folder / "README.md").write_bytes(b"---\nlicense: gpl-3.0\xff\n---")
+    assert vz.load(folder, device="cpu").card.license == "not stated"
+    (folder / "README.md").write_bytes(b"---\nlicense: gpl-3.0\n---")
+    assert vz.load(folder, device="cpu").card.license == "gpl-3.0"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [("MIT", "MIT"), ("a\nb" * 100, "a ba"), (5, "not"), ({}, "not"), (["x"], "not")],
+)
+def test_a_licence_in_config_json(folder, said, shown):
+    file = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**file, "license": said}))
+    licence = vz.load(folder, device="cpu").card.license
+    assert licence.startswith(shown) and len(licence) <= 80
