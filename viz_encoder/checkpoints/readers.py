@@ -7,13 +7,14 @@ from typing import Any
 
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.files import read_json
+from viz_encoder.checkpoints.preprocessor import preprocessing
 from viz_encoder.checkpoints.tokenizer import read_tokenizer
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import CheckpointError, ConfigError
 from viz_encoder.inputs import ImageReader, TextReader
-from viz_encoder.inputs.image import MAX_EDGE
 
 PREPROCESSOR = "preprocessor_config.json"
+OWN = ("mean", "std", "resample", "fit", "window", "resized")  # what config.json's image may say
 
 
 def make_reader(
@@ -38,48 +39,13 @@ def _image_settings(folder: Path, file: Json, config: EncoderConfig) -> dict[str
         own = file.get("image", {})
         if not isinstance(own, Mapping):
             raise CheckpointError(f"config.json garbles image: {shown(own)}; mean and std are due.")
-        return {name: own[name] for name in ("mean", "std") if name in own}
-    said = read_json(folder, PREPROCESSOR)
-    settings: dict[str, Any] = {}
-    if said.get("do_normalize", True):
-        for name in ("mean", "std"):
-            if f"image_{name}" in said:
-                settings[name] = said[f"image_{name}"]
-    else:
-        settings |= {"mean": (0.0,) * config.n_channels, "std": (1.0,) * config.n_channels}
-    if said.get("resample") is not None:
-        settings["resample"] = said["resample"]
-    return settings | _sizes(said, config)
-
-
-def _sizes(said: Json, config: EncoderConfig) -> dict[str, Any]:
-    """At what size the model reads, and whether a picture is cut or squeezed to it."""
-    size, crop = said.get("size"), said.get("crop_size")
-    if said.get("do_center_crop"):
-        edge = size.get("shortest_edge", 0) if isinstance(size, Mapping) else size or 0
-        return {"image_size": _sides(crop, config), "fit": "crop", "shortest_edge": edge}
-    if said.get("do_resize", True) and size is not None:
-        return {"image_size": _sides(size, config), "fit": "squash"}
-    return {}
-
-
-def _sides(size: object, config: EncoderConfig) -> tuple[int, int]:
-    """Height and width in whole patches, from a number or an object of a preprocessor_config."""
-    if size is None:
-        return config.image_size
-    if isinstance(size, Mapping):
-        edge = size.get("shortest_edge")
-        sides = size.get("height", edge), size.get("width", edge)
-    else:
-        sides = size, size
-    if any(isinstance(x, bool) or not isinstance(x, int) or not 0 < x <= MAX_EDGE for x in sides):
-        raise CheckpointError(f"{PREPROCESSOR} has a size of {shown(size)}; give whole numbers.")
-    patch = config.patch_size
-    return max(1, sides[0] // patch) * patch, max(1, sides[1] // patch) * patch
+        return {name: own[name] for name in OWN if name in own}
+    return preprocessing(read_json(folder, PREPROCESSOR), config)
 
 
 def _image_reader(config: EncoderConfig, settings: dict[str, Any]) -> ImageReader:
     half = (0.5,) * config.n_channels
+    lists = {"mean": half, "std": half, "window": (), "resized": ()}
     try:
         return ImageReader(
             patch_size=config.patch_size,
@@ -88,7 +54,7 @@ def _image_reader(config: EncoderConfig, settings: dict[str, Any]) -> ImageReade
             **{
                 "image_size": config.image_size,
                 **settings,
-                **{k: tuple(settings.get(k, half)) for k in ("mean", "std")},
+                **{name: tuple(settings.get(name, usual)) for name, usual in lists.items()},
             },
         )
     except ConfigError as fault:

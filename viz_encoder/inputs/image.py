@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -29,8 +29,10 @@ FLAT = "Every pixel of the picture has the same color, so its patches differ by 
 class ImageReader:
     """Turns pictures into Inputs at the resolution a model was trained at, whatever their shape.
 
-    The short side is resized to the trained short side and the long side to the nearest multiple
-    of the patch size, so a picture keeps its aspect ratio and nothing is cropped.
+    fit "whole": the short side is resized to the trained short side and the long side to the
+    nearest multiple of the patch size, so a picture keeps its aspect ratio and nothing is cropped.
+    "squash": both sides are resized to the window. "crop": resized, then the window is cut out of
+    the middle. What of the window is no whole patch is not read.
     """
 
     image_size: tuple[int, int]  # height, width the model was trained at
@@ -41,7 +43,8 @@ class ImageReader:
     std: Numbers = (0.5, 0.5, 0.5)
     fit: Fit = "whole"
     resample: int = 3  # as Pillow numbers its filters; 3 is bicubic
-    shortest_edge: int = 0  # before the middle is cut out; 0 = as large as the model reads
+    window: tuple[int, ...] = ()  # height, width squashed to or cut out; () = image_size
+    resized: tuple[int, ...] = ()  # before cutting: (short side,) or (height, width); () = window
     max_pixels: int = MAX_PIXELS
     max_bytes: int = MAX_BYTES
 
@@ -58,10 +61,10 @@ class ImageReader:
             raise ConfigError(f"The image std is {self.std}; each number must be above 0.")
         if self.resample not in set(Image.Resampling):
             raise ConfigError(f"The image resample is {self.resample!r}; it must be 0 to 5.")
-        if not isinstance(self.shortest_edge, int) or not 0 <= self.shortest_edge <= MAX_EDGE:
-            raise ConfigError(
-                f"The image shortest_edge is {self.shortest_edge!r}; it must be 0 to {MAX_EDGE:,}."
-            )
+        if self.fit not in get_args(Fit):
+            raise ConfigError(f"The image fit is {self.fit!r}; it must be in {get_args(Fit)}.")
+        self._check_sizes("window", (0, 2))
+        self._check_sizes("resized", (0, 1, 2))
 
     def read(self, source: Source | list[Source]) -> Inputs:
         """One picture, or a list of pictures that come out at one size.
@@ -109,7 +112,7 @@ class ImageReader:
 
     def _fit(self, picture: Image.Image, notes: list[str]) -> Image.Image:
         """The picture at a size that can be cut into patches."""
-        if self.fit == "crop":
+        if self.fit != "whole" and (self.fit == "crop" or self.window):
             return self._cut(picture, notes)
         old = picture.size
         if self.fit == "whole" and max(old) > MAX_ASPECT * min(old):
@@ -124,19 +127,39 @@ class ImageReader:
         return picture if new == old else picture.resize(new, Image.Resampling(self.resample))
 
     def _cut(self, picture: Image.Image, notes: list[str]) -> Image.Image:
-        """The middle of the picture, as this model was trained."""
-        height, width = self.image_size
-        edge = max(self.shortest_edge or min(self.image_size), *self.image_size)
-        old = picture.size
-        ratio = edge / min(old)
-        new = (max(edge, int(old[0] * ratio)), max(edge, int(old[1] * ratio)))
+        """The window, as the model's own settings have it."""
+        height, width = self.window or self.image_size
+        old, new = picture.size, self._before_cutting(picture.size, (height, width))
         resized = picture.resize(new, Image.Resampling(self.resample))
         left, top = (new[0] - width) // 2, (new[1] - height) // 2
+        read = self.image_size[1], self.image_size[0]
+        if new == read == (width, height):
+            notes.append(f"The picture was resized from {_size(old)} to {_size(new)} pixels.")
+            return resized
         notes.append(
             f"The picture of {_size(old)} pixels was resized to {_size(new)}, and its middle of "
-            f"{_size((width, height))} cut out, as this model was trained."
+            f"{_size(read)} cut out, as this model's settings say."
         )
-        return resized.crop((left, top, left + width, top + height))
+        return resized.crop((left, top, left + read[0], top + read[1]))
+
+    def _before_cutting(self, old: tuple[int, int], window: tuple[int, int]) -> tuple[int, int]:
+        """Width and height to which a picture of this width and height is resized."""
+        resized = window if self.fit == "squash" else self.resized or (max(window),)
+        if len(resized) == 2:
+            return resized[1], resized[0]
+        short = resized[0]
+        # One product and one division, as transformers rounds; a ratio first may lose a pixel.
+        long = min(int(short * max(old) / min(old)), MAX_EDGE)
+        return (long, short) if old[0] >= old[1] else (short, long)
+
+    def _check_sizes(self, name: str, counts: tuple[int, ...]) -> None:
+        given = getattr(self, name)
+        whole = all(type(side) is int and 0 < side <= MAX_EDGE for side in given)
+        if len(given) not in counts or not whole:
+            raise ConfigError(
+                f"The image {name} is {given}; give whole numbers up to {MAX_EDGE:,} for "
+                "height and width."
+            )
 
     def _fitting_size(self, size: tuple[int, int]) -> tuple[int, int]:
         if self.fit == "squash":
