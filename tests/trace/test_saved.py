@@ -1,6 +1,8 @@
 """Saved traces: bit for bit the same after a journey, and damaged files are refused."""
 
 import json
+import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -86,6 +88,47 @@ def content(path, **facts):
         return json.dumps({**json.loads(file.metadata()["content"]), **facts})
 
 
+def put(name, value, cell=(0, 0)):
+    """A change that puts one value into a tensor."""
+
+    def change_file(path):
+        change(path, lambda t: t[name].__setitem__(cell, value))
+
+    return change_file
+
+
+def recast(*names, dtype):
+    """A change that casts some tensors."""
+
+    def change_file(path):
+        change(path, lambda t: t.update({name: t[name].to(dtype) for name in names}))
+
+    return change_file
+
+
+def reword(*place, value):
+    """A change of one part of the description."""
+
+    def change_file(path):
+        about = json.loads(content(path))
+        inner = about
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = value
+        change(path, content=json.dumps(about).replace('"1e400"', "1e400"))
+
+    return change_file
+
+
+def picture(*shape, dtype=torch.uint8):
+    """A change that adds a picture of that shape."""
+
+    def change_file(path):
+        change(path, lambda t: t.update(picture=torch.zeros(shape, dtype=dtype)))
+
+    return change_file
+
+
 FAULTS = {
     "another version": lambda p: change(p, version="2"),
     "another format": lambda p: change(p, format="something"),
@@ -119,6 +162,34 @@ FAULTS = {
         p, lambda t: t.update({"layers.0.mask": torch.ones(1, 3, 3, dtype=torch.bool)})
     ),
     "no layers": lambda p: change(p, content=content(p, layers=[])),
+    "a query that is NaN": put("layers.2.q", torch.nan),
+    "a key that is infinite": put("layers.1.k", torch.inf),
+    "a value that is NaN": put("layers.5.v", torch.nan),
+    "a query too large to compute with": put("layers.0.q", 3e38),
+    "scores too large to check": put("layers.0.q", 1e19),
+    "a signature that is NaN": put("layers.5.signature", torch.nan),
+    "a hidden state of integers": recast("hidden.3", dtype=torch.int32),
+    "float8 queries, keys and values": recast(
+        *("layers.0.q", "layers.0.k", "layers.0.v"), dtype=torch.float8_e4m3fn
+    ),
+    "a float8 signature": recast("layers.0.signature", dtype=torch.float8_e4m3fn),
+    "only padding": lambda p: change(p, lambda t: t["valid"].zero_()),
+    "a scale that is NaN": reword("layers", 0, "scale", value=math.nan),
+    "a scale over what floats hold": reword("layers", 0, "scale", value="1e400"),
+    "a scale of a thousand digits": reword("layers", 0, "scale", value=10**1000),
+    "a scale of text": reword("layers", 0, "scale", value="1"),
+    "a note that is a number": reword("notes", value=[1]),
+    "notes that are text": reword("notes", value="note"),
+    "a segment over what computers hold": reword("sample", "segments", value=[10**30] * 12),
+    "a name that is a list": reword("layers", 1, "name", value=[]),
+    "twins that are a list": reword("same", value={"layers.0.q": []}),
+    "layers that are a number": reword("layers", value=3),
+    "more hidden states than there are": reword("n_hidden", value=2**30),
+    "a picture without rows": picture(0, 4, 3),
+    "a picture of four colors": picture(4, 4, 4),
+    "a picture without columns": picture(4, 3),
+    "a picture of floats": picture(4, 4, 3, dtype=torch.float32),
+    "a picture wider than any screen": picture(1, 20_000, 3),
     "cut off": lambda p: p.write_bytes(p.read_bytes()[:-9]),
     "empty": lambda p: p.write_bytes(b""),
     "a picture file": lambda p: p.write_bytes(asset(PICTURES["a digit"]).read_bytes()),
@@ -132,12 +203,21 @@ def test_what_is_not_understood_is_refused(saved, fault):
     with pytest.raises(TraceError) as told:
         vz.Trace.load(saved)
     assert str(told.value).endswith(".") and len(str(told.value)) < 400
+    assert not re.search(r"Error|object|\btype\b|NoneType|unhashable|'layers", str(told.value))
 
 
 def test_a_changed_query_no_longer_proves(saved):
     change(saved, lambda t: t["layers.2.q"][0, 1].mul_(1.5))
     proof = vz.Trace.load(saved).proof
     assert not proof.passed and proof.worst[:2] == (2, 0)
+
+
+def test_a_bias_may_forbid_by_minus_infinity(trace, tmp_path):
+    bias = torch.zeros(1, 1, trace.n_tokens)
+    bias[..., -1] = -torch.inf
+    layers = tuple(replace(layer, bias=bias) for layer in trace.layers)
+    replace(trace, layers=layers).save(tmp_path / "b.safetensors")
+    assert vz.Trace.load(tmp_path / "b.safetensors").attention(0)[..., -1].eq(0).all()
 
 
 def test_where_it_cannot_be_written(trace, tmp_path):
