@@ -1,9 +1,15 @@
 """The store of runs: budget, age, release and reload."""
 
+import ctypes
+import platform
+
+import psutil
 import pytest
 
 import viz_encoder as vz
+from viz_encoder.analyses import survey as sweeps
 from viz_encoder.errors import SelectionError
+from viz_encoder.ui.memory import give_back
 from viz_encoder.ui.store import GRACE_SECONDS, MAX_AGE_SECONDS, TraceStore
 
 
@@ -81,3 +87,53 @@ def test_a_pinned_run_stays(trace, clock):
     store.release("a page")
     clock.now = 10 * MAX_AGE_SECONDS
     assert store.get(pinned).trace is trace
+
+
+def test_a_survey_that_failed_can_be_asked_again(trace, clock, monkeypatch):
+    store = TraceStore(clock=clock)
+    entry = store.get(store.put(trace))
+    whole = sweeps.survey_layers(trace)
+    first = entry.survey(0)
+    add, calls = sweeps._Sweep.add, []
+
+    def failing(self, head, block):
+        calls.append(head)
+        if len(calls) == 1:
+            raise MemoryError
+        add(self, head, block)
+
+    monkeypatch.setattr(sweeps._Sweep, "add", failing)
+    with pytest.raises(MemoryError):
+        entry.survey(1)
+    expected = [next(whole), next(whole)]
+    assert entry.survey(0) is first
+    assert (entry.survey(1).thumbnails_max == expected[1].thumbnails_max).all()
+    assert len(entry.surveyed) == 2
+
+
+def test_freed_memory_is_given_back_when_a_run_is_dropped(trace, clock):
+    calls = []
+    store = TraceStore(int(trace.nbytes * 1.5), clock, lambda: calls.append(len(store._entries)))
+    store.put(trace)
+    assert calls == []
+    store.put(trace)
+    assert calls == [1]
+    clock.now = MAX_AGE_SECONDS + 1
+    store.put(trace)
+    assert calls == [1, 1]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps what is freed")
+def test_memory_goes_back_to_the_system():
+    libc, process = ctypes.CDLL(None), psutil.Process()
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    size, count = 100_000, 1000
+    blocks = [libc.malloc(size) for _ in range(count)]
+    for block in blocks:
+        ctypes.memset(block, 1, size)
+    for block in blocks[:-1]:  # the last one keeps the heap from shrinking by itself
+        libc.free(block)
+    before = process.memory_info().rss
+    give_back()
+    assert before - process.memory_info().rss > size * count // 2
+    libc.free(blocks[-1])

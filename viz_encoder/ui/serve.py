@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 
 import gradio as gr
+import psutil
 import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -14,6 +15,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
+from viz_encoder.ui.memory import give_back
 from viz_encoder.ui.models import Models
 from viz_encoder.ui.page import make_page, make_theme
 from viz_encoder.ui.routes import add_routes
@@ -42,7 +44,7 @@ class Settings:
     @property
     def max_bytes(self) -> int:
         """Bytes of runs held for all pages together."""
-        return (1 if self.public else 4) * 2**30
+        return min((1 if self.public else 4) * 2**30, psutil.virtual_memory().total // 4)
 
 
 def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
@@ -62,6 +64,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         path="/",
         ssr_mode=False,
         show_error=False,
+        app_kwargs={"openapi_url": None},
         max_file_size=settings.max_file_size,
         allowed_paths=[],
         theme=make_theme(),
@@ -92,7 +95,7 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
 def _make_page(
     settings: Settings, subject: Trace | LoadedEncoder | None
 ) -> tuple[gr.Blocks, TraceStore]:
-    store = TraceStore(settings.max_bytes)
+    store = TraceStore(settings.max_bytes, dropped=give_back)
     own = subject if isinstance(subject, LoadedEncoder) else None
     first = None
     if isinstance(subject, Trace):

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from viz_encoder.analyses.survey import LayerSurvey, survey_layers
 from viz_encoder.checkpoints import LoadedEncoder
@@ -33,10 +34,14 @@ class Entry:
     def survey(self, layer: int) -> LayerSurvey:
         """Thumbnails and statistics of one layer; each layer is swept once, in order."""
         with self.lock:
-            if self._sweep is None:
-                self._sweep = survey_layers(self.trace)
             while len(self.surveyed) <= layer:
-                self.surveyed.append(next(self._sweep))
+                if self._sweep is None:
+                    self._sweep = islice(survey_layers(self.trace), len(self.surveyed), None)
+                try:
+                    self.surveyed.append(next(self._sweep))
+                except BaseException:
+                    self._sweep = None  # a generator that raised would be at its end for ever
+                    raise
             return self.surveyed[layer]
 
 
@@ -44,13 +49,17 @@ class TraceStore:
     """Runs by key. The least recently used go first when the budget of bytes is spent."""
 
     def __init__(
-        self, max_bytes: int = MAX_BYTES, clock: Callable[[], float] = time.monotonic
+        self,
+        max_bytes: int = MAX_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+        dropped: Callable[[], None] = lambda: None,
     ) -> None:
-        """An empty store; the clock can be replaced in tests."""
+        """An empty store; `dropped` is called when runs were let go, the clock is for tests."""
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._lock = threading.Lock()
         self._max_bytes = max_bytes
         self._clock = clock
+        self._dropped = dropped
 
     def put(
         self, trace: Trace, owner: str | None = None, encoder: LoadedEncoder | None = None
@@ -58,9 +67,13 @@ class TraceStore:
         """Keep a run and return its key."""
         key = secrets.token_urlsafe(16)
         with self._lock:
-            self._drop_expired()
             self._entries[key] = Entry(trace, self._clock() + MAX_AGE_SECONDS, owner, encoder)
+            before = len(self._entries)
+            self._drop_expired()
             self._make_room(key)
+            fewer = len(self._entries) < before
+        if fewer:
+            self._dropped()
         return key
 
     def pin(self, trace: Trace) -> str:
