@@ -1,6 +1,7 @@
 """The named endpoints through gradio_client, and the binary routes through plain HTTP."""
 
 import base64
+import json
 import math
 
 import httpx
@@ -12,9 +13,10 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from viz_encoder.bundled import asset
-from viz_encoder.ui.run import PICTURES, SENTENCES
+from viz_encoder.ui.run import PICTURES, SENTENCES, Runner
 
 TEXT = SENTENCES[0]
+FILE = {"_type": "gradio.FileData"}
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +131,82 @@ def test_numbers_are_checked_on_the_server(client, run, layer, head):
         client.predict(run["key"], layer, head, api_name="/attention")
 
 
+def ask(site: str, api_name: str, *values: object) -> str:
+    """The sentence that an endpoint refuses with, over plain HTTP; "" where it answers."""
+    url = f"{site}gradio_api/call{api_name}"
+    event = httpx.post(url, json={"data": values}).json()["event_id"]
+    told = httpx.get(f"{url}/{event}", timeout=60).text
+    if "event: complete" in told:
+        return ""
+    return json.loads(told.split("data: ", 1)[1].split("\n", 1)[0])["error"]
+
+
+ODD = [None, [], {}, ["a"], {"a": 1}, 7, True, {"path": "/etc/passwd", "meta": FILE}]
+
+
+@pytest.mark.parametrize(
+    ("api_name", "place", "rest"),
+    [
+        *(("/run_text", 0, (TEXT, "", "all-MiniLM-L6-v2")), ("/run_text", 2, (TEXT, "", "x"))),
+        *(("/run_text", 1, (TEXT, "")), ("/run_picture", 0, ("",)), ("/run_picture", 1, ("", ""))),
+        *(("/open_saved", 0, ("",)), ("/attention", 0, ("", 0, "0")), ("/proof", 0, ("",))),
+    ],
+)
+@pytest.mark.parametrize("odd", ODD)
+def test_a_wrong_type_is_refused_in_a_sentence(site, api_name, place, rest, odd):
+    told = ask(site, api_name, *rest[:place], odd, *rest[place + 1 :])
+    assert told.endswith(".") and len(told) < 400
+
+
+@pytest.mark.parametrize(("place", "what"), [(1, "layer"), (2, "head"), (3, "query")])
+@pytest.mark.parametrize("odd", [None, [], {}, ["a"], "x", True, 1e300, FILE])
+def test_a_wrong_place_is_refused_in_a_sentence(site, run, place, what, odd):
+    values = [run["key"], 0, "0", 0]
+    values[place] = odd
+    assert ask(site, "/attention_row", *values).startswith(f"There is no {what} ")
+
+
+def test_what_was_left_out_is_filled_in_or_named(site, run):
+    assert ask(site, "/run_text", TEXT) == ""
+    assert ask(site, "/attention", run["key"], 0, "0") == ""
+    assert "it takes key, layer, head and, if you like, hide_special." in ask(site, "/attention")
+    assert "was sent 0 values; it takes text_a and" in ask(site, "/run_text")
+
+
+@pytest.mark.parametrize("head", ["٣", "1_1", "+3", "-1", " 3", "3 ", "1,", "", "³", "1" * 5000])
+def test_a_head_is_written_in_plain_digits(site, run, head):
+    told = ask(site, "/attention", run["key"], 0, head)
+    assert told.startswith("There is no head ") and len(told) < 200
+    answer = httpx.get(f"{site}viz/run/{run['key']}/map", params={"layer": 0, "head": head})
+    assert answer.status_code in (404, 422)
+
+
+def test_a_head_may_be_a_number(client, run, trace):
+    got = client.predict(run["key"], 3, 5, api_name="/attention")
+    assert torch.allclose(torch.tensor(got), trace.attention(3, 5), atol=1e-6)
+
+
+def test_a_long_name_is_cut(site):
+    assert len(ask(site, "/run_text", TEXT, "", "x" * 100_000)) < 300
+
+
+@pytest.mark.parametrize("content", ["", "AAAA", base64.b64encode(b"x" * 400).decode()])
+def test_a_file_that_is_no_trace_is_refused_in_our_words(site, content):
+    told = ask(site, "/open_saved", content)
+    assert told.startswith("The file is no saved trace, or not a whole one;")
+
+
+def test_a_fault_of_ours_is_a_sentence_too(site, monkeypatch):
+    monkeypatch.setattr(Runner, "_capture", lambda *_: 1 / 0)
+    assert "the server's log says why" in ask(site, "/run_text", TEXT)
+
+
+def test_no_description_of_the_server_is_served(site):
+    for path in ("openapi.json", "docs", "redoc"):
+        assert "swagger" not in (answer := httpx.get(f"{site}{path}")).text.lower()
+        assert '"openapi"' not in answer.text
+
+
 def test_routes_give_exact_parts(site, run, trace):
     key = run["key"]
     whole = fetch(site, key, "map?layer=3&head=5")
@@ -163,6 +241,9 @@ def test_a_pooled_part_keeps_the_largest(site, run, trace):
         *(
             "thumbnails?layer=-1",
             "picture.png",
+            "thumbnails?layer=0&reduce=zzz",
+            "map?layer=0&head=0&rows=%2B1:3",
+            "map?layer=0&head=0&rows=1_0:12",
             "map",
             "map?layer=nan&head=0",
             "map?layer=0&head=0&rows=a:b",

@@ -4,18 +4,21 @@ import base64
 import json
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import gradio as gr
-import numpy as np
 from gradio.events import api
 
 from viz_encoder.analyses.overview import overview, row
-from viz_encoder.errors import InputError, SelectionError, TooLong, VizEncoderError
-from viz_encoder.ui.routes import parse_head, visible
+from viz_encoder.errors import InputError, TooLong, VizEncoderError
+from viz_encoder.ui.numbers import finite, parse_head, parse_index
+from viz_encoder.ui.routes import visible
 from viz_encoder.ui.run import Runner
 
 MAX_TOKENS_AS_NUMBERS = 512
+NO_MEMORY = "That needs more memory than there is; shorten the input."
+UNFORESEEN = "That could not be done; the server's log says why. Try another input."
 T = TypeVar("T")
 
 
@@ -80,14 +83,14 @@ def _attention(runner: Runner) -> Any:
             everything = slice(0, len(kept))
             tile = overview(
                 trace,
-                _index("layer", layer, trace.n_layers),
-                parse_head(str(head), trace),
+                parse_index("layer", layer, trace.n_layers),
+                parse_head(head, trace),
                 rows=everything,
                 keys=everything,
                 size=MAX_TOKENS_AS_NUMBERS,
                 tokens=kept if hide_special else None,
             )
-            return _nulls(tile.values)
+            return finite(tile.values)
 
         return _plainly(numbers)
 
@@ -100,8 +103,8 @@ def _attention_row(runner: Runner) -> Any:
 
         def numbers() -> list[float | None]:
             trace = runner.store.get(key).trace
-            place = _index("layer", layer, trace.n_layers), parse_head(str(head), trace)
-            return _nulls(row(trace, *place, _index("query", query, trace.n_tokens)))
+            place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
+            return finite(row(trace, *place, parse_index("query", query, trace.n_tokens)))
 
         return _plainly(numbers)
 
@@ -109,13 +112,13 @@ def _attention_row(runner: Runner) -> Any:
 
 
 def _statistics(runner: Runner) -> Any:
-    def head_statistics(key: str, layer: int) -> dict[str, list[float]]:
-        """Every statistic of a layer's heads, a list with one number a head."""
+    def head_statistics(key: str, layer: int) -> dict[str, list[float | None]]:
+        """Every statistic of a layer's heads, a number a head; null where there is none."""
 
-        def numbers() -> dict[str, list[float]]:
+        def numbers() -> dict[str, list[float | None]]:
             entry = runner.store.get(key)
-            named = entry.survey(_index("layer", layer, entry.trace.n_layers)).statistics
-            return {name: values.tolist() for name, values in named.items()}
+            named = entry.survey(parse_index("layer", layer, entry.trace.n_layers)).statistics
+            return {name: finite(values) for name, values in named.items()}
 
         return _plainly(numbers)
 
@@ -128,7 +131,8 @@ def _proof(runner: Runner) -> Any:
 
         def evidence() -> dict[str, Any]:
             found = runner.store.get(key).trace.proof
-            return {"passed": found.passed, "sentence": found.sentence, "error": found.error}
+            error = None if found.error is None else finite(found.error)
+            return {"passed": found.passed, "sentence": found.sentence, "error": error}
 
         return _plainly(evidence)
 
@@ -141,6 +145,10 @@ def _plainly(work: Callable[[], T]) -> T:
         return work()
     except VizEncoderError as fault:
         raise gr.Error(str(fault), print_exception=False) from fault
+    except MemoryError as fault:
+        raise gr.Error(NO_MEMORY, print_exception=False) from fault
+    except Exception as fault:
+        raise gr.Error(UNFORESEEN) from fault  # which prints it to the server's log
 
 
 def _bytes(content: object) -> bytes:
@@ -152,25 +160,12 @@ def _bytes(content: object) -> bytes:
 
 
 def _saved(runner: Runner, content: object) -> dict[str, Any]:
-    with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
-        file.write(_bytes(content))
-        file.flush()
-        return _object(runner.saved(file.name))
-
-
-def _index(what: str, value: object, count: int) -> int:
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value
-    if not whole or value not in range(count):
-        raise SelectionError(f"There is no {what} {value!r}; choose 0 to {count - 1}.")
-    return int(value)  # type: ignore[call-overload]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "The file")  # as sentences about it begin
+        path.write_bytes(_bytes(content))
+        return _object(runner.saved(str(path)))
 
 
 def _object(description: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(description)
     return content
-
-
-def _nulls(values: np.ndarray) -> Any:
-    numbers = values.astype(object)
-    numbers[np.isnan(values)] = None
-    return numbers.tolist()

@@ -9,6 +9,7 @@ from PIL import Image
 from viz_encoder.bundled import asset
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.alert import alert
+from viz_encoder.ui.arguments import check_arguments
 from viz_encoder.ui.components import attention_view
 from viz_encoder.ui.endpoints import add_endpoints
 from viz_encoder.ui.form import Form, make_form, reveal
@@ -23,6 +24,8 @@ encoder attends to, exactly. Attention is measured here; by itself it does not e
 model decides.</p></header>
 """
 MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
+# Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.
+SESSIONS_KEPT = 8
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 
 
@@ -52,6 +55,8 @@ def make_page(runner: Runner) -> gr.Blocks:
         _Events(runner, form, view, notice).connect(page)
         add_endpoints(runner)
         add_model_endpoints(runner)
+    check_arguments(page)
+    page.state_session_capacity = SESSIONS_KEPT
     return page
 
 
@@ -60,7 +65,13 @@ class _Events:
 
     def __init__(self, runner: Runner, form: Form, view: gr.HTML, notice: gr.HTML) -> None:
         self.runner, self.form, self.result = runner, form, [view, notice]
-        self.running: dict[str, Any] = {"show_progress_on": view, **MODEL_QUEUE, **PRIVATE}
+        # A click while a run is in progress waits for it, and then runs what the form holds.
+        latest = {"trigger_mode": "always_last"}
+        self.running: dict[str, Any] = {
+            **{"show_progress_on": view, **latest},
+            **MODEL_QUEUE,
+            **PRIVATE,
+        }
         self.opening = Opening(runner.models)
 
     def connect(self, page: gr.Blocks) -> None:
@@ -77,7 +88,12 @@ class _Events:
         models = [form.text_model, form.picture_model]
         opened = [form.kind, form.text_a, form.text_b, form.picture, *form.shown, *models]
         begun = page.load(self.open, None, [*opened, *self.result], **self.running)
-        for changed in (begun.then, form.kind.change, form.text_model.change, form.picture_model.change):
+        for changed in (
+            begun.then,
+            form.kind.change,
+            form.text_model.change,
+            form.picture_model.change,
+        ):
             changed(self.about, [form.kind, *models], form.about, **quick)
         self._connect_opening()
         page.unload(self.close)
@@ -97,7 +113,7 @@ class _Events:
         owner, tell = request.session_hash, _teller(progress)
         if kind == "image":
             return _told(lambda: self.runner.picture(picture_model, picture, "", owner, tell))
-        if kind == "pair" and not text_b.strip():
+        if kind == "pair" and isinstance(text_b, str) and not text_b.strip():
             return gr.skip(), alert("Text B is empty; type a second text, or choose Text above.")
         second = text_b if kind == "pair" else ""
         return _told(lambda: self.runner.text(text_model, text_a, second, owner, tell))

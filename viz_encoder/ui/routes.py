@@ -5,13 +5,16 @@ travel as JSON. A run is reached by its unguessable key alone.
 """
 
 import io
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from PIL import Image
 
@@ -20,12 +23,18 @@ from viz_encoder.analyses.predictions import predictions
 from viz_encoder.bundled import ASSETS
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.trace import Trace
+from viz_encoder.ui.numbers import finite, parse_head, parse_index, parse_range
 from viz_encoder.ui.store import Entry, TraceStore
 from viz_encoder.ui.summary import printable
 
+log = logging.getLogger(__name__)
+UNFORESEEN = (
+    "That part of the run could not be computed; the server's log says why. Choose another part, "
+    "or run it again."
+)
 MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 PRIVATE = {"cache-control": "private, max-age=3600"}
-Head = int | str | tuple[int, ...]
+REDUCTIONS = ("max", "mean")
 
 
 def add_routes(app: FastAPI, store: TraceStore) -> None:
@@ -38,23 +47,25 @@ def add_routes(app: FastAPI, store: TraceStore) -> None:
 
 def make_router(store: TraceStore) -> APIRouter:
     """The routes of one store."""
-    router = APIRouter(prefix="/viz/run/{key}")
+    router = APIRouter(prefix="/viz/run/{key}", route_class=_PlainRoute)
 
     @router.get("/thumbnails")
     def thumbnails(key: str, layer: int, reduce: str = "max") -> Response:
         """One layer's heads as float32 "head row col"; NaN = masked, statistics in /statistics."""
         entry = store.get(key)
-        _check_layer(entry.trace, layer)
+        parse_index("layer", layer, entry.trace.n_layers)
+        if reduce not in REDUCTIONS:
+            raise SelectionError(f"There is no reduction {shown(reduce)}; choose max or mean.")
         surveyed = entry.survey(layer)
         return _array(surveyed.thumbnails_mean if reduce == "mean" else surveyed.thumbnails_max)
 
     @router.get("/statistics")
     def statistics(key: str, layer: int) -> JSONResponse:
-        """One layer's head statistics by name, a list with one number a head."""
+        """One layer's head statistics by name, a number a head; null where there is none."""
         entry = store.get(key)
-        _check_layer(entry.trace, layer)
+        parse_index("layer", layer, entry.trace.n_layers)
         named = entry.survey(layer).statistics
-        return JSONResponse({k: v.tolist() for k, v in named.items()}, headers=PRIVATE)
+        return JSONResponse({k: finite(v) for k, v in named.items()}, headers=PRIVATE)
 
     @router.get("/map")
     def tile(
@@ -68,14 +79,14 @@ def make_router(store: TraceStore) -> APIRouter:
     ) -> Response:
         """A part of one map, float32 "query key", pooled by max where it has more than size."""
         trace = store.get(key).trace
-        _check_layer(trace, layer)
+        parse_index("layer", layer, trace.n_layers)
         kept = visible(trace, hide)
         part = overview(
             trace,
             layer,
             parse_head(head, trace),
-            rows=_slice(rows, len(kept)),
-            keys=_slice(keys, len(kept)),
+            rows=parse_range(rows, len(kept)),
+            keys=parse_range(keys, len(kept)),
             size=min(max(1, size), MAX_SIDE),
             tokens=kept if hide else None,
         )
@@ -85,9 +96,8 @@ def make_router(store: TraceStore) -> APIRouter:
     def exact_row(key: str, layer: int, head: str, query: int) -> Response:
         """One query's weights over all keys, float32, exact; NaN = masked."""
         trace = store.get(key).trace
-        _check_layer(trace, layer)
-        if not 0 <= query < trace.n_tokens:
-            raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
+        parse_index("layer", layer, trace.n_layers)
+        parse_index("query", query, trace.n_tokens)
         return _array(row(trace, layer, parse_head(head, trace), query))
 
     @router.get("/proof")
@@ -99,7 +109,7 @@ def make_router(store: TraceStore) -> APIRouter:
                 "passed": found.passed,
                 "checked": found.checked,
                 "sentence": found.sentence,
-                "error": found.error,
+                "error": None if found.error is None else finite(found.error),
             },
             headers=PRIVATE,
         )
@@ -131,29 +141,11 @@ def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
         {
             "token": guess.token,
             "labels": [printable(label) for label in guess.labels],
-            "shares": guess.shares.tolist(),
+            "shares": finite(guess.shares),
             "unit": guess.unit,
         }
         for guess in found
     ]
-
-
-def parse_head(head: str, trace: Trace) -> Head:
-    """A head's number, "mean", "max", or several numbers joined by commas."""
-    if head in ("mean", "max"):
-        return head
-    try:
-        numbers = tuple(dict.fromkeys(int(part) for part in head.split(",")))
-    except ValueError:
-        raise SelectionError(
-            f"There is no head {head!r}; choose 0 to {trace.n_heads - 1}, mean or max."
-        ) from None
-    for number in numbers:
-        if not 0 <= number < trace.n_heads:
-            raise SelectionError(
-                f"There is no head {number}; this run has heads 0 to {trace.n_heads - 1}."
-            )
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def visible(trace: Trace, hide_special: bool) -> Sequence[int]:
@@ -163,22 +155,22 @@ def visible(trace: Trace, hide_special: bool) -> Sequence[int]:
     return [index for index, special in enumerate(trace.sample.special) if not special]
 
 
-def _slice(text: str, count: int) -> slice:
-    start, _, stop = text.partition(":")
-    try:
-        first, last = int(start or 0), int(stop or count)
-    except ValueError:
-        raise SelectionError(f"{text!r} is no range of tokens; write it as 0:{count}.") from None
-    if not 0 <= first < last <= count:
-        raise SelectionError(f"{text!r} is not within this run's {count} tokens.")
-    return slice(first, last)
+class _PlainRoute(APIRoute):
+    """A route that says in a sentence what nobody foresaw; the log has the details."""
 
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
 
-def _check_layer(trace: Trace, layer: int) -> None:
-    if not 0 <= layer < trace.n_layers:
-        raise SelectionError(
-            f"There is no layer {layer}; this run has layers 0 to {trace.n_layers - 1}."
-        )
+        async def handle_plainly(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except (VizEncoderError, RequestValidationError):
+                raise
+            except Exception:
+                log.exception("%s failed", request.url.path)
+                return _sentence(UNFORESEEN, 422)
+
+        return handle_plainly
 
 
 def _array(values: np.ndarray, step: str = "1,1") -> Response:
@@ -188,15 +180,14 @@ def _array(values: np.ndarray, step: str = "1,1") -> Response:
 
 
 async def _plain_sentence(_: Request, fault: Exception) -> JSONResponse:
-    return JSONResponse(
-        {"message": str(fault)}, status_code=404, headers={"cache-control": "no-store"}
-    )
+    return _sentence(str(fault), 404)
 
 
 async def _wrong_parameter(_: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, RequestValidationError)
     first = fault.errors()[0]
-    message = f"{first['loc'][-1]} is {first['input']!r}: {first['msg'].lower()}."
-    return JSONResponse(
-        {"message": message}, status_code=422, headers={"cache-control": "no-store"}
-    )
+    return _sentence(f"{first['loc'][-1]} is {shown(first['input'])}: {first['msg'].lower()}.", 422)
+
+
+def _sentence(message: str, status: int) -> JSONResponse:
+    return JSONResponse({"message": message}, status, {"cache-control": "no-store"})

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 from viz_encoder.analyses.predictions import tasks
@@ -20,6 +21,8 @@ SENTENCES = (
 )
 PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"}
 MAX_CHARACTERS = 2_000_000  # a request over this is refused unread
+MAX_MAPS = 10_000  # heads of all layers, a cell of the atlas each
+MAX_TOKENS = 2**17  # a map of more would take minutes
 Tell = Callable[[float, str], None]
 
 
@@ -68,7 +71,10 @@ class Runner:
         """Encode a picture file, or one of the examples by name."""
         if example:
             if example not in PICTURES:
-                raise SelectionError(f"There is no example picture {example!r}.")
+                raise SelectionError(
+                    f"There is no example picture {shown(example)}; choose one of "
+                    f"{', '.join(PICTURES)}."
+                )
             path = str(asset(PICTURES[example]))
         if not path:
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
@@ -126,15 +132,22 @@ def _tasks(encoder: LoadedEncoder | None) -> list[str]:
 
 
 def require_showable(trace: Trace) -> None:
-    """Refuse what the page has no view for yet, in a sentence.
+    """Refuse what the page has no view for, in a sentence.
 
     Raises:
-        InputError: cross-attention, whose keys are other tokens than its queries.
+        InputError: cross-attention, whose keys are other tokens than its queries, or a run larger
+            than a browser could show.
     """
     if any(layer.cross or layer.k.shape[1] != trace.n_tokens for layer in trace.layers):
         raise InputError(
             "This run is of cross-attention; the page shows self-attention. Draw it in Python "
             "with viz_encoder.figures.attention_map."
+        )
+    n_maps = sum(layer.n_heads for layer in trace.layers)
+    if n_maps > MAX_MAPS or trace.n_tokens > MAX_TOKENS:
+        raise TooLong(
+            f"This run has {n_maps:,} heads and {trace.n_tokens:,} tokens; the page shows up to "
+            f"{MAX_MAPS:,} and {MAX_TOKENS:,}. Look at it in Python with trace.attention."
         )
 
 

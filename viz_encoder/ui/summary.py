@@ -7,9 +7,13 @@ from typing import Any
 
 from viz_encoder.trace import Trace
 
-INVISIBLE = {"Cc", "Cf", "Zl", "Zp"}  # control, format (bidi, zero-width) and line separators
+# Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
+INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 JOINERS = {"\u200d", "\ufe0f"}  # they hold one emoji together
 MAX_LINK_CHARACTERS = 3000
+MAX_NAME = 80  # characters of a token's name that a label could ever show
+MAX_NOTE = 1000
+MAX_NOTES = 50
 
 
 def describe(
@@ -17,20 +21,17 @@ def describe(
 ) -> str:
     """One JSON object that tells the page everything but the numbers."""
     sample, origin = trace.sample, trace.origin
-    grid = trace.grid
+    grid, notes = trace.grid, (*sample.notes, *trace.notes)
     content = json.dumps(
         {
             "key": key,
             "kind": kind,
             "link": _short(link, key),
-            "model": origin.model,
-            "device": origin.device,
-            "dtype": origin.dtype,
-            "kernel": origin.kernel,
+            **{name: shortened(value) for name, value in vars(origin).items()},
             "tasks": list(tasks),
             "nLayers": trace.n_layers,
             "nHeads": trace.n_heads,
-            "tokens": [printable(token) for token in trace.tokens],
+            "tokens": [shortened(token) for token in trace.tokens],
             "special": list(sample.special),
             "valid": trace.valid.tolist(),
             "segments": list(sample.segments),
@@ -38,11 +39,19 @@ def describe(
             "grid": {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
             if grid
             else None,
-            "notes": [printable(note) for note in (*sample.notes, *trace.notes)],
+            "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
         }
     )
     # No markup even in transit: Gradio looks for tags in what a component is given.
     return content.replace("<", "\\u003c")
+
+
+def shortened(text: str, most: int = MAX_NAME) -> str:
+    """The printable text; what is longer than a label could show loses its middle."""
+    if len(text) > most:
+        half = (most - 1) // 2
+        text = f"{text[:half]}…{text[-half:]}"
+    return printable(text)
 
 
 def printable(text: str) -> str:
@@ -60,5 +69,5 @@ def _shown(char: str) -> str:
 def _short(link: dict[str, str], key: str) -> dict[str, Any]:
     """The link's own text where it is short; else the key, under which the run is held."""
     if sum(map(len, link.values())) > MAX_LINK_CHARACTERS:
-        return {"kind": link["kind"], "model": link["model"], "run": key}
+        return {"kind": link["kind"], "model": shortened(link["model"]), "run": key}
     return link
