@@ -1,6 +1,6 @@
 // The atlas: every layer and head at once, one small exact map each; click or arrows choose a head.
 
-import { el, fit, css, number } from "./dom.js";
+import { amount, el, fit, css, number } from "./dom.js";
 import { largest, makeScale, picture, shrink } from "./colors.js";
 
 const GAP = 2;
@@ -200,7 +200,7 @@ export class Atlas {
     const [layer, head] = name.split(".").map(Number);
     const known = this.statistics.get(layer);
     if (!known) return `Layer ${layer}, head ${head}`;
-    return `Layer ${layer}, head ${head}: entropy ${known.entropy[head].toFixed(2)} nats, ` +
-      `largest weight ${number(known.largest[head])}, mean distance ${known.distance[head].toFixed(1)} tokens`;
+    return `Layer ${layer}, head ${head}: entropy ${amount(known.entropy[head], 2)} nats, ` +
+      `largest weight ${number(known.largest[head])}, mean distance ${amount(known.distance[head], 1)} tokens`;
   }
 }

@@ -56,13 +56,13 @@ class AttentionTab {
     this.#facts(run, null);
     this.#sync();
     try {
-      await this.map.show(run);
-      await this.source.show(run);
-      await this.predictions.show(run);
-      await this.atlas.show(run);
+      for (const part of [this.map, this.source, this.predictions, this.atlas]) {
+        await part.show(run);
+        if (this.run !== run) return;
+      }
       this.#prove(run, await run.proof());
     } catch (fault) {
-      if (this.run === run) this.#fail(fault.message);
+      if (this.run === run) this.#hide(`The maps are not shown, for they could not be checked. ${fault.message}`);
     }
   }
 
@@ -71,12 +71,14 @@ class AttentionTab {
     if (this.run !== run) return;
     this.#facts(run, proof);
     if (proof.checked && !proof.passed) {
-      this.body.hidden = true;
-      this.#fail(`These maps are not shown, for they failed their check. ${proof.sentence}`);
+      this.#hide(`These maps are not shown, for they failed their check. ${proof.sentence}`);
     }
   }
 
-  #fail(sentence) {
+  #hide(sentence) {
+    this.run = null;
+    this.body.hidden = true;
+    this.facts.replaceChildren();
     this.fault.textContent = sentence;
     this.fault.hidden = false;
   }

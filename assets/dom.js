@@ -37,9 +37,13 @@ export const css = (name, node = document.body) => getComputedStyle(node).getPro
 
 // A weight with four decimals; a smaller one in powers of ten, so that it never reads as zero.
 export function number(value) {
+  if (value == null) return "unknown";
   if (Number.isNaN(value)) return "masked";
   if (value === 0) return "0";
   return value < 0.00005 ? value.toExponential(1) : value.toFixed(4);
 }
+
+// A statistic; null where there is none, for its numbers were not finite.
+export const amount = (value, digits) => (value == null ? "unknown" : value.toFixed(digits));
 
 export const count = (value) => value.toLocaleString("en-US");

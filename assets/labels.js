@@ -96,7 +96,13 @@ const name = (run, at) => run.tokens[at];
 function short(context, text, room, strong) {
   context.font = strong ? `600 ${FONT}` : FONT;
   if (context.measureText(text).width <= room) return text;
-  let kept = [...text];
-  while (kept.length > 1 && context.measureText(`${kept.join("")}…`).width > room) kept = kept.slice(0, -1);
-  return `${kept.join("")}…`;
+  const kept = [...text];
+  const cut = (length) => `${kept.slice(0, length).join("")}…`;
+  let [fits, over] = [1, kept.length]; // halving, for a name may be long
+  while (over - fits > 1) {
+    const middle = (fits + over) >> 1;
+    if (context.measureText(cut(middle)).width <= room) fits = middle;
+    else over = middle;
+  }
+  return cut(fits);
 }

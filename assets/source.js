@@ -20,11 +20,9 @@ export class Source {
   async show(run) {
     this.run = run;
     this.image = null;
-    if (run.grid) {
-      this.image = new Image();
-      this.image.src = run.url("picture.png");
-      await this.image.decode();
-    }
+    const image = run.grid ? await picture(run.url("picture.png")) : null;
+    if (this.run !== run) return;
+    this.image = image;
     await this.load();
   }
 
@@ -104,7 +102,7 @@ export class Source {
     const [width, height] = [this.patch * grid.cols, this.patch * grid.rows];
     const context = fit(this.canvas, width, height);
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.image, 0, 0, width, height);
+    if (this.image) context.drawImage(this.image, 0, 0, width, height);
     this.#overlay(context);
     this.canvas.setAttribute("aria-label",
       `Picture of ${grid.rows} × ${grid.cols} patches. Arrow keys choose the query patch.`);
@@ -153,4 +151,11 @@ export class Source {
     const next = this.selection.query + moves[event.key];
     this.selection.set({ query: Math.min(this.run.n - 1, Math.max(0, next)) });
   }
+}
+
+// The picture, or null where the run kept none: its patches are shown all the same.
+async function picture(url) {
+  const image = new Image();
+  image.src = url;
+  return image.decode().then(() => image, () => null);
 }

@@ -1,0 +1,138 @@
+"""The page when something is wrong or slow: nothing unproven stays, and the last click wins."""
+
+import re
+import time
+from dataclasses import replace
+
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.ui.run import SENTENCES, Runner
+
+pytestmark = pytest.mark.browser
+SENTENCE = SENTENCES[0]
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Every run takes a while longer."""
+    capture = Runner._capture
+
+    def slowly(self, *arguments):
+        time.sleep(1.5)
+        return capture(self, *arguments)
+
+    monkeypatch.setattr(Runner, "_capture", slowly)
+
+
+@pytest.fixture
+def upload(tmp_path):
+    """Open a run on a page, as a person would."""
+
+    def upload_run(opened, trace):
+        trace.save(tmp_path / "run.safetensors")
+        opened.page.get_by_text("Open a saved run").click()
+        opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
+
+    return upload_run
+
+
+def hidden_with(opened, words: str) -> None:
+    """Wait until the maps are gone and the page says why."""
+    opened.page.wait_for_selector(f".viz-root > .viz-alert:has-text('{words}')")
+    assert not opened.page.locator(".viz-body").is_visible()
+    assert "checking" not in opened.page.locator(".viz-root").text_content()
+
+
+def test_maps_that_fail_their_check_are_hidden(visit, upload, minilm):
+    trace = vz.capture(minilm, SENTENCE)
+    changed = replace(trace.layers[2], q=trace.layers[2].q * 1.5)
+    opened = visit()
+    opened.painted()
+    upload(opened, replace(trace, layers=(*trace.layers[:2], changed, *trace.layers[3:])))
+    hidden_with(opened, "they failed their check")
+
+
+@pytest.mark.parametrize("part", ["proof", "thumbnails", "map"])
+def test_maps_whose_check_is_not_there_are_hidden(visit, part):
+    opened = visit(width=1000)
+    opened.painted()
+    opened.page.route(re.compile(f"/viz/run/.*/{part}"), lambda route: route.fulfill(status=503))
+    opened.page.get_by_role("button", name=SENTENCES[1]).click()
+    hidden_with(opened, "The server answered 503")
+    opened.page.unroute_all()
+    opened.page.click("#viz-run")
+    opened.page.wait_for_selector("#viz-proof.viz-good")
+    assert opened.page.locator(".viz-body").is_visible()
+    opened.faults[:] = [fault for fault in opened.faults if "503" not in fault]
+
+
+def test_a_very_long_name_does_not_hold_the_page(visit, upload, minilm):
+    trace = vz.capture(minilm, SENTENCE)
+    names = ("W" * 200_000, *trace.tokens[1:])
+    opened = visit()
+    opened.painted()
+    upload(opened, replace(trace, sample=replace(trace.sample, tokens=names)))
+    opened.page.wait_for_url("**run=**", timeout=10_000)
+    opened.page.wait_for_selector("#viz-proof.viz-good", timeout=10_000)
+    assert opened.page.locator(".viz-word").first.inner_text() == "W" * 39 + "…" + "W" * 39
+
+
+def test_shortening_a_long_label_is_quick(visit):
+    opened = visit()
+    opened.painted()
+    opened.page.evaluate("window.vizTab.run.tokens[0] = 'W'.repeat(200_000)")
+    began = time.monotonic()
+    opened.page.evaluate("window.vizTab.map.draw()")
+    assert time.monotonic() - began < 3
+
+
+def test_a_picture_that_is_gone_leaves_its_patches(visit):
+    opened = visit()
+    opened.painted()
+    opened.page.route("**/picture.png", lambda route: route.fulfill(status=404))
+    opened.page.get_by_label("Picture", exact=True).check()
+    opened.page.get_by_role("button", name="a digit").click()
+    opened.page.wait_for_url("**example=a+digit**")
+    opened.painted()
+    opened.page.wait_for_selector("#viz-proof.viz-good")
+    assert opened.page.locator(".viz-picture").is_visible()
+    opened.faults[:] = [fault for fault in opened.faults if "404" not in fault]
+
+
+@pytest.mark.parametrize("how", ["click", "Control+Enter"])
+def test_the_last_click_wins(visit, slow, how):
+    opened = visit()
+    opened.painted()
+    for text in ("The first", "The second", "The third one"):
+        opened.page.fill("#viz-text-a textarea", text)
+        if how == "click":
+            opened.page.click("#viz-run")
+        else:
+            opened.page.press("#viz-text-a textarea", how)
+        time.sleep(0.3)
+    opened.page.wait_for_url("**a=The+third+one**", timeout=20_000)
+    time.sleep(2)
+    assert "a=The+third+one" in opened.page.url
+    tokens = opened.page.evaluate("window.vizTab.run.tokens")
+    assert tokens == ["[CLS]", "the", "third", "one", "[SEP]"]
+
+
+def test_the_slower_of_two_runs_does_not_come_back(visit):
+    opened = visit()
+    opened.painted()
+    held = []
+    pattern = re.compile("/viz/run/.*/map")
+    opened.page.route(pattern, lambda route: held.append(route), times=1)
+    opened.page.get_by_role("button", name=SENTENCES[1]).click()
+    opened.page.wait_for_url("**approved**")
+    opened.page.get_by_role("button", name=SENTENCES[0]).click()
+    opened.page.wait_for_url("**animal**")
+    opened.page.wait_for_selector("#viz-proof.viz-good")
+    shown = opened.page.locator(".viz-word").all_inner_texts()
+    held[0].continue_()
+    time.sleep(0.5)
+    assert opened.page.locator(".viz-word").all_inner_texts() == shown
+    assert opened.page.evaluate(
+        "vizTab.source.run === vizTab.run && vizTab.atlas.run === vizTab.run"
+    )
