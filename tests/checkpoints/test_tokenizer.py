@@ -11,7 +11,7 @@ from transformers import BertTokenizer
 from transformers.models.bert.tokenization_bert import load_vocab
 
 from viz_encoder.checkpoints.builtin import BUILTIN
-from viz_encoder.checkpoints.tokenizer import read_tokenizer
+from viz_encoder.checkpoints.tokenizer import named_padding, read_tokenizer
 from viz_encoder.errors import CheckpointError, UnsafeFile
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -190,3 +190,15 @@ def test_a_list_of_words_over_the_limit(tmp_path):
         file.truncate(65 * 2**20)
     with pytest.raises(UnsafeFile, match="over 64 MB"):
         read_tokenizer(tmp_path, wordpiece=True)
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("[MASK]", 4), ({"content": "[MASK]", "lstrip": False}, 4), ("no such", None),
+        ("\ud800", None), (None, None), (5, None), ([], None), ({}, None), ({"content": 4}, None),
+    ],
+)  # fmt: skip
+def test_the_padding_that_a_tokenizer_names(tmp_path, named, expected):
+    folder = write(tmp_path, WORDS, {"pad_token": named})
+    assert named_padding(folder, read_tokenizer(folder, wordpiece=True)) == expected

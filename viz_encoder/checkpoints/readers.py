@@ -8,7 +8,7 @@ from typing import Any
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.files import read_json
 from viz_encoder.checkpoints.preprocessor import preprocessing
-from viz_encoder.checkpoints.tokenizer import read_tokenizer
+from viz_encoder.checkpoints.tokenizer import named_padding, read_tokenizer
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import CheckpointError, ConfigError
 from viz_encoder.inputs import ImageReader, TextReader
@@ -24,10 +24,12 @@ def make_reader(
     if config.embedding is Embedding.PATCH:
         return _image_reader(config, _image_settings(folder, file, config))
     if config.embedding is Embedding.TOKEN:
+        tokenizer, usual = read_tokenizer(folder, family.wordpiece), _pad_id(config, file)
+        named = named_padding(folder, tokenizer)
         return TextReader(
-            read_tokenizer(folder, family.wordpiece),
+            tokenizer,
             config.max_positions,
-            _pad_id(config, file),
+            named if named is not None and named < config.vocab_size else usual,
             family.padded_to and min(family.padded_to, config.max_positions),
         )
     return None

@@ -1,5 +1,6 @@
 """The tokenizer of a model folder: tokenizer.json, or BERT's vocab.txt where there is no other."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from reprlib import repr as shown
 from typing import Any
@@ -73,10 +74,26 @@ def _from_words(folder: Path) -> Tokenizer:
     return tokenizer
 
 
-def _settings(folder: Path) -> dict[str, Any]:
+def named_padding(folder: Path, tokenizer: Tokenizer) -> int | None:
+    """The id of the padding that tokenizer_config.json names; it counts, not config.json's.
+
+    SigLIP 2 attends to its padding, and its config.json names none.
+    """
+    named = _said(folder).get("pad_token")
+    named = named.get("content") if isinstance(named, Mapping) else named
+    if not isinstance(named, str) or not named.isprintable():  # the library takes no surrogates
+        return None
+    return tokenizer.token_to_id(named)
+
+
+def _said(folder: Path) -> dict[str, Any]:
     if not (folder / "tokenizer_config.json").exists():
         return {}
-    settings = read_json(folder, "tokenizer_config.json")
+    return read_json(folder, "tokenizer_config.json")
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    settings = _said(folder)
     switches = {name: settings[name] for name in SWITCHES if settings.get(name) is not None}
     for name, value in switches.items():
         if not isinstance(value, bool):
