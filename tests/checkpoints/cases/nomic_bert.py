@@ -29,7 +29,7 @@ def run(task: str = ""):
             inputs.values, attention_mask=inputs.valid.long(), token_type_ids=inputs.segments,
             output_hidden_states=True, output_attentions=True,
         )  # fmt: skip
-        heads = {task: out.logits} if task else {}
+        heads = {task: out.pooler_output if task == "pool" else out.logits} if task else {}
         return Expected(out.hidden_states, out.attentions, heads=heads)
 
     return expected
@@ -55,6 +55,12 @@ def older(model: Any, folder: Path) -> Any:
     return reference
 
 
+def pooled(model: Any, folder: Path) -> Any:
+    """With the pooler, which from_pretrained leaves out unless it is asked for."""
+    model.save_pretrained(folder)
+    return type(model).from_pretrained(folder, attn_implementation="eager", add_pooling_layer=True)
+
+
 CASES = [
     Case("Nomic BERT", "nomic_bert", build(NomicBertModel), run(),
         wrong={
@@ -64,6 +70,9 @@ CASES = [
             "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
         },
     ),
+    Case("Nomic BERT, pooled", "nomic_bert",
+         lambda: NomicBertModel(NomicBertConfig(**SIZES), add_pooling_layer=True), run("pool"),
+         save=pooled),
     Case("Nomic BERT, older file", "nomic_bert",
         build(NomicBertModel, rope_parameters={"rope_type": "default", "rope_theta": 500.0}),
         run(), save=older,
