@@ -1,0 +1,191 @@
+"""Train the built-in "grammar" model: a small BERT that fills masked words of a checkable language.
+
+python scripts/train_grammar.py               trains, saves assets/grammar and prints its numbers
+python scripts/train_grammar.py --evaluate    prints the numbers of the weights in assets/grammar
+
+scripts/grammar.py states the language. No loss looks at an attention weight.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
+from torch import nn
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
+
+from scripts import grammar  # noqa: E402
+from scripts.measure_grammar import (  # noqa: E402
+    CLS,
+    IDS,
+    PAD,
+    SEP,
+    Batch,
+    as_batch,
+    evaluate,
+    find_roles,
+    guess,
+)
+from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
+from viz_encoder.model import Encoder  # noqa: E402
+
+MODEL = ROOT / "assets" / "grammar"
+CONFIG = EncoderConfig(
+    n_layers=4,
+    n_heads=4,
+    d_model=64,
+    d_ff=256,
+    vocab_size=len(IDS),
+    n_segments=0,
+    max_positions=24,
+    norm_placement="pre",
+    norm_eps=1e-6,
+    embed_norm=False,
+    final_norm=True,
+    dropout=0.0,
+    heads=(HeadConfig("masked", d_dense=64, activation="gelu", norm=True, n_out=len(IDS)),),
+)
+N_STEPS, BATCH = 8000, 64
+MASKED_SHARE = (0.15, 0.25)  # of a sentence's words, drawn anew for each; at least one
+LEARNING_RATE, MUON_RATE, WEIGHT_DECAY = 3e-3, 0.02, 0.01
+SEED = 1
+N_THREADS = 1  # sums come out alike on any machine
+
+
+def make_tokenizer() -> Tokenizer:
+    """One token a word; brackets and signs may touch their neighbours."""
+    tokenizer = Tokenizer(WordLevel(IDS, unk_token="[UNK]"))
+    tokenizer.normalizer = Lowercase()
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    tokenizer.add_special_tokens(list(grammar.SPECIAL))
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)],
+    )
+    return tokenizer
+
+
+def next_batch(rng: random.Random) -> Batch:
+    """New sentences, as many of each rule; each mask is a [MASK], never another word."""
+    rules = list(grammar.RULES)
+    sentences = [grammar.draw(rules[n % len(rules)], rng, False).words for n in range(BATCH)]
+    counts = [max(1, round(rng.uniform(*MASKED_SHARE) * len(words))) for words in sentences]
+    masked = [rng.sample(range(len(s)), n) for s, n in zip(sentences, counts, strict=True)]
+    return as_batch(sentences, masked)
+
+
+def train() -> Encoder:
+    """The encoder after N_STEPS batches; nothing here depends on the held-out sentences."""
+    torch.manual_seed(SEED)
+    encoder, rng = Encoder(CONFIG), random.Random(SEED)
+    nn.init.normal_(encoder.embed.tokens.word.weight, std=0.5)
+    nn.init.normal_(encoder.embed.position, std=0.5)
+    steppers, start, total = optimizers(encoder), time.perf_counter(), 0.0
+    for step in range(1, N_STEPS + 1):
+        batch = next_batch(rng)
+        loss = F.cross_entropy(guess(encoder, batch), batch.words[batch.words >= 0])
+        loss.backward()
+        nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+        for optimizer, schedule in steppers:
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+        total += float(loss.detach()) / 200
+        if step % 200 == 0:
+            print(f"step {step}, {time.perf_counter() - start:.0f} s: loss {total:.3f}", flush=True)
+            total = 0.0
+    return encoder.eval()
+
+
+Stepper = tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]
+
+
+def optimizers(encoder: Encoder) -> list[Stepper]:
+    """Muon (Jordan et al., 2024) for the blocks' matrices, AdamW for all else, both one-cycle."""
+    matrices = [p for p in encoder.layers.parameters() if p.ndim == 2]
+    inside = set(map(id, matrices))
+    others = [p for p in encoder.parameters() if id(p) not in inside]
+    muon = torch.optim.Muon(matrices, lr=MUON_RATE, weight_decay=WEIGHT_DECAY)
+    adam = torch.optim.AdamW(others, lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    cycle = torch.optim.lr_scheduler.OneCycleLR
+    options = {"total_steps": N_STEPS, "pct_start": 0.1, "cycle_momentum": False}
+    return [
+        (muon, cycle(muon, MUON_RATE, **options)),
+        (adam, cycle(adam, LEARNING_RATE, **options)),
+    ]
+
+
+def save(encoder: Encoder, measured: dict[str, Any]) -> None:
+    """Write the model folder; half precision loses nothing that the numbers show."""
+    MODEL.mkdir(parents=True, exist_ok=True)
+    tensors = {name: t.half().contiguous() for name, t in encoder.state_dict().items()}
+    save_file(tensors, MODEL / "model.safetensors")
+    make_tokenizer().save(str(MODEL / "tokenizer.json"))
+    (MODEL / "model.safetensors").chmod(0o644)  # the library writes it for its owner only
+    axes = [f.name for f in fields(CONFIG) if getattr(CONFIG, f.name) != f.default]
+    content = {
+        "model_type": "viz_encoder",
+        "title": "grammar: a small BERT that fills masked words of a checkable language",
+        "description": "Trained on sentences of four rules that scripts/grammar.py makes.",
+        "license": "Apache-2.0",
+        "pad_token_id": PAD,
+        "encoder": {name: value for name, value in asdict(CONFIG).items() if name in axes},
+        **measured,
+    }
+    (MODEL / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def load() -> Encoder:
+    """The encoder that is shipped."""
+    encoder = Encoder(CONFIG)
+    tensors = load_file(MODEL / "model.safetensors")
+    encoder.load_state_dict({name: t.float() for name, t in tensors.items()}, strict=True)
+    return encoder.eval()
+
+
+def show(measured: dict[str, Any]) -> None:
+    """Print the numbers, one sentence a head."""
+    for name, value in measured["metrics"].items():
+        print(f"{name}: {value}")
+    for rule, role in measured["heads"].items():
+        print(
+            "{rule}: layer {looks[0]} head {looks[1]} puts {weight} of its weight from the masked "
+            "place on the one that decides it ({weight_if_even} if even); of {accuracy} right, "
+            "{accuracy_without} are left without it, and {accuracy_without_most_needed} without "
+            "layer {most_needed[0]} head {most_needed[1]}".format(rule=rule, **role)
+        )
+
+
+def main() -> None:
+    """Train, or only evaluate."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--evaluate", action="store_true", help="measure the shipped weights")
+    wish = parser.parse_args()
+    torch.set_num_threads(N_THREADS)
+    torch.use_deterministic_algorithms(True)
+    if not wish.evaluate:
+        save(train(), {})
+    encoder = load()
+    measured = {"metrics": evaluate(encoder), "heads": find_roles(encoder)}
+    if not wish.evaluate:
+        save(encoder, measured)
+    show(measured)
+
+
+if __name__ == "__main__":
+    main()
