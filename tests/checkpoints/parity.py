@@ -139,12 +139,23 @@ class Differences(NamedTuple):
         return max(self)
 
 
-def compare(case: Case, encoder: LoadedEncoder, reference: Any) -> Differences:
-    """Ours against the reference on every input of the case."""
+class Asked(NamedTuple):
+    """One input and what the reference says of it."""
+
+    inputs: Inputs
+    expected: Expected
+
+
+def ask(case: Case, encoder: LoadedEncoder, reference: Any) -> list[Asked]:
+    """What the reference says of every input of the case."""
+    with torch.no_grad():
+        return [Asked(given, case.run(reference, given)) for given in inputs_of(case, encoder)]
+
+
+def compare(encoder: LoadedEncoder, asked: list[Asked]) -> Differences:
+    """Ours against what the reference said."""
     worst = Differences(0.0, 0.0, 0.0)
-    for inputs in inputs_of(case, encoder):
-        with torch.no_grad():
-            expected = case.run(reference, inputs)
+    for inputs, expected in asked:
         traces = vz.capture(encoder, inputs)
         apart = [_one(expected, inputs, traces[b], encoder, b) for b in range(len(traces))]
         worst = Differences(*(max(each) for each in zip(worst, *apart, strict=True)))
@@ -157,6 +168,7 @@ def _one(expected: Expected, inputs: Inputs, trace, encoder, b: int) -> Differen
     theirs = [*expected.hidden]
     if expected.output is not None:
         ours, theirs = [*ours, trace.output], [*theirs, expected.output]
+    # A wrong setting may give other shapes, which is a way of being seen.
     assert len(ours) == len(theirs) and len(expected.maps) == trace.n_layers
     hidden = max(_apart(o[real], t[b][real]) for o, t in zip(ours, theirs, strict=True))
     shape = tuple(trace.attention(0).shape)

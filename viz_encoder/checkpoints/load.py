@@ -183,7 +183,10 @@ def _licence(file: Json) -> str:
 def _family(file: Json, part: str) -> tuple[Family, Json]:
     """The family that reads this file, and the part of the file that is meant."""
     if "auto_map" in file:
-        raise UnsafeFile("config.json asks to run code of its own (auto_map); that is never done.")
+        raise UnsafeFile(
+            "config.json asks to run code of its own (auto_map); that is never done. If its "
+            "model_type is one that we load, delete auto_map from a copy of the folder."
+        )
     model_type = file.get("model_type")
     for family in FAMILIES.values():
         if model_type is None and family.claims is not None and family.claims(file):
