@@ -6,6 +6,8 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from viz_encoder.trace import proof as proof_module
+from viz_encoder.trace.layer import LayerTrace
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 
@@ -130,3 +132,19 @@ def test_large_scores_raise_no_false_alarm(minilm):
     trace = vz.capture(encoder, " ".join(TEXTS) * 12)
     assert trace.proof.passed
     assert not spoiled(trace, 2, scale=trace.layers[2].scale * 1.01).proof.passed
+
+
+@pytest.mark.parametrize("layer", [0, 2])
+def test_a_signature_that_is_no_number_never_passes(minilm, layer):
+    trace = vz.capture(minilm, "one two")
+    signature = trace.layers[layer].signature.clone()
+    signature[1, 2] = torch.nan
+    proof = spoiled(trace, layer, signature=signature).proof
+    assert not proof.passed and proof.worst[0] == layer
+
+
+def test_the_tolerance_has_an_end():
+    """However large the scores, a map that is 1 % off is not the one that ran."""
+    big = torch.full((1, 4, 2), 3e4)
+    layer = LayerTrace(big, big, torch.randn(1, 4, 2), 1.0)
+    assert proof_module._tolerance(layer, "float32") == proof_module.MOST < 1e-2

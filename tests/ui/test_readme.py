@@ -20,10 +20,17 @@ def test_the_first_block_runs_as_it_says(capsys):
     assert scope["vector"].shape == (384,)
 
 
+def test_the_predictions_block_runs_as_it_says():
+    scope: dict[str, object] = {}
+    exec(BLOCKS[1], scope)
+    assert scope["guess"].labels[0] == "are" and scope["guess"].shares[0] >= 0.99
+    assert scope["early"].shares[0] < scope["guess"].shares[0]
+
+
 def test_the_record_block_runs_as_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
-    exec(BLOCKS[1], scope)
+    exec(BLOCKS[2], scope)
     assert scope["trace"].proof.passed
     assert float(scope["trace"].attention(1, 3)[:, 3].abs().max()) == 0
     assert scope["figure"].data
@@ -31,8 +38,19 @@ def test_the_record_block_runs_as_it_says(tmp_path, monkeypatch):
 
 def test_the_client_block_runs_against_a_server(site):
     scope: dict[str, object] = {}
-    exec(BLOCKS[2].replace("http://127.0.0.1:7860/", site), scope)
+    exec(BLOCKS[3].replace("http://127.0.0.1:7860/", site), scope)
     assert len(scope["weights"]) == len(scope["run"]["tokens"])
+
+
+def test_the_speeds_it_quotes_were_measured():
+    measured = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+    quoted = README.partition("## Speed")[2].partition("## Limits")[0]
+    rows = re.findall(r"^\| ([^|]*\d[^|]*) \| ([\d.]+ ×) \|$", quoted, re.MULTILINE)
+    assert len(rows) == 5
+    for what, ratio in rows:
+        assert f"| {what} | {ratio} |" in measured, what
+    for ratio in re.findall(r"[\d.]+ ×", quoted.rpartition("|")[2]):
+        assert f"| {ratio} |" in measured, ratio
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(([\w/.-]+)\)", README))))

@@ -1,5 +1,6 @@
 """Proof: whether the maps recomputed from a trace give back what each layer really put out."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,7 @@ ROW_SUM_TOLERANCE = 1e-4
 FLOAT32_STEP = torch.finfo(torch.float32).eps
 STEPS_A_KEY = 0.1
 SHORT_SUM = 512
+MOST = 5e-3  # whatever the scores: past this, the maps are not shown as the ones that ran
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class _Evidence:
         self.row_sum_error = max(self.row_sum_error, float(off.max()))
 
     def add_error(self, error: float, tolerance: float, at: tuple[int, int, int]) -> None:
+        error = math.inf if math.isnan(error) else error  # else no comparison would see it
         if self.worst is None or error / tolerance > self.error / self.tolerance:
             self.error, self.tolerance, self.worst = error, tolerance, at
 
@@ -125,7 +128,8 @@ def _tolerance(layer: LayerTrace, dtype: str) -> float:
         return plain
     longest = [float(x.float().norm(dim=-1).max()) for x in (layer.q, layer.k)]
     scores = longest[0] * longest[1] * abs(layer.scale)
-    return max(plain, FLOAT32_STEP * scores, FLOAT32_STEP * STEPS_A_KEY * layer.k.shape[1])
+    grown = max(FLOAT32_STEP * scores, FLOAT32_STEP * STEPS_A_KEY * layer.k.shape[1])
+    return max(plain, min(grown, MOST))
 
 
 def _condensed_values(layer: LayerTrace) -> Float[Tensor, "head key signature"]:

@@ -42,7 +42,7 @@ def _models(runner: Runner) -> Any:
 def _run_text(runner: Runner) -> Any:
     def run_text(text_a: str, text_b: str = "", model: str = "all-MiniLM-L6-v2") -> dict[str, Any]:
         """Encode a text, or a pair of texts; returns the run's key, tokens and sizes."""
-        return _plainly(lambda: _object(runner.text(model, text_a, text_b)))
+        return plainly(lambda: _object(runner.text(model, text_a, text_b)))
 
     return run_text
 
@@ -50,7 +50,7 @@ def _run_text(runner: Runner) -> Any:
 def _run_picture(runner: Runner) -> Any:
     def run_picture(picture: str, model: str = "scene") -> dict[str, Any]:
         """Encode a picture file, sent as base64; returns the run's key, patches and sizes."""
-        return _plainly(lambda: _object(runner.picture(model, _bytes(picture))))
+        return plainly(lambda: _object(runner.picture(model, _bytes(picture))))
 
     return run_picture
 
@@ -58,7 +58,7 @@ def _run_picture(runner: Runner) -> Any:
 def _open_saved(runner: Runner) -> Any:
     def open_saved(file: str) -> dict[str, Any]:
         """Open a saved trace, sent as base64; returns its key, tokens and sizes."""
-        return _plainly(lambda: _saved(runner, file))
+        return plainly(lambda: _saved(runner, file))
 
     return open_saved
 
@@ -92,7 +92,7 @@ def _attention(runner: Runner) -> Any:
             )
             return finite(tile.values)
 
-        return _plainly(numbers)
+        return plainly(numbers)
 
     return attention
 
@@ -106,7 +106,7 @@ def _attention_row(runner: Runner) -> Any:
             place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
             return finite(row(trace, *place, parse_index("query", query, trace.n_tokens)))
 
-        return _plainly(numbers)
+        return plainly(numbers)
 
     return attention_row
 
@@ -120,7 +120,7 @@ def _statistics(runner: Runner) -> Any:
             named = entry.survey(parse_index("layer", layer, entry.trace.n_layers)).statistics
             return {name: finite(values) for name, values in named.items()}
 
-        return _plainly(numbers)
+        return plainly(numbers)
 
     return head_statistics
 
@@ -134,12 +134,12 @@ def _proof(runner: Runner) -> Any:
             error = None if found.error is None else finite(found.error)
             return {"passed": found.passed, "sentence": found.sentence, "error": error}
 
-        return _plainly(evidence)
+        return plainly(evidence)
 
     return proof
 
 
-def _plainly(work: Callable[[], T]) -> T:
+def plainly(work: Callable[[], T]) -> T:
     """The result, or the fault as the sentence that a client can show."""
     try:
         return work()

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import gradio as gr
 from gradio.events import api
 
 from viz_encoder.checkpoints import LoadedEncoder, Plan
 from viz_encoder.config.anatomy import anatomy
-from viz_encoder.errors import InputError, SelectionError, VizEncoderError
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.ui.endpoints import plainly
 from viz_encoder.ui.routes import guesses
 from viz_encoder.ui.run import Runner
 
@@ -21,11 +21,12 @@ def add_model_endpoints(runner: Runner) -> None:
 def _model(runner: Runner) -> Any:
     def model(name: str) -> dict[str, Any]:
         """What a listed model is: source, license, sizes, and its parts with their equations."""
-        try:
+
+        def card() -> dict[str, Any]:
             plan = runner.models.plan(_text("name", name))
             return _card(plan or runner.models.get(name))
-        except VizEncoderError as fault:
-            raise gr.Error(str(fault), print_exception=False) from fault
+
+        return plainly(card)
 
     return model
 
@@ -36,12 +37,13 @@ def _open_model(runner: Runner) -> Any:
 
         part is "text" or "vision", of a model that has both.
         """
-        try:
+
+        def card() -> dict[str, Any]:
             found = runner.models.look(_text("name", name), _text("part", part))
             listed = runner.models.offer(found)
             return {**_card(runner.models.get(listed)), "name": listed}
-        except VizEncoderError as fault:
-            raise gr.Error(str(fault), print_exception=False) from fault
+
+        return plainly(card)
 
     return open_model
 
@@ -49,12 +51,13 @@ def _open_model(runner: Runner) -> Any:
 def _predictions(runner: Runner) -> Any:
     def predictions(key: str, task: str = "", layer: int | None = None) -> list[dict[str, Any]]:
         """What the model's head says of a run: of its output, or after a layer (0 = embeddings)."""
-        try:
+
+        def said() -> list[dict[str, Any]]:
             if layer is not None and (isinstance(layer, bool) or not isinstance(layer, int)):
                 raise SelectionError(f"There is no layer {str(layer)[:40]!r}; give a whole number.")
             return guesses(runner.store.get(key), _text("task", task), layer)
-        except VizEncoderError as fault:
-            raise gr.Error(str(fault), print_exception=False) from fault
+
+        return plainly(said)
 
     return predictions
 

@@ -60,7 +60,12 @@ class Opening:
     ) -> str:
         """What is there, and what loading it would take."""
         tell = self._teller(request, progress, "Looking …")
-        return _told(lambda: plan_panel(self.models.look(name, part, tell)))
+        try:
+            return plan_panel(self.models.look(name, part, tell))
+        except VizEncoderError as fault:
+            return alert(str(fault))
+        finally:
+            self.stops.pop(request.session_hash or "", None)
 
     def load(
         self,
@@ -78,6 +83,8 @@ class Opening:
             return (alert(str(fault)), *[gr.skip()] * 4)
         except MemoryError:
             return (alert("The model does not fit into memory."), *[gr.skip()] * 4)
+        finally:
+            self.stops.pop(request.session_hash or "", None)
         if kind == "vector":
             return (alert(VECTORS) + model_panel(self.models, listed), *[gr.skip()] * 4)
         said = f'<p class="viz-caption" role="status">{kind.title()} model loaded.</p>'
@@ -117,10 +124,3 @@ VECTORS = (
     "This model reads vectors, so the page has nothing to give it. In Python: "
     "viz_encoder.launch(viz_encoder.capture(viz_encoder.load(folder), tensor))."
 )
-
-
-def _told(work: Callable[[], str]) -> str:
-    try:
-        return work()
-    except VizEncoderError as fault:
-        return alert(str(fault))
