@@ -202,6 +202,16 @@ def test_a_file_that_is_swapped_after_it_was_looked_at(folder, tmp_path):
         vz.checkpoints.fill(plan)
 
 
+@pytest.mark.parametrize("content", [b"", b"x" * 10_000])
+def test_a_file_that_is_written_over_while_its_model_is_in_use(folder, content):
+    encoder = vz.load(folder, device="cpu")
+    before = {name: tensor.clone() for name, tensor in encoder.model.state_dict().items()}
+    for file in (FIRST, SECOND):
+        (folder / file).write_bytes(content)
+    after = encoder.model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
 def test_no_file_is_left_open(folder):
     before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     write_index(folder, {**listed(folder), "no.such.tensor": FIRST})

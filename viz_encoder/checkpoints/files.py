@@ -48,6 +48,11 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
+def printable(name: str) -> str:
+    """A stranger's name, its invisible and direction-turning characters written out."""
+    return name if name.isprintable() else ascii(name)
+
+
 def there(path: Path) -> bool:
     """Whether there is such a file; none that cannot be looked at (links in a ring, no right)."""
     try:
@@ -146,4 +151,5 @@ def _what_is_there(folder: Path) -> str:
     names = sorted(entry.name for entry in folder.iterdir())
     if any(name.endswith((".bin", ".pt", ".pth", ".pkl")) for name in names):
         return "pickled weights are never opened; save the model as safetensors."
-    return f"it holds {', '.join(names[:8]) or 'nothing'}{' …' * (len(names) > 8)}."
+    shown_names = ", ".join(printable(name)[:40] for name in names[:8])
+    return f"it holds {shown_names or 'nothing'}{' …' * (len(names) > 8)}."

@@ -38,8 +38,15 @@ def registers(count: object) -> tuple[str, ...]:
     return tuple(f"[REG{number}]" for number in range(count))
 
 
-def join_tokens(tensors: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """Prefix tokens as one table; a row of zeros where a prefix token has no position."""
+def join_tokens(
+    tensors: Mapping[str, Tensor], config: EncoderConfig, bare: tuple[str, ...] | None = None
+) -> dict[str, Tensor]:
+    """Prefix tokens as one table; a row of zeros where a prefix token has no position.
+
+    `bare` are the prefix tokens that may be without one: registers, where it is not given.
+    """
+    if bare is None:
+        bare = tuple(token for token in config.prefix if token.startswith("[REG"))
     joined = dict(tensors)
     width = config.d_embed
     found = [_rows(name, joined.pop(name), width) for name in PREFIXES if name in tensors]
@@ -48,7 +55,7 @@ def join_tokens(tensors: Mapping[str, Tensor], config: EncoderConfig) -> dict[st
         table = _rows("embed.position", tensors["embed.position"], width)
         placed = len(table) - config.grid[0] * config.grid[1]  # prefix tokens with a position
         absent = len(config.prefix) - placed
-        if placed >= 0 and absent > 0:
+        if placed >= 0 and absent == len(bare):
             zeros = table.new_zeros(absent, width)
             table = torch.cat([table[:placed], zeros, table[placed:]])
         joined["embed.position"] = table

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
+from viz_encoder.checkpoints.files import printable
 from viz_encoder.errors import KeyMismatch
 
 Rule = tuple[re.Pattern[str], str]
@@ -46,6 +47,9 @@ class Names:
 
     def rename(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors under our names; the same tensor under two spellings is taken once."""
+        whole = [k for k, t in tensors.items() if self.targets(k) and not t.is_floating_point()]
+        if whole:
+            raise KeyMismatch(f"The file holds tensors that are not floating point: {_list(whole)}")
         renamed: dict[str, Tensor] = {}
         twins: list[str] = []
         for name, tensor in tensors.items():
@@ -72,9 +76,6 @@ def require_match(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -
     both = sorted(expected.keys() & found.keys())
     if wrong := [_shapes(k, found, expected) for k in both if found[k].shape != expected[k].shape]:
         faults.append(f"wrong shape: {_list(wrong)}")
-    whole = [k for k in both if not found[k].is_floating_point()]
-    if whole:
-        faults.append(f"not floating point: {_list(whole)}")
     if faults:
         raise KeyMismatch(
             f"The tensors do not fit config.json. {'; '.join(faults)} "
@@ -115,4 +116,4 @@ def _shapes(key: str, found: Mapping[str, Tensor], expected: Mapping[str, Tensor
 
 def _list(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(name[:LONGEST_NAME] for name in names[:SHOWN]) + more + "."
+    return ", ".join(printable(name)[:LONGEST_NAME] for name in names[:SHOWN]) + more + "."

@@ -22,15 +22,26 @@ def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]
 def fold_scales(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """LayerScale (Touvron et al., 2021, arXiv:2103.17239) multiplied into the linear before it."""
     folded = dict(tensors)
-    for name in [name for name in tensors if name.endswith(".scale")]:
-        scale, stem = folded.pop(name), name.removesuffix(".scale")
+    stems = [name.removesuffix(".scale") for name in tensors if name.endswith(".scale")]
+    _require_scales(tensors, stems)
+    for stem in stems:
+        scale = folded.pop(f"{stem}.scale")
         weight, bias = folded.get(f"{stem}.weight"), folded.get(f"{stem}.bias")
-        if weight is None or scale.ndim != 1 or len(scale) != len(weight):
+        if weight is None or weight.ndim != 2 or scale.shape != weight.shape[:1]:
             raise KeyMismatch(f"{stem}.weight does not fit its scale of {tuple(scale.shape)}.")
         folded[f"{stem}.weight"] = weight * scale[:, None]
-        if bias is not None:
+        if bias is not None and bias.shape == scale.shape:  # another shape is refused later
             folded[f"{stem}.bias"] = bias * scale
     return folded
+
+
+def _require_scales(tensors: dict[str, Tensor], stems: list[str]) -> None:
+    """Where one layer's part (such as attn.o) has a scale, every layer's has."""
+    parts = {stem.split(".", 2)[-1] for stem in stems}
+    linears = [name.removesuffix(".weight") for name in tensors if name.endswith(".weight")]
+    for stem in linears:
+        if stem.split(".", 2)[-1] in parts and stem not in stems:
+            raise KeyMismatch(f"{stem} lacks its scale, which other layers have.")
 
 
 def tie(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from reprlib import repr as shown
 
+import torch
 from torch import Tensor
 
 from viz_encoder.checkpoints.files import MAX_TENSORS, inside, read_header, read_json, read_tensors
@@ -63,8 +64,17 @@ def read_weights(folder: Path, wanted: Collection[str], tell: Tell = silent) -> 
         here = [name for name in names if name in wanted]
         for start in range(0, len(here), AT_ONCE):
             tell(len(tensors) / len(wanted))
-            tensors |= read_tensors(folder, file, here[start : start + AT_ONCE])
-    return {k: t.float() if t.is_floating_point() else t for k, t in tensors.items()}
+            part = read_tensors(folder, file, here[start : start + AT_ONCE])
+            tensors |= {name: _own(tensor) for name, tensor in part.items()}
+    return tensors
+
+
+def _own(tensor: Tensor) -> Tensor:
+    """A copy: what safetensors gives is the file itself, which may be written over at any time.
+
+    A model whose file is cut short while it is loaded would end the process (SIGBUS).
+    """
+    return tensor.to(torch.float32 if tensor.is_floating_point() else tensor.dtype, copy=True)
 
 
 def _shard(folder: Path, name: str) -> Path:

@@ -154,7 +154,7 @@ def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tenso
         for name in [name for name in kept if ".ff.up." in name]:
             halves = kept[name].chunk(2)
             kept[name.replace(".up.", ".gate.")], kept[name] = halves[0], halves[-1]
-    return average_classes(join_tokens(kept, config))
+    return average_classes(join_tokens(kept, config, bare=config.prefix))
 
 
 FAMILY = Family(

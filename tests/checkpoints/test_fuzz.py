@@ -1,0 +1,301 @@
+"""Every family given any JSON, and tensors spoiled one by one: a sentence, or a whole encoder."""
+
+import gc
+import json
+import shutil
+import sys
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+import viz_encoder as vz
+from tests.checkpoints.cases import CASES
+from tests.checkpoints.parity import save
+from viz_encoder.checkpoints import readers
+from viz_encoder.checkpoints.families import FAMILIES
+from viz_encoder.config import Embedding
+from viz_encoder.errors import CheckpointError
+from viz_encoder.model import Encoder
+
+load_module = sys.modules["viz_encoder.checkpoints.load"]  # the package's name for it is a function
+SLOW = settings(suppress_health_check=list(HealthCheck), max_examples=100)
+WEIGHTS = "model.safetensors"
+
+NUMBERS = st.integers() | st.floats() | st.sampled_from([10**9, 10**30, 10**400, -1, 0, 1, 1e400])
+WORDS = st.text(max_size=20) | st.sampled_from(
+    ["gelu", "pre", "token", "patch", "vector", "text", "vision", "absolute", "full_attention"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | NUMBERS | WORDS,
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.text(max_size=9) | st.sampled_from(["0", "1"]), inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+OF_HEADS = ("id2label", "num_labels", "problem_type", "pad_token_id", "architectures")
+OF_OTHERS = ("rope_parameters", "rope_scaling", "nhead", "architecture", "image")
+SHAPES = st.lists(st.integers(0, 9) | st.sampled_from([64, 10**9, 10**30]), max_size=5).map(tuple)
+DISTINCT = sorted({family.model_types[0] for family in FAMILIES.values()})
+
+
+def some(names: list[str], values: st.SearchStrategy) -> st.SearchStrategy:
+    return st.dictionaries(st.sampled_from(sorted(names)), values, max_size=4)
+
+
+def sources(family) -> list[str]:
+    """The names of a family's tensors on disk, as its tables have them, layer 0 for all."""
+    tables = [family.tensors, *(table.tensors for table in family.heads)]
+    lines = [line for table in tables for line in table.splitlines() if line.strip()]
+    return [line.split()[0].replace("#", "0").replace("*", "weight") for line in lines]
+
+
+def a_sentence(fault: Exception) -> bool:
+    text = str(fault)
+    return text.endswith(".") and len(text) < 800 and text.isprintable() and "Trace" not in text
+
+
+@pytest.mark.parametrize("name", DISTINCT)
+@SLOW
+@given(data=st.data())
+def test_any_json_for_any_setting(name, data):
+    family = FAMILIES[name]
+    known = [*family.defaults, *OF_HEADS, *OF_OTHERS, "projection_dim"]
+    file = {"model_type": name, **data.draw(some(known, JSON))}
+    heads = data.draw(st.sampled_from([[], *([table] for table in family.heads)]))
+    try:
+        if family.complete is not None:
+            shapes = dict.fromkeys(sources(family), (8, 8))
+            shapes |= data.draw(some(sources(family), SHAPES))
+            with load_module.plainly():
+                file = family.complete(file, shapes)
+        file = {**family.defaults, **file}
+        config = load_module._config(family, file, heads)
+        if config.embedding is Embedding.TOKEN:
+            assert 0 <= readers._pad_id(config, file) < config.vocab_size
+        if config.n_layers <= 12 and len(config.prefix) <= 12:
+            with torch.device("meta"):
+                Encoder(config)
+    except CheckpointError as fault:
+        assert a_sentence(fault)
+
+
+@SLOW
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "model_type": st.sampled_from([*FAMILIES, "clip", "siglip", None]) | JSON,
+            "text_config": JSON,
+            "vision_config": JSON,
+            "architectures": st.lists(JSON, max_size=2) | JSON,
+            "architecture": st.just("vit_tiny") | JSON,
+            "id2label": JSON,
+            "projection_dim": JSON,
+            "license": JSON,
+        },
+    ),
+    st.sampled_from(["", "text", "vision"]),
+)
+def test_any_json_for_a_whole_file(file, part):
+    try:
+        with load_module.plainly():
+            family, inner = load_module._family(file, part)
+        heads = load_module._heads(family, file, dict.fromkeys(sources(family), (8, 8)))
+        load_module._config(family, {**family.defaults, **inner}, heads)
+        load_module._licence(file)
+    except CheckpointError as fault:
+        assert a_sentence(fault)
+
+
+AXES = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_ff": 12, "vocab_size": 9, "max_positions": 6}
+
+
+@SLOW
+@given(some(list(vars(vz.EncoderConfig())), JSON))
+def test_any_json_for_any_axis_of_our_own_files(axes):
+    try:
+        load_module._config(FAMILIES["viz_encoder"], {"encoder": {**AXES, **axes}}, [])
+    except CheckpointError as fault:
+        assert a_sentence(fault)
+
+
+# Tensors. One case of each family, its heads included, spoiled tensor by tensor.
+
+HEADED = {"BERT for masked tokens", "BERT, 3 labels", "CLIP text, projected", "SigLIP, 3 labels"}
+SPOILED = {case.model_type: case for case in reversed(CASES)}
+SPOILED |= {case.name: case for case in CASES if case.name in HEADED}
+CHANGES = {
+    "one number": lambda t: torch.tensor(1.0),
+    "empty": lambda t: torch.zeros(0),
+    "three numbers": lambda t: torch.zeros(3),
+    "one axis more": lambda t: t[None, None],
+    "one row less": lambda t: t[:-1].clone() if t.ndim else t[None],
+    "five axes": lambda t: torch.zeros(1, 1, 1, 1, 1),
+    "whole numbers": lambda t: torch.zeros(t.shape, dtype=torch.long),
+    "NaN": lambda t: torch.full_like(t, torch.nan) if t.is_floating_point() else t[..., :0],
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Each case's checkpoint, written once."""
+    folders = {}
+
+    def folder_of(name):
+        if name not in folders:
+            folders[name] = tmp_path_factory.mktemp("saved")
+            save(SPOILED[name], folders[name])
+        return folders[name]
+
+    return folder_of
+
+
+@pytest.fixture
+def case(request, tmp_path, saved):
+    """The case, its checkpoint copied to where it may be spoiled."""
+    shutil.copytree(saved(request.param), tmp_path, dirs_exist_ok=True)
+    return SPOILED[request.param]
+
+
+def once(names) -> list[str]:
+    """One of each kind of tensor: those of one layer stand for all."""
+    middle = (".1.", ".2.")
+    return [name for name in names if not any(number in name for number in middle)]
+
+
+def loads(folder, case):
+    try:
+        return vz.load(folder, device="cpu", part=case.part)
+    except CheckpointError as fault:
+        assert a_sentence(fault)
+        return None
+
+
+@pytest.mark.parametrize("case", SPOILED, indirect=True)
+def test_each_tensor_spoiled(tmp_path, case):
+    """A tensor that is needed and of another shape, of whole numbers or NaN is always refused."""
+    tensors = load_file(tmp_path / WEIGHTS)
+    needed = vz.checkpoints.plan(tmp_path, part=case.part).needed
+    for number, name in enumerate(once(needed)):
+        for what, change in list(CHANGES.items())[number % 2 :: 2]:
+            spoiled = change(tensors[name]).contiguous()
+            save_file({**tensors, name: spoiled}, tmp_path / WEIGHTS)
+            encoder = loads(tmp_path, case)
+            same = spoiled.shape == tensors[name].shape and what not in ("NaN", "whole numbers")
+            if encoder is not None and not same:
+                assert what in ("one axis more", *BY_SHAPE.get(case.model_type, ())), (name, what)
+
+
+# Prefix tokens and their positions may have more axes (timm writes them so); these families read
+# sizes off the shapes, so that another shape may be another sound model.
+BY_SHAPE = {"timm_wrapper": ("one row less",), "torch_transformer_encoder": ("one row less",)}
+
+
+@pytest.mark.parametrize("case", SPOILED, indirect=True)
+def test_each_tensor_left_out(tmp_path, case):
+    """Without a tensor that is needed the file is refused, or a head or tied decoder is gone."""
+    tensors = load_file(tmp_path / WEIGHTS)
+    whole = vz.load(tmp_path, device="cpu", part=case.part)
+    needed = vz.checkpoints.plan(tmp_path, part=case.part).needed
+    for name in once(needed):
+        save_file({k: t for k, t in tensors.items() if k != name}, tmp_path / WEIGHTS)
+        encoder = loads(tmp_path, case)
+        if encoder is not None:
+            fewer = len(encoder.config.heads) < len(whole.config.heads)
+            smaller = encoder.config.n_parameters < whole.config.n_parameters
+            assert fewer or smaller, f"{name} was not missed"
+
+
+@pytest.mark.parametrize("case", SPOILED, indirect=True)
+def test_a_tensor_too_many(tmp_path, case):
+    tensors = load_file(tmp_path / WEIGHTS)
+    for name in ("evil", "layers.0.attn.q.weight", "../x", "encoder.layer.0", "\u202e", "x" * 999):
+        save_file({**tensors, name: torch.zeros(2, 2)}, tmp_path / WEIGHTS)
+        assert loads(tmp_path, case) is None, f"{name} was let pass"
+
+
+@pytest.mark.parametrize("case", SPOILED, indirect=True)
+def test_a_failed_load_leaves_nothing_behind(tmp_path, case):
+    """No encoder, no file, no module, and nothing in the folder was run or changed."""
+    tensors = load_file(tmp_path / WEIGHTS)
+    name = vz.checkpoints.plan(tmp_path, part=case.part).needed[-1]
+    save_file({**tensors, name: torch.full_like(tensors[name], torch.nan)}, tmp_path / WEIGHTS)
+    (tmp_path / "modeling_evil.py").write_text("raise SystemExit('this was run')")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
+    held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    modules = set(sys.modules)
+    before = n_encoders()
+    assert loads(tmp_path, case) is None
+    assert n_encoders() == before
+    assert {name for name in set(sys.modules) - modules if "evil" in name} == set()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == held
+
+
+def n_encoders() -> int:
+    gc.collect()
+    return sum(type(one) is Encoder for one in gc.get_objects())
+
+
+EVIL = {"auto_map": {"AutoModel": "modeling_evil.Evil", "AutoTokenizer": ["evil.Evil", None]}}
+
+
+@pytest.mark.parametrize("case", SPOILED, indirect=True)
+def test_code_of_its_own_is_never_run(tmp_path, case):
+    (tmp_path / "modeling_evil.py").write_text("raise SystemExit('this was run')")
+    for name in ("tokenizer_config.json", "preprocessor_config.json"):
+        (tmp_path / name).write_text(json.dumps(EVIL))
+    file = json.loads((tmp_path / "config.json").read_text())
+    for half in ("text_config", "vision_config"):
+        if half in file:
+            file[half] |= EVIL
+    (tmp_path / "config.json").write_text(json.dumps(file))
+    assert loads(tmp_path, case) is not None  # nobody looks at it there
+    change(tmp_path, **EVIL)
+    assert loads(tmp_path, case) is None
+    assert not any("evil" in name for name in sys.modules)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [], "x", 5, True, {"0": None}, {"1": "a"}, {"0": "a", "2": "b"}, {"x": "a"}, {"0": ["a"]},
+        {"0": {}}, {"-1": "a"}, {"0.0": "a"}, {"00": "a"}, {str(i): "x" for i in range(10_000)},
+        {"0": "x" * 10**6}, {"\ud800": "a"},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("case", ["BERT, 3 labels", "SigLIP, 3 labels"], indirect=True)
+def test_garbled_labels(tmp_path, case, labels):
+    change(tmp_path, id2label=labels)
+    assert loads(tmp_path, case) is None
+
+
+@pytest.mark.parametrize("count", [0, -1, 2, 4, 1e3, 10**9, 10**30, "3", None, [3], True])
+@pytest.mark.parametrize("case", ["BERT, 3 labels", "SigLIP, 3 labels"], indirect=True)
+def test_absurd_counts_of_labels(tmp_path, case, count):
+    change(tmp_path, id2label=None, num_labels=count)
+    assert loads(tmp_path, case) is None
+
+
+@pytest.mark.parametrize(
+    "case", [n for n, c in SPOILED.items() if c.kind == "text" and not c.part], indirect=True
+)
+def test_absurd_padding(tmp_path, case):
+    for pad_id in ("x", -1, 45, 10**9, 10**30, [1], 1.5, True, {}, 1e400):
+        change(tmp_path, pad_token_id=pad_id)
+        assert loads(tmp_path, case) is None, pad_id
+
+
+def change(folder, **settings) -> None:
+    file = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**file, **settings}))
+
+
+@pytest.mark.parametrize("case", ["bert"], indirect=True)
+def test_a_sound_folder_loads_as_before_after_a_failed_one(tmp_path, case, saved):
+    first = vz.load(tmp_path, device="cpu").model.state_dict()
+    (tmp_path / WEIGHTS).write_bytes(b"")
+    assert loads(tmp_path, case) is None
+    again = vz.load(saved("bert"), device="cpu").model.state_dict()
+    assert all(torch.equal(first[key], again[key]) for key in first)
