@@ -1,5 +1,6 @@
 """Opening another model from the page: look it up, see what it takes, load it, or stop that."""
 
+import html
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -87,7 +88,7 @@ class Opening:
             self.stops.pop(request.session_hash or "", None)
         if kind == "vector":
             return (alert(VECTORS) + model_panel(self.models, listed), *[gr.skip()] * 4)
-        said = f'<p class="viz-caption" role="status">{kind.title()} model loaded.</p>'
+        said = f'<p class="viz-caption" role="status">{html.escape(listed)} is loaded.</p>'
         chosen = {kind: listed}
         return (
             said,
