@@ -12,6 +12,7 @@ from viz_encoder.trace import LayerTrace, Trace
 
 FUSES = ("mean", "max", "min")
 BLOCK_BYTES = 64 * 2**20
+MAX_SIDE = 512  # most tokens of a whole matrix; more are asked for query by query
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,41 @@ def rollout(trace: Trace, query: int, fuse: str = "mean") -> Rollout:
     """
     if not 0 <= query < trace.n_tokens:
         raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
+    _check(trace, fuse)
+    rows = [_row(trace, query, depth, fuse) for depth in range(1, trace.n_layers + 1)]
+    return Rollout(np.stack(rows), query, fuse)
+
+
+def rollout_matrix(trace: Trace, fuse: str = "mean") -> Float[np.ndarray, "query key"]:
+    """The rollout of every query after the last layer, for short inputs.
+
+    Row i is `rollout(trace, i, fuse).rows[-1]`: shares that sum to 1, 0 for keys that were masked
+    everywhere. It takes n_layers products of T × T matrices.
+
+    Raises:
+        SelectionError: over 512 tokens, no such way to fuse, or layers of cross-attention.
+    """
+    _check(trace, fuse)
+    if trace.n_tokens > MAX_SIDE:
+        raise SelectionError(
+            f"This run has {trace.n_tokens:,} tokens, and a whole rollout takes at most "
+            f"{MAX_SIDE}; ask for one query with rollout(trace, query)."
+        )
+    total = torch.eye(trace.n_tokens, device=trace.layers[0].q.device)
+    for layer in trace.layers:
+        blocks = layer.blocks(slice(0, layer.n_heads))
+        fused = torch.cat([_fused(weights, fuse) for _, weights in blocks]).to(total.dtype)
+        total = (total + fused @ total + _idle(fused)[:, None] * total) / 2
+    return total.cpu().numpy()
+
+
+def _check(trace: Trace, fuse: str) -> None:
     if fuse not in FUSES:
         raise SelectionError(
             f"Heads cannot be fused by {fuse!r}; choose one of {', '.join(FUSES)}."
         )
     if any(layer.cross for layer in trace.layers):
         raise SelectionError("Rollout follows one sequence; this run is of cross-attention.")
-    rows = [_row(trace, query, depth, fuse) for depth in range(1, trace.n_layers + 1)]
-    return Rollout(np.stack(rows), query, fuse)
 
 
 def _row(trace: Trace, query: int, depth: int, fuse: str) -> Float[np.ndarray, " key"]:
@@ -67,7 +95,9 @@ def _through(layer: LayerTrace, row: Float[Tensor, " query"], fuse: str) -> Floa
     for start in range(first, last, step):
         rows = slice(start, min(start + step, last))
         weights = layer.weights(slice(0, layer.n_heads), rows)
-        reached += row[rows] @ _fused(weights, fuse).to(row.dtype)
+        fused = _fused(weights, fuse).to(row.dtype)
+        reached += row[rows] @ fused
+        reached[rows] += row[rows] * _idle(fused)
     return reached
 
 
@@ -78,3 +108,8 @@ def _fused(weights: Float[Tensor, "head query key"], fuse: str) -> Float[Tensor,
     else:
         fused = weights.amax(dim=0) if fuse == "max" else weights.amin(dim=0)
     return fused / fused.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(fused.dtype).tiny)
+
+
+def _idle(fused: Float[Tensor, "query key"]) -> Float[Tensor, " query"]:
+    """1 for a query that attends to nothing: only the residual stream carries it on, whole."""
+    return (fused.sum(dim=-1) == 0).to(fused.dtype)
