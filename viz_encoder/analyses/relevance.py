@@ -1,0 +1,225 @@
+"""Relevance: attention weighted by how much a model's answer would rise with it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import HeadConfig, HeadPool, Task
+from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
+from viz_encoder.inputs import Inputs, TextReader
+from viz_encoder.model.written_out import WrittenOut
+
+MAX_TOKENS = 1024  # all maps and their gradients are held at once, each T × T
+ANSWERS = (Task.CLASSIFY, Task.MASKED, Task.TOKENS, Task.REPLACED)
+TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """What raised the score of one label, read at the tokens that the head reads.
+
+    rows[n] is R after n + 1 layers, from each input token; it starts as the identity, so a token
+    that is read has its share of 1 there from the start. Rows have no fixed sum and no unit
+    (products of scores): compare cells of one answer, not two answers.
+    """
+
+    rows: Float[np.ndarray, "layer key"]
+    reads: Float[np.ndarray, " token"]  # each query's share of the rows: 1 for one query
+    task: Task
+    token: int | None  # where the label stands; None: of the whole input
+    label: str
+    number: int  # of the label among the head's outputs
+    score: float  # of the label, before softmax or sigmoid
+    apart: float  # largest difference of this run's output from an ordinary run's, as a share
+
+
+def relevance(
+    encoder: LoadedEncoder,
+    inputs: Inputs,
+    *,
+    task: Task | str = "",
+    label: int | str | None = None,
+    token: int | None = None,
+    query: int | None = None,
+) -> Relevance:
+    """R ← R + mean over heads of (∇A ∘ A)⁺ · R, first layer to last (Chefer, Gur & Wolf, 2021).
+
+    ∇A is the gradient of the label's score by the map (arXiv:2103.15679, equations 5 and 6). It
+    measures, to first order, through which weights the score would rise; what the values, the
+    feed-forward networks and negative gradients do is left out, and it proves no cause. The model
+    runs again with its maps written out, in this thread only, and is not changed; its output is
+    held against an ordinary run's. Memory: about 3 · n_layers · n_heads · T² · 4 bytes.
+
+    Args:
+        encoder: a model with a head that answers.
+        inputs: one sequence, from `encoder.read`; at most 1,024 tokens.
+        task: which head, where there are several; the first where not given.
+        label: its number or name (a token of the vocabulary, for a masked-token head); the most
+            likely one where not given.
+        token: where the label stands, for heads that speak of tokens.
+        query: whose row of R is read; where not given, `token`'s or the one that the head reads,
+            [CLS] mostly. A head that reads several gets their mean: the paper has none such.
+
+    Raises:
+        SelectionError: no such head, label, token or query, or a model in training mode.
+        InputError: several sequences, or (TooLong) more than 1,024 tokens.
+        TraceError: the maps written out give another output than the ordinary run.
+    """
+    head = _choose(encoder, task)
+    _check(encoder, inputs)
+    valid = inputs.valid[0]
+    token = _place(head, token, valid)
+    with torch.inference_mode():
+        plain = _run(encoder, inputs)
+    # The caller may be in inference mode, where no gradient is.
+    with torch.inference_mode(False), torch.enable_grad(), WrittenOut() as written:
+        output = _run(encoder, inputs)
+        scores = encoder.model.heads[str(head.task)](output, inputs.valid.to(output.device))[0]
+        scores = scores if token is None else scores[token]
+        number = _number(label, head, encoder, scores)
+        gradients = torch.autograd.grad(scores[number], written.maps)
+    apart = _apart(output.detach(), plain, valid)
+    reads = _reads(head, token if query is None else query, valid, len(encoder.config.prefix))
+    rows = _rows(written.maps, gradients, reads)
+    name = _name(number, head, encoder)
+    score = float(scores[number].detach())
+    return Relevance(rows, reads.numpy(), head.task, token, name, number, score, apart)
+
+
+def _run(encoder: LoadedEncoder, inputs: Inputs) -> Float[Tensor, "1 token d_model"]:
+    device = encoder.device
+    values = inputs.values.to(device)
+    if values.is_floating_point():
+        values = values.to(encoder.dtype)
+    if not torch.is_inference_mode_enabled() and values.is_inference():
+        values = values.clone()  # such a tensor cannot be kept for gradients
+    segments = None if inputs.segments is None else inputs.segments.to(device)
+    output: Tensor = encoder.model(
+        values, inputs.valid.to(device) if inputs.padded else None, segments
+    ).output
+    return output
+
+
+def _rows(
+    maps: list[Tensor], gradients: tuple[Tensor, ...], reads: Float[Tensor, " token"]
+) -> Float[np.ndarray, "layer key"]:
+    """The rows that are read, after each layer."""
+    reads = reads.to(maps[0].device)
+    total = torch.eye(len(reads), device=maps[0].device)
+    rows = []
+    for weights, gradient in zip(maps, gradients, strict=True):
+        through = (gradient * weights.detach())[0].clamp_min(0).mean(dim=0)
+        total = total + through.to(total.dtype) @ total
+        rows.append(reads @ total)
+    return torch.stack(rows).cpu().numpy()
+
+
+def _apart(output: Tensor, plain: Tensor, valid: Bool[Tensor, " token"]) -> float:
+    """Largest difference of real rows, as a share of the largest value, if it is small."""
+    valid = valid.to(output.device)
+    ours, theirs = output[0, valid].float(), plain[0, valid].float()
+    apart = float((ours - theirs).abs().max() / theirs.abs().max().clamp_min(1e-30))
+    allowed = max(TOLERANCE, 16 * torch.finfo(output.dtype).eps)
+    if not apart <= allowed:
+        raise TraceError(
+            f"With its maps written out, the model's output is {apart:.1g} of its largest value "
+            f"off, more than {allowed:.1g}; load it with dtype float32, or on the CPU."
+        )
+    return apart
+
+
+def _reads(
+    head: HeadConfig, query: int | None, valid: Bool[Tensor, " token"], n_prefix: int
+) -> Float[Tensor, " token"]:
+    """Each token's share in what is read; they sum to 1."""
+    one = torch.eye(len(valid))
+    if query is not None:
+        return one[_real("query", query, valid)]
+    each = valid.float()
+    each[:n_prefix] = 0
+    match head.pool:
+        case HeadPool.CLS:
+            return one[0]
+        case HeadPool.CLS_DIST:
+            return (one[0] + one[1]) / 2
+        case HeadPool.CLS_MEAN:
+            return (one[0] + each / each.sum()) / 2
+        case HeadPool.LAST:
+            return one[int(valid.nonzero()[-1])]
+        case _:
+            return each / each.sum()
+
+
+def _check(encoder: LoadedEncoder, inputs: Inputs) -> None:
+    if len(inputs.samples) != 1:
+        raise InputError(f"There are {len(inputs.samples)} sequences; give one at a time.")
+    if inputs.valid.shape[1] > MAX_TOKENS:
+        raise TooLong(
+            f"The input has {inputs.valid.shape[1]:,} tokens; relevance holds every map and its "
+            f"gradient, so it takes at most {MAX_TOKENS:,}. Shorten the input."
+        )
+    if encoder.model.training:
+        raise SelectionError(
+            f"{encoder.card.name} is in training mode, where dropout changes its answers; call "
+            "encoder.model.eval() first."
+        )
+
+
+def _choose(encoder: LoadedEncoder, task: Task | str) -> HeadConfig:
+    known = {str(head.task): head for head in encoder.config.heads if head.task in ANSWERS}
+    if not known:
+        raise SelectionError(f"{encoder.card.name} has no head that gives an answer.")
+    wanted = str(task) or next(iter(known))
+    if wanted not in known:
+        raise SelectionError(
+            f"{encoder.card.name} has no head {task!r}; it has {', '.join(known)}."
+        )
+    return known[wanted]
+
+
+def _place(head: HeadConfig, token: int | None, valid: Bool[Tensor, " token"]) -> int | None:
+    if head.pool is not HeadPool.EACH:
+        if token is not None:
+            raise SelectionError(f"The head {head.task} speaks of the whole input; give no token.")
+        return None
+    if token is None:
+        raise SelectionError(f"The head {head.task} speaks of tokens; say which, as token=3.")
+    return _real("token", token, valid)
+
+
+def _real(what: str, number: int, valid: Bool[Tensor, " token"]) -> int:
+    if not 0 <= number < len(valid) or not bool(valid[number]):
+        last = int(valid.nonzero()[-1])
+        raise SelectionError(f"There is no {what} {number} that is no padding; choose 0 to {last}.")
+    return number
+
+
+def _number(
+    label: int | str | None, head: HeadConfig, encoder: LoadedEncoder, scores: Tensor
+) -> int:
+    if label is None:
+        return int(scores.argmax())
+    known = head.labels.index(label) if label in head.labels else None
+    if known is None and isinstance(label, str) and head.task is Task.MASKED:
+        reader = encoder.reader
+        known = reader.tokenizer.token_to_id(label) if isinstance(reader, TextReader) else None
+    number = known if isinstance(label, str) else label
+    if number is None or not 0 <= number < len(scores):
+        raise SelectionError(
+            f"There is no label {label!r}; choose 0 to {len(scores) - 1}, or one of its names."
+        )
+    return number
+
+
+def _name(number: int, head: HeadConfig, encoder: LoadedEncoder) -> str:
+    if head.labels:
+        return head.labels[number]
+    if head.task is Task.REPLACED:
+        return "replaced"
+    if head.task is Task.MASKED and isinstance(encoder.reader, TextReader):
+        return encoder.reader.tokenizer.id_to_token(number) or str(number)
+    return str(number)
