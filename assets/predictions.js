@@ -99,4 +99,4 @@ export class Predictions {
   }
 }
 
-const layerName = (layer) => (layer ? `block ${layer - 1}` : "embeddings");
+const layerName = (layer) => (layer ? `after block ${layer - 1}` : "embeddings");

@@ -55,7 +55,8 @@ export class Source {
       words.push(this.#chip(at));
     }
     const note = stop - start < run.n ? [el("p", { class: "viz-caption" }, `Tokens ${count(start)} to ${count(stop - 1)} of ${count(run.n)}.`)] : [];
-    this.body.replaceChildren(el("p", { class: "viz-words", dir: "auto" }, ...words), ...note);
+    const shaded = el("p", { class: "viz-caption" }, `Shaded from 0 to ${number(this.scale.high)}${this.scale.name === "log" ? ", logarithmic" : this.scale.name === "head" ? ", the largest weight of this row" : ""}.`);
+    this.body.replaceChildren(el("p", { class: "viz-words", dir: "auto" }, ...words), shaded, ...note);
   }
 
   #chip(at) {

@@ -23,3 +23,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'viz_encoder' has no attribute {name!r}")
     module = import_module(_LAZY[name])
     return getattr(module, name) if name == "launch" else module
+
+
+def __dir__() -> list[str]:
+    """The public names, those that are imported late too."""
+    return sorted(
+        {*(n for n in globals() if not n.startswith("_")), *_LAZY} - {"Any", "import_module"}
+    )

@@ -1,4 +1,4 @@
-"""The command line: serve the page, capture a run to a file, or list the models."""
+"""The command line: serve the page, save a run or a map to a file, or list the models."""
 
 import argparse
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from viz_encoder import __version__
+from viz_encoder.analyses.overview import Head
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import VizEncoderError
@@ -53,11 +54,24 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     trace.add_argument("-o", "--output", default="run.safetensors", help="%(default)s")
     trace.set_defaults(run=_trace)
+    _add_export(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")
     models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")
     models.add_argument("--part", default="", help="text or vision, of a model that has both")
     models.set_defaults(run=_models)
     return parser
+
+
+def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    export = commands.add_parser("export", help="write a map of a saved run to a file")
+    export.add_argument("trace", help="a saved run: run.safetensors")
+    export.add_argument(
+        "-o", "--output", required=True, help="ends in .html (offline), .csv, .npz, .png or .svg"
+    )
+    export.add_argument("--layer", type=int, default=0, help="counted from 0 (%(default)s)")
+    export.add_argument("--head", default="0", help="a number, several (1,7), mean or max (0)")
+    export.add_argument("--query", type=int, help="one token's row alone; in .html, marked")
+    export.set_defaults(run=_export)
 
 
 def _serve(given: argparse.Namespace) -> None:
@@ -71,10 +85,31 @@ def _serve(given: argparse.Namespace) -> None:
 def _trace(given: argparse.Namespace) -> None:
     encoder = load(given.model, device=given.device, part=given.part)
     source = Path(given.source) if encoder.kind == "image" else given.source
+    if encoder.kind == "text" and Path(given.source[:200]).is_file():
+        print(f"{given.source} is read as a text; for a picture add --model scene", file=sys.stderr)
     trace = capture(encoder, source)
     trace.save(given.output)
     size = Path(given.output).stat().st_size / 2**20
     print(f"{given.output}: {trace.n_tokens:,} tokens, {size:,.1f} MB. {trace.proof.sentence}")
+
+
+def _export(given: argparse.Namespace) -> None:
+    from viz_encoder.export import save, snippet  # Plotly is slow to import
+
+    trace, head = Trace.load(given.trace), _head(given.head)
+    code = snippet(Path(given.trace), given.layer, head, query=given.query)
+    chosen = {"layer": given.layer, "head": head, "query": given.query}
+    size = save(trace, given.output, **chosen, snippet=code)
+    print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
+
+
+def _head(text: str) -> Head:
+    """A head's number, several joined by commas, or a word; one that is none is refused later."""
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        return text
+    numbers = tuple(dict.fromkeys(map(int, parts)))
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _models(given: argparse.Namespace) -> None:
@@ -92,8 +127,9 @@ def _models(given: argparse.Namespace) -> None:
 def _describe(found: Plan) -> None:
     """What a model is and what it is made of, without loading it."""
     card = found.card
-    print(f"{card.name}: {card.family}, {card.n_parameters:,} parameters, {found.n_bytes:,} bytes")
-    print(f"from {card.source} {card.revision}, license {card.license}")
+    memory = f"{found.n_bytes / 1e6:,.1f} MB of memory"
+    print(f"{card.name}: {card.family}, {card.n_parameters:,} parameters, {memory}")
+    print(f"from {' at '.join(filter(None, (card.source, card.revision)))}, license {card.license}")
     for part in anatomy(found.config):
         print(f"  {part.name:16} {part.words}")
         if part.equation:

@@ -162,12 +162,8 @@ FAULTS = {
         p, lambda t: t.update({"layers.0.mask": torch.ones(1, 3, 3, dtype=torch.bool)})
     ),
     "no layers": lambda p: change(p, content=content(p, layers=[])),
-    "a query that is NaN": put("layers.2.q", torch.nan),
-    "a key that is infinite": put("layers.1.k", torch.inf),
-    "a value that is NaN": put("layers.5.v", torch.nan),
     "a query too large to compute with": put("layers.0.q", 3e38),
     "scores too large to check": put("layers.0.q", 1e19),
-    "a signature that is NaN": put("layers.5.signature", torch.nan),
     "a hidden state of integers": recast("hidden.3", dtype=torch.int32),
     "float8 queries, keys and values": recast(
         *("layers.0.q", "layers.0.k", "layers.0.v"), dtype=torch.float8_e4m3fn
@@ -210,6 +206,35 @@ def test_a_changed_query_no_longer_proves(saved):
     change(saved, lambda t: t["layers.2.q"][0, 1].mul_(1.5))
     proof = vz.Trace.load(saved).proof
     assert not proof.passed and proof.worst[:2] == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("layers.2.q", torch.nan),
+        ("layers.2.k", torch.inf),
+        ("layers.2.v", torch.nan),
+        ("layers.2.signature", torch.nan),
+    ],
+)
+def test_a_run_that_went_wrong_comes_back_and_never_proves(saved, name, value):
+    put(name, value)(saved)
+    proof = vz.Trace.load(saved).proof
+    assert not proof.passed and proof.checked
+    assert "not numbers" in proof.sentence and "layer 2" in proof.sentence
+
+
+def test_what_every_key_masked_does_is_said(tmp_path):
+    """The classic bug: an inverted padding mask on a sequence without padding."""
+    layer, x = torch.nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 4, 8)
+    with torch.no_grad(), vz.record(layer) as recording:
+        layer(x, x, x, key_padding_mask=torch.ones(1, 4, dtype=torch.bool))
+    trace = recording.trace()
+    trace.save(tmp_path / "nan.safetensors")
+    back = vz.Trace.load(tmp_path / "nan.safetensors")
+    assert back.proof.sentence == trace.proof.sentence and not back.proof.passed
+    assert "It begins in layer 0, head 0, query 0." in back.proof.sentence
+    assert "every key is masked" in back.proof.sentence
 
 
 def test_a_bias_may_forbid_by_minus_infinity(trace, tmp_path):

@@ -111,8 +111,13 @@ class TextReader:
             )
         unknown = self.tokenizer.token_to_id("[UNK]")
         own = [i for i, span in zip(encoding.ids, encoding.offsets, strict=True) if span != (0, 0)]
-        if unknown is not None and own and all(i == unknown for i in own):
+        lost = sum(i == unknown for i in own) if unknown is not None else 0
+        if own and lost == len(own):
             notes.append("Every token is [UNK]: this model's vocabulary knows none of this text.")
+        elif lost:
+            notes.append(
+                f"{lost} of {len(own)} tokens are [UNK]: this model's vocabulary lacks those words."
+            )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,10 @@ from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.walk import AttentionCall
 
 BRACKETS = ("[]", "<>")
+INFERRED = (
+    "Which tokens are real was inferred from the masks that ran: a token is real if any query may "
+    "attend to it. If the mask itself is in doubt, say it: recording.trace(valid=…).",
+)
 
 
 class Chosen(NamedTuple):
@@ -40,15 +44,17 @@ def assemble(
     layers = tuple(_layer(call, chosen.sample, n_tokens) for call in calls)
     names = _names(tokens, n_tokens, "tokens")
     hidden, output = _hidden(calls, chosen.sample, n_tokens)
+    real = _valid(layers, chosen.cross) if valid is None else valid
+    inferred = INFERRED if valid is None and not bool(real.all()) else ()
     return Trace(
         layers=layers,
         hidden_states=hidden,
         output=output,
-        valid=_valid(layers, chosen.cross) if valid is None else valid,
+        valid=real,
         sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
         origin=_origin(calls[0], module),
         key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if chosen.cross else (),
-        notes=_notes(calls),
+        notes=(*_notes(calls), *inferred),
     )
 
 
@@ -160,7 +166,7 @@ def _valid(layers: tuple[LayerTrace, ...], cross: bool) -> Tensor:
     masked = {(id(layer.mask), id(layer.bias), id(layer.maps)): layer for layer in layers}
     for layer in masked.values():
         reached = reached | _reached(layer)
-    return reached
+    return reached if bool(reached.any()) else torch.ones_like(reached)  # a mask gone wrong
 
 
 def _reached(layer: LayerTrace) -> Tensor:

@@ -88,6 +88,7 @@ def _sample_trace(result: EncoderOutput, inputs: Inputs, index: int, origin: Ori
         valid=inputs.valid[index],
         sample=inputs.samples[index],
         origin=origin,
+        notes=inputs.samples[index].notes,
     )
 
 

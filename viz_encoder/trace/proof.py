@@ -48,8 +48,8 @@ class Proof:
     @property
     def sentence(self) -> str:
         """The evidence in a plain sentence."""
-        if self.nan_rows:
-            return f"{self.nan_rows:,} rows of the attention are not numbers (NaN)."
+        if self.nan_rows or self.error == math.inf:
+            return self._not_numbers
         if self.error is None:
             return "This run kept nothing to check the maps against."
         verdict = "are the ones that ran" if self.passed else "are NOT the ones that ran"
@@ -57,10 +57,27 @@ class Proof:
             f"The maps {verdict}: softmax(QKᵀ)V differs from the kernel's own output by at most "
             f"{self.error:.1e} of its largest value, checked in every row of every head."
         )
+        if self.empty_rows:
+            text += f" {self.empty_rows:,} rows may attend to nothing: every key is masked."
         if self.passed or self.worst is None:
             return text
         layer, head, query = self.worst
         return f"{text} The worst is layer {layer}, head {head}, query {query}."
+
+    @property
+    def _not_numbers(self) -> str:
+        """Where NaN or infinity begins, and the usual cause: a query that may attend to nothing."""
+        layer, head, query = self.worst or (0, 0, 0)
+        where = f" It begins in layer {layer}, head {head}, query {query}." if self.worst else ""
+        rows = f"{self.nan_rows:,} rows of the maps and " if self.nan_rows else ""
+        cause = ""
+        if self.empty_rows:
+            cause = (
+                f" {self.empty_rows:,} rows may attend to nothing at all: every key is masked for "
+                "them, and what a kernel gives then is often NaN. Look at the mask."
+            )
+        text = f"{rows}the attention's outputs are not numbers (NaN or infinite).{where}{cause}"
+        return text[0].upper() + text[1:]
 
 
 @dataclass
@@ -82,7 +99,8 @@ class _Evidence:
 
     def add_error(self, error: float, tolerance: float, at: tuple[int, int, int]) -> None:
         error = math.inf if math.isnan(error) else error  # else no comparison would see it
-        if self.worst is None or error / tolerance > self.error / self.tolerance:
+        worse = error / tolerance > self.error / self.tolerance  # of equals the first counts
+        if self.worst is None or worse:
             self.error, self.tolerance, self.worst = error, tolerance, at
 
 

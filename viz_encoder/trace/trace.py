@@ -15,7 +15,7 @@ from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.proof import Proof, prove
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """One run of one sequence through an encoder. Rows of a map are queries, columns are keys."""
 
@@ -27,6 +27,13 @@ class Trace:
     origin: Origin
     key_tokens: tuple[str, ...] = ()  # of cross-attention; else the keys are the tokens
     notes: tuple[str, ...] = ()  # what to know of how it was captured, a plain sentence each
+
+    def __repr__(self) -> str:
+        """One line: the model, the sizes and the first tokens."""
+        first = " ".join(token[:20] for token in self.tokens[:6])
+        more = " …" if self.n_tokens > 6 else ""
+        sizes = f"{self.n_layers} layers × {self.n_heads} heads, {self.n_tokens:,} tokens"
+        return f"<Trace of {self.origin.model}: {sizes}: {first}{more}>"
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import gradio as gr
 from viz_encoder.ui.components import picture_box
 from viz_encoder.ui.models import Models
 from viz_encoder.ui.opening import OpeningBox, make_opening_box
-from viz_encoder.ui.run import PICTURES, SENTENCES
+from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES
 
 KIND_NAMES = {"text": "Text", "pair": "Two texts", "image": "Picture"}
 
@@ -22,12 +22,14 @@ class Form:
     text_a: gr.Textbox
     text_b: gr.Textbox
     sentences: tuple[gr.Button, ...]
+    masked: gr.Button
     text_model: gr.Dropdown
     picture_group: gr.Column
     picture: gr.Image
     pictures: tuple[gr.Button, ...]
     picture_model: gr.Dropdown
     run: gr.Button
+    notice: gr.HTML
     about: gr.HTML
     opening: OpeningBox | None
     saved: gr.File
@@ -54,11 +56,13 @@ def make_form(models: Models) -> Form:
     )
     with gr.Column(elem_classes="viz-group") as text_group:
         text_a, text_b, sentences = _text_boxes()
+        masked = gr.Button(f"{MASKED[0]} ({MASKED[1]})", size="sm", elem_classes="viz-example")
         text_model = _model_picker(models.names("text"), "viz-model")
     with gr.Column(visible=False, elem_classes="viz-group") as picture_group:
         picture, pictures = _picture_boxes()
         picture_model = _model_picker(models.names("image"), "viz-picture-model")
     run = gr.Button("Run", variant="primary", elem_id="viz-run")
+    notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
     caption("Ctrl + Enter runs it too.")
     with gr.Accordion("What this encoder is made of", open=False, elem_id="viz-about-box"):
         about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
@@ -71,12 +75,9 @@ def make_form(models: Models) -> Form:
             height=110,
             elem_id="viz-saved",
         )
-    return Form(
-        kind,
-        *(text_group, text_a, text_b, sentences, text_model),
-        *(picture_group, picture, pictures, picture_model),
-        *(run, about, opening, saved),
-    )
+    texts = (text_group, text_a, text_b, sentences, masked, text_model)
+    pictured = (picture_group, picture, pictures, picture_model)
+    return Form(kind, *texts, *pictured, run, notice, about, opening, saved)
 
 
 def reveal(kind: str) -> tuple[Any, Any, Any]:

@@ -63,5 +63,5 @@ def launch(
     thread.start()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     if not hasattr(sys, "ps1") and "ipykernel" not in sys.modules:
-        print(f"viz_encoder runs on {url}")
+        print(f"viz_encoder runs on {url}  (end a script with .wait() to keep it open)")
     return Launched(url, server, thread)

@@ -77,6 +77,8 @@ class Models:
         if not name:
             raise SelectionError("Type the path of a model's folder first.")
         is_folder = name.startswith((".", "~")) or Path(name).is_absolute() or Path(name).is_dir()
+        if is_folder and self.folders and not Path(name).expanduser().is_dir():
+            raise SelectionError(f"There is no folder {shown(name)} on this machine.")
         if is_folder and not self.folders:
             raise SelectionError("This server opens no folders; choose one of the models listed.")
         if not is_folder and not self.hub and name not in BUILTIN:

@@ -16,7 +16,7 @@ from viz_encoder.ui.form import Form, make_form, reveal
 from viz_encoder.ui.model_endpoints import add_model_endpoints
 from viz_encoder.ui.opening import Opening
 from viz_encoder.ui.panel import model_panel
-from viz_encoder.ui.run import PICTURES, SENTENCES, Runner, restore
+from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES, Runner, restore
 
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
@@ -36,7 +36,7 @@ def make_theme() -> gr.themes.Base:
         neutral_hue="slate",
         font=["system-ui", "sans-serif"],
         font_mono=["ui-monospace", "monospace"],
-    )
+    ).set(body_text_color_subdued="*neutral_500", body_text_color_subdued_dark="*neutral_400")
 
 
 def make_page(runner: Runner) -> gr.Blocks:
@@ -48,11 +48,10 @@ def make_page(runner: Runner) -> gr.Blocks:
         with gr.Row(elem_id="viz-page"):
             with gr.Column(scale=1, min_width=280, elem_id="viz-inputs"):
                 form = make_form(runner.models)
-                notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
             main = gr.Column(scale=4, min_width=320, elem_id="viz-main")
             with main, gr.Tabs(), gr.Tab("Attention"):
                 view = attention_view(elem_id="viz-attention")
-        _Events(runner, form, view, notice).connect(page)
+        _Events(runner, form, view, form.notice).connect(page)
         add_endpoints(runner)
         add_model_endpoints(runner)
     check_arguments(page)
@@ -83,6 +82,8 @@ class _Events:
         for button, sentence in zip(form.sentences, SENTENCES, strict=True):
             filled = button.click(_giver(sentence), None, form.text_a, **quick)
             filled.then(self.run, form.inputs, self.result, **self.running)
+        filled = form.masked.click(lambda: MASKED, None, [form.text_a, form.text_model], **quick)
+        filled.then(self.run, form.inputs, self.result, **self.running)
         for button, name in zip(form.pictures, PICTURES, strict=True):
             self._connect_picture(button, name)
         models = [form.text_model, form.picture_model]

@@ -19,6 +19,7 @@ SENTENCES = (
     "The animal didn't cross the street because it was too tired",
     "The bank approved the loan",
 )
+MASKED = "the keys to the cabinet [MASK] old", "grammar"  # and the model that reads it
 PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"}
 MAX_CHARACTERS = 2_000_000  # a request over this is refused unread
 MAX_MAPS = 10_000  # heads of all layers, a cell of the atlas each

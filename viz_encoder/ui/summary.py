@@ -21,7 +21,7 @@ def describe(
 ) -> str:
     """One JSON object that tells the page everything but the numbers."""
     sample, origin = trace.sample, trace.origin
-    grid, notes = trace.grid, (*sample.notes, *trace.notes)
+    grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
     content = json.dumps(
         {
             "key": key,
