@@ -1,0 +1,49 @@
+"""Runs to export: a text, a picture, a padded one, and one of hostile tokens."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+import viz_encoder as vz
+from tests.export.runs import HOSTILE
+from viz_encoder.bundled import asset
+
+
+@pytest.fixture(scope="session")
+def trace(minilm):
+    """Fourteen tokens, six layers of twelve heads."""
+    return vz.capture(minilm, "The bank approved the loan, because it trusted the old man")
+
+
+@pytest.fixture(scope="session")
+def padded(minilm):
+    """Two padding tokens, which no query may look at."""
+    return vz.capture(minilm, ["A short text", "A text that is longer"])[0]
+
+
+@pytest.fixture(scope="session")
+def picture():
+    """A picture's run."""
+    return vz.capture(vz.load("scene", device="cpu"), asset("examples/digit.png"))
+
+
+@pytest.fixture(scope="session")
+def hostile(minilm):
+    """Tokens that would be markup, formulas or placeholders, if anything took them for it."""
+    found = vz.capture(minilm, "one two three four five six seven eight nine ten")
+    return replace(found, sample=replace(found.sample, tokens=HOSTILE))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium, the system's own where there is one."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=found, args=["--headless", "--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()

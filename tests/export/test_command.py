@@ -1,0 +1,100 @@
+"""The export command: one line, one whole file, plain sentences for what cannot be."""
+
+import csv
+import importlib.util
+
+import numpy as np
+import pytest
+
+from viz_encoder.cli import main
+from viz_encoder.errors import TraceError
+from viz_encoder.export import save
+
+
+@pytest.fixture
+def run(trace, tmp_path):
+    """A saved run, and the command on it."""
+    trace.save(tmp_path / "run.safetensors")
+
+    def command(name: str, *options: str) -> int:
+        return main(
+            ["export", str(tmp_path / "run.safetensors"), "-o", str(tmp_path / name), *options]
+        )
+
+    return command
+
+
+def test_each_kind_of_file(run, trace, tmp_path, capsys):
+    for name in ("a.html", "a.csv", "a.npz"):
+        assert run(name, "--layer", "3", "--head", "5") == 0
+        said = capsys.readouterr().out
+        assert f"{(tmp_path / name).stat().st_size:,} bytes" in said and "that ran" in said
+    wanted = trace.attention(3, 5).numpy()
+    assert (np.load(tmp_path / "a.npz")["weights"] == wanted).all()
+    rows = list(csv.reader((tmp_path / "a.csv").open(encoding="utf-8", newline="")))
+    assert np.float32(rows[3][2]) == wanted[2, 0]
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "run.safetensors" in page and "layer=3, head=5" in page
+
+
+@pytest.mark.parametrize(("head", "meant"), [("mean", "mean"), ("1,7", [1, 7]), ("4", 4)])
+def test_heads_are_written_as_on_the_page(run, tmp_path, head, meant):
+    assert run("a.npz", "--head", head, "--query", "2") == 0
+    with np.load(tmp_path / "a.npz") as file:
+        assert file["head"].tolist() == meant and file["weights"].shape == (14,)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("a.csv", ["--layer", "6"], "no layer 6"),
+        ("a.html", ["--head", "12"], "no head 12"),
+        ("a.html", ["--head", "1,,2"], "no head '1,,2'"),
+        ("a.npz", ["--head", "9999999999999"], "no head"),
+        ("a.csv", ["--query", "14"], "no query 14"),
+        ("a.pdf", [], "choose one of .html, .csv"),
+        ("none/a.csv", [], "cannot be written: No such file"),
+    ],
+)
+def test_faults_are_plain_and_leave_no_file(run, tmp_path, capsys, name, options, says):
+    assert run(name, *options) == 1
+    assert says in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["run.safetensors"]
+
+
+def test_a_fault_keeps_the_file_that_was_there(run, tmp_path):
+    (tmp_path / "a.csv").write_text("before")
+    assert run("a.csv", "--query", "99") == 1
+    assert (tmp_path / "a.csv").read_text() == "before"
+
+
+def test_without_kaleido_it_says_what_to_install(run, monkeypatch, capsys):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "kaleido" else real(name)
+    )
+    assert run("a.png") == 1
+    assert "pip install kaleido" in capsys.readouterr().err
+
+
+def test_with_kaleido_the_figure_of_the_view_is_drawn(trace, monkeypatch, tmp_path):
+    import plotly.graph_objects as go
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: real("json" if name == "kaleido" else name)
+    )
+    drawn = []
+    monkeypatch.setattr(
+        go.Figure, "to_image", lambda self, **kw: (drawn.append((self, kw)), b"<svg/>")[1]
+    )
+    assert save(trace, tmp_path / "a.svg", layer=3, head=5) == 6
+    figure, options = drawn[0]
+    assert options["format"] == "svg" and "3.5" in figure.layout.title.text
+
+    def fails(self, **options):
+        raise RuntimeError("no Chrome")
+
+    monkeypatch.setattr(go.Figure, "to_image", fails)
+    with pytest.raises(TraceError, match="could not draw"):
+        save(trace, tmp_path / "a.svg")

@@ -1,0 +1,224 @@
+"""The offline page: opened from a disk without a network, it says what the trace says."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.export.runs import HOSTILE, random_trace
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.export import draw_page, page_size
+from viz_encoder.export.page import MAX_BYTES
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens a page from file:// in a browser that has no network; any fault fails the test."""
+    faults, contexts = [], []
+
+    def open_page(content, scheme="light", width=1300, refused="(nothing may be refused)"):
+        file = tmp_path / "page.html"
+        file.write_bytes(content)
+        context = browser.new_context(
+            offline=True, color_scheme=scheme, viewport={"width": width, "height": 1000}
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: None if refused in m.text else faults.append(m.text))
+        page.on("pageerror", lambda fault: faults.append(str(fault)))
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.on("request", lambda r: None if r.url == file.as_uri() else faults.append(r.url))
+        page.goto(file.as_uri())
+        page.wait_for_selector("body[data-painted]", timeout=30_000)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def read_cell(page, row: int, col: int) -> str:
+    """Point at a cell with the mouse; what the page says of it."""
+    box = page.evaluate(
+        """([row, col]) => { const map = document.getElementById("map");
+        map.scrollIntoView({ block: "start" }); const b = map.getBoundingClientRect();
+        const middle = (start, at) => start + (at + 0.5) * place.cell;
+        return [middle(b.left + place.left, col), middle(b.top + place.top, row)]; }""",
+        [row, col],
+    )
+    page.mouse.move(*box)
+    return page.inner_text("#readout")
+
+
+def weight(text: str) -> tuple[float, float]:
+    """A weight and how far it may be off."""
+    found = re.search(r"weight ([\d.e-]+)(?: ± ([\d.e-]+))?", text)
+    return float(found[1]), float(found[2] or 0)
+
+
+def facts_of(content: bytes) -> dict:
+    return json.loads(re.search(rb'id="data-facts">(.*?)</script>', content, re.DOTALL)[1])
+
+
+def test_the_chosen_map_is_exact(opened, trace):
+    page = opened(draw_page(trace, 3, 5))
+    assert page.inner_text("#name") == "Layer 3, head 5"
+    assert page.inner_text("#kept") == "Exact, float32."
+    for row, col in ((0, 0), (2, 7), (13, 13)):
+        text = read_cell(page, row, col)
+        assert f"query {row} “{trace.tokens[row]}” → key {col} “{trace.tokens[col]}”" in text
+        expected = float(trace.attention(3, 5)[row, col])
+        assert weight(text) == (pytest.approx(expected, rel=1e-7), 0)
+    assert page.inner_text("#proof") == trace.proof.sentence
+    assert "all-MiniLM-L6-v2" in page.inner_text("#facts")
+
+
+def test_other_heads_are_within_what_is_stated(opened, trace):
+    page = opened(draw_page(trace, 3, 5))
+    page.click('[data-name="1.7"]')
+    assert page.inner_text("#name") == "Layer 1, head 7"
+    every = trace.attention(1, 7)
+    for row in range(trace.n_tokens):
+        value, off = weight(read_cell(page, row, (row * 5) % trace.n_tokens))
+        expected = float(every[row, (row * 5) % trace.n_tokens])
+        assert abs(value - expected) <= off * 1.01 and off == pytest.approx(
+            float(every.max()) / 508, rel=0.05
+        )
+    page.click("#back")
+    assert page.inner_text("#name") == "Layer 3, head 5"
+
+
+def test_arrows_move_the_head(opened, trace):
+    page = opened(draw_page(trace, 0, 0))
+    for key, name in (
+        *(("ArrowLeft", "Layer 0, head 0"), ("ArrowRight", "Layer 0, head 1")),
+        *(("ArrowDown", "Layer 1, head 1"), ("ArrowUp", "Layer 0, head 1")),
+    ):
+        page.keyboard.press(key)
+        assert page.inner_text("#name") == name
+    assert page.get_attribute(":focus", "data-name") == "0.1"
+    assert page.locator('#atlas [aria-pressed="true"]').count() == 1
+
+
+@pytest.mark.parametrize("head", ["mean", "max", (1, 7)])
+def test_a_fused_map_can_be_chosen(opened, trace, head):
+    page = opened(draw_page(trace, 2, head, query=4))
+    every = trace.attention(2)
+    fused = {"mean": every.mean(dim=0), "max": every.amax(dim=0)}.get(head if head != (1, 7) else 0)
+    fused = every[[1, 7]].mean(dim=0) if fused is None else fused
+    assert weight(read_cell(page, 4, 1))[0] == pytest.approx(float(fused[4, 1]), rel=1e-6)
+    assert page.locator('#atlas [aria-pressed="true"]').count() == 0
+
+
+def test_masked_cells_say_so(opened, padded):
+    page = opened(draw_page(padded, 0, 0))
+    assert "masked" in read_cell(page, 1, padded.n_tokens - 1)
+    assert page.is_visible("#blank")
+    page.keyboard.press("ArrowRight")
+    assert "masked" in read_cell(page, 1, padded.n_tokens - 1)
+    assert weight(read_cell(page, 1, 1))[1] > 0
+
+
+def test_hostile_tokens_stay_text(opened, hostile):
+    hostile = replace(hostile, notes=HOSTILE, origin=replace(hostile.origin, model=HOSTILE[0]))
+    content = draw_page(hostile, 0, 0, snippet=HOSTILE[0])
+    page = opened(content)
+    assert page.title() == "Attention of each layer and head"
+    assert page.locator("script").count() == 4 and page.locator("img").count() == 0
+    for number, token in enumerate(HOSTILE):
+        text = read_cell(page, number, 0)
+        if token.isprintable():
+            assert f"query {number} “{token}” → key 0 “{HOSTILE[0]}”" in text
+    assert "⟨U+202E⟩ab" in read_cell(page, 9, 0)
+    assert facts_of(content)["tokens"] == list(HOSTILE)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(opened, trace, scheme):
+    page = opened(draw_page(trace, 0, 0), scheme)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(15, 17, 21)")
+    # The smallest weight is near the ground in either: the ramp turns with the scheme.
+    assert (sum(page.evaluate("ramp()(0)")) > 700) == (scheme == "light")
+
+
+def test_a_narrow_screen_does_not_scroll_sideways(opened, trace):
+    page = opened(draw_page(trace, 0, 0), width=390)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_policy_lets_nothing_out_and_nothing_else_run(opened, trace):
+    content = draw_page(trace, 0, 0)
+    policy = re.search(rb'Content-Security-Policy" content="([^"]*)"', content)[1].decode()
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+    page = opened(content, refused="Content Security Policy")
+    asked = page.evaluate("fetch('data:text/plain,hello').then(() => 'out', () => 'refused')")
+    assert asked == "refused"
+    page.evaluate(
+        "const s = document.createElement('script'); s.text = 'window.ran = 1';"
+        "document.body.append(s)"
+    )
+    assert page.evaluate("window.ran") is None
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.2])
+def test_bert_base_at_256_tokens_is_within_5_mb(opened, spread):
+    trace = random_trace(256, 12, 12, spread)
+    content = draw_page(trace, 11, 3)
+    assert len(content) <= MAX_BYTES == 5_000_000
+    assert page_size(trace, 11, 3) == len(content)
+    page = opened(content)
+    assert weight(read_cell(page, 100, 60)) == (
+        pytest.approx(float(trace.attention(11, 3)[100, 60]), rel=1e-7),
+        0,
+    )
+    page.click('[data-name="7.9"]')
+    every = trace.attention(7, 9)
+    for row, col in ((0, 0), (90, 41), (200, 130)):
+        value, off = weight(read_cell(page, row, col))
+        assert abs(value - float(every[row, col])) <= off * 1.01 <= float(every.max()) / 50
+    assert f"{facts_of(content)['levels']} steps" in page.inner_text("#kept")
+
+
+def test_longer_runs_are_pooled_and_say_so(opened):
+    trace = random_trace(700, 2, 2)
+    page = opened(draw_page(trace, 1, 0))
+    every = trace.attention(1, 0).numpy()
+    text = read_cell(page, 3, 5)
+    assert "queries" not in text and "query 6–7 → key 10–11" in text and "largest" in text
+    assert weight(text)[0] == pytest.approx(every[6:8, 10:12].max(), rel=1e-6)
+    page.click('[data-name="0.1"]')
+    value, off = weight(read_cell(page, 2, 3))
+    block = trace.attention(0, 1).numpy()[22:33, 33:44]
+    assert abs(value - block.max()) <= off * 1.01
+    assert "11 × 11" in page.inner_text("#kept")
+
+
+def test_what_does_not_fit_gets_coarser_not_larger(monkeypatch):
+    monkeypatch.setattr("viz_encoder.export.page.MAX_BYTES", 400_000)
+    trace = random_trace(128, 6, 8)
+    content = draw_page(trace, 0, 0)
+    assert len(content) <= 400_000 and facts_of(content)["layers"][0]["shape"] == [64, 64]
+
+
+def test_maps_whose_check_failed_are_not_shown(trace):
+    wrong = replace(trace.layers[0], signature=trace.layers[0].signature + 1)
+    with pytest.raises(TraceError, match="not shown"):
+        draw_page(replace(trace, layers=(wrong, *trace.layers[1:])), 0, 0)
+
+
+@pytest.mark.parametrize(("chosen", "query"), [((9, 0), None), ((0, 99), None), ((0, 0), 99)])
+def test_what_is_not_there_is_said(trace, chosen, query):
+    with pytest.raises(SelectionError, match="There is no"):
+        draw_page(trace, *chosen, query=query)
+
+
+def test_a_picture_and_a_row_of_zeros(opened, picture):
+    page = opened(draw_page(picture, 0, 0, query=2))
+    assert weight(read_cell(page, 2, 0))[0] == pytest.approx(
+        float(picture.attention(0, 0)[2, 0]), rel=1e-6
+    )
+    assert np.isfinite(facts_of(draw_page(picture, 0, 0))["layers"][0]["tops"]).all()

@@ -1,0 +1,9 @@
+"""What is on screen, taken elsewhere: tables, one offline page, pictures, and the code for it."""
+
+from viz_encoder.export.page import draw_page as draw_page
+from viz_encoder.export.page import page_size as page_size
+from viz_encoder.export.save import save as save
+from viz_encoder.export.snippet import snippet as snippet
+from viz_encoder.export.tables import arrays as arrays
+from viz_encoder.export.tables import csv_lines as csv_lines
+from viz_encoder.export.tables import npz_bytes as npz_bytes

@@ -1,0 +1,147 @@
+"""One offline page: the atlas, the map of every head, and one map exact, in a single HTML file."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from typing import Any
+
+from viz_encoder import __version__
+from viz_encoder.analyses.overview import Head, Tile, overview
+from viz_encoder.bundled import asset
+from viz_encoder.errors import TraceError
+from viz_encoder.export.quantize import Packed, pack
+from viz_encoder.export.tables import check_query, key_tokens
+from viz_encoder.figures.theme import WEIGHTS, head_name
+from viz_encoder.trace import Trace
+
+MAX_BYTES = 5_000_000
+EXACT_SIDE = 512  # cells a side of the chosen map: at most 1 MiB
+
+
+def draw_page(
+    trace: Trace, layer: int, head: Head, *, query: int | None = None, snippet: str = ""
+) -> bytes:
+    """The whole file. It opens from a disk, and its policy forbids it any network.
+
+    All heads are there in 8 bits (see `pack` for how near they are, which the page says too): cell
+    by cell up to 256 tokens, else the largest weight of each block. The chosen map is float32, cell
+    by cell up to 512 tokens. Where that would be over 5 MB, the other maps get coarser.
+
+    Args:
+        trace: the run.
+        layer: of the chosen map, counted from 0.
+        head: of the chosen map: one head, "mean" or "max" over all, or several.
+        query: a row to mark, if any.
+        snippet: Python that gives the chosen map again, to be shown on the page.
+
+    Raises:
+        SelectionError: no such layer, head or query.
+        TraceError: the check of the maps failed, so they are not shown.
+    """
+    proof = trace.proof
+    if proof.checked and not proof.passed:
+        raise TraceError(f"The maps are not shown, for their check failed. {proof.sentence}")
+    everything = slice(None)
+    tile = overview(trace, layer, head, rows=everything, keys=everything, size=EXACT_SIDE)
+    exact = _text(zlib.compress(tile.values.astype("<f4").tobytes()))
+    facts = _facts(trace) | {
+        "chosen": _chosen(trace, tile, layer, head, query),
+        "snippet": snippet,
+    }
+    room = MAX_BYTES - len(exact) - len(_filled(facts | {"layers": [], "levels": 0}, "", ""))
+    packed = pack(trace, lambda found: _taken(trace, found) <= room)
+    facts |= {"levels": packed.levels, "layers": _layers(trace, packed)}
+    return _filled(facts, _text(packed.compressed), exact)
+
+
+def page_size(
+    trace: Trace, layer: int, head: Head, *, query: int | None = None, snippet: str = ""
+) -> int:
+    """Bytes of the file that `draw_page` makes of the same arguments."""
+    return len(draw_page(trace, layer, head, query=query, snippet=snippet))
+
+
+def _facts(trace: Trace) -> dict[str, Any]:
+    """All that the page says in words."""
+    origin, proof = trace.origin, trace.proof
+    cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
+    return {
+        "facts": {
+            "Model": origin.model,
+            "Layers": str(trace.n_layers),
+            "Heads": str(trace.n_heads),
+            "Tokens": f"{trace.n_tokens:,}",
+            "Ran on": f"{origin.device}, {origin.dtype}, kernel {origin.kernel}",
+            "Written by": f"viz_encoder {__version__}",
+        },
+        "proof": proof.sentence,
+        "passed": proof.passed,
+        "notes": [*trace.sample.notes, *trace.notes],
+        "tokens": list(trace.tokens),
+        "special": list(trace.sample.special),
+        "others": [] if cross is None else list(key_tokens(trace, cross)),
+        "ramp": WEIGHTS,
+    }
+
+
+def _layers(trace: Trace, packed: Packed) -> list[dict[str, Any]]:
+    """The shape of each layer's maps, and each map's largest weight."""
+    return [
+        {
+            "cross": layer.cross,
+            "counts": [layer.q.shape[1], layer.k.shape[1]],
+            "shape": list(shape[1:]),
+            "tops": tops.tolist(),
+        }
+        for layer, shape, tops in zip(trace.layers, packed.shapes, packed.tops, strict=True)
+    ]
+
+
+def _chosen(trace: Trace, tile: Tile, layer: int, head: Head, query: int | None) -> dict[str, Any]:
+    ran = trace.layers[layer]
+    return {
+        "layer": layer,
+        "head": head if isinstance(head, int) else None,
+        "name": head_name(layer, head),
+        "shape": list(tile.values.shape),
+        "cross": ran.cross,
+        "counts": [ran.q.shape[1], ran.k.shape[1]],
+        "query": None if query is None else check_query(trace, query),
+    }
+
+
+def _taken(trace: Trace, packed: Packed) -> int:
+    """Characters that these maps and what is said of them take."""
+    return len(json.dumps(_layers(trace, packed))) + -(-len(packed.compressed) // 3) * 4
+
+
+def _text(compressed: bytes) -> str:
+    """Bytes as the page holds them: zlib, for its DecompressionStream, in base64."""
+    return base64.b64encode(compressed).decode("ascii")
+
+
+def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
+    """The template with its parts; in the facts no character can open or close a tag."""
+    script, style = _asset("export_maps.js") + _asset("export.js"), _asset("export.css")
+    parts = {
+        "policy": f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+        "base-uri 'none'; form-action 'none'",
+        "script": script,
+        "style": style,
+        "facts": json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
+        "maps": maps,
+        "exact": exact,
+    }
+    template = _asset("export.html")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template).encode("utf-8")
+
+
+def _asset(name: str) -> str:
+    return asset(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """What the policy allows to run or to style: this text and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode()}'"

@@ -1,0 +1,96 @@
+"""Save: a view into a file, of the kind that its name asks for."""
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from viz_encoder.analyses.overview import Head
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.export.page import draw_page
+from viz_encoder.export.tables import csv_lines, npz_bytes
+from viz_encoder.trace import Trace
+
+PICTURES = (".png", ".svg")
+KINDS = (".html", ".csv", ".npz", *PICTURES)
+
+
+def save(
+    trace: Trace,
+    path: str | Path,
+    *,
+    layer: int = 0,
+    head: Head = 0,
+    query: int | None = None,
+    snippet: str = "",
+) -> int:
+    """Write one map, or one row of it, and give the file's size in bytes.
+
+    A file of that name is replaced only when the new one is whole.
+
+    Args:
+        trace: the run.
+        path: ends in .html (all heads, offline), .csv, .npz, .png or .svg.
+        layer: counted from 0.
+        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        query: the number of one token: its row alone; in .html, a row to mark.
+        snippet: Python that gives the map again, shown in .html.
+
+    Raises:
+        SelectionError: no such layer, head, query or kind of file.
+        TraceError: the file cannot be written, or maps whose check failed.
+    """
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        lines = csv_lines(trace, layer, head, query=query)
+        # A broken character (lone surrogate) has no UTF-8; it is written as \udc00.
+        return _write((line.encode("utf-8", "backslashreplace") for line in lines), path)
+    if kind == ".npz":
+        return _write([npz_bytes(trace, layer, head, query=query)], path)
+    if kind == ".html":
+        return _write([draw_page(trace, layer, head, query=query, snippet=snippet)], path)
+    if kind in PICTURES:
+        return _write([_picture(trace, kind, layer, head, query)], path)
+    raise SelectionError(f"{path.name!r} has no known ending; choose one of {', '.join(KINDS)}.")
+
+
+def _picture(trace: Trace, kind: str, layer: int, head: Head, query: int | None) -> bytes:
+    """The Plotly figure of the same view, drawn by kaleido in a browser of its own."""
+    if importlib.util.find_spec("kaleido") is None:
+        raise TraceError(
+            f"{kind} files are drawn by kaleido, which is not installed. Run: pip install kaleido "
+            "(it needs Chrome), or choose .html, .csv or .npz."
+        )
+    from viz_encoder.figures import VIEWS  # Plotly is slow to import
+
+    if query is not None and trace.grid is None:
+        raise SelectionError(
+            f"A {kind} file of a text shows the whole map; leave out the query, or choose .csv."
+        )
+    if query is None:
+        figure = VIEWS["attention_map"].draw(trace, layer=layer, head=head)
+    else:
+        figure = VIEWS["patch_overlay"].draw(trace, layer=layer, head=head, query=query)
+    try:
+        return figure.to_image(format=kind[1:], width=900, height=900)
+    except Exception as fault:  # kaleido's own, Chrome's and Plotly's
+        raise TraceError(f"kaleido could not draw {kind}: {str(fault)[:300]}") from fault
+
+
+def _write(parts: Iterable[bytes], path: Path) -> int:
+    """To a file beside the target first, so that a full disk leaves no half of one."""
+    try:
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}."[:100])
+    except OSError as fault:
+        raise TraceError(f"{path} cannot be written: {fault.strerror}.") from fault
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(parts)
+        Path(beside).replace(path)
+        return path.stat().st_size
+    except OSError as fault:
+        raise TraceError(f"{path} cannot be written: {fault.strerror}.") from fault
+    finally:
+        Path(beside).unlink(missing_ok=True)
