@@ -73,6 +73,10 @@ def _picture(trace: Trace, kind: str, layer: int, head: Head, query: int | None)
         figure = VIEWS["attention_map"].draw(trace, layer=layer, head=head)
     else:
         figure = VIEWS["patch_overlay"].draw(trace, layer=layer, head=head, query=query)
+    # A page has room above and a ground of its own; a file has neither.
+    figure.update_layout(
+        margin_t=170, margin_l=120, title_y=0.98, title_yanchor="top", paper_bgcolor="white"
+    )
     try:
         return figure.to_image(format=kind[1:], width=900, height=900)
     except Exception as fault:  # kaleido's own, Chrome's and Plotly's
