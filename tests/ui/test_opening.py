@@ -1,7 +1,9 @@
 """Other models on the page: looked up, loaded, run, stopped and refused; what their heads say."""
 
+import re
 import threading
 
+import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
@@ -97,7 +99,7 @@ def test_a_model_is_loaded_once_for_all(folder, monkeypatch):
     models, calls, begun = Models(folders=True, device="cpu"), [], threading.Barrier(4)
     real = models_module.fill
     monkeypatch.setattr(models_module, "fill", lambda *a: calls.append(1) or real(*a))
-    name, got = models.offer(models.look(str(folder))), []
+    name, got = models._list(models.look(str(folder))), []
 
     def ask():
         begun.wait()
@@ -113,7 +115,7 @@ def test_a_model_is_loaded_once_for_all(folder, monkeypatch):
 
 def test_a_stopped_loading_keeps_nothing(folder):
     models = Models(folders=True, device="cpu")
-    name = models.offer(models.look(str(folder)))
+    name = models._list(models.look(str(folder)))
 
     def stop(share):
         raise SelectionError("Stopped.")
@@ -130,7 +132,7 @@ def test_a_fault_while_loading_keeps_nothing(folder, tmp_path):
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
     models = Models(folders=True, device="cpu")
-    name = models.offer(models.look(str(copy)))
+    name = models._list(models.look(str(copy)))
     (copy / "tokenizer.json").write_text("{")
     with pytest.raises(CheckpointError, match="tokenizer"):
         models.get(name)
@@ -186,3 +188,67 @@ def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
     assert "post-norm" in said and "x ← norm(x + f(x))" in said and "Apache-2.0" in said
     opened.page.click("text=Picture")
     opened.page.wait_for_selector("#viz-about :text('pre-norm')")
+
+
+def copied(folder, target):
+    target.mkdir()
+    for file in folder.iterdir():
+        (target / file.name).write_bytes(file.read_bytes())
+    return target
+
+
+def test_a_folder_that_changed_is_read_again(folder, tmp_path):
+    copy, models = copied(folder, tmp_path / "again"), Models(folders=True, device="cpu")
+    name = models.open(str(copy))
+    first = models.get(name)
+    assert models.open(str(copy)) == name and models.get(name) is first
+    save(Case("x", "bert", build(BertForMaskedLM, num_labels=2), None), copy)
+    (copy / "README.md").write_text("changed")
+    assert models.open(str(copy)) == name and models.get(name) is not first
+
+
+def test_what_could_not_be_loaded_is_not_listed(folder, tmp_path):
+    copy, models = copied(folder, tmp_path / "broken"), Models(folders=True, device="cpu")
+    (copy / "tokenizer.json").write_text("{")
+    with pytest.raises(CheckpointError):
+        models.open(str(copy))
+    assert "broken" not in models.names()
+    (copy / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
+    assert models.get(models.open(str(copy))).config.n_layers == 3
+
+
+def test_a_built_in_name_is_itself():
+    models = Models(folders=True, device="cpu")
+    assert models.open("grammar") == "grammar" and models.names().count("grammar") == 1
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "/" + "x" * 300, "a\0b", "~nobody-x/a"])
+@pytest.mark.parametrize("folders", [True, False])
+def test_names_that_are_no_paths_are_answered_plainly(name, folders):
+    with pytest.raises(SelectionError):
+        Models(folders=folders).look(name)
+
+
+@pytest.mark.parametrize("name", ["../../etc", "/etc/nope", "x" * 300])
+def test_a_public_server_tells_nothing_of_its_folders(name):
+    with pytest.raises(SelectionError, match="opens no other models"):
+        Models().look(name)
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_client_cannot_name_a_file_of_the_server(tmp_path, public):
+    """Gradio copies what looks like an uploaded file to where it is served from."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hidden words")
+    sent = {"path": str(secret), "meta": {"_type": "gradio.FileData"}}
+    with serving(make_app(Settings(public=public))) as site:
+        for data in (["text", sent, "", "grammar", None, "scene"], [sent]):
+            for index in range(8):
+                session = f"s{index}{len(data)}"
+                joined = {"data": data, "fn_index": index, "session_hash": session}
+                httpx.post(f"{site}gradio_api/queue/join", json=joined)
+                told = httpx.get(f"{site}gradio_api/queue/data?session_hash={session}", timeout=60)
+                found = set(re.findall(r"/[\w./-]*secret\.txt", told.text))
+                for path in found:
+                    got = httpx.get(f"{site}gradio_api/file={path}")
+                    assert "hidden words" not in got.text

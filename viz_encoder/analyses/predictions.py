@@ -14,7 +14,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
 from viz_encoder.trace import Trace
 
-MASKS = ("[MASK]", "<mask>")
+MASKS = ("[mask]", "<mask>")
 SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector says nothing
 
 
@@ -100,7 +100,7 @@ def _hidden(
 
 def _places(head: HeadConfig, trace: Trace) -> list[int]:
     if head.task is Task.MASKED:
-        return [i for i, token in enumerate(trace.tokens) if token.strip("▁Ġ ") in MASKS]
+        return [i for i, token in enumerate(trace.tokens) if token.strip("▁Ġ ").lower() in MASKS]
     return [i for i, real in enumerate(trace.valid.tolist()) if real]
 
 
@@ -118,7 +118,7 @@ def _guess(
     top: int,
 ) -> Guess:
     separate = head.multi_label or head.task is Task.REPLACED
-    if len(logits) == 1 and not separate:  # a head that was trained to give a number
+    if head.regression or (len(logits) == 1 and not separate):  # trained to give numbers
         shares, unit = logits, "score"
     else:
         shares, unit = (logits.sigmoid() if separate else logits.softmax(dim=-1)), "probability"

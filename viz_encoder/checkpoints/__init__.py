@@ -1,6 +1,7 @@
 """From a model folder to an encoder that reads texts or pictures."""
 
 from viz_encoder.checkpoints.builtin import BUILTIN as BUILTIN
+from viz_encoder.checkpoints.hub import is_hub_id as is_hub_id
 from viz_encoder.checkpoints.listed import known_families as known_families
 from viz_encoder.checkpoints.load import Plan as Plan
 from viz_encoder.checkpoints.load import choose_device as choose_device

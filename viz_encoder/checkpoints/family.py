@@ -32,7 +32,8 @@ class Family:
     The tensor map is a table of two columns: the name on disk and ours, where # is a layer's
     number and * is weight or bias. On our side, `a|b|c` splits a fused tensor into equal parts,
     `layers.all` stands for every layer, a last `.scale` is multiplied into the weight and the bias
-    of the same name (LayerScale), and `-` is a tensor that is known and not needed.
+    of the same name (LayerScale), a last `?` counts only where no other tensor has that name, and
+    `-` is a tensor that is known and not needed.
     """
 
     model_types: tuple[str, ...]
@@ -47,4 +48,5 @@ class Family:
     complete: Callable[[Json, Shapes], Json] | None = None
     part_of: tuple[str, str] | None = None  # ("clip", "vision"): one half of a two-part model
     wordpiece: bool = False  # vocab.txt will do where there is no tokenizer.json
+    pads_take_no_position: bool = False  # so a typed padding token would shift all that follow
     padded_to: int = 0  # texts are always padded to this length, and the padding is attended to

@@ -25,6 +25,7 @@ from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch, Unknow
 from viz_encoder.model import Encoder
 
 PARTS = ("text", "vision")
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 FEW_LAYERS = 100  # built in no time, whatever the file holds
 WHOLE = ("projection_dim", "id2label", "num_labels", "problem_type")  # said of both parts at once
 
@@ -69,6 +70,10 @@ def load(
         CheckpointError: no such model, or files that cannot be trusted or do not fit together.
     """
     where = choose_device(device)
+    if dtype is not None and dtype not in DTYPES:
+        raise CheckpointError(
+            f"dtype is {shown(dtype)}; it must be torch.float64, float32, bfloat16 or float16."
+        )
     return fill(plan(name, part=part, revision=revision)).to(where, dtype or torch.float32)
 
 
@@ -131,8 +136,8 @@ def choose_device(device: str = "auto") -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as fault:
+        torch.empty(1, device=chosen).item()
+    except (RuntimeError, AssertionError, TypeError, ValueError, OverflowError) as fault:
         raise CheckpointError(
             f"The device {device!r} cannot be used here ({fault}). Use 'auto' or 'cpu'."
         ) from fault

@@ -30,7 +30,8 @@ def make_reader(
             tokenizer,
             config.max_positions,
             named if named is not None and named < config.vocab_size else usual,
-            family.padded_to and min(family.padded_to, config.max_positions),
+            refuses_padding=family.pads_take_no_position,
+            padded_to=family.padded_to and min(family.padded_to, config.max_positions),
         )
     return None
 

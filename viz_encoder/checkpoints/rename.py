@@ -51,6 +51,7 @@ class Names:
         if whole:
             raise KeyMismatch(f"The file holds tensors that are not floating point: {_list(whole)}")
         renamed: dict[str, Tensor] = {}
+        second: dict[str, Tensor] = {}
         twins: list[str] = []
         for name, tensor in tensors.items():
             targets = self.targets(name) or []
@@ -58,12 +59,15 @@ class Names:
             if len(parts) != len(targets):
                 raise KeyMismatch(f"{name} cannot be split into {len(targets)} parts.")
             for target, part in zip(targets, parts, strict=True):
+                if target.endswith("?"):  # what another tensor says counts more
+                    second[target.removesuffix("?")] = part
+                    continue
                 if target in renamed and not _same(renamed[target], part):
                     twins.append(name)
                 renamed[target] = part
         if twins:
             raise KeyMismatch(f"The file holds tensors twice, under two spellings: {_list(twins)}")
-        return renamed
+        return {**second, **renamed}
 
 
 def require_match(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:

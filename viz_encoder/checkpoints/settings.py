@@ -41,8 +41,14 @@ def labels(file: Json) -> tuple[str, ...]:
 def classes(file: Json, **parts: Any) -> HeadConfig:
     """A head whose outputs are the file's classes; `parts` are HeadConfig's other axes."""
     names = labels(file)
-    several = file.get("problem_type") == "multi_label_classification"
-    return HeadConfig(n_out=len(names), labels=names, multi_label=several, **parts)
+    problem = file.get("problem_type")
+    return HeadConfig(
+        n_out=len(names),
+        labels=names,
+        multi_label=problem == "multi_label_classification",
+        regression=problem == "regression",
+        **parts,
+    )
 
 
 def require(file: Json, key: str, value: object, what: str) -> None:

@@ -25,6 +25,7 @@ class HeadConfig:
     n_out: int = 0  # number of outputs; 0 = no out layer
     labels: tuple[str, ...] = ()  # names of the outputs; those of a masked head are the vocabulary
     multi_label: bool = False  # each label is a yes or no of its own
+    regression: bool = False  # each output is a number as it is
     unbiased: tuple[str, ...] = ()  # parts that have no bias
 
     def __post_init__(self) -> None:
@@ -40,6 +41,7 @@ class HeadConfig:
         require_count("n_out", self.n_out, least=0)
         require_switch("norm", self.norm)
         require_switch("multi_label", self.multi_label)
+        require_switch("regression", self.regression)
         if self.labels and len(self.labels) != self.n_out:
             raise ConfigError(
                 f"A head has {self.n_out} outputs and {len(self.labels)} labels; name each output."

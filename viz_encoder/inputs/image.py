@@ -1,8 +1,8 @@
 """ImageReader: pictures of any size → patches, with every change told in a plain sentence."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as shown
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,6 +18,7 @@ from viz_encoder.inputs.sample import Grid, Inputs, Sample
 
 Numbers = tuple[int | float, ...]  # one a channel; a config.json may say 0 for 0.0
 Source = str | Path | bytes | Image.Image | NDArray[Any]
+LARGEST = 1e6  # of a mean or std; pixels are 0 to 1
 MAX_EDGE = 10_000
 Fit = Literal["whole", "squash", "crop"]  # keep the shape, squeeze it to the trained one, cut it
 MAX_ASPECT = 4  # a longer picture would be all patches along one side, and cost their square
@@ -51,16 +52,16 @@ class ImageReader:
     def __post_init__(self) -> None:
         """Refuse a mean or std that would make NaN of every picture."""
         for name, values in (("mean", self.mean), ("std", self.std)):
-            numbers = all(isinstance(v, int | float) and math.isfinite(v) for v in values)
+            numbers = all(isinstance(v, int | float) and abs(v) < LARGEST for v in values)
             if len(values) != self.n_channels or not numbers:
                 raise ConfigError(
-                    f"The image {name} is {values}; give one number for each of the "
+                    f"The image {name} is {shown(values)}; give one number for each of the "
                     f"{self.n_channels} channels."
                 )
         if min(self.std) <= 0:
             raise ConfigError(f"The image std is {self.std}; each number must be above 0.")
         if self.resample not in set(Image.Resampling):
-            raise ConfigError(f"The image resample is {self.resample!r}; it must be 0 to 5.")
+            raise ConfigError(f"The image resample is {shown(self.resample)}; it must be 0 to 5.")
         if self.fit not in get_args(Fit):
             raise ConfigError(f"The image fit is {self.fit!r}; it must be in {get_args(Fit)}.")
         self._check_sizes("window", (0, 2))

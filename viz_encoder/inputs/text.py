@@ -22,6 +22,7 @@ class TextReader:
     tokenizer: Tokenizer
     max_tokens: int
     pad_id: int = 0
+    refuses_padding: bool = False  # a typed padding token would stand at no position
     padded_to: int = 0  # padding up to this length is read like any token, as in SigLIP
 
     def __post_init__(self) -> None:
@@ -58,6 +59,11 @@ class TextReader:
         full = _encode(self.tokenizer, texts)
         if not len(full):
             raise InputError("The tokenizer makes no tokens of this text; type another.")
+        if self.refuses_padding and self.pad_id in full.ids:
+            raise InputError(
+                f"{self._pad_token} in the text is this model's padding, which stands at no "
+                "position; leave it out."
+            )
         encoding = self._cut(full, texts, notes)
         self._tell_specials(encoding, texts, notes)
         return _Row(encoding, texts, tuple(notes))

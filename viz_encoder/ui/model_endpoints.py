@@ -39,8 +39,7 @@ def _open_model(runner: Runner) -> Any:
         """
 
         def card() -> dict[str, Any]:
-            found = runner.models.look(_text("name", name), _text("part", part))
-            listed = runner.models.offer(found)
+            listed = runner.models.open(_text("name", name), _text("part", part))
             return {**_card(runner.models.get(listed)), "name": listed}
 
         return plainly(card)

@@ -9,7 +9,15 @@ from reprlib import repr as shown  # cut short: it may be a stranger's, of any l
 import psutil
 import torch
 
-from viz_encoder.checkpoints import BUILTIN, LoadedEncoder, Plan, choose_device, fill, plan
+from viz_encoder.checkpoints import (
+    BUILTIN,
+    LoadedEncoder,
+    Plan,
+    choose_device,
+    fill,
+    is_hub_id,
+    plan,
+)
 from viz_encoder.config import Embedding
 from viz_encoder.errors import SelectionError
 
@@ -27,6 +35,7 @@ class Offer:
 
     plan: Plan | None  # None: brought by the person who started the server, and loaded already
     encoder: LoadedEncoder | None = None
+    stamp: tuple[tuple[str, int, int], ...] = ()  # of its files when it was looked at
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -76,29 +85,58 @@ class Models:
         name = name.strip() if isinstance(name, str) else ""
         if not name:
             raise SelectionError("Type the path of a model's folder first.")
-        is_folder = name.startswith((".", "~")) or Path(name).is_absolute() or Path(name).is_dir()
-        if is_folder and self.folders and not Path(name).expanduser().is_dir():
+        tell(0.0)
+        if name in BUILTIN:
+            return plan(name)
+        if not self.folders and not self.hub:  # said before any look at this machine's folders
+            raise SelectionError("This server opens no other models; choose one of those listed.")
+        if self.folders and _is_folder(name):
+            return plan(name, part=part, tell=tell)
+        if not is_hub_id(name):
             raise SelectionError(f"There is no folder {shown(name)} on this machine.")
-        if is_folder and not self.folders:
-            raise SelectionError("This server opens no folders; choose one of the models listed.")
-        if not is_folder and not self.hub and name not in BUILTIN:
+        if not self.hub:
             raise SelectionError(
                 f"{shown(name)} is no folder of this machine, and this server opens no models of "
                 "the hub; start it with `viz-encoder serve --hub` to allow that."
             )
         return plan(name, part=part, tell=tell)
 
-    def offer(self, plan: Plan) -> str:
-        """Put a model that was looked at on the list; returns the name it has there."""
+    def open(self, name: str, part: str = "", tell: Tell = _silent) -> str:
+        """Look a model up, list and load it; returns its name. On any fault nothing of it stays.
+
+        Raises:
+            SelectionError: pages may not open that here.
+            CheckpointError: it cannot be loaded; it says why.
+        """
+        found = self.look(name, part, tell)
+        if found.card.name in BUILTIN and found.folder == plan(found.card.name).folder:
+            self.get(found.card.name, tell=tell)
+            return found.card.name
+        listed = self._list(found)
+        try:
+            self.get(listed, tell=tell)
+        except BaseException:
+            with self._lock:
+                if not self.is_loaded(listed):
+                    self._offers.pop(listed, None)
+                    self._kinds.pop(listed, None)
+            raise
+        return listed
+
+    def _list(self, found: Plan) -> str:
+        """Its name on the list; the same folder keeps its name, and is read again if it changed."""
         with self._lock:
             for name, known in self._offers.items():
-                if known.plan is not None and _is_same(known.plan, plan):
+                if known.plan is not None and _is_same(known.plan, found):
+                    if known.stamp != _stamp(found):
+                        self._offers[name] = Offer(found, stamp=_stamp(found))
+                        self._kinds[name] = KINDS[found.config.embedding]
                     return name
-            name, number = plan.card.name, 2
+            name, number = found.card.name, 2
             while name in self._kinds:
-                name, number = f"{plan.card.name} ({number})", number + 1
-            self._offers[name] = Offer(plan)
-            self._kinds[name] = KINDS[plan.config.embedding]
+                name, number = f"{found.card.name} ({number})", number + 1
+            self._offers[name] = Offer(found, stamp=_stamp(found))
+            self._kinds[name] = KINDS[found.config.embedding]
             return name
 
     def get(self, name: str, kind: str | None = None, tell: Tell = _silent) -> LoadedEncoder:
@@ -136,6 +174,19 @@ class Models:
 def free_bytes() -> int:
     """Memory that is free on this machine."""
     return psutil.virtual_memory().available
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).expanduser().is_dir()
+    except (OSError, ValueError, RuntimeError):  # too long, with a NUL, or of an unknown user
+        return False
+
+
+def _stamp(plan: Plan) -> tuple[tuple[str, int, int], ...]:
+    """Names, times and sizes of its files, which tell whether they are still the same."""
+    files = sorted(entry for entry in plan.folder.iterdir() if entry.is_file())
+    return tuple((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
 
 
 def _is_same(a: Plan, b: Plan) -> bool:

@@ -78,7 +78,7 @@ class Opening:
         """Load it and choose it; on a fault everything stays as it was, and the fault is said."""
         tell = self._teller(request, progress, "Loading …")
         try:
-            listed = self.models.offer(self.models.look(name, part, tell))
+            listed = self.models.open(name, part, tell)
             kind = self.models.get(listed, tell=tell).kind
         except VizEncoderError as fault:
             return (alert(str(fault)), *[gr.skip()] * 4)
@@ -103,6 +103,11 @@ class Opening:
         names = self.models.names(kind)
         return gr.update(choices=names, value=chosen) if chosen else gr.update(choices=names)
 
+    def begin(self, request: gr.Request) -> Any:
+        """A click, before its turn has come: from here on Stop counts."""
+        self.stops[request.session_hash or ""] = threading.Event()
+        return gr.update(visible=True)
+
     def stop(self, request: gr.Request) -> None:
         """End the loading of this page at the next tensor."""
         if (stop := self.stops.get(request.session_hash or "")) is not None:
@@ -111,7 +116,7 @@ class Opening:
     def _teller(
         self, request: gr.Request, progress: gr.Progress, words: str
     ) -> Callable[[float], None]:
-        stop = self.stops[request.session_hash or ""] = threading.Event()
+        stop = self.stops.setdefault(request.session_hash or "", threading.Event())
 
         def tell(share: float) -> None:
             if stop.is_set():

@@ -170,9 +170,9 @@ class _Events:
             (box.load.click, self.opening.load, changed),
         ):
             quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
-            busy = begun(_shower(True), None, box.stop, **quick)
+            busy = begun(self.opening.begin, None, box.stop, **quick)
             done = busy.then(work, given, filled, **showing, **MODEL_QUEUE)
-            done.then(_shower(False), None, box.stop, **quick)
+            done.then(_hide, None, box.stop, **quick)
         box.stop.click(self.opening.stop, None, None, queue=False, **PRIVATE)
 
     def _connect_picture(self, button: gr.Button, name: str) -> None:
@@ -200,8 +200,8 @@ def _example(name: str) -> Image.Image | None:
     return Image.open(asset(PICTURES[name])) if name in PICTURES else None
 
 
-def _shower(visible: bool) -> Callable[[], Any]:
-    return lambda: gr.update(visible=visible)
+def _hide() -> Any:
+    return gr.update(visible=False)
 
 
 def _giver(value: str) -> Callable[[], str]:

@@ -58,6 +58,9 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         # A page of another site must not reach us under a name of its own (DNS rebinding).
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     add_routes(app, store)
+    # A mounted page never counts as launched, and until then Gradio lets a client name any path of
+    # the server as an uploaded file.
+    page.has_launched = True
     return gr.mount_gradio_app(
         app,
         page,

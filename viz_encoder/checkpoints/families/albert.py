@@ -105,7 +105,7 @@ FAMILY = Family(
             predictions.dense.*                         heads.masked.dense.*
             predictions.LayerNorm.*                     heads.masked.norm.*
             predictions.decoder.*                       heads.masked.out.*
-            predictions.bias                            heads.masked.out.bias
+            predictions.bias                            heads.masked.out.bias?
             """,
         ),
         HeadTable(

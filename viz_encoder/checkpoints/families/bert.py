@@ -99,7 +99,7 @@ FAMILY = Family(
             cls.predictions.transform.dense.*        heads.masked.dense.*
             cls.predictions.transform.LayerNorm.*    heads.masked.norm.*
             cls.predictions.decoder.*                heads.masked.out.*
-            cls.predictions.bias                     heads.masked.out.bias
+            cls.predictions.bias                     heads.masked.out.bias?
             """,
         ),
         HeadTable(

@@ -103,7 +103,7 @@ FAMILY = Family(
             lm_head.dense.*                             heads.masked.dense.*
             lm_head.layer_norm.*                        heads.masked.norm.*
             lm_head.decoder.*                           heads.masked.out.*
-            lm_head.bias                                heads.masked.out.bias
+            lm_head.bias                                heads.masked.out.bias?
             """,
         ),
         HeadTable(
@@ -120,6 +120,7 @@ FAMILY = Family(
         ),
         HeadTable(_pool, "pooler.dense.*                heads.pool.dense.*"),
     ),
+    pads_take_no_position=True,
     adapt=_adapt,
 )
 FAMILIES = (FAMILY,)

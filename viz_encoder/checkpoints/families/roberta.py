@@ -120,7 +120,7 @@ HEADS = (
         lm_head.dense.*             heads.masked.dense.*
         lm_head.layer_norm.*        heads.masked.norm.*
         lm_head.decoder.*           heads.masked.out.*
-        lm_head.bias                heads.masked.out.bias
+        lm_head.bias                heads.masked.out.bias?
         """,
     ),
     HeadTable(
@@ -149,6 +149,7 @@ def _family(model_type: str, vocab_size: int) -> Family:
         heads=HEADS,
         adapt=_adapt,
         complete=_complete,
+        pads_take_no_position=True,
     )
 
 
