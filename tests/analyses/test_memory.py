@@ -9,6 +9,7 @@ import viz_encoder as vz
 from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import survey
+from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
 from viz_encoder.model import Encoder
 
@@ -27,6 +28,8 @@ tile = overview(trace, 1, "mean", rows=slice(0, N), keys=slice(0, N))
 assert tile.values.shape == (512, 512)
 assert overview(trace, 1, 0, rows=slice(8000, 8100), keys=slice(7990, 8192)).row_step == 1
 assert abs(rollout(trace, 4000).rows.sum(axis=1) - 1).max() < 1e-4
+assert value_weighted(encoder, trace, 1, rows=slice(4000, 4500)).norms.shape == (2, 500, N)
+assert value_weighted_sum(encoder, trace, 1, rows=slice(0, 500)).norms.shape == (500, N)
 print(peak() - before, 4 * N * N)
 """
 

@@ -75,8 +75,8 @@ def relevance(
     token = _place(head, token, valid)
     with torch.inference_mode():
         plain = _run(encoder, inputs)
-    # The caller may be in inference mode, where no gradient is.
-    with torch.inference_mode(False), torch.enable_grad(), WrittenOut() as written:
+    # The caller may be in inference mode or under no_grad; this turns gradients on again.
+    with torch.inference_mode(False), WrittenOut() as written:
         output = _run(encoder, inputs)
         scores = encoder.model.heads[str(head.task)](output, inputs.valid.to(output.device))[0]
         scores = scores if token is None else scores[token]

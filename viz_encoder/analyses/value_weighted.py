@@ -12,7 +12,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
 
-BLOCK_BYTES = 64 * 2**20  # of weights, or of transformed values, held at once
+BLOCK_BYTES = 16 * 2**20  # of weights, or of transformed values; some copies are held at once
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,13 +48,7 @@ class WrittenOut(TorchFunctionMode):
         if attn_mask is not None and attn_mask.is_floating_point():
             mask = attn_mask != -torch.inf
             bias = attn_mask.masked_fill(~mask, 0.0)
-        if mask is None:
-            weights = attention_weights(q, k, scale=scale)
-        else:
-            # A softmax of -inf alone is NaN, and so is its gradient, which would reach all weights:
-            # a query that may attend to nothing is let look at all, and its row zeroed after.
-            idle = ~mask.any(dim=-1, keepdim=True)
-            weights = attention_weights(q, k, mask | idle, scale, bias).masked_fill(idle, 0.0)
+        weights = attention_weights(q, k, mask, scale, bias)
         if not weights.requires_grad:  # of weights that were frozen
             weights.requires_grad_()
         self.maps.append(weights)
