@@ -1,6 +1,7 @@
 """How all figures look: no web fonts, colors that read on light and dark, text that stays text."""
 
 import html
+import textwrap
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,15 +20,30 @@ MASKED = "#d8cfc4"
 def apply(figure: go.Figure, title: str) -> go.Figure:
     """The common layout."""
     figure.update_layout(
-        title={"text": title, "font": {"size": 15}},
+        # Pinned to the top edge, clear of the key axis's names, which stand above the map.
+        title={"text": title, "font": {"size": 15}, "y": 1, "yanchor": "top", "pad": {"t": 12}},
         font={"family": FONT, "color": INK, "size": 12},
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
-        margin={"l": 90, "r": 20, "t": 90, "b": 30},
+        margin={"l": 90, "r": 20, "t": 130, "b": 30},
         legend={"orientation": "h", "yanchor": "top", "y": 0, "xanchor": "right", "x": 1},
         template="none",
     )
     return figure
+
+
+def caption(figure: go.Figure, text: str) -> None:
+    """What a figure measures and what not, below it; `text` is ours and never a user's."""
+    lines = textwrap.wrap(text, 96)
+    figure.add_annotation(
+        text="<br>".join(lines),
+        align="left",
+        showarrow=False,
+        font={"size": 11},
+        **{"xref": "paper", "x": 0, "xanchor": "left"},
+        **{"yref": "paper", "y": 0, "yanchor": "top", "yshift": -28},
+    )
+    figure.update_layout(margin={"b": 40 + 16 * len(lines)})
 
 
 def add_masked(figure: go.Figure, values: np.ndarray, **place: object) -> None:

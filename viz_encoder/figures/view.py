@@ -17,12 +17,13 @@ class Control:
 
 @dataclass(frozen=True)
 class View:
-    """A way to draw a trace."""
+    """A way to draw a run."""
 
     name: str
     title: str
     draw: Callable[..., go.Figure]
     controls: tuple[Control, ...] = ()
+    takes: tuple[str, ...] = ("trace",)  # what is drawn, in order: "encoder", "trace", "inputs"
 
 
 LAYER = Control("layer", "Layer")

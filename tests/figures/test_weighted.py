@@ -1,0 +1,92 @@
+"""Figures of value-weighted maps and of relevance: their numbers, names, units and captions."""
+
+import importlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.analyses.relevance import relevance
+from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
+from viz_encoder.bundled import asset
+from viz_encoder.errors import SelectionError
+
+TEXT = "<b>the</b> the the <a href='x'>cat</a>"
+
+
+def shown_text(figure):
+    return " ".join(note.text for note in figure.layout.annotations).replace("<br>", " ")
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return vz.load("scene", device="cpu")
+
+
+@pytest.mark.parametrize("head", [5, "sum"])
+def test_the_added_lengths(minilm, head):
+    padded = vz.capture(minilm, ["short", TEXT])[0]
+    figure = vz.figures.value_weighted(minilm, padded, layer=3, head=head)
+    masked, lengths = figure.data
+    if head == "sum":
+        expected = value_weighted_sum(minilm, padded, 3).norms
+    else:
+        expected = value_weighted(minilm, padded, 3, head=5).norms[0]
+    real = padded.valid.numpy()
+    assert np.array_equal(lengths.z[:, real], expected[:, real])
+    assert np.isnan(lengths.z[:, ~real]).all() and "masked" in masked.name
+    assert "units of the hidden states" in lengths.colorbar.title.text
+    assert figure.layout.yaxis.autorange == "reversed"
+    assert "sum over heads" in figure.layout.title.text or "3.5" in figure.layout.title.text
+    assert "Measured: the length" in shown_text(figure) and "Not measured" in shown_text(figure)
+
+
+def test_long_runs_are_pooled(minilm, monkeypatch):
+    module = importlib.import_module("viz_encoder.figures.value_weighted")
+    trace = vz.capture(minilm, TEXT)
+    monkeypatch.setattr(module, "MAX_SIDE", 4)
+    monkeypatch.setattr(module, "BLOCK_CELLS", 1)
+    figure = vz.figures.value_weighted(minilm, trace, layer=2, head=1)
+    step = -(-trace.n_tokens // 4)
+    norms = value_weighted(minilm, trace, 2, head=1).norms[0]
+    for row, names in enumerate(figure.data[0].y):
+        for col in range(len(figure.data[0].x)):
+            block = norms[row * step : (row + 1) * step, col * step : (col + 1) * step]
+            assert figure.data[0].z[row, col] == pytest.approx(block.max(), rel=1e-6), names
+    assert f"longest of {step} × {step}" in figure.layout.title.text
+
+
+def test_lengths_of_what_is_not_there(minilm, scene):
+    trace = vz.capture(minilm, TEXT)
+    for head in ("mean", 99):
+        with pytest.raises(SelectionError, match="There is no head"):
+            vz.figures.value_weighted(minilm, trace, head=head)
+    with pytest.raises(SelectionError, match="give the model that ran"):
+        vz.figures.value_weighted(scene, trace)
+
+
+def test_relevance_is_drawn_by_layer(scene):
+    inputs = scene.read(asset("examples/digit.png"))
+    figure = vz.figures.relevance(scene, inputs, label="3")
+    found = relevance(scene, inputs, label=3)
+    assert np.array_equal(figure.data[0].z, found.rows - found.reads)
+    assert figure.layout.title.text == "Relevance to “3”, read at 0 “[CLS]”"
+    assert figure.data[0].z.shape == (scene.config.n_layers, len(inputs.samples[0].tokens))
+    assert "no fixed unit" in figure.data[0].colorbar.title.text
+    assert "Not measured: what lowers the score" in shown_text(figure)
+    with pytest.raises(SelectionError, match="no label 10"):
+        vz.figures.relevance(scene, inputs, label=10)
+
+
+def test_names_stay_text():
+    grammar = vz.load("grammar", device="cpu")
+    inputs = grammar.read("the dog [MASK] .")
+    tokens = inputs.samples[0].tokens
+    at = tokens.index("[MASK]")
+    evil = tuple(f"<b>{token}</b><a href='x'>" for token in tokens)
+    inputs = replace(inputs, samples=(replace(inputs.samples[0], tokens=evil),))
+    figure = vz.figures.relevance(grammar, inputs, token=at)
+    whole = figure.to_json().replace("\\u003c", "<").replace("\\u0026", "&")
+    assert "&lt;b" in whole and "<a" not in whole and "<b>" not in whole
+    assert f"at {at} " in figure.layout.title.text and len(figure.data[0].x) == len(tokens)

@@ -1,0 +1,87 @@
+"""How long a vector each key adds to each query: a head's map, weighted by its values."""
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from viz_encoder.analyses.overview import Tile, overview
+from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError
+from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, caption, plain, weight_bar
+from viz_encoder.figures.view import HEAD, LAYER, View
+from viz_encoder.trace import Trace
+
+MAX_SIDE = 512
+BLOCK_CELLS = 2**22  # of norms before they are pooled
+PLACE = "query %{y}<br>key %{x}<br>"
+BAR = "Length of the added vector<br>(units of the hidden states)"
+CAPTION = (
+    "Measured: the length of weight × value × output projection, what the key adds to the query in "
+    "this attention layer. Not measured: its direction, the residual stream, the norms, the "
+    "feed-forward network and later layers; a long vector need not matter to the answer."
+)
+
+
+def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: int | str = 0) -> go.Figure:
+    """‖α·v·W_O‖ of one head, or of the "sum" over all heads (Kobayashi et al., 2020).
+
+    arXiv:2004.10102. Over 512 tokens, each cell is the longest of a block, and the title says of
+    which size.
+
+    Raises:
+        SelectionError: no such layer or head, a trace of another model, or cross-attention.
+    """
+    if isinstance(head, str) and head != "sum":
+        raise SelectionError(f'There is no head {head!r}; give a number, or "sum".')
+    everything, which = slice(None), "mean" if head == "sum" else head
+    tile = overview(trace, layer, which, rows=everything, keys=everything, size=MAX_SIDE)
+    norms = np.where(np.isnan(tile.values), np.nan, _pooled(encoder, trace, layer, head, tile))
+    place = {"x": _names(trace, tile.key_edges), "y": _names(trace, tile.row_edges)}
+    figure = go.Figure()
+    add_masked(figure, norms, hovertemplate=PLACE + "masked<extra></extra>", **place)
+    figure.add_heatmap(
+        z=norms,
+        colorscale=WEIGHTS,
+        zmin=0,
+        colorbar=weight_bar(BAR),
+        hovertemplate=PLACE + "length %{z:.4g}<extra></extra>",
+        hoverongaps=False,
+        **place,
+    )
+    pooled = f", longest of {tile.row_step} × {tile.key_step}" if tile.row_step > 1 else ""
+    whose = f"layer {layer}, sum over heads" if head == "sum" else f"{layer}.{head}"
+    apply(figure, f"What each key adds, {whose}{pooled}")
+    caption(figure, CAPTION)
+    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
+    figure.update_xaxes(title="Key (which adds)", side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title="Query (to which it is added)", autorange="reversed", **axis)
+    return figure
+
+
+def _pooled(
+    encoder: LoadedEncoder, trace: Trace, layer: int, head: int | str, tile: Tile
+) -> Float[np.ndarray, "row col"]:
+    """The longest of each block, some rows at a time, so that no whole map is held."""
+    step = tile.row_step * max(1, BLOCK_CELLS // (tile.row_step * trace.n_tokens))
+    parts = []
+    for start in range(0, trace.n_tokens, step):
+        rows = slice(start, min(start + step, trace.n_tokens))
+        if isinstance(head, str):
+            norms = value_weighted_sum(encoder, trace, layer, rows).norms
+        else:
+            norms = value_weighted(encoder, trace, layer, head, rows).norms[0]
+        narrow = np.maximum.reduceat(norms, tile.key_edges[:-1], axis=1)
+        parts.append(np.maximum.reduceat(narrow, range(0, len(norms), tile.row_step), axis=0))
+    return np.concatenate(parts)
+
+
+def _names(trace: Trace, edges: np.ndarray) -> list[str]:
+    """A name for each cell; its number comes first, so that equal tokens stay apart."""
+    return [
+        f"{start} {plain(trace.tokens[start])}" if stop - start == 1 else f"{start}–{stop - 1}"
+        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    ]
+
+
+VIEW = View("value_weighted", "What each key adds", draw, (LAYER, HEAD), takes=("encoder", "trace"))
