@@ -7,6 +7,7 @@ import { Predictions } from "./predictions.js";
 import { Run } from "./run.js";
 import { Selection } from "./selection.js";
 import { Source } from "./source.js";
+import { Take } from "./take.js";
 
 // Called by the page once; `read` gives the run's description, `watch` tells when it changes.
 export function mount(root, read, watch) {
@@ -30,13 +31,14 @@ class AttentionTab {
     this.map = new AttentionMap(this.selection, say);
     this.source = new Source(this.selection, say);
     this.predictions = new Predictions(this.selection);
+    this.take = new Take(this.selection, this.map);
     this.facts = el("div", { class: "viz-facts" });
     this.notes = el("ul", { class: "viz-notes" });
     this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
     this.body = el("div", { class: "viz-body", hidden: true },
       this.facts, this.notes, this.#controls(), this.readout,
       el("div", { class: "viz-columns" },
-        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node), this.predictions.node);
+        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node), this.predictions.node, this.take.node);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     root.replaceChildren(this.empty, this.fault, this.body);
     onTheme(() => this.#repaint());
@@ -55,6 +57,7 @@ class AttentionTab {
     // On a narrow screen the result is below the form: go there, but not when the page opens.
     if (this.shown && window.innerWidth < 760) this.root.scrollIntoView({ behavior: "smooth" });
     this.shown = true;
+    this.take.show(run);
     this.notes.replaceChildren(...run.notes.map((note) => el("li", {}, note)));
     this.#facts(run, null);
     this.#sync();

@@ -1,0 +1,106 @@
+"""Downloads from the page: each file holds what is on screen, and the code computes it again."""
+
+import csv
+import io
+import json
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from gradio_client import Client
+
+import viz_encoder as vz
+from viz_encoder.ui.run import SENTENCES
+
+TEXT = SENTENCES[0]
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def key(site):
+    return Client(site, verbose=False).predict(TEXT, api_name="/run_text")["key"]
+
+
+def take(site, key, kind, **query) -> httpx.Response:
+    asked = {"layer": 3, "head": "5", **query}
+    return httpx.get(f"{site}viz/run/{key}/take/{kind}", params=asked, timeout=60)
+
+
+def test_a_map_as_csv(site, key, trace):
+    rows = list(csv.reader(io.StringIO(take(site, key, "csv").text)))
+    numbers = torch.tensor([[float(cell) for cell in row[-trace.n_tokens :]] for row in rows[-15:]])
+    assert torch.allclose(numbers, trace.attention(3, 5), atol=1e-6)
+
+
+def test_one_row_as_csv(site, key, trace):
+    text = take(site, key, "csv", query=10).text
+    last = next(csv.reader([text.strip().splitlines()[-1]]))
+    assert float(last[-1]) == pytest.approx(float(trace.attention(3, 5)[10, -1]), abs=1e-6)
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_a_map_as_npz(site, key, trace, special):
+    with np.load(io.BytesIO(take(site, key, "npz", special=special).content)) as held:
+        weights = held["weights"]
+    expected = trace.attention(3, 5).numpy()
+    assert np.allclose(weights, expected if special else expected[1:-1, 1:-1], atol=1e-6)
+
+
+def test_the_whole_run(site, key, trace, tmp_path):
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(take(site, key, "safetensors").content)
+    back = vz.Trace.load(path)
+    assert back.tokens == trace.tokens and back.proof.passed
+
+
+def test_the_code_gives_the_map(site, key, trace):
+    scope: dict[str, object] = {}
+    exec(take(site, key, "py").text, scope)
+    assert torch.allclose(torch.as_tensor(scope["weights"]), trace.attention(3, 5), atol=1e-6)
+
+
+def test_the_page_is_one_file(site, key):
+    response = take(site, key, "html")
+    assert response.headers["content-disposition"].startswith("attachment")
+    assert "all-MiniLM-L6-v2" in response.text and len(response.content) < 5e6
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "says"),
+    [
+        ("exe", {}, "no download 'exe'"),
+        ("csv", {"layer": 9}, "no layer 9"),
+        ("csv", {"head": "99"}, "no head 99"),
+        ("csv", {"query": 99}, "no query 99"),
+        ("csv", {"layer": "x"}, "layer is 'x'"),
+    ],
+)
+def test_what_there_is_not(site, key, kind, query, says):
+    response = take(site, key, kind, **query)
+    assert response.status_code in (404, 422) and says in json.loads(response.text)["message"]
+
+
+@pytest.mark.browser
+def test_the_buttons_offer_files_with_their_size(visit):
+    opened = visit(layer=3, head=5)
+    opened.painted()
+    page = opened.page
+    for name, ending in (
+        ("CSV", ".csv"),
+        ("npz", ".npz"),
+        ("PNG", ".png"),
+        ("Page (HTML)", ".html"),
+    ):
+        page.get_by_role("button", name=name, exact=True).click()
+        link = page.wait_for_selector(f".viz-take a[download$='{ending}']")
+        assert "B)" in link.inner_text()
+        with page.expect_download() as started:
+            link.click()
+        assert started.value.suggested_filename.endswith(ending)
+    page.get_by_role("button", name="Copy Python").click()
+    page.wait_for_function("!document.querySelector('.viz-take a')")
