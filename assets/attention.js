@@ -2,6 +2,7 @@
 
 import { el, onTheme, count } from "./dom.js";
 import { Atlas } from "./atlas.js";
+import { Lines } from "./lines.js";
 import { AttentionMap } from "./map.js";
 import { Predictions } from "./predictions.js";
 import { Run } from "./run.js";
@@ -30,6 +31,7 @@ class AttentionTab {
     this.atlas = new Atlas(this.selection);
     this.map = new AttentionMap(this.selection, say);
     this.source = new Source(this.selection, say);
+    this.lines = new Lines(this.selection, say);
     this.predictions = new Predictions(this.selection);
     this.take = new Take(this.selection, this.map);
     this.facts = el("div", { class: "viz-facts" });
@@ -38,7 +40,7 @@ class AttentionTab {
     this.body = el("div", { class: "viz-body", hidden: true },
       this.facts, this.notes, this.#controls(), this.readout,
       el("div", { class: "viz-columns" },
-        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node), this.predictions.node, this.take.node);
+        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node), this.lines.node, this.predictions.node, this.take.node);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     root.replaceChildren(this.empty, this.fault, this.body);
     onTheme(() => this.#repaint());
@@ -62,7 +64,7 @@ class AttentionTab {
     this.#facts(run, null);
     this.#sync();
     try {
-      for (const part of [this.map, this.source, this.predictions, this.atlas]) {
+      for (const part of [this.map, this.source, this.lines, this.predictions, this.atlas]) {
         await part.show(run);
         if (this.run !== run) return;
       }
@@ -140,6 +142,7 @@ class AttentionTab {
     if (!this.run) return;
     this.atlas.draw();
     this.map.draw();
+    this.lines.draw();
     if (this.source.row) this.source.draw();
   }
 }

@@ -1,0 +1,227 @@
+"""Lines between tokens: how many, of which heads, whose, and between which texts."""
+
+import re
+import statistics
+
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.ui.run import SENTENCES
+
+pytestmark = pytest.mark.browser
+SENTENCE = SENTENCES[0]
+PAIR = ("The cat sat on the mat", "It was tired")
+FAINT = 0.0004
+MOST_MS = 33  # what pointing at another token may take
+# The page's frame is run by hand, so that nothing but its own work is timed.
+HOVERS = """() => {
+  const lines = window.vizTab.lines;
+  const ask = window.requestAnimationFrame;
+  let frame = null;
+  window.requestAnimationFrame = (draw) => { frame = draw; return 1; };
+  const taken = Array.from({ length: 15 }, (_, at) => {
+    const [clientX, clientY] = lines.box("query", at);
+    const start = performance.now();
+    lines.canvas.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY }));
+    frame();
+    return performance.now() - start;
+  });
+  window.requestAnimationFrame = ask;
+  return taken;
+}"""
+PAINTED = ".viz-lines[data-painted]"
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, SENTENCE)
+
+
+@pytest.fixture(scope="module")
+def pair(minilm):
+    return vz.capture(minilm, PAIR)
+
+
+@pytest.fixture
+def drawn(visit):
+    """Open the page and the section of lines, and wait until they are drawn."""
+
+    def open_lines(**query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.click(".viz-lines summary")
+        opened.page.wait_for_selector(PAINTED)
+        return opened
+
+    return open_lines
+
+
+def kept(weights: torch.Tensor, share: float) -> torch.Tensor:
+    """The cells whose key is needed, strongest first, to reach the share of its query's weight."""
+    rows = weights.double()
+    stronger = (rows[:, None, :] > rows[:, :, None]).double()  # row, key, every other key
+    before = (stronger * rows[:, None, :]).sum(dim=-1)
+    needed = (before < share * rows.sum(dim=-1, keepdim=True)) & (weights > 0)
+    return needed & (weights >= FAINT)
+
+
+def wait_for_count(opened, lines: int, cells: int) -> None:
+    """Wait for the sentence that says so many lines of so many are drawn."""
+    wanted = f"{lines:,} lines drawn of {cells:,}."
+    opened.page.wait_for_function(
+        "text => document.getElementById('viz-lines-count').textContent.startsWith(text)",
+        arg=wanted,
+        timeout=10_000,
+    )
+
+
+def slide(opened, percent: int) -> None:
+    opened.page.locator("#viz-share").fill(str(percent))
+
+
+def point(opened, side: str, at: int) -> str:
+    """Point at a token of one column; gives what the section says of it."""
+    opened.page.locator(".viz-lines-canvas").scroll_into_view_if_needed()
+    box = opened.page.evaluate("([s, at]) => window.vizTab.lines.box(s, at)", [side, at])
+    opened.page.mouse.move(*box)
+    return opened.page.inner_text(".viz-lines-told")
+
+
+def ink(opened) -> tuple[int, list[int]]:
+    """How much is drawn midway between the columns, and right of the left column, by row."""
+    return opened.page.evaluate(
+        """async () => {
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          const { plan, canvas } = window.vizTab.lines;
+          const copy = new OffscreenCanvas(canvas.width, canvas.height);
+          const context = copy.getContext("2d", { willReadFrequently: true });
+          context.drawImage(canvas, 0, 0);
+          const ratio = canvas.width / plan.width;
+          const column = (x) => context.getImageData(Math.round(x * ratio), 0, 1, canvas.height)
+            .data.filter((_, i) => i % 4 === 3);
+          const rows = new Set();
+          column(plan.left + 2).forEach((a, y) => a && rows.add(Math.floor(y / ratio / 20)));
+          const middle = column((plan.left + plan.right) / 2).filter((a) => a).length;
+          return [middle, [...rows].sort((a, b) => a - b)];
+        }"""
+    )
+
+
+def test_nothing_is_fetched_while_closed(visit):
+    opened = visit(layer=3, head=5)
+    opened.painted()
+    assert opened.page.locator(PAINTED).count() == 0
+    with opened.page.expect_response(lambda r: "map?layer=3&head=4" in r.url):
+        opened.page.click(".viz-lines summary")
+        opened.page.click("[data-line-head='4']")
+
+
+def test_says_how_many_lines_the_share_leaves(drawn, trace):
+    opened = drawn(layer=3, head=5)
+    weights = trace.attention(3, 5)
+    for percent in (90, 50, 1, 100):
+        slide(opened, percent)
+        wait_for_count(opened, int(kept(weights, percent / 100).sum()), weights.numel())
+
+
+def test_any_set_of_heads(drawn, trace):
+    opened = drawn(layer=2, head=0)
+    opened.page.click("[data-line-head='7']")
+    chosen = [trace.attention(2, head) for head in (0, 7)]
+    lines = sum(int(kept(weights, 0.9).sum()) for weights in chosen)
+    wait_for_count(opened, lines, 2 * chosen[0].numel())
+    opened.page.click("[data-line-heads='all']")
+    every = sum(int(kept(weights, 0.9).sum()) for weights in trace.attention(2))
+    wait_for_count(opened, every, trace.n_heads * chosen[0].numel())
+    opened.page.click("[data-line-heads='none']")
+    wait_for_count(opened, 0, 0)
+
+
+def test_hidden_tokens_have_no_lines(drawn, trace):
+    opened = drawn(layer=3, head=5, hide=1)
+    shown = [i for i, special in enumerate(trace.sample.special) if not special]
+    weights = trace.attention(3, 5)[shown][:, shown]
+    wait_for_count(opened, int(kept(weights, 0.9).sum()), len(shown) ** 2)
+
+
+def test_a_token_pointed_at_keeps_its_lines_alone(drawn, trace):
+    opened = drawn(layer=3, head=5)
+    weights = trace.attention(3, 5)
+    cells, it = kept(weights, 0.9), trace.tokens.index("it")
+    whole, starts = ink(opened)
+    assert len(starts) > 1
+    said = point(opened, "query", it)
+    strongest = int(weights[it].argmax())
+    assert f"“it”: {int(cells[it].sum())} line" in said
+    assert f"key {strongest} “{trace.tokens[strongest]}”" in said
+    middle, starts = ink(opened)
+    assert 0 < middle < whole
+    assert starts == [it]
+    said = point(opened, "key", it)
+    ends = cells[:, it]
+    assert f"“it”: {int(ends.sum())} line" in said
+    assert ink(opened)[1] == torch.nonzero(ends).flatten().tolist()
+    opened.page.mouse.move(5, 5)
+    assert ink(opened)[0] == whole
+
+
+def test_click_and_arrows_choose_the_query(drawn, trace):
+    opened = drawn(layer=3, head=5)
+    point(opened, "query", 4)
+    opened.page.mouse.down()
+    opened.page.mouse.up()
+    assert opened.page.evaluate("window.vizTab.selection.query") == 4
+    opened.page.focus(".viz-lines-canvas")
+    opened.page.keyboard.press("ArrowDown")
+    assert opened.page.evaluate("window.vizTab.selection.query") == 5
+    assert ink(opened)[1] == [5]
+    label = opened.page.get_attribute(".viz-lines-canvas", "aria-label")
+    strongest = int(trace.attention(3, 5)[5].argmax())
+    assert f"to key {strongest} “{trace.tokens[strongest]}”" in label
+
+
+@pytest.mark.parametrize(("name", "sides"), [("AB", (0, 1)), ("BA", (1, 0)), ("BB", (1, 1))])
+def test_lines_from_one_text_to_the_other(drawn, pair, name, sides):
+    opened = drawn(kind="pair", a=PAIR[0], b=PAIR[1], layer=2, head=3)
+    assert opened.page.locator(".viz-word").count() == pair.n_tokens
+    opened.page.select_option("#viz-pair", name)
+    segments = torch.tensor(pair.sample.segments)
+    inside = (segments == sides[0])[:, None] & (segments == sides[1])[None, :]
+    cells = kept(pair.attention(2, 3), 0.9) & inside
+    wait_for_count(opened, int(cells.sum()), int(inside.sum()))
+
+
+def test_one_text_has_no_choice_of_texts(drawn):
+    assert not drawn().page.locator("#viz-pair").is_visible()
+
+
+def test_pointing_is_quick_with_many_lines(drawn):
+    opened = drawn(a=" ".join(["word"] * 500), layer=1, head=0)
+    opened.page.click("[data-line-heads='all']")
+    opened.page.wait_for_function("window.vizTab.lines.sets.length > 1")
+    opened.page.wait_for_function("window.vizTab.lines.sets.length > 1")
+    assert re.search(r"[\d,]{7,} lines drawn", opened.page.inner_text("#viz-lines-count"))
+    ink(opened)
+    taken = opened.page.evaluate(HOVERS)
+    assert statistics.median(taken) < MOST_MS, taken
+
+
+def test_over_512_tokens_the_chosen_query_alone(drawn, tmp_path):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    with torch.no_grad(), vz.record(layer) as recording:
+        layer(torch.randn(1, 600, 16))
+    long = recording.trace(tokens=[f"t{i}" for i in range(600)])
+    long.save(tmp_path / "run.safetensors")
+    opened = drawn()
+    opened.page.get_by_text("Open a saved run").click()
+    opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
+    opened.page.wait_for_url("**run=**")
+    weights = long.attention(0, 0)
+    wait_for_count(opened, int(kept(weights[:1], 0.9).sum()), 600)
+    assert "for the chosen query only" in opened.page.inner_text("#viz-lines-count")
+    assert "click to draw" in point(opened, "query", 6)
+    opened.page.mouse.down()
+    opened.page.mouse.up()
+    wait_for_count(opened, int(kept(weights[6:7], 0.9).sum()), 600)
