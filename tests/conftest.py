@@ -1,10 +1,20 @@
 """What all tests share."""
 
+import shutil
+from collections.abc import Iterator
+
 import pytest
 import torch
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 import viz_encoder as vz
+
+# A browser that asks for nothing on the network but the page under test.
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 
 torch.set_num_threads(2)
 settings.register_profile("no clock", deadline=None)  # a busy machine is no fault of the code
@@ -21,3 +31,15 @@ def minilm():
 def rng():
     """A seeded source of random numbers."""
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium, the system's own where there is one."""
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from huggingface_hub import errors, snapshot_download
 from huggingface_hub.utils import HfHubHTTPError
 
@@ -57,7 +58,9 @@ def cached(folder: Path) -> Path:
 
 def test_a_model_of_the_hub(monkeypatch, tmp_path):
     asked = answer(monkeypatch, path=cached(tmp_path))
-    card = vz.load(NAME, device="cpu", revision="v1.0").card
+    encoder = vz.load(NAME, device="cpu", revision="v1.0")
+    card, vectors = encoder.card, torch.randn(1, 3, encoder.config.d_model)
+    assert vz.capture(encoder, vectors).origin.revision == COMMIT
     assert (card.name, card.revision, card.license) == (NAME, COMMIT, "mit")
     assert card.source == f"https://huggingface.co/{NAME}"
     (name, options), *more = asked

@@ -1,10 +1,8 @@
 """Runs to export: a text, a picture, a padded one, and one of hostile tokens."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 import viz_encoder as vz
 from tests.export.runs import HOSTILE
@@ -37,13 +35,6 @@ def hostile(minilm):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """A headless Chromium, the system's own where there is one."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=found, args=["--headless", "--no-sandbox", "--disable-gpu"]
-        )
-        yield started
-        started.close()
+def browser(chromium):
+    """The Chromium that all tests share."""
+    return chromium

@@ -1,6 +1,5 @@
 """One server and one Chromium for all tests of the page."""
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,15 +8,10 @@ from urllib.parse import urlencode
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from viz_encoder.ui.serve import Settings, listen, make_app
 
-# A browser that asks for nothing on the network but the page under test.
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
 ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
 PAINTED = ".viz-atlas[data-painted]"
@@ -42,18 +36,6 @@ def site() -> Iterator[str]:
     """The address of a running server with the built-in models."""
     with serving(make_app(Settings())) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """A headless Chromium, the system's own where there is one."""
-    found = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @dataclass

@@ -115,6 +115,7 @@ def _origin(encoder: LoadedEncoder, result: EncoderOutput) -> Origin:
         device=str(encoder.device),
         dtype=str(encoder.dtype).removeprefix("torch."),
         kernel=kernel_name(first.q, first.k, first.v, first.mask),
+        revision=encoder.card.revision,
     )
 
 

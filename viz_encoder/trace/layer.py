@@ -22,6 +22,7 @@ class Origin:
     device: str = "cpu"
     dtype: str = "float32"
     kernel: str = "unknown"  # the attention kernel that torch chose
+    revision: str = ""  # the commit of a model from the hub
 
 
 @dataclass(frozen=True, eq=False)
