@@ -8,6 +8,7 @@ import { Predictions } from "./predictions.js";
 import { Run } from "./run.js";
 import { Selection } from "./selection.js";
 import { Source } from "./source.js";
+import { StatisticMap } from "./statistic.js";
 import { Take } from "./take.js";
 
 // Called by the page once; `read` gives the run's description, `watch` tells when it changes.
@@ -33,6 +34,7 @@ class AttentionTab {
     this.source = new Source(this.selection, say);
     this.lines = new Lines(this.selection, say);
     this.predictions = new Predictions(this.selection);
+    this.statistic = new StatisticMap(this.selection);
     this.take = new Take(this.selection, this.map);
     this.facts = el("div", { class: "viz-facts" });
     this.notes = el("ul", { class: "viz-notes" });
@@ -40,7 +42,7 @@ class AttentionTab {
     this.body = el("div", { class: "viz-body", hidden: true },
       this.facts, this.notes, this.#controls(), this.readout,
       el("div", { class: "viz-columns" },
-        el("div", { class: "viz-left" }, this.atlas.node, this.source.node), this.map.node), this.lines.node, this.predictions.node, this.take.node);
+        el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node, this.source.node), this.map.node), this.lines.node, this.predictions.node, this.take.node);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     root.replaceChildren(this.empty, this.fault, this.body);
     onTheme(() => this.#repaint());
@@ -64,7 +66,7 @@ class AttentionTab {
     this.#facts(run, null);
     this.#sync();
     try {
-      for (const part of [this.map, this.source, this.lines, this.predictions, this.atlas]) {
+      for (const part of [this.map, this.source, this.lines, this.predictions, this.atlas, this.statistic]) {
         await part.show(run);
         if (this.run !== run) return;
       }
@@ -141,6 +143,7 @@ class AttentionTab {
   #repaint() {
     if (!this.run) return;
     this.atlas.draw();
+    this.statistic.draw();
     this.map.draw();
     this.lines.draw();
     if (this.source.row) this.source.draw();
