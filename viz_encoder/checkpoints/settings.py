@@ -22,6 +22,21 @@ def activation(name: object) -> Any:
     return ACTIVATIONS.get(name, name) if isinstance(name, str) else name
 
 
+def sizes(file: Json) -> dict[str, Any]:
+    """The four sizes, as most files of transformers name them."""
+    return {
+        "n_layers": file["num_hidden_layers"],
+        "n_heads": file["num_attention_heads"],
+        "d_model": file["hidden_size"],
+        "d_ff": file["intermediate_size"],
+    }
+
+
+def without_bias(file: Json, switches: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Our parts that have no bias: those of each switch that the file turns off."""
+    return tuple(part for key, parts in switches.items() if not file[key] for part in parts)
+
+
 def labels(file: Json) -> tuple[str, ...]:
     """Names of the classes, in order; LABEL_0 and LABEL_1 where the file leaves out its two."""
     named = file.get("id2label")

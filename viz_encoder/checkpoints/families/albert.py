@@ -1,8 +1,9 @@
 """ALBERT (Lan et al., 2020, arXiv:1909.11942): one layer used again and again, narrow tables."""
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes, require
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
+from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.config import EncoderConfig, HeadConfig
 from viz_encoder.errors import CheckpointError
 
 
@@ -18,10 +19,7 @@ def _config(file: Json) -> EncoderConfig:
             "narrower word table only."
         )
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=file["type_vocab_size"],
         d_embed=file["embedding_size"],
@@ -34,28 +32,7 @@ def _config(file: Json) -> EncoderConfig:
 
 def _masked(file: Json) -> HeadConfig:
     """As narrow as the word table, which is its decoder."""
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["embedding_size"],
-        activation=activation(file["hidden_act"]),
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _classify(file: Json) -> HeadConfig:
-    return classes(
-        file,
-        task=Task.CLASSIFY,
-        pool=HeadPool.CLS,
-        d_dense=file["hidden_size"],
-        activation=Activation.TANH,
-    )
-
-
-def _pool(file: Json) -> HeadConfig:
-    width = file["hidden_size"]
-    return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
+    return masked(file, file["embedding_size"], activation(file["hidden_act"]))
 
 
 FAMILY = Family(
@@ -109,19 +86,15 @@ FAMILY = Family(
             """,
         ),
         HeadTable(
-            _classify,
+            pooler_classes,
             """
             pooler.*                                    heads.classify.dense.*
             classifier.*                                heads.classify.out.*
             """,
             only_for="ForSequenceClassification",
         ),
-        HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*                               heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
-        HeadTable(_pool, "pooler.*                      heads.pool.dense.*"),
+        TOKEN_LABELS,
+        HeadTable(pooler, "pooler.*                      heads.pool.dense.*"),
     ),
 )
 FAMILIES = (FAMILY,)

@@ -1,25 +1,16 @@
 """BERT (Devlin et al., 2019, arXiv:1810.04805): post-norm, learned positions, two segments."""
 
-from reprlib import repr as shown
-
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
-from viz_encoder.errors import CheckpointError
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
+from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.config import EncoderConfig
 
 
 def _config(file: Json) -> EncoderConfig:
-    positions = file["position_embedding_type"]
-    if positions != "absolute":
-        raise CheckpointError(
-            f"config.json asks for position_embedding_type {shown(positions)}; "
-            "BERT is loaded with 'absolute' positions only."
-        )
+    absolute = "BERT is loaded with 'absolute' positions only"
+    require(file, "position_embedding_type", "absolute", absolute)
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=file["type_vocab_size"],
         max_positions=file["max_position_embeddings"],
@@ -28,31 +19,6 @@ def _config(file: Json) -> EncoderConfig:
         dropout=file["hidden_dropout_prob"],
         causal=file["is_decoder"],
     )
-
-
-def _masked(file: Json) -> HeadConfig:
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["hidden_size"],
-        activation=activation(file["hidden_act"]),
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _classify(file: Json) -> HeadConfig:
-    return classes(
-        file,
-        task=Task.CLASSIFY,
-        pool=HeadPool.CLS,
-        d_dense=file["hidden_size"],
-        activation=Activation.TANH,
-    )
-
-
-def _pool(file: Json) -> HeadConfig:
-    width = file["hidden_size"]
-    return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
 
 
 FAMILY = Family(
@@ -94,7 +60,7 @@ FAMILY = Family(
     """,
     heads=(
         HeadTable(
-            _masked,
+            lambda file: masked(file, file["hidden_size"], activation(file["hidden_act"])),
             """
             cls.predictions.transform.dense.*        heads.masked.dense.*
             cls.predictions.transform.LayerNorm.*    heads.masked.norm.*
@@ -103,19 +69,15 @@ FAMILY = Family(
             """,
         ),
         HeadTable(
-            _classify,
+            pooler_classes,
             """
             pooler.dense.*                           heads.classify.dense.*
             classifier.*                             heads.classify.out.*
             """,
             only_for="ForSequenceClassification",
         ),
-        HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*                            heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
-        HeadTable(_pool, "pooler.dense.*                 heads.pool.dense.*"),
+        TOKEN_LABELS,
+        HeadTable(pooler, "pooler.dense.*                 heads.pool.dense.*"),
     ),
     wordpiece=True,
 )

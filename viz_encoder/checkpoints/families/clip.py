@@ -2,16 +2,13 @@
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches
-from viz_encoder.checkpoints.settings import activation
+from viz_encoder.checkpoints.settings import activation, sizes
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 
 def _vision(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         **patches(file),
         prefix=("[CLS]",),
         norm_placement=NormPlacement.PRE,
@@ -27,10 +24,7 @@ def _vision(file: Json) -> EncoderConfig:
 
 def _text(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=0,
         max_positions=file["max_position_embeddings"],

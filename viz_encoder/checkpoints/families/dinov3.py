@@ -2,7 +2,7 @@
 
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches, registers
-from viz_encoder.checkpoints.settings import activation
+from viz_encoder.checkpoints.settings import activation, sizes, without_bias
 from viz_encoder.config import EncoderConfig, NormPlacement, Positions
 
 BIASES = {  # the setting that says whether our parts have a bias
@@ -16,10 +16,7 @@ BIASES = {  # the setting that says whether our parts have a bias
 
 def _config(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         **patches(file),
         prefix=("[CLS]", *registers(file["num_register_tokens"])),
         positions=Positions.NONE,
@@ -31,7 +28,7 @@ def _config(file: Json) -> EncoderConfig:
         final_norm=True,
         activation=activation(file["hidden_act"]),
         gated=bool(file["use_gated_mlp"]),
-        unbiased=tuple(part for key, parts in BIASES.items() if not file[key] for part in parts),
+        unbiased=without_bias(file, BIASES),
         dropout=0.0,
     )
 

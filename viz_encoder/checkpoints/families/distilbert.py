@@ -1,8 +1,9 @@
 """DistilBERT (Sanh et al., 2019, arXiv:1910.01108): half of BERT's layers, and no segments."""
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
+from viz_encoder.checkpoints.settings import activation
+from viz_encoder.config import Activation, EncoderConfig
 
 
 def _config(file: Json) -> EncoderConfig:
@@ -18,26 +19,6 @@ def _config(file: Json) -> EncoderConfig:
         norm_eps=1e-12,
         activation=activation(file["activation"]),
         dropout=file["dropout"],
-    )
-
-
-def _masked(file: Json) -> HeadConfig:
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["dim"],
-        activation=activation(file["activation"]),
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _classify(file: Json) -> HeadConfig:
-    return classes(
-        file,
-        task=Task.CLASSIFY,
-        pool=HeadPool.CLS,
-        d_dense=file["dim"],
-        activation=Activation.RELU,
     )
 
 
@@ -75,7 +56,7 @@ FAMILY = Family(
     """,
     heads=(
         HeadTable(
-            _masked,
+            lambda file: masked(file, file["dim"], activation(file["activation"])),
             """
             vocab_transform.*                           heads.masked.dense.*
             vocab_layer_norm.*                          heads.masked.norm.*
@@ -83,18 +64,14 @@ FAMILY = Family(
             """,
         ),
         HeadTable(
-            _classify,
+            lambda file: first_token_classes(file, file["dim"], Activation.RELU),
             """
             pre_classifier.*                            heads.classify.dense.*
             classifier.*                                heads.classify.out.*
             """,
             only_for="ForSequenceClassification",
         ),
-        HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*                               heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
+        TOKEN_LABELS,
     ),
     wordpiece=True,
 )

@@ -1,18 +1,16 @@
 """ELECTRA (Clark et al., 2020, arXiv:2003.10555): trained to see which tokens were replaced."""
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes, require
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
+from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Task
 
 
 def _config(file: Json) -> EncoderConfig:
     absolute = "ELECTRA is loaded with 'absolute' positions only"
     require(file, "position_embedding_type", "absolute", absolute)
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=file["type_vocab_size"],
         d_embed=file["embedding_size"],
@@ -36,23 +34,7 @@ def _replaced(file: Json) -> HeadConfig:
 
 def _masked(file: Json) -> HeadConfig:
     """The generator's: as narrow as the word table, which is its decoder."""
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["embedding_size"],
-        activation=Activation.GELU,
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _classify(file: Json) -> HeadConfig:
-    return classes(
-        file,
-        task=Task.CLASSIFY,
-        pool=HeadPool.CLS,
-        d_dense=file["hidden_size"],
-        activation=Activation.GELU,
-    )
+    return masked(file, file["embedding_size"], Activation.GELU)
 
 
 FAMILY = Family(
@@ -111,17 +93,13 @@ FAMILY = Family(
             """,
         ),
         HeadTable(
-            _classify,
+            lambda file: first_token_classes(file, file["hidden_size"], Activation.GELU),
             """
             classifier.dense.*                              heads.classify.dense.*
             classifier.out_proj.*                           heads.classify.out.*
             """,
         ),
-        HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*                                   heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
+        TOKEN_LABELS,
     ),
     wordpiece=True,
 )

@@ -3,7 +3,8 @@
 from reprlib import repr as shown
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes, rotary_base
+from viz_encoder.checkpoints.heads import TOKEN_LABELS
+from viz_encoder.checkpoints.settings import activation, classes, rotary_base, sizes, without_bias
 from viz_encoder.checkpoints.surgery import repeat_key_values
 from viz_encoder.config import (
     Activation,
@@ -23,10 +24,7 @@ POOLS = {"bos": HeadPool.CLS, "mean": HeadPool.MEAN, "late": HeadPool.LATE}
 
 def _config(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         d_head=file["head_dim"] or 0,
         vocab_size=file["vocab_size"],
         n_segments=0,
@@ -40,7 +38,7 @@ def _config(file: Json) -> EncoderConfig:
         final_norm=True,
         activation=activation(file["hidden_act"]),
         gated=True,
-        unbiased=tuple(part for key, parts in BIASES.items() if not file[key] for part in parts),
+        unbiased=without_bias(file, BIASES),
         dropout=0.0,
     )
 
@@ -110,11 +108,7 @@ FAMILY = Family(
             """,
             only_for="ForSequenceClassification",
         ),
-        HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*    heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
+        TOKEN_LABELS,
     ),
     adapt=repeat_key_values,
 )

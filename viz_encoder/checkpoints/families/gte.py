@@ -8,8 +8,9 @@ from reprlib import repr as shown
 from typing import Any
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes, require
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Positions, Task
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
+from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Positions
 from viz_encoder.errors import CheckpointError
 
 
@@ -17,10 +18,7 @@ def _config(file: Json) -> EncoderConfig:
     for key, value in FIXED.items():
         require(file, key, value, f"GTE is loaded with {value!r} only")
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=file["type_vocab_size"],
         max_positions=file["max_position_embeddings"],
@@ -57,18 +55,8 @@ def _rotary(file: Json) -> dict[str, Any]:
 
 
 def _masked(file: Json) -> HeadConfig:
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["hidden_size"],
-        activation=Activation.GELU,  # whatever the feed-forward networks have
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _pooled(file: Json) -> dict[str, Any]:
-    width = file["hidden_size"]
-    return {"pool": HeadPool.CLS, "d_dense": width, "activation": Activation.TANH}
+    """By GELU, whatever the feed-forward networks have."""
+    return masked(file, file["hidden_size"], Activation.GELU)
 
 
 # Switches of "new" that change the model, as all released ones have them.
@@ -118,20 +106,16 @@ GTE = Family(
             """,
         ),
         HeadTable(
-            lambda file: classes(file, task=Task.CLASSIFY, **_pooled(file)),
+            pooler_classes,
             """
             pooler.dense.*    heads.classify.dense.*
             classifier.*      heads.classify.out.*
             """,
             only_for="ForSequenceClassification",
         ),
+        TOKEN_LABELS,
         HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*     heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
-        HeadTable(
-            lambda file: HeadConfig(task=Task.POOL, **_pooled(file)),
+            pooler,
             "pooler.dense.*    heads.pool.dense.*",
         ),
     ),

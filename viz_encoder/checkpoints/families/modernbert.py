@@ -5,7 +5,7 @@ from reprlib import repr as shown
 from typing import Any
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes, rotary_base
+from viz_encoder.checkpoints.settings import activation, classes, rotary_base, sizes, without_bias
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Positions, Task
 from viz_encoder.errors import CheckpointError
 
@@ -21,10 +21,7 @@ POOLS = {"cls": HeadPool.CLS, "mean": HeadPool.MEAN}
 
 def _config(file: Json) -> EncoderConfig:
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=0,
         max_positions=file["max_position_embeddings"],
@@ -37,7 +34,7 @@ def _config(file: Json) -> EncoderConfig:
         final_norm=True,
         activation=activation(file["hidden_activation"]),
         gated=True,
-        unbiased=tuple(part for key, parts in BIASES.items() if not file[key] for part in parts),
+        unbiased=without_bias(file, BIASES),
         dropout=file["mlp_dropout"],
         window=file["local_attention"] // 2,  # the file counts both sides
         global_layers=_global_layers(file),

@@ -3,8 +3,9 @@
 from torch import Tensor
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes, require
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
+from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.config import Activation, EncoderConfig
 
 FIRST_ROW = 2  # of the first token's position, whatever pad_token_id says
 BUCKETS, FURTHEST = 32, 128  # the reference counts with these, whatever config.json says
@@ -14,10 +15,7 @@ def _config(file: Json) -> EncoderConfig:
     buckets = f"MPNet is loaded with {BUCKETS} buckets of distance only"
     require(file, "relative_attention_num_buckets", BUCKETS, buckets)
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=0,
         max_positions=file["max_position_embeddings"] - FIRST_ROW,
@@ -35,31 +33,6 @@ def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tenso
     if table is None or not table.ndim:
         return tensors
     return {**tensors, "embed.position": table[FIRST_ROW:]}
-
-
-def _masked(file: Json) -> HeadConfig:
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["hidden_size"],
-        activation=Activation.GELU,
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _classify(file: Json) -> HeadConfig:
-    return classes(
-        file,
-        task=Task.CLASSIFY,
-        pool=HeadPool.CLS,
-        d_dense=file["hidden_size"],
-        activation=Activation.TANH,
-    )
-
-
-def _pool(file: Json) -> HeadConfig:
-    width = file["hidden_size"]
-    return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
 
 
 FAMILY = Family(
@@ -98,7 +71,7 @@ FAMILY = Family(
     """,
     heads=(
         HeadTable(
-            _masked,
+            lambda file: masked(file, file["hidden_size"], Activation.GELU),
             """
             lm_head.dense.*                             heads.masked.dense.*
             lm_head.layer_norm.*                        heads.masked.norm.*
@@ -107,18 +80,14 @@ FAMILY = Family(
             """,
         ),
         HeadTable(
-            _classify,
+            pooler_classes,
             """
             classifier.dense.*                          heads.classify.dense.*
             classifier.out_proj.*                       heads.classify.out.*
             """,
         ),
-        HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*                               heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
-        HeadTable(_pool, "pooler.dense.*                heads.pool.dense.*"),
+        TOKEN_LABELS,
+        HeadTable(pooler, "pooler.dense.*                heads.pool.dense.*"),
     ),
     pads_take_no_position=True,
     adapt=_adapt,

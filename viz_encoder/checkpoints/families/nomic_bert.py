@@ -1,10 +1,9 @@
 """Nomic BERT (Nussbaum et al., 2024, arXiv:2402.01613): BERT with rotary positions and a gate."""
 
-from typing import Any
-
 from viz_encoder.checkpoints.family import Family, HeadTable, Json, Shapes
-from viz_encoder.checkpoints.settings import activation, classes, require, rotary_base
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Positions, Task
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
+from viz_encoder.checkpoints.settings import activation, require, rotary_base, sizes
+from viz_encoder.config import EncoderConfig, Positions
 
 # What files of before transformers knew this family call the same settings.
 OLDER = {
@@ -48,10 +47,7 @@ def _config(file: Json) -> EncoderConfig:
     for key, value in FIXED.items():
         require(file, key, value, f"Nomic BERT is loaded with {value} only")
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         d_head=file["head_dim"] or 0,
         vocab_size=file["vocab_size"],
         n_segments=file["type_vocab_size"],
@@ -64,24 +60,6 @@ def _config(file: Json) -> EncoderConfig:
         unbiased=("q", "k", "v", "o", "up", "gate", "down"),
         dropout=file["hidden_dropout_prob"],
     )
-
-
-def _masked(file: Json) -> HeadConfig:
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["hidden_size"],
-        activation=activation(file["hidden_act"]),
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _pooled(file: Json) -> dict[str, Any]:
-    return {
-        "pool": HeadPool.CLS,
-        "d_dense": file["hidden_size"],
-        "activation": Activation.TANH,
-    }
 
 
 FAMILY = Family(
@@ -120,7 +98,7 @@ FAMILY = Family(
     """,
     heads=(
         HeadTable(
-            _masked,
+            lambda file: masked(file, file["hidden_size"], activation(file["hidden_act"])),
             """
             cls.predictions.transform.dense.*         heads.masked.dense.*
             cls.predictions.transform.layer_norm.*    heads.masked.norm.*
@@ -129,20 +107,16 @@ FAMILY = Family(
             """,
         ),
         HeadTable(
-            lambda file: classes(file, task=Task.CLASSIFY, **_pooled(file)),
+            pooler_classes,
             """
             pooler.dense.*    heads.classify.dense.*
             classifier.*      heads.classify.out.*
             """,
             only_for="ForSequenceClassification",
         ),
+        TOKEN_LABELS,
         HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*     heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
-        HeadTable(
-            lambda file: HeadConfig(task=Task.POOL, **_pooled(file)),
+            pooler,
             "pooler.dense.*    heads.pool.dense.*",
         ),
     ),

@@ -9,8 +9,9 @@ from reprlib import repr as shown
 from torch import Tensor
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json, Shapes
-from viz_encoder.checkpoints.settings import activation, classes, require
-from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, Task
+from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
+from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.config import Activation, EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
 
 ROWS = "embeddings.position_embeddings.weight"
@@ -37,10 +38,7 @@ def _config(file: Json) -> EncoderConfig:
     if file["pad_token_id"] is None:
         raise CheckpointError("config.json has no pad_token_id, past which the positions begin.")
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         vocab_size=file["vocab_size"],
         n_segments=file["type_vocab_size"],
         max_positions=file["max_position_embeddings"] - file["pad_token_id"] - 1,
@@ -71,31 +69,6 @@ def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tenso
     return {**tensors, "embed.position": table[len(table) - config.max_positions :]}
 
 
-def _masked(file: Json) -> HeadConfig:
-    return HeadConfig(
-        task=Task.MASKED,
-        d_dense=file["hidden_size"],
-        activation=Activation.GELU,
-        norm=True,
-        n_out=file["vocab_size"],
-    )
-
-
-def _classify(file: Json) -> HeadConfig:
-    return classes(
-        file,
-        task=Task.CLASSIFY,
-        pool=HeadPool.CLS,
-        d_dense=file["hidden_size"],
-        activation=Activation.TANH,
-    )
-
-
-def _pool(file: Json) -> HeadConfig:
-    width = file["hidden_size"]
-    return HeadConfig(Task.POOL, HeadPool.CLS, d_dense=width, activation=Activation.TANH)
-
-
 TENSORS = """
     embeddings.word_embeddings.weight               embed.tokens.word.weight
     embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
@@ -115,7 +88,7 @@ TENSORS = """
 """
 HEADS = (
     HeadTable(
-        _masked,
+        lambda file: masked(file, file["hidden_size"], Activation.GELU),
         """
         lm_head.dense.*             heads.masked.dense.*
         lm_head.layer_norm.*        heads.masked.norm.*
@@ -124,18 +97,14 @@ HEADS = (
         """,
     ),
     HeadTable(
-        _classify,
+        pooler_classes,
         """
         classifier.dense.*          heads.classify.dense.*
         classifier.out_proj.*       heads.classify.out.*
         """,
     ),
-    HeadTable(
-        lambda file: classes(file, task=Task.TOKENS),
-        "classifier.*               heads.tokens.out.*",
-        only_for="ForTokenClassification",
-    ),
-    HeadTable(_pool, "pooler.dense.* heads.pool.dense.*"),
+    TOKEN_LABELS,
+    HeadTable(pooler, "pooler.dense.* heads.pool.dense.*"),
 )
 
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.settings import activation, classes
-from viz_encoder.config import EncoderConfig, Norm, NormPlacement, Positions, Task
+from viz_encoder.checkpoints.family import Family, Json
+from viz_encoder.checkpoints.heads import TOKEN_LABELS
+from viz_encoder.checkpoints.settings import activation
+from viz_encoder.config import EncoderConfig, Norm, NormPlacement, Positions
 from viz_encoder.errors import CheckpointError
 
 
@@ -88,13 +89,7 @@ T5 = Family(
         qa_outputs.*                                             -
         classifier.*                                             -
     """,
-    heads=(
-        HeadTable(
-            lambda file: classes(file, task=Task.TOKENS),
-            "classifier.*    heads.tokens.out.*",
-            only_for="ForTokenClassification",
-        ),
-    ),
+    heads=(TOKEN_LABELS,),
 )
 MT5 = replace(
     T5,

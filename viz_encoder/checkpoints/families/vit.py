@@ -4,16 +4,13 @@ from torch import Tensor
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
-from viz_encoder.checkpoints.settings import activation, classes
+from viz_encoder.checkpoints.settings import activation, classes, sizes
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 
 def _config(file: Json, prefix: tuple[str, ...] = ("[CLS]",)) -> EncoderConfig:
     return EncoderConfig(
-        n_layers=file["num_hidden_layers"],
-        n_heads=file["num_attention_heads"],
-        d_model=file["hidden_size"],
-        d_ff=file["intermediate_size"],
+        **sizes(file),
         **patches(file),
         prefix=prefix,
         norm_placement=NormPlacement.PRE,
