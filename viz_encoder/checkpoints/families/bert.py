@@ -3,6 +3,7 @@
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
 from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.checkpoints.tables import BERT
 from viz_encoder.config import EncoderConfig
 
 
@@ -40,20 +41,8 @@ FAMILY = Family(
     },
     config=_config,
     optional_prefixes=("bert.",),
-    tensors="""
-        embeddings.word_embeddings.weight               embed.tokens.word.weight
-        embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
-        embeddings.position_embeddings.weight           embed.position
-        embeddings.position_ids                         -
-        embeddings.LayerNorm.*                          embed.norm.*
-        encoder.layer.#.attention.self.query.*          layers.#.attn.q.*
-        encoder.layer.#.attention.self.key.*            layers.#.attn.k.*
-        encoder.layer.#.attention.self.value.*          layers.#.attn.v.*
-        encoder.layer.#.attention.output.dense.*        layers.#.attn.o.*
-        encoder.layer.#.attention.output.LayerNorm.*    layers.#.attn_norm.*
-        encoder.layer.#.intermediate.dense.*            layers.#.ff.up.*
-        encoder.layer.#.output.dense.*                  layers.#.ff.down.*
-        encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
+    tensors=BERT
+    + """
         cls.seq_relationship.*                          -
         qa_outputs.*                                    -
         classifier.*                                    -

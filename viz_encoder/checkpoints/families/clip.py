@@ -3,6 +3,7 @@
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, sizes
+from viz_encoder.checkpoints.tables import CLIP
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 
@@ -49,19 +50,6 @@ DEFAULTS = {
     "attention_dropout": 0.0,
     "projection_dim": 512,
 }
-LAYERS = """
-    encoder.layers.#.self_attn.q_proj.*      layers.#.attn.q.*
-    encoder.layers.#.self_attn.k_proj.*      layers.#.attn.k.*
-    encoder.layers.#.self_attn.v_proj.*      layers.#.attn.v.*
-    encoder.layers.#.self_attn.out_proj.*    layers.#.attn.o.*
-    encoder.layers.#.layer_norm1.*           layers.#.attn_norm.*
-    encoder.layers.#.mlp.fc1.*               layers.#.ff.up.*
-    encoder.layers.#.mlp.fc2.*               layers.#.ff.down.*
-    encoder.layers.#.layer_norm2.*           layers.#.ff_norm.*
-    embeddings.position_embedding.weight     embed.position
-    embeddings.position_ids                  -
-    logit_scale                              -
-"""
 
 VISION = Family(
     model_types=("clip_vision_model",),
@@ -86,7 +74,7 @@ VISION = Family(
         text_projection.weight               -
         classifier.*                         -
     """  # classifier reads the mean of states before the last norm, which no head of ours does
-    + LAYERS,
+    + CLIP,
     heads=(
         HeadTable(
             lambda file: _projection(file, HeadPool.CLS),
@@ -119,7 +107,7 @@ TEXT = Family(
         vision_model.*                       -
         visual_projection.weight             -
     """
-    + LAYERS,
+    + CLIP,
     heads=(
         HeadTable(
             lambda file: _projection(file, HeadPool.LAST),

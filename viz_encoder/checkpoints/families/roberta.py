@@ -11,6 +11,7 @@ from torch import Tensor
 from viz_encoder.checkpoints.family import Family, HeadTable, Json, Shapes
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
 from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.checkpoints.tables import BERT
 from viz_encoder.config import Activation, EncoderConfig
 from viz_encoder.errors import CheckpointError, KeyMismatch
 
@@ -69,23 +70,13 @@ def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tenso
     return {**tensors, "embed.position": table[len(table) - config.max_positions :]}
 
 
-TENSORS = """
-    embeddings.word_embeddings.weight               embed.tokens.word.weight
-    embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
-    embeddings.position_embeddings.weight           embed.position
-    embeddings.position_ids                         -
-    embeddings.LayerNorm.*                          embed.norm.*
-    encoder.layer.#.attention.self.query.*          layers.#.attn.q.*
-    encoder.layer.#.attention.self.key.*            layers.#.attn.k.*
-    encoder.layer.#.attention.self.value.*          layers.#.attn.v.*
-    encoder.layer.#.attention.output.dense.*        layers.#.attn.o.*
-    encoder.layer.#.attention.output.LayerNorm.*    layers.#.attn_norm.*
-    encoder.layer.#.intermediate.dense.*            layers.#.ff.up.*
-    encoder.layer.#.output.dense.*                  layers.#.ff.down.*
-    encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
+TENSORS = (
+    BERT
+    + """
     classifier.*                                    -
     qa_outputs.*                                    -
 """
+)
 HEADS = (
     HeadTable(
         lambda file: masked(file, file["hidden_size"], Activation.GELU),

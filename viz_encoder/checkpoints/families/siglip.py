@@ -3,6 +3,7 @@
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, classes, sizes
+from viz_encoder.checkpoints.tables import CLIP
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 
 
@@ -50,20 +51,12 @@ DEFAULTS = {
     "layer_norm_eps": 1e-6,
     "attention_dropout": 0.0,
 }
-LAYERS = """
-    encoder.layers.#.self_attn.q_proj.*      layers.#.attn.q.*
-    encoder.layers.#.self_attn.k_proj.*      layers.#.attn.k.*
-    encoder.layers.#.self_attn.v_proj.*      layers.#.attn.v.*
-    encoder.layers.#.self_attn.out_proj.*    layers.#.attn.o.*
-    encoder.layers.#.layer_norm1.*           layers.#.attn_norm.*
-    encoder.layers.#.mlp.fc1.*               layers.#.ff.up.*
-    encoder.layers.#.mlp.fc2.*               layers.#.ff.down.*
-    encoder.layers.#.layer_norm2.*           layers.#.ff_norm.*
-    embeddings.position_embedding.weight     embed.position
-    embeddings.position_ids                  -
-    logit_scale                              -
+LAYERS = (
+    CLIP
+    + """
     logit_bias                               -
 """
+)
 
 VISION = Family(
     model_types=("siglip_vision_model",),
