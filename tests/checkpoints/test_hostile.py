@@ -145,7 +145,7 @@ def test_damaged_or_disguised_weights(folder, content, says):
 def test_four_bit_floats_are_not_computed_with(folder):
     (folder / WEIGHTS).write_bytes(raw(FOUR_BITS, b"\0" * 4))
     with pytest.raises(CheckpointError, match="save it as float32"):
-        files.read_tensors(folder, WEIGHTS, ["a"])
+        list(files.read_tensors(folder, WEIGHTS, ["a"]))
 
 
 def test_a_pickle_is_not_opened(folder):

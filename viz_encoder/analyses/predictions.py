@@ -11,7 +11,6 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
-from viz_encoder.inputs import TextReader
 from viz_encoder.trace import Trace
 
 MASKS = ("[mask]", "<mask>")
@@ -123,15 +122,5 @@ def _guess(
     else:
         shares, unit = (logits.sigmoid() if separate else logits.softmax(dim=-1)), "probability"
     best = shares.topk(min(max(1, top), len(shares)))
-    labels = tuple(_label(i, head, of) for i in best.indices.tolist())
+    labels = tuple(of.output_name(head, i) for i in best.indices.tolist())
     return Guess(token, labels, best.values.numpy(), unit)
-
-
-def _label(number: int, head: HeadConfig, encoder: LoadedEncoder) -> str:
-    if head.labels:
-        return head.labels[number]
-    if head.task is Task.REPLACED:
-        return "replaced"
-    if head.task is Task.MASKED and isinstance(encoder.reader, TextReader):
-        return encoder.reader.tokenizer.id_to_token(number) or str(number)
-    return str(number)

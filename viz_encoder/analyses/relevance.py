@@ -85,7 +85,7 @@ def relevance(
     apart = _apart(output.detach(), plain, valid)
     reads = _reads(head, token if query is None else query, valid, len(encoder.config.prefix))
     rows = _rows(written.maps, gradients, reads)
-    name = _name(number, head, encoder)
+    name = encoder.output_name(head, number)
     score = float(scores[number].detach())
     return Relevance(rows, reads.numpy(), head.task, token, name, number, score, apart)
 
@@ -213,13 +213,3 @@ def _number(
             f"There is no label {label!r}; choose 0 to {len(scores) - 1}, or one of its names."
         )
     return number
-
-
-def _name(number: int, head: HeadConfig, encoder: LoadedEncoder) -> str:
-    if head.labels:
-        return head.labels[number]
-    if head.task is Task.REPLACED:
-        return "replaced"
-    if head.task is Task.MASKED and isinstance(encoder.reader, TextReader):
-        return encoder.reader.tokenizer.id_to_token(number) or str(number)
-    return str(number)

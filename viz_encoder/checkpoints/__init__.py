@@ -10,3 +10,5 @@ from viz_encoder.checkpoints.load import load as load
 from viz_encoder.checkpoints.load import plan as plan
 from viz_encoder.checkpoints.loaded import LoadedEncoder as LoadedEncoder
 from viz_encoder.checkpoints.loaded import ModelCard as ModelCard
+from viz_encoder.checkpoints.weights import Tell as Tell
+from viz_encoder.checkpoints.weights import silent as silent

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 from typing import Any
@@ -61,18 +63,21 @@ def there(path: Path) -> bool:
         return False
 
 
-def read_tensors(folder: Path, name: str, wanted: list[str]) -> dict[str, Tensor]:
-    """The wanted tensors of a safetensors file.
+def read_tensors(folder: Path, name: str, wanted: list[str]) -> Iterator[tuple[str, Tensor]]:
+    """The wanted tensors of a safetensors file, one after the other.
 
     Raises:
         UnsafeFile: a header over the limit, a name given twice, or too many tensors.
         CheckpointError: no safetensors file, or values that are not finite.
     """
-    tensors, _ = read_safetensors(inside(folder, name), wanted)
-    for key, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(_widened(key, tensor)).all()):
-            raise CheckpointError(f"{name}: {key} holds NaN or infinite values; save it again.")
-    return tensors
+    path = inside(folder, name)
+    read_header(path)
+    with _opened(path) as file:
+        for key in wanted:
+            tensor = file.get_tensor(key)
+            if tensor.is_floating_point() and not bool(torch.isfinite(_widened(key, tensor)).all()):
+                raise CheckpointError(f"{name}: {key} holds NaN or infinite values; save it again.")
+            yield key, tensor
 
 
 def _widened(key: str, tensor: Tensor) -> Tensor:
@@ -84,23 +89,26 @@ def _widened(key: str, tensor: Tensor) -> Tensor:
         ) from fault
 
 
-def read_safetensors(
-    path: Path, wanted: list[str] | None = None
-) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The (wanted) tensors and the metadata of a safetensors file, its header checked first.
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The file in the library's hands; what it finds wrong is said in our words."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            yield file
+    except (SafetensorError, OSError, ValueError) as fault:
+        raise CheckpointError(f"{path.name} is no whole safetensors file: {fault}.") from fault
+
+
+def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the metadata of a safetensors file, its header checked first.
 
     Raises:
         UnsafeFile: a header over the limit, a name given twice, or too many tensors.
         CheckpointError: no whole safetensors file.
     """
     read_header(path)
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            names = file.keys() if wanted is None else wanted
-            tensors = {key: file.get_tensor(key) for key in names}
-            return tensors, file.metadata() or {}
-    except (SafetensorError, OSError, ValueError) as fault:
-        raise CheckpointError(f"{path.name} is no whole safetensors file: {fault}.") from fault
+    with _opened(path) as file:
+        return {key: file.get_tensor(key) for key in file.keys()}, file.metadata() or {}  # noqa: SIM118
 
 
 def sha256(path: Path) -> str:
@@ -129,11 +137,8 @@ def read_header(path: Path) -> dict[str, tuple[int, ...]]:
         raise UnsafeFile(
             f"{path.name} lists {len(entries):,} tensors; the limit is {MAX_TENSORS:,}."
         )
-    try:
-        with safe_open(str(path), framework="pt"):  # which checks sizes and offsets, reads no data
-            return {k: tuple(e["shape"]) for k, e in entries.items() if k != "__metadata__"}
-    except (SafetensorError, OSError, ValueError) as fault:
-        raise CheckpointError(f"{path.name} is no whole safetensors file: {fault}.") from fault
+    with _opened(path):  # which checks sizes and offsets, and reads no data
+        return {k: tuple(e["shape"]) for k, e in entries.items() if k != "__metadata__"}
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.files import read_json
 from viz_encoder.checkpoints.hub import download, is_hub_id
 from viz_encoder.checkpoints.licence import licence_of
-from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
+from viz_encoder.checkpoints.loaded import KINDS, LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.readers import make_reader
 from viz_encoder.checkpoints.rename import Names, require_match
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
@@ -41,6 +41,11 @@ class Plan:
     names: Names
     needed: tuple[str, ...]  # the tensors that will be read
     card: ModelCard
+
+    @property
+    def kind(self) -> str:
+        """What it reads: "text", "image" or "vector"."""
+        return KINDS[self.config.embedding]
 
     @property
     def n_bytes(self) -> int:

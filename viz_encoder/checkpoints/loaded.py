@@ -6,10 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.config import Embedding, EncoderConfig
+from viz_encoder.config import Embedding, EncoderConfig, HeadConfig, Task
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import ImageReader, Inputs, Sample, TextReader
 from viz_encoder.model import Encoder
+
+KINDS = {Embedding.TOKEN: "text", Embedding.PATCH: "image", Embedding.VECTOR: "vector"}
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,7 @@ class LoadedEncoder:
     @property
     def kind(self) -> str:
         """What it reads: "text", "image" or "vector"."""
-        kinds = {Embedding.TOKEN: "text", Embedding.PATCH: "image", Embedding.VECTOR: "vector"}
-        return kinds[self.config.embedding]
+        return KINDS[self.config.embedding]
 
     @property
     def device(self) -> torch.device:
@@ -57,6 +58,16 @@ class LoadedEncoder:
         """This encoder, its weights moved there."""
         self.model.to(device=device, dtype=dtype)
         return self
+
+    def output_name(self, head: HeadConfig, number: int) -> str:
+        """What one output of a head stands for: a label, a word, or its number."""
+        if head.labels:
+            return head.labels[number]
+        if head.task is Task.REPLACED:
+            return "replaced"
+        if head.task is Task.MASKED and isinstance(self.reader, TextReader):
+            return self.reader.tokenizer.id_to_token(number) or str(number)
+        return str(number)
 
     def read(self, source: Any) -> Inputs:
         """What the encoder takes, from a text, a pair, a picture, a tensor or a list of them."""

@@ -14,19 +14,19 @@ from viz_encoder.errors import CheckpointError, UnsafeFile
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 MAX_SHARDS = 200
 SHARD = re.compile(r"\w[\w.\-]{0,200}\.safetensors", re.ASCII)
-AT_ONCE = 16  # tensors read between two reports
+AT_ONCE = 16  # tensors between two reports
 Tell = Callable[[float], None]
 
 
-def weight_files(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Each file with the names of its tensors, read from the headers alone.
+def weight_files(folder: Path) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Each file with the names and shapes of its tensors, read from the headers alone.
 
     Raises:
         CheckpointError: no weights, or an index that does not agree with its files.
         UnsafeFile: a header over the limit, a name given twice, or too many files.
     """
     if not (folder / INDEX).exists() or (folder / WHOLE).exists():
-        return {WHOLE: tuple(read_header(inside(folder, WHOLE)))}
+        return {WHOLE: read_header(inside(folder, WHOLE))}
     listed = read_json(folder, INDEX).get("weight_map")
     if not isinstance(listed, dict) or not all(isinstance(name, str) for name in listed.values()):
         raise CheckpointError(f"{INDEX} has no weight_map that names a file for each tensor.")
@@ -35,7 +35,7 @@ def weight_files(folder: Path) -> dict[str, tuple[str, ...]]:
     shards = sorted(set(listed.values()))
     if len(shards) > MAX_SHARDS:
         raise UnsafeFile(f"{INDEX} names {len(shards):,} files; the limit is {MAX_SHARDS}.")
-    found = {shard: tuple(read_header(_shard(folder, shard))) for shard in shards}
+    found = {shard: read_header(_shard(folder, shard)) for shard in shards}
     there = {name: shard for shard, names in found.items() for name in names}
     if sum(map(len, found.values())) != len(there):
         raise UnsafeFile(f"A tensor is in two of the files that {INDEX} names; save it again.")
@@ -47,10 +47,7 @@ def weight_files(folder: Path) -> dict[str, tuple[str, ...]]:
 
 def shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """The shape of every tensor, from the headers alone."""
-    found: dict[str, tuple[int, ...]] = {}
-    for file in weight_files(folder):
-        found |= read_header(inside(folder, file))
-    return found
+    return {k: shape for found in weight_files(folder).values() for k, shape in found.items()}
 
 
 def silent(share: float) -> None:
@@ -60,12 +57,12 @@ def silent(share: float) -> None:
 def read_weights(folder: Path, wanted: Collection[str], tell: Tell = silent) -> dict[str, Tensor]:
     """The wanted tensors, finite, floats as float32: so a CPU computes as the reference does."""
     tensors: dict[str, Tensor] = {}
+    wanted = set(wanted)
     for file, names in weight_files(folder).items():
-        here = [name for name in names if name in wanted]
-        for start in range(0, len(here), AT_ONCE):
-            tell(len(tensors) / len(wanted))
-            part = read_tensors(folder, file, here[start : start + AT_ONCE])
-            tensors |= {name: _own(tensor) for name, tensor in part.items()}
+        for name, tensor in read_tensors(folder, file, [n for n in names if n in wanted]):
+            if len(tensors) % AT_ONCE == 0:
+                tell(len(tensors) / len(wanted))
+            tensors[name] = _own(tensor)
     return tensors
 
 

@@ -1,7 +1,6 @@
 """Models: each loaded once for all sessions, by whoever asks first; the others wait for it."""
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
@@ -13,20 +12,14 @@ from viz_encoder.checkpoints import (
     BUILTIN,
     LoadedEncoder,
     Plan,
+    Tell,
     choose_device,
     fill,
     is_hub_id,
     plan,
+    silent,
 )
-from viz_encoder.config import Embedding
 from viz_encoder.errors import SelectionError
-
-KINDS = {Embedding.TOKEN: "text", Embedding.PATCH: "image", Embedding.VECTOR: "vector"}
-Tell = Callable[[float], None]
-
-
-def _silent(share: float) -> None:
-    """Tell nobody."""
 
 
 @dataclass(eq=False)
@@ -75,7 +68,7 @@ class Models:
         offer = self._offers.get(name)
         return offer is not None and offer.encoder is not None
 
-    def look(self, name: str, part: str = "", tell: Tell = _silent) -> Plan:
+    def look(self, name: str, part: str = "", tell: Tell = silent) -> Plan:
         """What a folder or a hub id holds, and what loading it would take; reads no weights.
 
         Raises:
@@ -101,13 +94,16 @@ class Models:
             )
         return plan(name, part=part, tell=tell)
 
-    def open(self, name: str, part: str = "", tell: Tell = _silent) -> str:
+    def open(self, name: str, part: str = "", tell: Tell = silent) -> str:
         """Look a model up, list and load it; returns its name. On any fault nothing of it stays.
 
         Raises:
             SelectionError: pages may not open that here.
             CheckpointError: it cannot be loaded; it says why.
         """
+        if isinstance(name, str) and name.strip() in BUILTIN:  # without its digests twice
+            self.get(name.strip(), tell=tell)
+            return name.strip()
         found = self.look(name, part, tell)
         if found.card.name in BUILTIN and found.folder == plan(found.card.name).folder:
             self.get(found.card.name, tell=tell)
@@ -130,16 +126,16 @@ class Models:
                 if known.plan is not None and _is_same(known.plan, found):
                     if known.stamp != _stamp(found):
                         self._offers[name] = Offer(found, stamp=_stamp(found))
-                        self._kinds[name] = KINDS[found.config.embedding]
+                        self._kinds[name] = found.kind
                     return name
             name, number = found.card.name, 2
             while name in self._kinds:
                 name, number = f"{found.card.name} ({number})", number + 1
             self._offers[name] = Offer(found, stamp=_stamp(found))
-            self._kinds[name] = KINDS[found.config.embedding]
+            self._kinds[name] = found.kind
             return name
 
-    def get(self, name: str, kind: str | None = None, tell: Tell = _silent) -> LoadedEncoder:
+    def get(self, name: str, kind: str | None = None, tell: Tell = silent) -> LoadedEncoder:
         """The model of that name, loaded if it was not yet.
 
         Raises:
