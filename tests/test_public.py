@@ -11,7 +11,7 @@ from viz_encoder import errors
 
 PUBLIC = {
     *("Encoder", "EncoderConfig", "Trace", "VizEncoderError"),
-    *("capture", "figures", "launch", "load", "pool", "record"),
+    *("assert_mask", "audit_mask", "capture", "figures", "launch", "load", "pool", "record"),
 }
 
 

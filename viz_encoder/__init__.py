@@ -5,6 +5,8 @@ __version__ = "0.1.0"
 from importlib import import_module
 from typing import Any
 
+from viz_encoder.audit import assert_mask as assert_mask
+from viz_encoder.audit import audit_mask as audit_mask
 from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig
 from viz_encoder.errors import VizEncoderError as VizEncoderError

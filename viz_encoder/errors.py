@@ -10,7 +10,8 @@ VizEncoderError
 │   ├── TooLong        it is over a stated limit
 │   └── NotAnImage     it is no picture we can decode
 ├── SelectionError     a layer, head, token or option that is not there
-└── TraceError         a run that cannot be captured, saved or read back
+├── TraceError         a run that cannot be captured, saved or read back
+└── MaskError          a model that does not look where it was meant to
 """
 
 
@@ -56,3 +57,7 @@ class SelectionError(VizEncoderError):
 
 class TraceError(VizEncoderError):
     """A run that cannot be captured, saved or read back."""
+
+
+class MaskError(VizEncoderError, AssertionError):
+    """A model that does not look where it was meant to; str(error) is the audit's report."""

@@ -1,0 +1,1 @@
+"""checks: one file each; listed in order in audit.py."""

@@ -1,0 +1,145 @@
+"""What an audit gives: a verdict, one check after the other, and pictures of the worst case."""
+
+import json
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from viz_encoder.errors import MaskError
+
+
+class Verdict(StrEnum):
+    """The verdict of a check or of a report; FAIL and ERROR are red."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    WARN = "WARN"
+    INFO = "INFO"
+    NOT_TESTED = "NOT TESTED"
+    ERROR = "ERROR"  # the check itself crashed: nothing is known, so the report is red
+
+    @property
+    def is_red(self) -> bool:
+        """Whether it stops a test."""
+        return self in (Verdict.FAIL, Verdict.ERROR)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question that was put to the model, and the answer with its evidence."""
+
+    name: str  # a stable identifier, such as "gradient"
+    title: str
+    verdict: Verdict
+    evidence: str  # a sentence with numbers
+    cause: str = ""  # "consistent with …" where it is not certain
+    cure: str = ""
+    code: str = ""  # a stable identifier of the cause, such as "inverted"
+    layer: int | None = None
+    head: int | None = None
+    sample: int | None = None
+    query: int | None = None
+    key: int | None = None
+    amount: float | None = None  # how much: a weight, a relative gradient or a difference
+    follows_from: str = ""  # the earlier check of which this is a consequence
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields that say something, for JSON."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        found["verdict"] = str(self.verdict)
+        if self.amount is not None and not np.isfinite(self.amount):
+            found["amount"] = str(self.amount)
+        return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One layer and head of the worst case: intended, passed and observed, True = may look."""
+
+    title: str
+    intended: Bool[np.ndarray, "query key"]
+    observed: Float[np.ndarray, "query key"]  # weights, or gradients relative to their row
+    observed_is: str  # "weights" or "gradients"
+    leaks: Bool[np.ndarray, "query key"]  # looked at, and forbidden
+    lost: Bool[np.ndarray, "query key"]  # allowed, and never looked at
+    passed: Bool[np.ndarray, "query key"] | None = None  # what the code passed, where decodable
+    passed_as: str = ""  # how it was read: "True = may look", "added to the scores" …
+    layer: int | None = None
+    head: int | None = None
+    sample: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class MaskReport:
+    """All that an audit found; str(report) is made for a terminal."""
+
+    verdict: Verdict  # PASS, WARN, FAIL or ERROR
+    sentence: str
+    checks: tuple[Check, ...]
+    not_tested: tuple[str, ...] = ()
+    seconds: float = 0.0
+    pictures: tuple[Picture, ...] = ()  # the worst first
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is red."""
+        return not self.verdict.is_red
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The red checks, the earliest first, without those that only follow from another."""
+        return tuple(c for c in self.checks if c.verdict.is_red and not c.follows_from)
+
+    def check(self, name: str) -> Check:
+        """The check of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return {check.name: check for check in self.checks}[name]
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """The report without its pictures, as JSON."""
+        found = {
+            "verdict": str(self.verdict),
+            "sentence": self.sentence,
+            "checks": [check.to_dict() for check in self.checks],
+            "not_tested": list(self.not_tested),
+            "seconds": round(self.seconds, 3),
+        }
+        return json.dumps(found, indent=indent, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        """The sentence, then the checks, those that follow from an earlier one folded."""
+        lines = [f"{self.verdict}: {self.sentence}", ""]
+        for check in self.checks:
+            if not check.follows_from and check.verdict is not Verdict.NOT_TESTED:
+                lines += _lines(check)
+                followers = [c.title for c in self.checks if c.follows_from == check.name]
+                if followers:
+                    lines.append(f"{'':14}└ follows from it: {'; '.join(followers)}")
+        if self.not_tested:
+            lines += ["", "Not tested:", *(f"  - {what}" for what in self.not_tested)]
+        return "\n".join([*lines, "", f"{self.seconds:.2f} s"])
+
+
+def _lines(check: Check) -> list[str]:
+    lines = [f"  {check.verdict!s:10}  {check.title}: {check.evidence}"]
+    lines += [f"{'':14}cause: {check.cause}"] if check.cause else []
+    if check.cure:
+        cure = check.cure.replace("\n", f"\n{'':20}")
+        lines.append(f"{'':14}cure:  {cure}")
+    return lines
+
+
+def assert_ok(report: MaskReport) -> None:
+    """Raise what the report says if it is red.
+
+    Raises:
+        MaskError: the report is FAIL or ERROR.
+    """
+    if not report.ok:
+        raise MaskError(str(report))
