@@ -3,10 +3,10 @@
 import { el, onTheme, count } from "./dom.js";
 import { Atlas } from "./atlas.js";
 import { Lines } from "./lines.js";
+import { current } from "./current.js";
 import { AttentionMap } from "./map.js";
 import { Predictions } from "./predictions.js";
 import { Run } from "./run.js";
-import { Selection } from "./selection.js";
 import { Source } from "./source.js";
 import { StatisticMap } from "./statistic.js";
 import { Take } from "./take.js";
@@ -26,7 +26,7 @@ export function mount(root, read, watch) {
 class AttentionTab {
   constructor(root) {
     this.root = root;
-    this.selection = new Selection();
+    this.selection = current.selection;
     this.readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
     const say = (text) => { this.readout.textContent = text; };
     this.atlas = new Atlas(this.selection);
@@ -55,6 +55,7 @@ class AttentionTab {
     this.run = run;
     for (const part of [this.atlas, this.map, this.source, this.predictions]) delete part.node.dataset.painted;
     this.selection.enter(run);
+    current.enter(run);
     this.empty.hidden = true;
     this.fault.hidden = true;
     this.body.hidden = false;
@@ -87,6 +88,7 @@ class AttentionTab {
 
   #hide(sentence) {
     this.run = null;
+    current.enter(null);
     this.body.hidden = true;
     this.facts.replaceChildren();
     this.fault.textContent = sentence;

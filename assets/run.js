@@ -39,6 +39,16 @@ export class Run {
     return this.#once("proof", (response) => response.json());
   }
 
+  // A Plotly figure of a view, with the options that the address names.
+  figure(path) {
+    return this.#once(`figure/${path}`, (response) => response.json());
+  }
+
+  // Any other answer in JSON.
+  json(path) {
+    return this.#once(path, (response) => response.json());
+  }
+
   // The tokens that are shown, by their numbers.
   visible(hide) {
     const all = this.tokens.map((_, index) => index);

@@ -10,17 +10,21 @@ import gradio as gr
 from gradio.data_classes import ImageData
 
 MOUNT = """
-const { mount } = await import(new URL("viz/static/attention.js", document.baseURI).href);
-mount(element.querySelector(".viz-root"), () => props.value, watch);
+const { mount } = await import(new URL("viz/static/SCRIPT", document.baseURI).href);
+mount(element.querySelector(".viz-root"), () => props.value, watch, trigger);
 """
 
 
-def attention_view(**options: Any) -> gr.HTML:
-    """The atlas, the big map and the words or picture (assets/*.js); its value describes a run."""
+def script_view(script: str, **options: Any) -> gr.HTML:
+    """A part of the page that one script of assets draws; what it exports as `mount` is called.
+
+    mount gets the element to fill, a way to read the component's value, one to watch it, and one
+    to fire Gradio's events, such as trigger("change", data).
+    """
     return gr.HTML(
         value="",
         html_template='<div class="viz-root"></div>',
-        js_on_load=f"(async () => {{ {MOUNT} }})();",
+        js_on_load=f"(async () => {{ {MOUNT.replace('SCRIPT', script)} }})();",
         apply_default_css=False,
         **options,
     )

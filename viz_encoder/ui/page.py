@@ -10,13 +10,15 @@ from viz_encoder.bundled import asset
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.alert import alert
 from viz_encoder.ui.arguments import check_arguments
-from viz_encoder.ui.components import attention_view
+from viz_encoder.ui.components import script_view
 from viz_encoder.ui.endpoints import add_endpoints
 from viz_encoder.ui.form import Form, make_form, reveal
 from viz_encoder.ui.model_endpoints import add_model_endpoints
 from viz_encoder.ui.opening import Opening
 from viz_encoder.ui.panel import model_panel
 from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES, Runner, restore
+from viz_encoder.ui.tab import Place
+from viz_encoder.ui.tabs import TABS
 
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
@@ -49,8 +51,12 @@ def make_page(runner: Runner) -> gr.Blocks:
             with gr.Column(scale=1, min_width=280, elem_id="viz-inputs"):
                 form = make_form(runner.models)
             main = gr.Column(scale=4, min_width=320, elem_id="viz-main")
-            with main, gr.Tabs(), gr.Tab("Attention"):
-                view = attention_view(elem_id="viz-attention")
+            with main, gr.Tabs(elem_id="viz-tabs"):
+                with gr.Tab("Attention", id="attention"):
+                    view = script_view("attention.js", elem_id="viz-attention")
+                for tab in TABS:
+                    with gr.Tab(tab.title, id=tab.name):
+                        tab.build(Place(runner, form, view))
         _Events(runner, form, view, form.notice).connect(page)
         add_endpoints(runner)
         add_model_endpoints(runner)

@@ -24,6 +24,7 @@ from viz_encoder.bundled import ASSETS
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.trace import Trace
 from viz_encoder.ui.downloads import make_download_router
+from viz_encoder.ui.figures_of_runs import make_figure_router
 from viz_encoder.ui.numbers import finite, parse_head, parse_index, parse_range
 from viz_encoder.ui.store import Entry, TraceStore
 from viz_encoder.ui.summary import printable
@@ -42,6 +43,7 @@ def add_routes(app: FastAPI, store: TraceStore) -> None:
     """Serve the page's scripts and the numbers of the stored runs under /viz."""
     app.mount("/viz/static", StaticFiles(directory=ASSETS), name="viz-static")
     app.include_router(make_router(store))
+    app.include_router(make_figure_router(store, _PlainRoute))
     app.include_router(make_download_router(store))
     app.add_exception_handler(VizEncoderError, _plain_sentence)
     app.add_exception_handler(RequestValidationError, _wrong_parameter)

@@ -9,6 +9,7 @@ from viz_encoder.analyses.predictions import tasks
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TooLong
+from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.models import Models
 from viz_encoder.ui.store import TraceStore
@@ -56,10 +57,11 @@ class Runner:
                     f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken."
                 )
         pair = bool(text_b.strip())
-        encoder, trace = self._capture(model, "text", (text_a, text_b) if pair else text_a, tell)
+        source = (text_a, text_b) if pair else text_a
+        encoder, inputs, trace = self._capture(model, "text", source, tell)
         kind = "pair" if pair else "text"
         link = {"kind": kind, "model": model, "a": text_a, **({"b": text_b} if pair else {})}
-        return self._kept(trace, encoder, owner, link, kind)
+        return self._kept(trace, encoder, inputs, owner, link, kind)
 
     def picture(
         self,
@@ -79,9 +81,10 @@ class Runner:
             path = str(asset(PICTURES[example]))
         if not path:
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
-        encoder, trace = self._capture(model, "image", [path], tell)
+        encoder, inputs, trace = self._capture(model, "image", [path], tell)
         link = {"kind": "image", "model": model, **({"example": example} if example else {})}
-        return self._kept(trace, encoder, owner, link, "image", linked=bool(example))
+        linked = link if example else {**link, "run": ""}
+        return self._kept(trace, encoder, inputs, owner, linked, "image")
 
     def saved(self, path: str | None, owner: str | None = None) -> str:
         """Open a trace that was saved to a file, here or on another machine."""
@@ -106,25 +109,26 @@ class Runner:
 
     def _capture(
         self, model: str, kind: str, source: Any, tell: Tell
-    ) -> tuple[LoadedEncoder, Trace]:
+    ) -> tuple[LoadedEncoder, Inputs, Trace]:
         words = f"Loading {model} …"
         encoder = self.models.get(model, kind, lambda share: tell(0.1 + 0.4 * share, words))
         tell(0.5, "Encoding …")
-        result: Trace | list[Trace] = capture(encoder, source)
-        return encoder, result[0] if isinstance(result, list) else result
+        inputs = encoder.read(source)
+        return encoder, inputs, capture(encoder, inputs)[0]
 
     def _kept(
         self,
         trace: Trace,
         encoder: LoadedEncoder,
+        inputs: Inputs,
         owner: str | None,
         link: dict[str, str],
         kind: str,
-        linked: bool = True,
     ) -> str:
         """Keep a run; a link that cannot bring its input back names the run itself."""
-        key = self.store.put(trace, owner, encoder)
-        return describe(key, trace, link if linked else {**link, "run": key}, kind, _tasks(encoder))
+        key = self.store.put(trace, owner, encoder, inputs)
+        named = {**link, "run": key} if "run" in link else link
+        return describe(key, trace, named, kind, _tasks(encoder))
 
 
 def _tasks(encoder: LoadedEncoder | None) -> list[str]:

@@ -11,7 +11,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from viz_encoder.bundled import asset
+from viz_encoder.bundled import ASSETS
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
@@ -71,7 +71,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         max_file_size=settings.max_file_size,
         allowed_paths=[],
         theme=make_theme(),
-        css_paths=[asset("style.css")],
+        css_paths=sorted(ASSETS.glob("style*.css")),
         footer_links=["api"],
         run_history=False,
     )

@@ -12,6 +12,7 @@ from itertools import islice
 from viz_encoder.analyses.survey import LayerSurvey, survey_layers
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 
 GRACE_SECONDS = 120.0  # a page that is reloaded finds its run again
@@ -27,6 +28,7 @@ class Entry:
     expires: float
     owner: str | None
     encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
+    inputs: Inputs | None = None  # what it ran on, for whatever must run again
     surveyed: list[LayerSurvey] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _sweep: Iterator[LayerSurvey] | None = None
@@ -62,12 +64,16 @@ class TraceStore:
         self._dropped = dropped
 
     def put(
-        self, trace: Trace, owner: str | None = None, encoder: LoadedEncoder | None = None
+        self,
+        trace: Trace,
+        owner: str | None = None,
+        encoder: LoadedEncoder | None = None,
+        inputs: Inputs | None = None,
     ) -> str:
         """Keep a run and return its key."""
-        key = secrets.token_urlsafe(16)
+        key, expires = secrets.token_urlsafe(16), self._clock() + MAX_AGE_SECONDS
         with self._lock:
-            self._entries[key] = Entry(trace, self._clock() + MAX_AGE_SECONDS, owner, encoder)
+            self._entries[key] = Entry(trace, expires, owner, encoder, inputs)
             before = len(self._entries)
             self._drop_expired()
             self._make_room(key)
