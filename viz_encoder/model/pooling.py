@@ -1,5 +1,6 @@
 """Pooling: from one vector a token to one vector an input; padding never takes part."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -11,6 +12,80 @@ from viz_encoder.errors import InputError, SelectionError
 Hidden = Float[Tensor, "batch token d_model"]
 Valid = Bool[Tensor, "batch token"]
 Pooled = Float[Tensor, "batch d_model"]
+PoolerHead = Callable[[Tensor, Tensor], Tensor]  # hidden states and valid → one vector a sequence
+
+METHODS = {  # name: what it is; the last three read something beside the hidden states
+    "cls": "the first token",
+    "mean": "the mean over the tokens",
+    "max": "the largest value of each dimension",
+    "last": "the last token",
+    "cls_mean": "the first token and the mean of the tokens after the prefix, side by side",
+    "first_last": "the mean over the tokens of the first and the last layer",
+    "attention": "a mean weighted by a learned query",
+    "pooler": "the model's own head",
+}
+NEEDS = {"first_last": "first", "attention": "query", "pooler": "head"}
+HELP = {
+    "first": "hidden states after the first block: first=trace.hidden(1)",
+    "query": "a learned query of d_model numbers: query=...",
+    "head": "the model's own head: head=encoder.model.heads['pool'], if it has one",
+}
+
+
+def pool(
+    hidden: Float[Tensor, "*batch token d_model"],
+    mask: Shaped[Tensor, "*axes"],
+    method: str = "mean",
+    *,
+    first: Shaped[Tensor, "*axes_of_first"] | None = None,
+    query: Float[Tensor, " d_query"] | None = None,
+    head: PoolerHead | None = None,
+    n_prefix: int = 1,
+) -> Float[Tensor, "*batch d_pooled"]:
+    """One vector for each sequence, over the tokens where mask is True (= a real token).
+
+    Args:
+        hidden: hidden states, with a batch axis or without.
+        mask: bool, True = a real token, False = padding.
+        method: "cls", "mean", "max", "last", "cls_mean" (2 · d_model numbers, as DINOv2's linear
+            evaluation has it, arXiv:2304.07193), "first_last", "attention" or "pooler".
+        first: for "first_last": hidden states after the first block, as BERT-flow (Li et al.,
+            2020, arXiv:2011.05864) and BERT-whitening (Su et al., 2021, arXiv:2103.15316) take
+            them, and not the embeddings, which no block has mixed yet.
+        query: for "attention": weights are softmax(hidden · query / √d_model).
+        head: for "pooler": the model's own head, called with hidden states and mask.
+        n_prefix: for "cls_mean": how many tokens at the front ([CLS], registers) stay out of the
+            mean.
+
+    Raises:
+        SelectionError: no such method, or what it needs is not given.
+        InputError: the mask does not fit, or a sequence is all padding.
+    """
+    _check_method(method, {"first": first, "query": query, "head": head})
+    _check_mask(hidden, mask)
+    states, valid = hidden[None].flatten(0, -3), mask[None].flatten(0, -2)
+    match method:
+        case "cls":
+            pooled = cls(states, valid)
+        case "mean":
+            pooled = mean(states, valid)
+        case "max":
+            pooled = maximum(states, valid)
+        case "last":
+            pooled = last(states, valid)
+        case "cls_mean":
+            pooled = cls_mean(states, valid, n_prefix)
+        case "first_last":
+            assert first is not None
+            _check_first(first, hidden)
+            pooled = (mean(first.reshape(states.shape), valid) + mean(states, valid)) / 2
+        case "attention":
+            assert query is not None
+            pooled = attend(states, valid, query)
+        case _:
+            assert head is not None
+            pooled = head(*_to_the_front(states, valid))
+    return pooled.reshape(*hidden.shape[:-2], pooled.shape[-1])
 
 
 def cls(hidden: Hidden, valid: Valid) -> Pooled:
@@ -30,27 +105,74 @@ def maximum(hidden: Hidden, valid: Valid) -> Pooled:
     return torch.where(valid[:, :, None], hidden, -torch.inf).amax(dim=1)
 
 
-METHODS: dict[str, Callable[[Hidden, Valid], Pooled]] = {"cls": cls, "mean": mean, "max": maximum}
+def last(hidden: Hidden, valid: Valid) -> Pooled:
+    """The last valid token."""
+    at = valid.shape[1] - 1 - valid.flip(1).int().argmax(dim=1)
+    return hidden[torch.arange(len(hidden), device=hidden.device), at]
 
 
-def pool(
-    hidden: Float[Tensor, "*batch token d_model"],
-    mask: Shaped[Tensor, "*axes"],
-    method: str = "mean",
-) -> Float[Tensor, "*batch d_model"]:
-    """One vector for each sequence, over the tokens where mask is True (= a real token).
+def cls_mean(
+    hidden: Hidden, valid: Valid, n_prefix: int = 1
+) -> Float[Tensor, "batch twice_d_model"]:
+    """The first valid token and the mean over the valid tokens after the prefix, side by side."""
+    return torch.cat([cls(hidden, valid), mean(hidden, after_prefix(valid, n_prefix))], dim=-1)
 
-    Args:
-        hidden: hidden states, with a batch axis or without.
-        mask: bool, True = a real token, False = padding.
-        method: "cls", "mean" or "max".
 
-    Raises:
-        SelectionError: no such method.
-        InputError: the mask does not fit, or a sequence is all padding.
-    """
+def after_prefix(valid: Valid, n_prefix: int) -> Valid:
+    """The valid tokens without the first n_prefix of them."""
+    kept = valid & (valid.int().cumsum(dim=1) > n_prefix)
+    if not bool(kept.any(dim=1).all()):
+        raise InputError(
+            f"A sequence has no token after its first {n_prefix}, so cls_mean has nothing to take "
+            "the mean of; choose cls."
+        )
+    return kept
+
+
+def attend(hidden: Hidden, valid: Valid, query: Float[Tensor, " d_query"]) -> Pooled:
+    """The mean weighted by `attention_shares`."""
+    kept = torch.where(valid[:, :, None], hidden, 0)
+    return (attention_shares(hidden, valid, query)[:, :, None] * kept).sum(dim=1)
+
+
+def attention_shares(
+    hidden: Hidden, valid: Valid, query: Float[Tensor, " d_query"]
+) -> Float[Tensor, "batch token"]:
+    """softmax(hidden · query / √d_model) over the valid tokens; 0 at padding."""
+    if query.shape != hidden.shape[-1:]:
+        raise InputError(
+            f"The query has {tuple(query.shape)} numbers; attention pooling of these hidden "
+            f"states needs {hidden.shape[-1]}."
+        )
+    scores = torch.where(valid[:, :, None], hidden, 0) @ query.to(hidden)
+    scores = scores / math.sqrt(hidden.shape[-1])
+    return scores.masked_fill(~valid, -torch.inf).softmax(dim=-1)
+
+
+def _to_the_front(hidden: Hidden, valid: Valid) -> tuple[Tensor, Tensor]:
+    """Padding moved behind and zeroed: a head reads its first token at place 0."""
+    order = (~valid).int().argsort(dim=1, stable=True)
+    kept = torch.where(valid[:, :, None], hidden, 0)
+    return kept.take_along_dim(order[:, :, None], dim=1), valid.take_along_dim(order, dim=1)
+
+
+def _check_method(method: str, given: dict[str, object]) -> None:
     if method not in METHODS:
         raise SelectionError(f"There is no pooling {method!r}; choose one of {', '.join(METHODS)}.")
+    needed = NEEDS.get(method)
+    if needed and given[needed] is None:
+        raise SelectionError(f"The pooling {method!r} needs {HELP[needed]}.")
+
+
+def _check_first(first: Tensor, hidden: Tensor) -> None:
+    if first.shape != hidden.shape:
+        raise InputError(
+            f"The first layer's states have shape {tuple(first.shape)}, the last's "
+            f"{tuple(hidden.shape)}; both must come from one run."
+        )
+
+
+def _check_mask(hidden: Tensor, mask: Tensor) -> None:
     if mask.dtype != torch.bool or mask.shape != hidden.shape[:-1]:
         raise InputError(
             f"The mask is {mask.dtype} of shape {tuple(mask.shape)}; pooling needs torch.bool of "
@@ -58,5 +180,3 @@ def pool(
         )
     if not bool(mask.any(dim=-1).all()):
         raise InputError("A sequence is all padding, so there is nothing to pool. Leave it out.")
-    pooled = METHODS[method](hidden[None].flatten(0, -3), mask[None].flatten(0, -2))
-    return pooled.reshape(*hidden.shape[:-2], hidden.shape[-1])
