@@ -1,0 +1,227 @@
+"""Conventions against what torch itself makes of the same arrays; and masks read from files."""
+
+import io
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from viz_encoder.audit.conventions import Convention, from_bool, to_bool
+from viz_encoder.audit.mask_files import MAX_BYTES, read_array, read_mask
+from viz_encoder.audit.presets import MAX_TOKENS
+from viz_encoder.errors import InputError, SelectionError, TooLong, UnsafeFile
+
+ALLOWED = torch.tensor([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]).bool()
+
+
+def looked_at_by_multihead(passed: torch.Tensor) -> torch.Tensor:
+    torch.manual_seed(0)
+    layer, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(1, 4, 8)
+    return layer(x, x, x, attn_mask=passed)[1][0] > 0
+
+
+def looked_at_by_sdpa(passed: torch.Tensor) -> torch.Tensor:
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 1, 1, 4, 8)
+    values = torch.eye(4)[None, None]  # so that the output is the weights
+    return F.scaled_dot_product_attention(q, k, values, attn_mask=passed)[0, 0] > 0
+
+
+@pytest.mark.parametrize(
+    ("convention", "looked_at"),
+    [
+        (Convention.KEEP, looked_at_by_sdpa),
+        (Convention.ADDED, looked_at_by_sdpa),
+        (Convention.IGNORE, looked_at_by_multihead),
+        (Convention.ADDED, looked_at_by_multihead),
+    ],
+)
+def test_a_mask_in_each_convention_is_what_torch_obeys(convention, looked_at):
+    passed = from_bool(ALLOWED, convention)
+    assert torch.equal(looked_at(passed), ALLOWED)
+    assert torch.equal(to_bool(passed, convention), ALLOWED)
+    assert convention.words
+
+
+def test_one_means_keep_as_bert_has_it():
+    from transformers import BertConfig, BertModel
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = BertConfig(**sizes, intermediate_size=8, vocab_size=20, attn_implementation="eager")
+    valid = torch.tensor([[True, True, False, False], [True, True, True, True]])
+    passed = from_bool(valid, "ones")
+    model = BertModel(config).eval()
+    ran = model(torch.ones(2, 4).long(), attention_mask=passed, output_attentions=True)
+    assert torch.equal(ran.attentions[0][:, 0, 0] > 0, valid)
+    assert torch.equal(to_bool(passed, "ones"), valid)
+
+
+@pytest.mark.parametrize("convention", Convention)
+@pytest.mark.parametrize("shape", [(5,), (3, 3), (2, 3, 3), (2, 1, 3, 3)])
+def test_there_and_back_again(convention, shape):
+    mask = torch.rand(shape, generator=torch.Generator().manual_seed(1)) > 0.4
+    assert torch.equal(to_bool(from_bool(mask, convention), convention), mask)
+    assert torch.equal(to_bool(from_bool(mask, convention).numpy(), convention), mask)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_the_lowest_number_of_a_type_is_as_good_as_minus_infinity(dtype):
+    added = torch.zeros(4, 4, dtype=dtype).masked_fill(~ALLOWED, torch.finfo(dtype).min)
+    assert torch.equal(to_bool(added, "added"), ALLOWED)
+    assert from_bool(ALLOWED, "added", dtype).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (1.0, "shift scores by 1 and mask nothing"),
+        (2.5, "raise that key's score"),
+        (-10.0, r"e\^-10 = 4.5e-05"),
+        (-1e4, "-10,000, which is not -inf"),
+        (math.nan, "NaN: every weight"),
+        (math.inf, r"\+inf"),
+    ],
+)
+def test_an_added_mask_that_does_not_mask_is_told_what_it_would_do(value, says):
+    with pytest.raises(InputError, match=says):
+        to_bool(torch.tensor([[0.0, value], [0.0, 0.0]]), "added")
+
+
+def test_the_share_that_a_small_constant_leaves_is_the_one_it_says():
+    scores = torch.zeros(2) + torch.tensor([0.0, -10.0])
+    kept = float(scores.softmax(0)[1] / scores.softmax(0)[0])
+    assert f"{kept:.1e}" == "4.5e-05"
+
+
+@pytest.mark.parametrize("convention", ["keep", "ignore"])
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (torch.tensor([0, 1]), "flips bits"),
+        (torch.tensor([0.0, -math.inf]), "added to scores"),
+        (torch.tensor([0.5, 2.0]), "smallest value is 0.5, its largest 2"),
+    ],
+)
+def test_bool_conventions_take_bool_only(convention, array, says):
+    with pytest.raises(InputError, match=says):
+        to_bool(array, convention)
+
+
+def test_other_arrays_that_do_not_fit():
+    with pytest.raises(InputError, match="holds 2; this convention"):
+        to_bool(torch.tensor([0, 1, 2]), "ones")
+    with pytest.raises(InputError, match="choose a bool convention"):
+        to_bool(ALLOWED, "added")
+    with pytest.raises(InputError, match="give it as bool"):
+        from_bool(torch.ones(2, 2), "keep")
+    with pytest.raises(SelectionError, match="'keep', 'ignore', 'added', 'ones'"):
+        to_bool(ALLOWED, "true")
+    assert torch.equal(to_bool(ALLOWED, "ones"), ALLOWED)
+
+
+def test_what_comes_back_is_a_copy():
+    given = ALLOWED.clone()
+    to_bool(given, "keep")[:] = False
+    from_bool(given, "keep")[:] = False
+    array = given.numpy()
+    to_bool(array, "keep")[:] = False
+    assert torch.equal(given, ALLOWED)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("convention", Convention)
+def test_a_saved_array_is_read_as_it_was(tmp_path, convention, order):
+    passed = from_bool(ALLOWED, convention).numpy()
+    np.save(tmp_path / "mask.npy", np.asarray(passed, order=order))
+    assert torch.equal(read_mask(tmp_path / "mask.npy", convention), ALLOWED)
+
+
+@pytest.mark.parametrize("dtype", [">i4", "<f8", "|u1", ">f2"])
+def test_bytes_in_either_order(tmp_path, dtype):
+    np.save(tmp_path / "mask.npy", ALLOWED.numpy().astype(dtype))
+    assert torch.equal(read_mask(tmp_path / "mask.npy", "ones"), ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("text", "convention"),
+    [
+        ("1,0\n1,1\n", "ones"),
+        ("True,false\r\n TRUE,True\r\n\r\n", "keep"),
+        ("\ufefffalse,true\nfalse,false", "ignore"),
+        ("0,-inf\n0,0.0\n", "added"),
+        ("0,-1e9\n0,0\n", "added"),
+    ],
+)
+def test_a_table_is_read(tmp_path, text, convention):
+    (tmp_path / "mask.csv").write_text(text, encoding="utf-8")
+    expected = torch.ones(2, 2).tril().bool()
+    assert torch.equal(read_mask(tmp_path / "mask.csv", convention), expected)
+
+
+@pytest.mark.parametrize("text", ["1,1,0\n", "1\n1\n0\n"])
+def test_one_row_or_column_is_the_valid_tokens(tmp_path, text):
+    (tmp_path / "valid.csv").write_text(text)
+    assert read_mask(tmp_path / "valid.csv", "ones").tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("mask.txt", b"1,0", "neither .npy nor .csv"),
+        ("mask.csv", b"", "all must have as many"),
+        ("mask.csv", b"1,0\n1\n", r"\[1, 2\] cells"),
+        ("mask.csv", b"1,x\n1,0\n", "no number"),
+        ("mask.csv", b"1,0,1\n1,1,1\n", r"shape \(2, 3\)"),
+        ("mask.csv", b"\xff\xfe\x00", "no text"),
+        ("mask.npy", b"nonsense", "no array that numpy saved"),
+        ("mask.npy", b"", "no array that numpy saved"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_words(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=says):
+        read_array(tmp_path / name)
+
+
+def header_of(shape: str, descr: str = "'<f8'") -> bytes:
+    """A .npy that claims a shape, and holds eight bytes."""
+    fields = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
+    line = fields.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line + b"\0" * 8
+
+
+def test_a_header_that_claims_too_much_allocates_nothing(tmp_path):
+    (tmp_path / "mask.npy").write_bytes(header_of("(100000000, 100000000)"))
+    with pytest.raises(TooLong, match=f"{MAX_TOKENS:,} tokens"):
+        read_array(tmp_path / "mask.npy")
+    (tmp_path / "mask.npy").write_bytes(header_of("(4000, 4000)"))
+    with pytest.raises(InputError, match="cut short"):
+        read_array(tmp_path / "mask.npy")
+    (tmp_path / "mask.npy").write_bytes(header_of("(1,)", "'<c8'"))
+    with pytest.raises(InputError, match="complex64"):
+        read_array(tmp_path / "mask.npy")
+
+
+def test_objects_are_never_unpickled(tmp_path):
+    saved = io.BytesIO()
+    np.save(saved, np.array([[Bomb()]], dtype=object), allow_pickle=True)
+    (tmp_path / "mask.npy").write_bytes(saved.getvalue())
+    with pytest.raises(UnsafeFile, match="could run code"):
+        read_array(tmp_path / "mask.npy")
+
+
+class Bomb:
+    def __reduce__(self):
+        return pytest.fail, ("it was unpickled",)
+
+
+def test_a_large_or_missing_file_is_not_opened(tmp_path):
+    with (tmp_path / "mask.csv").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(TooLong, match="bytes"):
+        read_array(tmp_path / "mask.csv")
+    with pytest.raises(InputError, match=r"no file gone\.npy"):
+        read_array(tmp_path / "gone.npy")

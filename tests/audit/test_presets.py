@@ -1,0 +1,109 @@
+"""Presets against masks written out by hand in loops, and the sizes they refuse."""
+
+import itertools
+
+import pytest
+import torch
+
+from viz_encoder.audit.presets import MAX_TOKENS, PRESETS, custom, preset
+from viz_encoder.errors import InputError, SelectionError, TooLong
+
+N_TOKENS = 9
+# Each rule again, one pair at a time, from what the words of the preset say.
+BY_HAND = {
+    "none": lambda q, k: True,
+    "padding-right": lambda q, k, padding: k not in range(N_TOKENS)[N_TOKENS - padding :],
+    "padding-left": lambda q, k, padding: k not in range(N_TOKENS)[:padding],
+    "causal": lambda q, k: k in range(q + 1),
+    "window": lambda q, k, reach: k in range(q - reach, q + reach + 1),
+    "causal-window": lambda q, k, width: k in range(q, q - width, -1),
+    "dilated": lambda q, k, reach, step: k in [q + step * hop for hop in range(-reach, reach + 1)],
+    "documents": lambda q, k, length: any(
+        q in part and k in part
+        for part in (range(start, start + length) for start in range(0, N_TOKENS, length))
+    ),
+    "prefix": lambda q, k, prefix: k in {*range(prefix), *range(q + 1)},
+}
+
+
+def by_hand(name: str, **sizes: int) -> torch.Tensor:
+    rule = BY_HAND[name]
+    rows = range(N_TOKENS)
+    return torch.tensor([[rule(query, key, **sizes) for key in rows] for query in rows])
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_each_preset_is_what_its_words_say(name):
+    controls = PRESETS[name].controls
+    ranges = [range(control.minimum, control.minimum + 5) for control in controls]
+    for values in itertools.product(*ranges):
+        sizes = {control.name: value for control, value in zip(controls, values, strict=True)}
+        assert torch.equal(PRESETS[name].mask(N_TOKENS, **sizes), by_hand(name, **sizes)), sizes
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_rule_as_code_gives_the_same_mask(name):
+    query, key = torch.arange(N_TOKENS)[:, None], torch.arange(N_TOKENS)[None, :]
+    code = PRESETS[name].expression()
+    allowed = eval(code, {"query": query, "key": key, "n_tokens": N_TOKENS})
+    assert torch.equal(allowed.expand(N_TOKENS, N_TOKENS), PRESETS[name].mask(N_TOKENS))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_defaults_mask_something_and_leave_every_real_row_a_key(name):
+    mask = PRESETS[name].mask(N_TOKENS)
+    assert mask.any(dim=1).all()
+    assert bool(mask.all()) is (name == "none")
+
+
+def test_every_preset_is_tried_by_hand():
+    assert set(PRESETS) == set(BY_HAND)
+
+
+def test_a_size_beyond_the_sequence_means_all_of_it():
+    assert PRESETS["window"].mask(4, reach=10**30).all()
+    assert not PRESETS["padding-right"].mask(4, padding=10**30).any()
+
+
+@pytest.mark.parametrize("wrong", [-1, 0, 2.0, True, "3"])
+def test_a_wrong_size_is_refused_with_its_minimum(wrong):
+    with pytest.raises(InputError, match="whole number of at least 1"):
+        preset("causal-window").mask(4, width=wrong)
+
+
+def test_unknown_names_are_answered_with_the_known_ones():
+    with pytest.raises(SelectionError, match=r"choose one of none, padding-right"):
+        preset("diagonal")
+    with pytest.raises(SelectionError, match="it has reach, step"):
+        preset("dilated").mask(4, width=2)
+    with pytest.raises(SelectionError, match="it has none"):
+        preset("causal").mask(4, width=2)
+
+
+def test_too_many_tokens_are_refused():
+    with pytest.raises(TooLong, match=f"{MAX_TOKENS:,}"):
+        preset("causal").mask(MAX_TOKENS + 1)
+    with pytest.raises(InputError, match="at least 1"):
+        preset("causal").mask(0)
+    with pytest.raises(TooLong):
+        custom(torch.ones(1, 1, dtype=torch.bool).expand(MAX_TOKENS + 1, MAX_TOKENS + 1))
+
+
+def test_a_mask_written_out():
+    mask = custom(["100", " 110", "111\n"])
+    assert torch.equal(mask, torch.ones(3, 3).tril().bool())
+    given = torch.eye(3).bool()
+    assert torch.equal(custom(given), given)
+    assert custom(given) is not given
+
+
+@pytest.mark.parametrize("rows", [["10", "11", "01"], ["12", "11"], ["1"] * 2])
+def test_a_mask_written_wrong_names_its_row(rows):
+    with pytest.raises(InputError, match="Row 0"):
+        custom(rows)
+
+
+@pytest.mark.parametrize("mask", [torch.ones(2, 3).bool(), torch.ones(2, 2), torch.ones(2).bool()])
+def test_a_custom_mask_is_a_square_of_bools(mask):
+    with pytest.raises(InputError, match=r"square of torch\.bool"):
+        custom(mask)

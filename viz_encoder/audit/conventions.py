@@ -1,0 +1,164 @@
+"""Conventions: what a mask's numbers mean, as a choice with its words.
+
+The same array means opposite things to different calls, so the convention is never guessed: a
+person names it, and an array that does not fit is answered with what it would have done.
+"""
+
+import math
+from enum import StrEnum
+from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
+from typing import NoReturn
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Shaped
+from torch import Tensor
+
+from viz_encoder.errors import InputError, SelectionError
+
+AS_GOOD_AS_INFINITE = -1e9  # no score of a real model comes near it
+
+
+class Convention(StrEnum):
+    """What a mask's values mean to the call that takes it."""
+
+    KEEP = "keep"
+    IGNORE = "ignore"
+    ADDED = "added"
+    ONES = "ones"
+
+    @property
+    def words(self) -> str:
+        """The convention as a person reads it, with the calls that have it."""
+        return _WORDS[self]
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        choices = ", ".join(repr(member.value) for member in cls)
+        raise SelectionError(
+            f"There is no mask convention {shown(value)}; choose one of {choices}."
+        )
+
+
+_WORDS = {
+    Convention.KEEP: "bool, True = may attend (scaled_dot_product_attention, this project)",
+    Convention.IGNORE: "bool, True = ignore (nn.MultiheadAttention, nn.TransformerEncoder)",
+    Convention.ADDED: "float added to scores, 0 = may attend, -inf = ignore",
+    Convention.ONES: "1 = keep, 0 = ignore (transformers attention_mask)",
+}
+
+
+def to_bool(
+    array: Shaped[Tensor, "*axes"] | Shaped[np.ndarray, "*axes"], convention: Convention | str
+) -> Bool[Tensor, "*axes"]:
+    """The array as a mask of this project: bool, True = may attend.
+
+    Raises:
+        InputError: its values do not fit the convention; the message says what they would do.
+        SelectionError: there is no such convention.
+    """
+    convention = Convention(convention)
+    given = torch.from_numpy(array.copy()) if isinstance(array, np.ndarray) else array
+    if convention is Convention.ADDED:
+        return _from_added(given)
+    if convention is Convention.ONES:
+        return _from_ones(given)
+    if given.dtype != torch.bool:
+        raise InputError(
+            f"The mask is {_kind(given)}; this convention takes bool. {_what_it_holds(given)}"
+        )
+    return given.clone() if convention is Convention.KEEP else ~given
+
+
+def from_bool(
+    mask: Bool[Tensor, "*axes"], convention: Convention | str, dtype: torch.dtype = torch.float32
+) -> Shaped[Tensor, "*axes"]:
+    """A mask of this project (True = may attend) as the convention has it.
+
+    Args:
+        mask: bool, True = may attend.
+        convention: what it is turned into.
+        dtype: of an added mask; it should be the model's own.
+
+    Raises:
+        InputError: the mask is not bool.
+        SelectionError: there is no such convention.
+    """
+    convention = Convention(convention)
+    if mask.dtype != torch.bool:
+        raise InputError(f"The mask is {_kind(mask)}; give it as bool, True = may attend.")
+    if convention is Convention.KEEP:
+        return mask.clone()
+    if convention is Convention.IGNORE:
+        return ~mask
+    if convention is Convention.ONES:
+        return mask.long()
+    return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask.cpu(), -torch.inf)
+
+
+def _from_added(given: Tensor) -> Tensor:
+    if not given.is_floating_point():
+        raise InputError(
+            f"The mask is {_kind(given)}; a mask that is added to scores holds floats, 0 = may "
+            f"attend and -inf = ignore. {_what_it_holds(given)}"
+        )
+    lowest = torch.finfo(given.dtype).min
+    ignored = (given == lowest) | (given <= AS_GOOD_AS_INFINITE)
+    other = given[(given != 0) & ~ignored]
+    if other.numel():
+        raise InputError(f"An added mask holds 0 and -inf only. {_what_adding_does(given, other)}")
+    return given == 0
+
+
+def _from_ones(given: Tensor) -> Tensor:
+    other = given[(given != 0) & (given != 1)]
+    if other.numel():
+        raise InputError(
+            f"The mask holds {float(other.flatten()[0]):g}; this convention has 1 = keep and 0 = "
+            f"ignore, nothing else. {_what_it_holds(given)}"
+        )
+    return given == 1
+
+
+def _what_adding_does(given: Tensor, other: Tensor) -> str:
+    """What a float that is neither 0 nor -inf would do to the weights."""
+    if bool(other.isnan().any()):
+        return "This one holds NaN: every weight of that row would be NaN."
+    largest = float(other.max())
+    if largest == math.inf:
+        return "This one holds +inf: the weights of that row would be NaN."
+    if set(given.unique().tolist()) <= {0.0, 1.0}:
+        return (
+            "This one holds only 0 and 1: it would shift scores by 1 and mask nothing. If 1 means "
+            "may attend, choose that convention."
+        )
+    if largest > 0:
+        return f"This one holds {largest:g}: it would raise that key's score, not mask it."
+    if largest > -100:
+        return (
+            f"This one holds {largest:g}: a key with it keeps e^{largest:g} = "
+            f"{math.exp(largest):.1e} of the weight it would have had."
+        )
+    return (
+        f"This one holds {largest:,.0f}, which is not -inf: where every allowed score is lower "
+        "still, the mask turns over. Use -inf."
+    )
+
+
+def _what_it_holds(given: Tensor) -> str:
+    """Which convention the values look like, if any."""
+    if given.dtype == torch.bool:
+        return "These are True and False; choose a bool convention."
+    values = set(given.flatten()[:1_000_000].unique().tolist())
+    if values <= {0, 1}:
+        return (
+            "It holds 0 and 1: say mask == 1 (or mask == 0) first, for ~ on whole numbers flips "
+            "bits and is never False. If 1 means keep, choose that convention."
+        )
+    if values <= {0.0, -math.inf}:
+        return "It holds 0 and -inf, as a mask does that is added to scores."
+    return f"Its smallest value is {min(values):g}, its largest {max(values):g}."
+
+
+def _kind(given: Tensor) -> str:
+    return str(given.dtype).removeprefix("torch.")

@@ -1,0 +1,241 @@
+"""Presets: the usual masks of one sequence, each a plain function of its sizes.
+
+A mask is Bool "query key": rows = queries (who looks), columns = keys (who is looked at), True =
+may attend. Each preset also carries its rule as one line of Python, so that code can be written
+from it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from viz_encoder.errors import InputError, SelectionError, TooLong
+
+MAX_TOKENS = 4096  # 16 MiB as a bool mask
+
+Mask = Bool[Tensor, "query key"]
+Position = Int[Tensor, "..."]
+Rule = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Control:
+    """One size of a preset, a whole number, as a page or a command can ask for it."""
+
+    name: str
+    label: str
+    minimum: int
+    default: int
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A mask by its rule: whether `query` may look at `key`, of positions that broadcast."""
+
+    name: str
+    label: str
+    sentence: str
+    rule: Rule  # (query, key, n_tokens, sizes by name) -> Bool
+    code: str  # the same rule as an expression of query, key, n_tokens and {size}
+    controls: tuple[Control, ...] = ()
+
+    def mask(self, n_tokens: int, **sizes: int) -> Mask:
+        """The mask over n_tokens; a size that is not given has its default.
+
+        Raises:
+            InputError: a size below its minimum or no whole number.
+            SelectionError: a size that this preset does not have.
+            TooLong: more than MAX_TOKENS tokens.
+        """
+        chosen = self.sizes(sizes)
+        position = torch.arange(_require_tokens(n_tokens))
+        allowed: Tensor = self.rule(position[:, None], position[None, :], n_tokens, **chosen)
+        return allowed.expand(n_tokens, n_tokens).clone()
+
+    def expression(self, **sizes: int) -> str:
+        """The rule as Python, with the sizes put in."""
+        return self.code.format(**self.sizes(sizes))
+
+    def sizes(self, given: Mapping[str, int]) -> dict[str, int]:
+        """Every size of this preset, checked; defaults where none is given."""
+        known = [control.name for control in self.controls]
+        for name in given:
+            if name not in known:
+                has = f"it has {', '.join(known)}" if known else "it has none"
+                raise SelectionError(f"{self.label} has no size {shown(name)}; {has}.")
+        return {c.name: _require_size(c, given.get(c.name, c.default)) for c in self.controls}
+
+
+def custom(rows: Sequence[str] | Bool[Tensor, "query key"]) -> Mask:
+    """A square mask written out: rows such as "1101", or a Bool tensor; 1 = may attend."""
+    if isinstance(rows, Tensor):
+        mask = rows.clone()
+    else:
+        written = [row.strip() for row in rows]
+        _require_tokens(len(written))
+        for number, row in enumerate(written):
+            if len(row) != len(written) or set(row) - {"0", "1"}:
+                raise InputError(
+                    f"Row {number} of the mask is {shown(row)}; with {len(written)} rows each must "
+                    f"be {len(written)} signs long, and each sign 1 (may attend) or 0."
+                )
+        mask = torch.tensor([[sign == "1" for sign in row] for row in written])
+    if mask.ndim != 2 or mask.shape[0] != mask.shape[1] or mask.dtype != torch.bool:
+        raise InputError(
+            f"The mask is {mask.dtype} of shape {tuple(mask.shape)}; it must be a square of "
+            "torch.bool, True = may attend."
+        )
+    _require_tokens(mask.shape[0])
+    return mask
+
+
+def preset(name: str) -> Preset:
+    """The preset of this name.
+
+    Raises:
+        SelectionError: there is none.
+    """
+    if name not in PRESETS:
+        raise SelectionError(
+            f"There is no mask preset {shown(name)}; choose one of {', '.join(PRESETS)}."
+        )
+    return PRESETS[name]
+
+
+def _require_tokens(n_tokens: int) -> int:
+    if n_tokens < 1:
+        raise InputError(f"A mask over {n_tokens} tokens cannot be; take at least 1.")
+    if n_tokens > MAX_TOKENS:
+        raise TooLong(f"A mask over {n_tokens:,} tokens is too large; take at most {MAX_TOKENS:,}.")
+    return n_tokens
+
+
+def _require_size(control: Control, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < control.minimum:
+        raise InputError(
+            f"{control.label} is {shown(value)}; it must be a whole number of at least "
+            f"{control.minimum}."
+        )
+    return min(value, MAX_TOKENS)  # a larger one means the same and may overflow
+
+
+def _none(query: Position, key: Position, n_tokens: int) -> Tensor:
+    return (query >= 0) & (key >= 0)
+
+
+def _padding_right(query: Position, key: Position, n_tokens: int, padding: int) -> Tensor:
+    return (query >= 0) & (key < n_tokens - padding)
+
+
+def _padding_left(query: Position, key: Position, n_tokens: int, padding: int) -> Tensor:
+    return (query >= 0) & (key >= padding)
+
+
+def _causal(query: Position, key: Position, n_tokens: int) -> Tensor:
+    return key <= query
+
+
+def _window(query: Position, key: Position, n_tokens: int, reach: int) -> Tensor:
+    return (query - key).abs() <= reach
+
+
+def _causal_window(query: Position, key: Position, n_tokens: int, width: int) -> Tensor:
+    return (key <= query) & (query - key < width)
+
+
+def _dilated(query: Position, key: Position, n_tokens: int, reach: int, step: int) -> Tensor:
+    distance = (query - key).abs()
+    return (distance <= reach * step) & (distance % step == 0)
+
+
+def _documents(query: Position, key: Position, n_tokens: int, length: int) -> Tensor:
+    return query // length == key // length
+
+
+def _prefix(query: Position, key: Position, n_tokens: int, prefix: int) -> Tensor:
+    return (key <= query) | (key < prefix)
+
+
+_PADDING = Control("padding", "Padding tokens", 0, 2)
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "none",
+            "No mask",
+            "Every token may look at every token.",
+            _none,
+            "(query >= 0) & (key >= 0)",
+        ),
+        Preset(
+            "padding-right",
+            "Padding at the end",
+            "No token may look at the padding that fills the sequence up at its end.",
+            _padding_right,
+            "(query >= 0) & (key < n_tokens - {padding})",
+            (_PADDING,),
+        ),
+        Preset(
+            "padding-left",
+            "Padding at the start",
+            "No token may look at the padding in front of the sequence.",
+            _padding_left,
+            "(query >= 0) & (key >= {padding})",
+            (_PADDING,),
+        ),
+        Preset(
+            "causal",
+            "Causal",
+            "Each token may look at itself and at earlier tokens.",
+            _causal,
+            "key <= query",
+        ),
+        Preset(
+            "window",
+            "Sliding window",
+            "Each token may look at its neighbors on either side, and at itself.",
+            _window,
+            "(query - key).abs() <= {reach}",
+            (Control("reach", "Neighbors on either side", 0, 2),),
+        ),
+        Preset(
+            "causal-window",
+            "Causal window",
+            "Each token may look at a number of last tokens, itself counted.",
+            _causal_window,
+            "(key <= query) & (query - key < {width})",
+            (Control("width", "Keys of a token, itself counted", 1, 3),),
+        ),
+        Preset(
+            "dilated",
+            "Dilated window",
+            "Each token may look at neighbors a step apart (Longformer, arXiv:2004.05150).",
+            _dilated,
+            "((query - key).abs() <= {reach} * {step}) & ((query - key).abs() % {step} == 0)",
+            (
+                Control("reach", "Neighbors on either side", 0, 2),
+                Control("step", "Distance between them", 1, 2),
+            ),
+        ),
+        Preset(
+            "documents",
+            "Packed documents",
+            "Several documents share one sequence; each token sees its own document only.",
+            _documents,
+            "query // {length} == key // {length}",
+            (Control("length", "Tokens of a document", 1, 4),),
+        ),
+        Preset(
+            "prefix",
+            "Prefix, then causal",
+            "All see the prefix, the rest is causal (prefix LM, arXiv:1910.10683).",
+            _prefix,
+            "(key <= query) | (key < {prefix})",
+            (Control("prefix", "Tokens of the prefix", 0, 3),),
+        ),
+    )
+}
