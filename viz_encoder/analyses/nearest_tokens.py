@@ -1,0 +1,81 @@
+"""Nearest tokens: which other hidden states of a run point the same way as one token's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import Trace
+from viz_encoder.trace.kept import kept_tokens, real_token, states
+
+
+@dataclass(frozen=True, eq=False)
+class NearestTokens:
+    """The nearest first: neighbors[r] after layers[r] blocks has cosine cosines[r], −1 … 1."""
+
+    neighbors: Int[np.ndarray, " rank"]  # their numbers in the run
+    layers: Int[np.ndarray, " rank"]
+    cosines: Float[np.ndarray, " rank"]
+    token: int
+    layer: int
+
+
+def nearest_tokens(
+    trace: Trace,
+    token: int,
+    layer: int,
+    *,
+    among: Sequence[int] | None = None,
+    top: int = 10,
+    special: bool = True,
+) -> NearestTokens:
+    """The tokens of the same run whose hidden states are nearest by cosine.
+
+    A near state is one that points the same way; that the model treats both alike does not follow.
+    Cosines of different layers are of different distributions: a block may turn all tokens alike.
+
+    Args:
+        trace: the run.
+        token: whose neighbors, by its number; never its own neighbor in its own layer.
+        layer: after how many blocks, as in `trace.hidden`.
+        among: the layers that are searched; `layer` alone where not given.
+        top: how many at most.
+        special: whether tokens are searched that the model put there itself.
+
+    Raises:
+        SelectionError: no such token or layer, padding, a state of length 0, or top below 1.
+    """
+    if top < 1:
+        raise SelectionError(f"top is {top}; it must be at least 1.")
+    own = states(trace, layer, np.array([real_token(trace, token)]))[0]
+    length = np.linalg.norm(own)
+    if not length:
+        raise SelectionError(f"Token {token} after {layer} blocks has length 0, so no direction.")
+    tokens = kept_tokens(trace, special)
+    searched = (layer,) if among is None else tuple(dict.fromkeys(among))
+    if not searched:
+        raise SelectionError("among is empty; give the layers to search.")
+    flat = np.stack([_cosines(trace, at, tokens, own / length) for at in searched])
+    itself = np.equal(searched, layer)[:, None] & (tokens == token)
+    flat[itself] = np.nan
+    best = np.argsort(-flat.ravel(), kind="stable")[:top]  # NaN comes last
+    best = best[np.isfinite(flat.ravel()[best])]
+    rows, cols = np.unravel_index(best, flat.shape)
+    where = np.array(searched, dtype=np.int64)
+    return NearestTokens(tokens[cols], where[rows], flat[rows, cols], token, layer)
+
+
+def _cosines(
+    trace: Trace,
+    layer: int,
+    tokens: Int[np.ndarray, " token"],
+    direction: Float[np.ndarray, " d_model"],
+) -> Float[np.ndarray, " token"]:
+    """NaN for a state of length 0."""
+    hidden = states(trace, layer, tokens)
+    lengths = np.linalg.norm(hidden, axis=1)
+    inner = (hidden * direction).sum(axis=1)  # row by row: equal states have equal cosines
+    found = np.where(lengths > 0, inner / np.where(lengths > 0, lengths, 1), np.nan)
+    return np.clip(found, -1.0, 1.0)

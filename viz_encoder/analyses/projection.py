@@ -1,0 +1,107 @@
+"""Projection: the hidden states of all tokens and layers in one plane, by PCA."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import Trace
+from viz_encoder.trace.kept import kept_tokens, n_states, states
+
+CENTERS = ("together", "each layer")
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """points[s, i] is where token tokens[i] lies after layers[s] blocks, in the states' units.
+
+    All layers share one plane, so that distances in it may be compared. shares are the parts of
+    the variance, 0 … 1, that the two axes show; the rest is not in the picture.
+    """
+
+    points: Float[np.ndarray, "state token 2"]
+    shares: Float[np.ndarray, " 2"]
+    axes: Float[np.ndarray, "2 d_model"]  # of length 1
+    layers: tuple[int, ...]
+    tokens: Int[np.ndarray, " token"]
+    center: str
+
+
+def projection(
+    trace: Trace,
+    *,
+    layers: Sequence[int] | None = None,
+    special: bool = True,
+    center: str = "together",
+) -> Projection:
+    """Principal components (Pearson, 1901) of the states of all chosen layers, fitted once.
+
+    Each axis points so that its largest entry is positive, so the same run gives the same picture.
+    Layers with longer states weigh more.
+
+    Args:
+        trace: the run.
+        layers: after how many blocks, as in `trace.hidden`; the embeddings and all where not given.
+        special: whether tokens are kept that the model put there itself.
+        center: "together" subtracts one mean; "each layer" subtracts each layer's own, so that the
+            drift of all tokens from layer to layer does not take up an axis.
+
+    Raises:
+        SelectionError: no such layer or way to center, the same layer twice, or one point alone.
+    """
+    if center not in CENTERS:
+        raise SelectionError(
+            f"States cannot be centered {center!r}; choose one of {', '.join(CENTERS)}."
+        )
+    chosen = tuple(range(n_states(trace)) if layers is None else layers)
+    tokens = kept_tokens(trace, special)
+    if len(set(chosen)) < len(chosen) or len(chosen) * len(tokens) < 2:
+        raise SelectionError(
+            f"{len(chosen)} layers {list(chosen)} of {len(tokens)} tokens; give different layers "
+            "and two points at least."
+        )
+    means = [states(trace, layer, tokens).mean(axis=0) for layer in chosen]
+    if center == "together":
+        means = [np.mean(means, axis=0)] * len(chosen)
+    axes, shares = _axes(trace, chosen, tokens, means)
+    parts = _centered(trace, chosen, tokens, means)
+    return Projection(
+        np.stack([part @ axes.T for part in parts]), shares, axes, chosen, tokens, center
+    )
+
+
+def _axes(
+    trace: Trace, layers: Sequence[int], tokens: np.ndarray, means: Sequence[np.ndarray]
+) -> tuple[Float[np.ndarray, "2 d_model"], Float[np.ndarray, " 2"]]:
+    """The two directions of most variance, and their shares of it.
+
+    From the states themselves where they are few; otherwise from d_model × d_model products, so
+    that no more than one layer is held at once.
+    """
+    width = len(means[0])
+    if len(layers) * len(tokens) <= width:
+        every = np.concatenate(list(_centered(trace, layers, tokens, means)))
+        _, lengths, rows = np.linalg.svd(every, full_matrices=False)
+        variances = lengths**2
+    else:
+        inner = np.zeros((width, width))
+        for part in _centered(trace, layers, tokens, means):
+            inner += part.T @ part
+        values, columns = np.linalg.eigh(inner)  # smallest first
+        variances, rows = np.clip(values[::-1], 0, None), columns.T[::-1]
+    total = variances.sum()
+    axes, found = np.zeros((2, width)), min(2, len(rows))
+    axes[:found] = rows[:found]
+    shares = np.zeros(2)
+    shares[:found] = variances[:found] / total if total > 0 else 0.0
+    largest = axes[range(2), np.abs(axes).argmax(axis=1)]
+    return axes * np.where(largest < 0, -1.0, 1.0)[:, None], shares
+
+
+def _centered(
+    trace: Trace, layers: Sequence[int], tokens: np.ndarray, means: Sequence[np.ndarray]
+) -> Iterator[Float[np.ndarray, "token d_model"]]:
+    for layer, mean in zip(layers, means, strict=True):
+        yield states(trace, layer, tokens) - mean

@@ -1,0 +1,219 @@
+"""Residual change: what attention and the feed-forward network add to each token in a block."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.model.attention import merge_heads
+from viz_encoder.model.block import Block
+from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.kept import kept_tokens, n_states, states
+
+TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenChange:
+    """Lengths of the hidden states, and how each block turned and moved them.
+
+    norms[l, i] is ‖hidden(l)‖ of token tokens[i], in the model's own units; 0 = embeddings.
+    cosines[l, i] is the cosine of its state before and after block l: 1 = not turned at all.
+    changes[l, i] is ‖after − before‖ / ‖before‖. NaN where a state has length 0.
+    """
+
+    norms: Float[np.ndarray, "state token"]
+    cosines: Float[np.ndarray, "layer token"]
+    changes: Float[np.ndarray, "layer token"]
+    tokens: Int[np.ndarray, " token"]
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualChange:
+    """Lengths of both parts that each block adds, alone and by what they are added to.
+
+    attention[l, i] is the length of what the attention layer of block l adds to token tokens[i]
+    (output projection, its bias and LayerScale included), feed_forward[l, i] that of the
+    feed-forward network, in units of the hidden states. Shares are these lengths by the length of
+    the residual they are added to, and may be above 1.
+
+    Pre-norm: the parts are added to the stream itself, x + attention, then + feed_forward, and
+    both sums are hidden states. Post-norm: each sum is normalized at once, which changes lengths
+    and directions; what is measured is the sum *before* the norm, beside the state that entered it
+    (for the feed-forward network, the attention norm's output).
+    """
+
+    attention: Float[np.ndarray, "layer token"]
+    feed_forward: Float[np.ndarray, "layer token"]
+    attention_shares: Float[np.ndarray, "layer token"]
+    feed_forward_shares: Float[np.ndarray, "layer token"]
+    tokens: Int[np.ndarray, " token"]
+    pre_norm: bool
+    apart: float  # largest difference of the blocks' outputs from those that ran, as a share
+
+
+class BlockParts(NamedTuple):
+    """One block taken apart: x, what attention adds to it, what that leaves, what is added then."""
+
+    x: Float[Tensor, "token d_model"]
+    attention: Float[Tensor, "token d_model"]
+    middle: Float[Tensor, "token d_model"]  # pre-norm: x + attention; post-norm: its norm
+    feed_forward: Float[Tensor, "token d_model"]
+    after: Float[Tensor, "token d_model"]  # the block's output, computed again
+    apart: float  # largest difference of `after` from what ran, as a share, in real rows
+
+
+def hidden_change(trace: Trace, *, special: bool = True) -> HiddenChange:
+    """Norms of all hidden states and the change from block to block; no model is needed.
+
+    Args:
+        trace: the run.
+        special: whether tokens are kept that the model put there itself.
+
+    Raises:
+        SelectionError: no token left, or the run kept no hidden states.
+    """
+    tokens = kept_tokens(trace, special)
+    before = states(trace, 0, tokens)
+    norms, cosines, changes = [np.linalg.norm(before, axis=1)], [], []
+    for layer in range(1, n_states(trace)):
+        after = states(trace, layer, tokens)
+        norms.append(np.linalg.norm(after, axis=1))
+        inner = (before * after).sum(axis=1)
+        cosines.append(np.clip(_by(inner, norms[-2] * norms[-1]), -1.0, 1.0))
+        changes.append(_by(np.linalg.norm(after - before, axis=1), norms[-2]))
+        before = after
+    return HiddenChange(np.stack(norms), np.stack(cosines), np.stack(changes), tokens)
+
+
+def residual_change(
+    encoder: LoadedEncoder, trace: Trace, *, special: bool = True
+) -> ResidualChange:
+    """Length of the attention part and of the feed-forward part of every block, token by token.
+
+    Each block is computed again from the hidden states that ran: attention from the run's own
+    weights and values, so that every mask and position counts as it ran, the rest by the model's
+    own modules. The sum must be the hidden state that ran, or nothing is given. A long part is not
+    therefore an important one: parts may cancel, and norms and later layers rescale them.
+
+    Args:
+        encoder: the model that ran.
+        trace: the run.
+        special: whether tokens are kept that the model put there itself.
+
+    Raises:
+        SelectionError: a trace of another model, of cross-attention, or without hidden states.
+        TraceError: a block that does not come out as it ran.
+    """
+    tokens = kept_tokens(trace, special)
+    picked = torch.from_numpy(tokens)
+    lengths: list[list[np.ndarray]] = []
+    apart = 0.0
+    for layer in range(trace.n_layers):
+        parts = block_parts(encoder, trace, layer)
+        four = (parts.attention, parts.feed_forward, parts.x, parts.middle)
+        lengths.append([each.cpu()[picked].double().norm(dim=-1).numpy() for each in four])
+        apart = max(apart, parts.apart)
+    attention, feed_forward, x, middle = (np.stack(each) for each in zip(*lengths, strict=True))
+    return ResidualChange(
+        attention=attention,
+        feed_forward=feed_forward,
+        attention_shares=_by(attention, x),
+        feed_forward_shares=_by(feed_forward, middle),
+        tokens=tokens,
+        pre_norm=_block(encoder, 0).pre_norm,
+        apart=apart,
+    )
+
+
+def block_parts(encoder: LoadedEncoder, trace: Trace, layer: int) -> BlockParts:
+    """The vectors of one block, of all tokens, padding included; faults as of `residual_change`.
+
+    Pre-norm: after = x + attention + feed_forward. Post-norm: after = norm(norm(x + attention) +
+    feed_forward).
+    """
+    ran = _layer(encoder, trace, layer)
+    block, dtype = _block(encoder, layer), encoder.dtype
+    x, truth = (trace.hidden(at).to(encoder.device, dtype) for at in (layer, layer + 1))
+    with torch.inference_mode(), _without_dropout(encoder.model):
+        attention = block.attn.o(_mixed(ran)[None].to(encoder.device, dtype))[0]
+        total = x + attention
+        middle = total if block.pre_norm else block.attn_norm(total)
+        into = block.ff_norm(middle) if block.pre_norm else middle
+        feed_forward = block.ff(into[None])[0]
+        after = middle + feed_forward
+        after = after if block.pre_norm else block.ff_norm(after)
+        apart = _apart(after, truth, trace.valid.to(encoder.device))
+    allowed = max(TOLERANCE, 16 * torch.finfo(dtype).eps)
+    if not apart <= allowed:  # NaN too
+        raise TraceError(
+            f"Block {layer} comes out {apart:.2g} away from what ran (of the largest value; "
+            f"{allowed:.2g} would be rounding), so its parts are not shown. Give the model that "
+            "ran, with the weights it ran with."
+        )
+    return BlockParts(x, attention, middle, feed_forward, after, apart)
+
+
+def _apart(after: Tensor, truth: Tensor, valid: Tensor) -> float:
+    after, truth = after[valid].float(), truth[valid].float()
+    largest = truth.abs().max().clamp_min(torch.finfo(truth.dtype).tiny)
+    return float((after - truth).abs().max() / largest)
+
+
+def _layer(encoder: LoadedEncoder, trace: Trace, layer: int) -> LayerTrace:
+    """The attention layer that ran, if it is of this model."""
+    trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
+    ran, config = trace.layers[layer], encoder.config
+    if ran.cross:
+        raise SelectionError("Parts of a block follow one sequence; this is cross-attention.")
+    found = trace.n_layers, ran.n_heads, ran.v.shape[-1], trace.hidden(0).shape[-1]
+    expected = config.n_layers, config.n_heads, config.d_head, config.d_model
+    if found != expected:
+        raise SelectionError(
+            f"This run has {_sizes(*found)}, and {encoder.card.name} has {_sizes(*expected)}; "
+            "give the model that ran."
+        )
+    return ran
+
+
+def _sizes(n_layers: int, n_heads: int, d_head: int, d_model: int) -> str:
+    return f"{n_layers} layers of {n_heads} heads, d_head {d_head}, d_model {d_model}"
+
+
+def _mixed(ran: LayerTrace) -> Float[Tensor, "token inner"]:
+    """Σ α · v of all heads side by side, some rows of the maps at a time."""
+    wide = torch.promote_types(ran.v.dtype, torch.float32)
+    values = ran.v.to(wide).repeat_interleave(ran.n_heads // ran.v.shape[0], dim=0)
+    blocks = ran.blocks(slice(0, ran.n_heads))
+    mixed = torch.cat([weights.to(wide) @ values for _, weights in blocks], dim=1)
+    return merge_heads(mixed[None])[0]
+
+
+def _block(encoder: LoadedEncoder, layer: int) -> Block:
+    block = encoder.model.layers[layer]
+    assert isinstance(block, Block)
+    return block
+
+
+@contextmanager
+def _without_dropout(model: nn.Module) -> Iterator[None]:
+    was_training = model.training
+    if was_training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if was_training:
+            model.train()
+
+
+def _by(lengths: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """lengths / of; NaN where that is 0."""
+    return np.where(of > 0, lengths / np.where(of > 0, of, 1.0), np.nan)

@@ -1,0 +1,70 @@
+"""Which tokens of a run are looked at, and their hidden states as numbers."""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.trace.trace import Trace
+
+
+def kept_tokens(trace: Trace, special: bool = True) -> Int[np.ndarray, " token"]:
+    """Numbers of the real tokens, in order; padding is never among them.
+
+    Args:
+        trace: the run.
+        special: whether tokens are kept that the model put there itself, such as [CLS].
+
+    Raises:
+        SelectionError: no token is left.
+    """
+    kept = [
+        at
+        for at, real in enumerate(trace.valid.tolist())
+        if real and (special or not trace.sample.special[at])
+    ]
+    if not kept:
+        what = "real tokens" if special else "tokens but special ones; keep those: special=True"
+        raise SelectionError(f"This run has no {what}.")
+    return np.array(kept)
+
+
+def real_token(trace: Trace, token: int) -> int:
+    """The token, if there is one of that number and it is no padding.
+
+    Raises:
+        SelectionError: no such token, or padding.
+    """
+    if not 0 <= token < trace.n_tokens:
+        raise SelectionError(f"There is no token {token}; choose 0 to {trace.n_tokens - 1}.")
+    if not bool(trace.valid[token]):
+        raise SelectionError(f"Token {token} is padding; choose a real token.")
+    return token
+
+
+def n_states(trace: Trace) -> int:
+    """Number of hidden states: the embeddings, and one after each block.
+
+    Raises:
+        SelectionError: the run kept none.
+    """
+    trace.hidden(0)
+    return len(trace.hidden_states)
+
+
+def states(
+    trace: Trace, layer: int, tokens: Int[np.ndarray, " token"]
+) -> Float[np.ndarray, "token d_model"]:
+    """Hidden states of some tokens after `layer` blocks, as float64 on the CPU.
+
+    Raises:
+        SelectionError: no such layer, or the run kept no hidden states.
+        TraceError: they hold NaN or infinite values.
+    """
+    hidden = trace.hidden(layer).cpu()[torch.from_numpy(tokens)].double().numpy()
+    if not np.isfinite(hidden).all():
+        raise TraceError(
+            f"The hidden states after {layer} blocks hold NaN or infinite values; "
+            "run the model in float32."
+        )
+    return hidden
