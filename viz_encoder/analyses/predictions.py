@@ -12,9 +12,10 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
+from viz_encoder.trace.read_off import choose_head, likelihoods, readable
+from viz_encoder.trace.read_off import tasks as tasks
 
 MASKS = ("[mask]", "<mask>")
-SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector says nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,6 @@ class Guess:
     labels: tuple[str, ...]
     shares: Float[np.ndarray, " label"]
     unit: str  # "probability", or "score" of a head with one output that is no yes or no
-
-
-def tasks(encoder: LoadedEncoder) -> tuple[Task, ...]:
-    """What this model's heads can say."""
-    return tuple(head.task for head in encoder.config.heads if head.task in SAYS)
 
 
 def predictions(
@@ -59,8 +55,8 @@ def predictions(
     Raises:
         SelectionError: no such head, layer or token, or a trace of another model.
     """
-    head = _choose(encoder, task)
-    hidden = _hidden(encoder, trace, layer)
+    head = choose_head(encoder, task)
+    hidden = readable(encoder, trace, layer)
     with torch.inference_mode():
         valid = trace.valid.to(hidden.device)
         logits = encoder.model.heads[str(head.task)](hidden[None], valid[None])[0].float().cpu()
@@ -68,33 +64,6 @@ def predictions(
         return (_guess(None, logits, head, encoder, top),)
     places = _places(head, trace) if tokens is None else [_known(t, trace) for t in tokens]
     return tuple(_guess(place, logits[place], head, encoder, top) for place in places)
-
-
-def _choose(encoder: LoadedEncoder, task: Task | str) -> HeadConfig:
-    known = tasks(encoder)
-    if not known:
-        raise SelectionError(f"{encoder.card.name} has no head that predicts anything.")
-    wanted = task or known[0]
-    for head in encoder.config.heads:
-        if head.task == wanted and head.task in known:
-            return head
-    raise SelectionError(
-        f"{encoder.card.name} has no head {task!r}; it has {', '.join(map(str, known))}."
-    )
-
-
-def _hidden(
-    encoder: LoadedEncoder, trace: Trace, layer: int | None
-) -> Float[Tensor, "token d_model"]:
-    state = trace.output if layer is None else trace.hidden(layer)
-    if state.shape[-1] != encoder.config.d_model:
-        raise SelectionError(
-            f"This run has d_model {state.shape[-1]}, and {encoder.card.name} has "
-            f"{encoder.config.d_model}; give the model that ran."
-        )
-    state = state.to(device=encoder.device, dtype=encoder.dtype)
-    with torch.inference_mode():
-        return state if layer is None else encoder.model.final_norm(state)
 
 
 def _places(head: HeadConfig, trace: Trace) -> list[int]:
@@ -116,11 +85,7 @@ def _guess(
     of: LoadedEncoder,
     top: int,
 ) -> Guess:
-    separate = head.multi_label or head.task is Task.REPLACED
-    if head.regression or (len(logits) == 1 and not separate):  # trained to give numbers
-        shares, unit = logits, "score"
-    else:
-        shares, unit = (logits.sigmoid() if separate else logits.softmax(dim=-1)), "probability"
+    shares, unit = likelihoods(head, logits)
     best = shares.topk(min(max(1, top), len(shares)))
     labels = tuple(of.output_name(head, i) for i in best.indices.tolist())
     return Guess(token, labels, best.values.numpy(), unit)

@@ -1,0 +1,128 @@
+"""Logit lens: what the model's head says at every token, read off every layer, as one table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import HeadConfig, HeadPool, Task
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import Trace
+from viz_encoder.trace.kept import kept_tokens, n_states, real_token
+from viz_encoder.trace.read_off import choose_head, likelihoods, readable
+
+BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
+WHOLE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class LogitLens:
+    """The most likely labels, and the probability of the model's answer, in every layer.
+
+    labels[l, p, r] is the label of rank r (0 = most likely) read after l blocks at place p, with
+    shares[l, p, r] in `unit` and numbers[l, p, r] among the head's outputs. finals[l, p] is the
+    same of the *answer*: the most likely label of the output, which is the last row here. Places
+    are tokens[p]; a head that speaks of the whole input has one place, of number -1.
+    """
+
+    labels: Shaped[np.ndarray, "state place rank"]  # text
+    shares: Float[np.ndarray, "state place rank"]
+    numbers: Int[np.ndarray, "state place rank"]
+    finals: Float[np.ndarray, "state place"]
+    tokens: Int[np.ndarray, " place"]
+    unit: str  # "probability", or "score" of a head with one output that is no yes or no
+    task: Task
+
+
+def logit_lens(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    task: Task | str = "",
+    tokens: Sequence[int] | None = None,
+    top: int = 5,
+) -> LogitLens:
+    """The head read off the embeddings and off the states after each block.
+
+    A head was trained on the output alone. Read off earlier states through the final norm (the
+    "logit lens", nostalgebraist, 2020) it shows how near those are to the answer in the head's
+    eyes; what an earlier layer holds in another form it does not see. At a word that is not masked
+    a masked-token head mostly repeats that word.
+
+    Args:
+        encoder: the model that ran; its head is what speaks.
+        trace: the run.
+        task: which head, where there are several; the first where not given.
+        tokens: at which tokens; all real ones where not given.
+        top: how many labels a place at most.
+
+    Raises:
+        SelectionError: no such head or token, padding, a trace of another model, top below 1.
+    """
+    head = choose_head(encoder, task)
+    if top < 1:
+        raise SelectionError(f"top is {top}; it must be at least 1.")
+    if head.pool is not HeadPool.EACH:
+        places = np.array([WHOLE])
+    elif tokens is None:
+        places = kept_tokens(trace)
+    else:
+        places = np.array([real_token(trace, token) for token in tokens], dtype=np.int64)
+    if not len(places):
+        raise SelectionError("tokens is empty; give the tokens to read.")
+    parts = [_read(encoder, trace, head, part, top) for part in _parts(head, places)]
+    numbers, shares, finals = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
+    names = {int(n): encoder.output_name(head, int(n)) for n in np.unique(numbers)}
+    labels = np.array([names[n] for n in numbers.ravel().tolist()], dtype=np.str_)
+    unit = likelihoods(head, torch.zeros(1, head.n_out))[1]
+    return LogitLens(
+        labels.reshape(numbers.shape), shares, numbers, finals, places, unit, head.task
+    )
+
+
+def _read(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    head: HeadConfig,
+    places: Int[np.ndarray, " place"],
+    top: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers and shares of the best labels in every layer, and the answers' shares."""
+    output = readable(encoder, trace)
+    answers = _scores(encoder, trace, head, output, places).argmax(dim=-1, keepdim=True)
+    numbers, shares, finals = [], [], []
+    for layer in range(n_states(trace)):
+        state = readable(encoder, trace, layer)
+        likely = likelihoods(head, _scores(encoder, trace, head, state, places))[0]
+        best = likely.topk(min(top, likely.shape[-1]))
+        numbers.append(best.indices.cpu().numpy())
+        shares.append(best.values.cpu().numpy())
+        finals.append(likely.gather(-1, answers)[:, 0].cpu().numpy())
+    return np.stack(numbers), np.stack(shares), np.stack(finals)
+
+
+def _parts(head: HeadConfig, places: np.ndarray) -> list[np.ndarray]:
+    """So many places at a time that their scores are not too large."""
+    step = max(1, BLOCK_BYTES // (4 * max(1, head.n_out)))
+    return [places[start : start + step] for start in range(0, len(places), step)]
+
+
+def _scores(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    head: HeadConfig,
+    hidden: Float[Tensor, "token d_model"],
+    places: Int[np.ndarray, " place"],
+) -> Float[Tensor, "place label"]:
+    """The head's scores, in float32: of some places, or of the whole input."""
+    speak = encoder.model.heads[str(head.task)]
+    with torch.inference_mode():
+        if head.pool is HeadPool.EACH:
+            picked: Tensor = speak(hidden[None, torch.from_numpy(places).to(hidden.device)])[0]
+            return picked.float()
+        whole: Tensor = speak(hidden[None], trace.valid.to(hidden.device)[None])
+        return whole.float()

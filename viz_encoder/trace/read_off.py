@@ -1,0 +1,62 @@
+"""Reading a model's head off a run: which heads speak, and what they say of any hidden state."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import HeadConfig, Task
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace.trace import Trace
+
+SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector says nothing
+
+
+def tasks(encoder: LoadedEncoder) -> tuple[Task, ...]:
+    """What this model's heads can say."""
+    return tuple(head.task for head in encoder.config.heads if head.task in SAYS)
+
+
+def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
+    """The head of a task; the first that speaks where none is given.
+
+    Raises:
+        SelectionError: no such head.
+    """
+    known = tasks(encoder)
+    if not known:
+        raise SelectionError(f"{encoder.card.name} has no head that predicts anything.")
+    wanted = task or known[0]
+    for head in encoder.config.heads:
+        if head.task == wanted and head.task in known:
+            return head
+    raise SelectionError(
+        f"{encoder.card.name} has no head {task!r}; it has {', '.join(map(str, known))}."
+    )
+
+
+def readable(
+    encoder: LoadedEncoder, trace: Trace, layer: int | None = None
+) -> Float[Tensor, "token d_model"]:
+    """The output, or the states after some blocks through the final norm, where the model is.
+
+    Raises:
+        SelectionError: no such layer, or a trace of another model.
+    """
+    state = trace.output if layer is None else trace.hidden(layer)
+    if state.shape[-1] != encoder.config.d_model:
+        raise SelectionError(
+            f"This run has d_model {state.shape[-1]}, and {encoder.card.name} has "
+            f"{encoder.config.d_model}; give the model that ran."
+        )
+    state = state.to(device=encoder.device, dtype=encoder.dtype)
+    with torch.inference_mode():
+        return state if layer is None else encoder.model.final_norm(state)
+
+
+def likelihoods(head: HeadConfig, logits: Float[Tensor, "*place label"]) -> tuple[Tensor, str]:
+    """What a head's numbers mean, and the unit: "probability", or "score" as they are."""
+    separate = head.multi_label or head.task is Task.REPLACED
+    if head.regression or (logits.shape[-1] == 1 and not separate):  # trained to give numbers
+        return logits, "score"
+    return logits.sigmoid() if separate else logits.softmax(dim=-1), "probability"
