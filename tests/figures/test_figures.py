@@ -146,7 +146,7 @@ def test_the_atlas_holds_every_thumbnail(minilm):
 def test_rollout_is_drawn_by_layer(trace, monkeypatch):
     figure = vz.figures.rollout(trace, query=4, fuse="max")
     assert np.array_equal(figure.data[0].z, rollout(trace, 4, "max").rows)
-    module = importlib.import_module("viz_encoder.figures.rollout")
+    module = importlib.import_module("viz_encoder.figures.depth")
     assert trace.n_tokens <= module.MAX_KEYS
     with pytest.raises(SelectionError, match="no query 999"):
         vz.figures.rollout(trace, query=999)

@@ -66,6 +66,62 @@ def test_lengths_of_what_is_not_there(minilm, scene):
         vz.figures.value_weighted(scene, trace)
 
 
+@pytest.mark.parametrize("head", [5, "sum"])
+def test_the_added_lengths_of_one_query_in_each_layer(minilm, head):
+    padded = vz.capture(minilm, ["short", TEXT])[0]
+    figure = vz.figures.value_weighted_depth(minilm, padded, query=2, head=head)
+    masked, lengths = figure.data
+    real = padded.valid.numpy()
+    assert lengths.z.shape == (padded.n_layers, padded.n_tokens)
+    for layer in range(padded.n_layers):
+        if head == "sum":
+            expected = value_weighted_sum(minilm, padded, layer).norms[2]
+        else:
+            expected = value_weighted(minilm, padded, layer, head=5).norms[0, 2]
+        apart = np.abs(lengths.z[layer, real] - expected[real]).max()
+        assert apart <= 1e-6 * expected.max(), layer
+    assert np.isnan(lengths.z[:, ~real]).all() and "masked" in masked.name
+    assert "adds to 2 “[SEP]”" in figure.layout.title.text
+    assert "layers are not multiplied" in shown_text(figure)
+    assert figure.layout.yaxis.title.text == "Layer"
+
+
+def test_faults_of_one_query_s_lengths(minilm):
+    trace = vz.capture(minilm, TEXT)
+    with pytest.raises(SelectionError, match="There is no query 99"):
+        vz.figures.value_weighted_depth(minilm, trace, query=99)
+    for head in ("mean", 99):
+        with pytest.raises(SelectionError, match="There is no head"):
+            vz.figures.value_weighted_depth(minilm, trace, head=head)
+
+
+@pytest.mark.parametrize("name", ["rollout", "value_weighted_depth"])
+def test_many_keys_are_pooled_by_the_largest(minilm, monkeypatch, name):
+    trace = vz.capture(minilm, TEXT)
+    view = vz.figures.VIEWS[name]
+    given = [{"encoder": minilm, "trace": trace}[what] for what in view.takes]
+    exact = view.draw(*given, query=3).data[0].z
+    monkeypatch.setattr(importlib.import_module("viz_encoder.figures.depth"), "MAX_KEYS", 4)
+    figure = view.draw(*given, query=3)
+    step = -(-trace.n_tokens // 4)
+    for col, key in enumerate(figure.data[0].x):
+        block = exact[:, col * step : (col + 1) * step]
+        assert np.array_equal(figure.data[0].z[:, col], block.max(axis=1)), key
+    assert f"est of {step} keys" in figure.layout.title.text
+
+
+def test_relevance_of_any_query_and_of_labels_that_are_digits(scene):
+    inputs = scene.read(asset("examples/digit.png"))
+    figure = vz.figures.relevance(scene, inputs, label="3", query=20, task="classify")
+    found = relevance(scene, inputs, label=3, query=20)
+    assert np.array_equal(figure.data[0].z, found.rows - found.reads)
+    assert "read at 20 " in figure.layout.title.text
+    with pytest.raises(SelectionError, match="no head 'masked'"):
+        vz.figures.relevance(scene, inputs, task="masked")
+    with pytest.raises(SelectionError, match="no label '77'"):  # all digits, and still a name
+        vz.figures.relevance(scene, inputs, label="77")
+
+
 def test_relevance_is_drawn_by_layer(scene):
     inputs = scene.read(asset("examples/digit.png"))
     figure = vz.figures.relevance(scene, inputs, label="3")

@@ -2,19 +2,23 @@
 
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.relevance import Relevance
+from viz_encoder.analyses.relevance import ANSWERS, Relevance
 from viz_encoder.analyses.relevance import relevance as compute
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
+from viz_encoder.config import Task
+from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import Control, View
 from viz_encoder.inputs import Inputs
 
 BAR = "Relevance added by attention<br>(no fixed unit; compare within this figure)"
-CAPTION = (
-    "Measured: to first order, through which attention weights this label's score would rise, "
-    "multiplied through the layers; the 1 that a read token starts with is taken off. Not "
-    "measured: what lowers the score, what values and feed-forward networks do, and whether the "
-    "answer would change without a token."
+MEASURED = (
+    "to first order, through which attention weights this label's score would rise, multiplied "
+    "through the layers; the 1 that a read token starts with is taken off."
+)
+NOT_MEASURED = (
+    "what lowers the score, what values and feed-forward networks do, and whether the answer "
+    "would change without a token."
 )
 
 
@@ -22,43 +26,43 @@ def draw(
     encoder: LoadedEncoder,
     inputs: Inputs,
     *,
+    task: str = "",
     label: int | str | None = None,
     token: int | None = None,
+    query: int | None = None,
 ) -> go.Figure:
     """Relevance of each input token after each layer (Chefer, Gur & Wolf, 2021, arXiv:2103.15679).
 
     Args:
         encoder: a model with a head that answers.
         inputs: one sequence of at most 1,024 tokens, from `encoder.read`.
+        task: which head, where there are several; the first where not given.
         label: its number or name; the most likely one where not given.
         token: where the label stands, for heads that speak of tokens.
+        query: whose row is read; where not given, `token`'s or the one that the head reads.
 
     Raises:
-        SelectionError: no such head, label or token.
+        SelectionError: no such head, label, token or query.
         InputError: several sequences, or too long a one.
         TraceError: the run with gradients differs from the ordinary run.
     """
-    found = compute(encoder, inputs, label=label, token=token)
+    label = _number(encoder, label)
+    found = compute(encoder, inputs, task=task, label=label, token=token, query=query)
     tokens = inputs.samples[0].tokens
-    figure = go.Figure(
-        go.Heatmap(
-            z=found.rows - found.reads,
-            x=[f"{number} {plain(name)}" for number, name in enumerate(tokens)],
-            y=list(range(len(found.rows))),
-            colorscale=WEIGHTS,
-            zmin=0,
-            colorbar=weight_bar(BAR),
-            hovertemplate="after layer %{y}<br>key %{x}<br>%{z:.4g}<extra></extra>",
-        )
+    figure, _ = depth_figure(
+        found.rows - found.reads, tokens, bar=BAR, key_title="Key (which input token)"
     )
     apply(figure, _title(found, tokens))
-    caption(figure, CAPTION)
-    axis = {"showgrid": False, "zeroline": False}
-    figure.update_xaxes(
-        title="Key (which input token)", side="top", tickangle=-60, type="category", **axis
-    )
-    figure.update_yaxes(title="After layer", autorange="reversed", dtick=1, **axis)
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     return figure
+
+
+def _number(encoder: LoadedEncoder, label: int | str | None) -> int | str | None:
+    """Digits are a number only for heads without names: "3" may be the name of label 7."""
+    if not (isinstance(label, str) and label.isascii() and label.isdigit()):
+        return label
+    named = any(head.labels or head.task is Task.MASKED for head in encoder.config.heads)
+    return label if named else int(label)
 
 
 def _title(found: Relevance, tokens: tuple[str, ...]) -> str:
@@ -69,5 +73,18 @@ def _title(found: Relevance, tokens: tuple[str, ...]) -> str:
     return f"Relevance to “{plain(found.label)}”{where}, read at {whose}"
 
 
-CONTROLS = Control("label", "Label"), Control("token", "Token")
-VIEW = View("relevance", "Relevance to an answer", draw, CONTROLS, takes=("encoder", "inputs"))
+VIEW = View(
+    "relevance",
+    "Relevance to an answer",
+    draw,
+    (
+        Control("task", "Which head answers", ("", *map(str, ANSWERS))),
+        Control("label", "Label or word", counts="name"),
+        Control("token", "Where the answer stands", counts="token"),
+        Control("query", "Read at", counts="token"),
+    ),
+    takes=("encoder", "inputs"),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Chefer, Gur & Wolf, 2021, arXiv:2103.15679",
+)

@@ -1,16 +1,24 @@
 """What reaches one query through the layers, as a layer × key heatmap of its rollout."""
 
-import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.rollout import FUSES
 from viz_encoder.analyses.rollout import rollout as compute
-from viz_encoder.figures.theme import WEIGHTS, apply, plain, weight_bar
+from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import QUERY, Control, View
 from viz_encoder.trace import Trace
 
-MAX_KEYS = 2048
 BAR = "Rollout<br>(share of the query's total)"
+MEASURED = (
+    "how attention could carry each input token to the query: the heads are fused, each layer "
+    "counts half as attention and half as the residual stream, and the layers are multiplied. "
+    "Each row sums to 1."
+)
+NOT_MEASURED = (
+    "what the values hold, what the feed-forward networks do, whether heads cancel, and what the "
+    "model made of it; the half is a convention."
+)
 
 
 def draw(trace: Trace, *, query: int = 0, fuse: str = "mean") -> go.Figure:
@@ -22,27 +30,19 @@ def draw(trace: Trace, *, query: int = 0, fuse: str = "mean") -> go.Figure:
         SelectionError: no such query or way to fuse heads, or layers of cross-attention.
     """
     rows = compute(trace, query, fuse).rows
-    starts = np.arange(0, trace.n_tokens, -(-trace.n_tokens // MAX_KEYS))
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.maximum.reduceat(rows, starts, axis=1),
-            x=[f"{start} {plain(trace.tokens[start])}" for start in starts.tolist()],
-            y=list(range(trace.n_layers)),
-            colorscale=WEIGHTS,
-            zmin=0,
-            colorbar=weight_bar(BAR),
-            hovertemplate="after layer %{y}<br>key %{x}<br>%{z:.4g}<extra></extra>",
-        )
-    )
-    pooled = f", largest of {starts[1]} keys" if len(starts) < trace.n_tokens else ""
+    figure, step = depth_figure(rows, trace.tokens, bar=BAR, key_title="Key (which input token)")
+    pooled = f", largest of {step} keys" if step > 1 else ""
     apply(figure, f"Rollout of {query} “{plain(trace.tokens[query])}”, {fuse} over heads{pooled}")
-    axis = {"showgrid": False, "zeroline": False}
-    figure.update_xaxes(
-        title="Key (which input token)", side="top", tickangle=-60, type="category", **axis
-    )
-    figure.update_yaxes(title="After layer", autorange="reversed", dtick=1, **axis)
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     return figure
 
 
-CHOICE = Control("fuse", "Heads fused by", FUSES)
-VIEW = View("rollout", "Rollout of one query", draw, (QUERY, CHOICE))
+VIEW = View(
+    "rollout",
+    "Rollout of one query",
+    draw,
+    (QUERY, Control("fuse", "Heads fused by", FUSES)),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Abnar & Zuidema, 2020, arXiv:2005.00928",
+)

@@ -34,8 +34,9 @@ def apply(figure: go.Figure, title: str) -> go.Figure:
 
 def caption(figure: go.Figure, text: str) -> None:
     """What a figure measures and what not, below it; `text` is ours and never a user's."""
-    lines = textwrap.wrap(text, 96)
+    lines = textwrap.wrap(text, 96, break_on_hyphens=False)
     figure.add_annotation(
+        name="caption",  # the page takes it out and sets it as a paragraph
         text="<br>".join(lines),
         align="left",
         showarrow=False,

@@ -9,17 +9,20 @@ from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_s
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, caption, plain, weight_bar
-from viz_encoder.figures.view import HEAD, LAYER, View
+from viz_encoder.figures.view import LAYER, Control, View
 from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
 BLOCK_CELLS = 2**22  # of norms before they are pooled
 PLACE = "query %{y}<br>key %{x}<br>"
 BAR = "Length of the added vector<br>(units of the hidden states)"
-CAPTION = (
-    "Measured: the length of weight × value × output projection, what the key adds to the query in "
-    "this attention layer. Not measured: its direction, the residual stream, the norms, the "
-    "feed-forward network and later layers; a long vector need not matter to the answer."
+MEASURED = (
+    "the length of weight × value × output projection, what the key adds to the query in this "
+    "attention layer."
+)
+NOT_MEASURED = (
+    "its direction, the residual stream, the norms, the feed-forward network and later layers; a "
+    "long vector need not matter to the answer."
 )
 
 
@@ -52,7 +55,7 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: int | st
     pooled = f", longest of {tile.row_step} × {tile.key_step}" if tile.row_step > 1 else ""
     whose = f"layer {layer}, sum over heads" if head == "sum" else f"{layer}.{head}"
     apply(figure, f"What each key adds, {whose}{pooled}")
-    caption(figure, CAPTION)
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
     figure.update_xaxes(title="Key (which adds)", side="top", tickangle=-60, **axis)
     figure.update_yaxes(title="Query (to which it is added)", autorange="reversed", **axis)
@@ -84,4 +87,13 @@ def _names(trace: Trace, edges: np.ndarray) -> list[str]:
     ]
 
 
-VIEW = View("value_weighted", "What each key adds", draw, (LAYER, HEAD), takes=("encoder", "trace"))
+VIEW = View(
+    "value_weighted",
+    "What each key adds",
+    draw,
+    (LAYER, Control("head", "Head", words=("sum",), counts="head")),
+    takes=("encoder", "trace"),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Kobayashi et al., 2020, arXiv:2004.10102",
+)

@@ -13,6 +13,10 @@ class Control:
     name: str
     label: str
     choices: tuple[str, ...] = ()  # empty: a whole number within the run
+    words: tuple[str, ...] = ()  # that it takes beside numbers
+    # What its numbers count: layer, state (one more), head, token; "" is any number or text, and
+    # "name" is a text even where it is all digits.
+    counts: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,11 @@ class View:
     draw: Callable[..., go.Figure]
     controls: tuple[Control, ...] = ()
     takes: tuple[str, ...] = ("trace",)  # what is drawn, in order: "encoder", "trace", "inputs"
+    measured: str = ""  # a sentence each: what it shows, and what it does not
+    not_measured: str = ""
+    source: str = ""  # of the method: author, year, arXiv
 
 
-LAYER = Control("layer", "Layer")
-HEAD = Control("head", "Head")
-QUERY = Control("query", "Query")
+LAYER = Control("layer", "Layer", counts="layer")
+HEAD = Control("head", "Head", words=("mean", "max"), counts="head")
+QUERY = Control("query", "Query", counts="token")

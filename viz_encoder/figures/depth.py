@@ -1,0 +1,49 @@
+"""What figures of layer × key share: their axes, and keys pooled where there are many."""
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from viz_encoder.figures.theme import WEIGHTS, add_masked, plain, weight_bar
+
+MAX_KEYS = 2048
+
+
+def depth_figure(
+    rows: Float[np.ndarray, "layer key"],
+    tokens: tuple[str, ...],
+    *,
+    bar: str,
+    key_title: str,
+    layer_title: str = "After layer",
+) -> tuple[go.Figure, int]:
+    """The heatmap, and of how many keys each cell is the largest; NaN is drawn as masked."""
+    step = -(-len(tokens) // MAX_KEYS)
+    starts = np.arange(0, len(tokens), step)
+    values = np.fmax.reduceat(rows, starts, axis=1)
+    place = {
+        "x": [_name(tokens, start, step) for start in starts.tolist()],
+        "y": list(range(len(rows))),
+    }
+    where = f"{layer_title.lower()} %{{y}}<br>key %{{x}}<br>"
+    figure = go.Figure()
+    add_masked(figure, values, hovertemplate=where + "masked<extra></extra>", **place)
+    figure.add_heatmap(
+        z=values,
+        colorscale=WEIGHTS,
+        zmin=0,
+        colorbar=weight_bar(bar),
+        hovertemplate=where + "%{z:.4g}<extra></extra>",
+        hoverongaps=False,
+        **place,
+    )
+    axis = {"showgrid": False, "zeroline": False}
+    figure.update_xaxes(title=key_title, side="top", tickangle=-60, type="category", **axis)
+    figure.update_yaxes(title=layer_title, autorange="reversed", dtick=1, **axis)
+    return figure, step
+
+
+def _name(tokens: tuple[str, ...], start: int, step: int) -> str:
+    """The number comes first, so that equal tokens stay apart."""
+    stop = min(start + step, len(tokens))
+    return f"{start} {plain(tokens[start])}" if step == 1 else f"{start}–{stop - 1}"

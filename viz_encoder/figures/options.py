@@ -1,0 +1,79 @@
+"""Options of a view as text, from an address or a command line, read as its controls say."""
+
+import inspect
+from collections.abc import Mapping
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Any
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.figures.view import Control, View
+from viz_encoder.trace import Trace
+
+MAX_DIGITS = 9
+
+
+def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
+    """The keywords for `view.draw`; it checks itself that a number is within the run.
+
+    Raises:
+        SelectionError: an option that the view does not have, or a value that it cannot take.
+    """
+    controls = {control.name: control for control in view.controls}
+    for name in given:
+        if name not in controls:
+            raise SelectionError(
+                f"{view.title} has no option {shown(name)}; it has {', '.join(controls) or 'none'}."
+            )
+    return {name: _value(controls[name], text) for name, text in given.items()}
+
+
+def offered(view: View, trace: Trace) -> list[dict[str, Any]]:
+    """Each control as plain data: its label, choices, words, the numbers it takes, its default."""
+    defaults = inspect.signature(view.draw).parameters
+    return [
+        {
+            "name": control.name,
+            "label": control.label,
+            "choices": list(control.choices),
+            "words": list(control.words),
+            "counts": control.counts,
+            "most": _most(control, trace),
+            "default": defaults[control.name].default,
+        }
+        for control in view.controls
+    ]
+
+
+def _most(control: Control, trace: Trace) -> int | None:
+    """The largest number that the run has; None where anything may be given."""
+    counted = {
+        "layer": trace.n_layers - 1,
+        "state": trace.n_layers,
+        "head": trace.n_heads - 1,
+        "token": trace.n_tokens - 1,
+    }
+    return counted.get(control.counts)
+
+
+def _value(control: Control, text: str) -> Any:
+    """A choice by its name, a word, a whole number, or several heads joined by commas."""
+    if control.choices:
+        if text not in control.choices:
+            raise SelectionError(
+                f"{control.label} is {shown(text)}; choose {', '.join(control.choices)}."
+            )
+        return text
+    parts, counted = text.split(","), control.counts not in ("", "name")
+    if control.counts == "head" and len(parts) > 1 and all(map(_is_number, parts)):
+        return tuple(dict.fromkeys(map(int, parts)))
+    if control.counts != "name" and _is_number(text.removeprefix("-")):
+        return int(text)
+    if counted and text not in control.words:
+        also = "".join(f", or {word}" for word in control.words)
+        raise SelectionError(f"{control.label} is {shown(text)}; give a whole number{also}.")
+    return text
+
+
+def _is_number(text: str) -> bool:
+    """Plain digits; int() would also take "+3", "1_1" and digits of other scripts."""
+    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS

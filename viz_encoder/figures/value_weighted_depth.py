@@ -1,0 +1,77 @@
+"""How long a vector each key adds to one query, in each layer, as a layer × key heatmap."""
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from viz_encoder.analyses.overview import row
+from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError
+from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.theme import apply, caption, plain
+from viz_encoder.figures.view import QUERY, Control, View
+from viz_encoder.trace import Trace
+
+BAR = "Length of the added vector<br>(units of the hidden states)"
+MEASURED = (
+    "in each layer by itself, the length of weight × value × output projection: how long a vector "
+    "the key's place adds to the query there."
+)
+NOT_MEASURED = (
+    "what earlier layers had already brought to the key's place, the vector's direction, the "
+    "residual stream, the norms and the feed-forward networks; layers are not multiplied, and a "
+    "long vector need not matter to the answer."
+)
+
+
+def draw(
+    encoder: LoadedEncoder, trace: Trace, *, query: int = 0, head: int | str = "sum"
+) -> go.Figure:
+    """‖α·v·W_O‖ to one query, of the "sum" over all heads or of one (Kobayashi et al., 2020).
+
+    arXiv:2004.10102. Over 2,048 tokens, each cell is the longest of a block of keys, and the title
+    says so.
+
+    Raises:
+        SelectionError: no such query or head, a trace of another model, or cross-attention.
+    """
+    if isinstance(head, str) and head != "sum":
+        raise SelectionError(f'There is no head {head!r}; give a number, or "sum".')
+    if not 0 <= query < trace.n_tokens:
+        raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
+    rows = np.stack([_lengths(encoder, trace, at, head, query) for at in range(trace.n_layers)])
+    figure, step = depth_figure(
+        rows, trace.tokens, bar=BAR, key_title="Key (whose place adds)", layer_title="Layer"
+    )
+    pooled = f", longest of {step} keys" if step > 1 else ""
+    whose = "sum over heads" if head == "sum" else f"head {head} of each layer"
+    name = f"{query} “{plain(trace.tokens[query])}”"
+    apply(figure, f"What each key adds to {name}, {whose}{pooled}")
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    return figure
+
+
+def _lengths(
+    encoder: LoadedEncoder, trace: Trace, layer: int, head: int | str, query: int
+) -> Float[np.ndarray, " key"]:
+    """One layer's lengths; NaN where the mask forbids the key."""
+    one = slice(query, query + 1)
+    if isinstance(head, str):
+        norms = value_weighted_sum(encoder, trace, layer, one).norms[0]
+    else:
+        norms = value_weighted(encoder, trace, layer, head, one).norms[0, 0]
+    masked = np.isnan(row(trace, layer, "mean" if isinstance(head, str) else head, query))
+    return np.where(masked, np.float32(np.nan), norms)
+
+
+VIEW = View(
+    "value_weighted_depth",
+    "What each key adds to one query, layer by layer",
+    draw,
+    (QUERY, Control("head", "Head", words=("sum",), counts="head")),
+    takes=("encoder", "trace"),
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Kobayashi et al., 2020, arXiv:2004.10102",
+)
