@@ -1,0 +1,103 @@
+"""One key's column against whole maps, and against scores and softmax written out in float64."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses import column as module
+from viz_encoder.analyses.column import column, column_blocks
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import LayerTrace
+
+TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
+
+
+@pytest.fixture(scope="module")
+def traces(minilm):
+    return vz.capture(minilm, TEXTS)
+
+
+def written_out(trace, layer, head, key):
+    """exp(score) over the sum of all of its row, in float64, from the queries and keys alone."""
+    ran = trace.layers[layer]
+    scores = ran.q[head].double().numpy() @ ran.k[head].double().numpy().T * ran.scale
+    scores[:, ~trace.valid.numpy()] = -np.inf
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers[:, key] / powers.sum(axis=1)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
+def test_a_column_is_what_each_query_gives_the_key(traces, which, block_bytes, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    trace = traces[which]
+    for layer, head, key in [(0, 0, 0), (3, 5, 2), (5, 11, 4)]:
+        got = column(trace, layer, head, key)
+        assert np.abs(got - written_out(trace, layer, head, key)).max() <= 1e-6
+        assert np.abs(got - trace.attention(layer, head)[:, key].numpy()).max() <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("head", "fuse"),
+    [
+        ("mean", lambda m: m.mean(axis=0)),
+        ("max", lambda m: m.max(axis=0)),
+        ((1, 5, 7), lambda m: m[[1, 5, 7]].mean(axis=0)),
+    ],
+)
+def test_heads_are_fused_cell_by_cell(traces, head, fuse):
+    maps = traces[0].attention(2).numpy().astype(np.float64)
+    assert np.abs(column(traces[0], 2, head, 8) - fuse(maps)[:, 8]).max() <= 1e-7
+
+
+def test_a_forbidden_key_is_nan_and_no_zero(traces):
+    padding = int((~traces[1].valid).nonzero()[0])
+    assert np.isnan(column(traces[1], 1, 3, padding)).all()
+    assert not np.isnan(column(traces[1], 1, 3, 0)).any()
+
+
+def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
+    """A causal mask for head 0 alone: earlier queries may not see the key, by that head."""
+    monkeypatch.setattr(module, "BLOCK_BYTES", 4 * 15 * 4)
+    trace = traces[0]
+    n, ran = trace.n_tokens, trace.layers[0]
+    mask = torch.ones(ran.n_heads, n, n, dtype=torch.bool)
+    mask[0] = torch.ones(n, n).tril().bool()
+    causal = replace(trace, layers=(replace(ran, mask=mask), *trace.layers[1:]))
+    got = column(causal, 0, 0, 6)
+    assert np.isnan(got[:6]).all() and not np.isnan(got[6:]).any()
+    assert np.array_equal(got[6:], causal.attention(0, 0)[6:, 6].numpy())
+    assert not np.isnan(column(causal, 0, 1, 6)).any()
+    assert not np.isnan(column(causal, 0, "mean", 6)).any()
+
+
+def test_no_map_is_held(monkeypatch):
+    """Of 2,048 tokens, a map of 16 MiB: never more than a block of rows of one head at a time."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 16, batch_first=True).eval()
+    with torch.no_grad(), vz.record(layer) as recording:
+        layer(torch.randn(1, 2048, 16))
+    long = recording.trace(tokens=["t"] * 2048)
+    expected = long.attention(0)[:, :, 77].mean(dim=0).numpy()
+    held, weights = [], LayerTrace.weights
+    monkeypatch.setattr(
+        LayerTrace,
+        "weights",
+        lambda ran, *which: held.append(found := weights(ran, *which)) or found,
+    )
+    parts = list(column_blocks(long, 0, "mean", 77))
+    assert max(found.nbytes for found in held) <= module.BLOCK_BYTES
+    assert len(parts) == 16
+    assert np.abs(np.concatenate(parts) - expected).max() <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "key"),
+    [(0, 0, 15), (0, 0, -1), (6, 0, 0), (0, 12, 0), (0, "min", 0), (0, (), 0), (0, (0, 99), 0)],
+)
+def test_what_is_not_there_is_said(traces, layer, head, key):
+    with pytest.raises(SelectionError, match=r"There is no (layer|head|key)"):
+        column(traces[0], layer, head, key)

@@ -1,0 +1,81 @@
+"""Column: who looks at one key; its weight from every query, without ever holding a T × T map."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import LayerTrace, Trace
+
+BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES_GPU = 2**26
+Head = int | str | tuple[int, ...]
+
+
+def column(trace: Trace, layer: int, head: Head, key: int) -> Float[np.ndarray, " query"]:
+    """The weight that each query gives to one key, exact; NaN where the mask forbids it.
+
+    Each weight is a share of its own query's total, so a column has no fixed sum.
+
+    Args:
+        trace: the run.
+        layer: counted from 0.
+        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        key: the key, counted from 0; in cross-attention, among the other sequence.
+
+    Raises:
+        SelectionError: no such layer, head or key.
+    """
+    return np.concatenate(list(column_blocks(trace, layer, head, key)))
+
+
+def column_blocks(
+    trace: Trace, layer: int, head: Head, key: int
+) -> Iterator[Float[np.ndarray, " query"]]:
+    """The column in parts, some queries at a time, for who may want to stop between them.
+
+    A weight needs its whole row, for the softmax divides by all of it; so whole rows of one head
+    are computed, block by block, and only the key's own cell of each is kept.
+
+    Raises:
+        SelectionError: as of `column`.
+    """
+    heads, ran = _heads(trace, layer, head), trace.layers[layer]
+    n_keys = ran.k.shape[1]
+    if not 0 <= key < n_keys:
+        raise SelectionError(f"There is no key {key}; choose 0 to {n_keys - 1}.")
+    budget = BLOCK_BYTES if ran.q.device.type == "cpu" else BLOCK_BYTES_GPU
+    step = max(1, budget // (4 * n_keys))
+    for start in range(0, trace.n_tokens, step):
+        rows = slice(start, min(start + step, trace.n_tokens))
+        yield _part(ran, heads, head, key, rows).cpu().numpy()
+
+
+def _part(
+    layer: LayerTrace, heads: list[int], head: Head, key: int, rows: slice
+) -> Float[Tensor, " query"]:
+    """One key's weights from some queries, of one head or fused over several."""
+    each = torch.stack([layer.weights(slice(h, h + 1), rows)[0, :, key] for h in heads])
+    fused = each.amax(dim=0) if head == "max" else each.mean(dim=0)
+    if layer.mask is None:
+        return fused
+    allowed = layer.mask[heads] if layer.mask.shape[0] > 1 else layer.mask
+    allowed = allowed[:, rows] if allowed.shape[1] > 1 else allowed
+    allowed = allowed[..., key if allowed.shape[2] > 1 else 0].any(dim=0)
+    return fused.masked_fill(~allowed, torch.nan)
+
+
+def _heads(trace: Trace, layer: int, head: Head) -> list[int]:
+    """The heads that are meant, one or several, each of them there."""
+    trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
+    if head in ("mean", "max"):
+        return list(range(trace.layers[layer].n_heads))
+    chosen = list(head) if isinstance(head, tuple) else [head]
+    if not chosen or any(isinstance(number, str) for number in chosen):
+        raise SelectionError(f'There is no head {head!r}; give a number, "mean" or "max".')
+    for number in chosen:
+        trace.attention(layer, int(number), slice(0, 0))
+    return [int(number) for number in chosen]
