@@ -1,0 +1,142 @@
+"""python -m benchmarks.browser: our page beside gr.Plot and bertviz, in one run of one Chromium."""
+
+import argparse
+import platform
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.pages import bertviz_page, click_to_paint, frames, plot_app, run_of
+from tests.conftest import FLAGS
+from tests.ui.conftest import serving
+from viz_encoder.ui.serve import Settings, make_app
+
+ROUNDS = 12
+OURS = "[data-head='{}.{}']", ".viz-map[data-painted*=':{}.{}:']"
+PLOT = "#head-{}-{}", "text=Attention {}.{}"
+ZOOM = "() => { const { map } = window.vizTab; map.view.zoom(0.05, 2000, 2000); map.moved(); }"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Milliseconds of one row: the median, and the 95th percentile."""
+
+    what: str
+    median: float
+    most: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.browser", description=__doc__)
+    parser.add_argument("--chromium", help="its path, where it is not Playwright's own")
+    parser.add_argument("--cdn", type=Path, help="a folder with d3, jquery and require.js, offline")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="clicks a row (%(default)s)")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=given.chromium, args=FLAGS)
+        rows = list(_rows(browser, given.rounds, given.cdn))
+        version = browser.version
+        browser.close()
+    table = _table(rows, version)
+    print(table)
+    (Path(__file__).parent / "BROWSER.md").write_text(table)
+
+
+def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]:
+    trace = run_of(512)
+    with opened(browser, plot_app(trace)) as page:
+        yield _clicks("gr.Plot: click → heatmap of 512² painted", page, PLOT, rounds)
+    with opened(browser, make_app(Settings(port=0), trace)) as page:
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
+        yield _clicks("ours: click → exact map of 512² painted", page, OURS, rounds)
+        yield _frames("ours: hover over the map of 512²", page, "map")
+        _open_lines(page)
+        yield _frames("ours: hover over the token lines, 512 tokens, 12 heads", page, "lines")
+    with opened(browser, make_app(Settings(port=0), run_of(4096))) as page:
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=600_000)
+        yield _clicks("ours: click → coarse map of 4,096² painted", page, OURS, rounds)
+        page.evaluate(ZOOM)
+        page.wait_for_timeout(3000)
+        yield _clicks("ours: click → exact part of 4,096² painted, zoomed in", page, OURS, rounds)
+    for n_tokens in (64, 128):
+        yield from _beside_bertviz(browser, n_tokens, cdn)
+
+
+def _beside_bertviz(browser: Browser, n_tokens: int, cdn: Path | None) -> Iterator[Measured]:
+    """Hovering a token, with the lines of all 12 heads of one layer drawn."""
+    trace = run_of(n_tokens)
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    if bertviz_page(page, trace, cdn):
+        yield _frames(f"bertviz head_view: hover, {n_tokens} tokens, 12 heads", page, "bertviz")
+    page.close()
+    with opened(browser, make_app(Settings(port=0), trace)) as page:
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
+        _open_lines(page)
+        yield _frames(f"ours: hover over the lines, {n_tokens} tokens, 12 heads", page, "lines")
+
+
+@contextmanager
+def opened(browser: Browser, app: object) -> Iterator[Page]:
+    with serving(app) as address:
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        page.goto(address)
+        yield page
+        page.close()
+
+
+def _open_lines(page: Page) -> None:
+    page.click(".viz-lines summary")
+    page.click("[data-line-heads=all]")
+    page.wait_for_selector(".viz-lines[data-painted]", timeout=120_000)
+    page.wait_for_timeout(2000)  # the lines that are kept for hovering are drawn once
+
+
+def _clicks(what: str, page: Page, names: tuple[str, str], rounds: int) -> Measured:
+    page.wait_for_selector(names[0].format(2, 0), timeout=120_000)
+    taken = [click_to_paint(page, names, 2 + at % 4, at % 12) for at in range(rounds + 2)][2:]
+    return _measured(what, taken)
+
+
+def _frames(what: str, page: Page, which: str) -> Measured:
+    return _measured(what + ", a frame", frames(page, which))
+
+
+def _measured(what: str, taken: list[float]) -> Measured:
+    return Measured(what, statistics.median(taken), sorted(taken)[int(0.95 * (len(taken) - 1))])
+
+
+def _table(rows: list[Measured], version: str) -> str:
+    by_name = {row.what: row.median for row in rows}
+    ours = next(ms for what, ms in by_name.items() if "exact map of 512²" in what)
+    lines = [
+        f"| {row.what} | {row.median:.0f} | {row.most:.0f} | {_against(row, rows, ours)} |"
+        for row in rows
+    ]
+    head = "| what | median ms | 95 % within ms | ratio of medians |\n|---|---|---|---|\n"
+    return (
+        f"# In the browser\n\nChromium {version}, headless, software rendering, {platform.machine()}, a MiniLM shape with "
+        "random weights, all rows in one run. A click counts from the event to the frame after the map is painted; "
+        "a frame, from one to the next while the pointer moves on at each. Written by `python -m benchmarks.browser`.\n\n"
+        + head
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+def _against(row: Measured, rows: list[Measured], ours: float) -> str:
+    """What the row is compared with, in the same run."""
+    if row.what.startswith("gr.Plot"):
+        return f"{row.median / ours:.1f} × ours"
+    if "4,096²" in row.what:
+        return f"{row.median / ours:.1f} × ours at 512²"
+    return ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The pages that are measured: gr.Plot and bertviz on the same maps, and how a click or frame is timed."""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import plotly.graph_objects as go
+from fastapi import FastAPI
+from playwright.sync_api import Page, Route
+
+import viz_encoder as vz
+from benchmarks.models import MINILM, inputs, ours
+from viz_encoder.trace import Trace
+
+FRAMES = 120
+SCRIPTS = {"d3": "d3.min.js", "jquery": "jquery.min.js", "require": "require.js"}
+CLICK = """async ([button, painted]) => {
+  const [, selector, text] = painted.match(/^(text=)?(.*)$/).map((part) => part ?? "");
+  const there = () => painted.startsWith("text=")
+    ? [...document.querySelectorAll(".gtitle")].some((node) => node.textContent === text)
+    : document.querySelector(painted) !== null;
+  const start = performance.now();
+  document.querySelector(button).click();
+  while (!there()) await new Promise(requestAnimationFrame);
+  await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}"""
+# One hover event before each frame; the time between frames is what a person sees.
+HOVER = """async ([which, frames]) => {
+  const taken = [];
+  const tab = window.vizTab;
+  const send = (node, type, x, y) => node.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: y, bubbles: true, pointerId: 1 }));
+  const tokens = document.querySelectorAll("#left > g:last-child > g");
+  const point = {
+    map: (at) => send(tab.map.canvas, "pointermove", ...tab.map.box(at % 500, (at * 7) % 500)),
+    lines: (at) => send(tab.lines.canvas, "pointermove", ...tab.lines.box("query", at % 30)),
+    bertviz: (at) => tokens[at % 30].dispatchEvent(new MouseEvent("mouseover", { bubbles: true })),
+  }[which];
+  document.querySelector(which === "bertviz" ? "svg" : `.viz-${which} canvas`).scrollIntoView();
+  let last = await new Promise(requestAnimationFrame);
+  for (let at = 0; at < frames; at++) {
+    point(at);
+    const now = await new Promise(requestAnimationFrame);
+    taken.push(now - last);
+    last = now;
+  }
+  return taken.slice(5);
+}"""
+
+
+def run_of(n_tokens: int) -> Trace:
+    """A captured run of a MiniLM shape, random weights and ids."""
+    return vz.capture(ours(MINILM, n_tokens), inputs(n_tokens))[0]
+
+
+def click_to_paint(page: Page, names: tuple[str, str], layer: int, head: int) -> float:
+    """Milliseconds from a click on a head to the frame after its map is there."""
+    return page.evaluate(CLICK, [name.format(layer, head) for name in names])
+
+
+def frames(page: Page, which: str) -> list[float]:
+    """Milliseconds of each frame while the pointer hovers over one thing after another."""
+    return page.evaluate(HOVER, [which, FRAMES])
+
+
+def plot_app(trace: Trace) -> Any:
+    """The quickest way to the same heatmap with stock parts: a button a head, no queue, gr.Plot."""
+    maps = {layer: trace.attention(layer).numpy() for layer in range(2, 6)}
+    with gr.Blocks() as page:
+        plot = gr.Plot()
+        for layer, weights in maps.items():
+            with gr.Row():
+                for head in range(trace.n_heads):
+                    button = gr.Button(
+                        f"{layer}.{head}", elem_id=f"head-{layer}-{head}", min_width=20
+                    )
+                    draw = _drawer(weights[head], f"Attention {layer}.{head}")
+                    button.click(draw, None, plot, queue=False, show_progress="hidden")
+    return gr.mount_gradio_app(FastAPI(), page, path="/", ssr_mode=False)
+
+
+def _drawer(weights: np.ndarray, title: str) -> Any:
+    def draw() -> go.Figure:
+        figure = go.Figure(go.Heatmap(z=weights, colorscale="Viridis"))
+        return figure.update_layout(title=title, width=900, height=860, yaxis_autorange="reversed")
+
+    return draw
+
+
+def bertviz_page(page: Page, trace: Trace, cdn: Path | None) -> bool:
+    """Open bertviz's head view of one layer; False where bertviz is not installed."""
+    try:
+        from bertviz import head_view
+    except ImportError:
+        return False
+    attention = [trace.attention(0)[None]]
+    tokens = [f"t{at}" for at in range(trace.n_tokens)]
+    view = head_view(attention, tokens, html_action="return").data
+    if cdn:
+        page.route("**/ajax/libs/**", lambda route: _from_disk(route, cdn))
+    page.set_content(f"<html><body>{view}</body></html>", timeout=300_000)
+    page.wait_for_selector("#attention line", state="attached", timeout=300_000)
+    page.wait_for_timeout(3000)
+    return True
+
+
+def _from_disk(route: Route, folder: Path) -> None:
+    name = next(file for key, file in SCRIPTS.items() if f"/{key}" in route.request.url)
+    route.fulfill(path=folder / name, content_type="text/javascript")
