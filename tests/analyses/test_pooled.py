@@ -1,0 +1,144 @@
+"""Pooled vectors, cosines and shares of one input against loops over numpy rows."""
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses.pooled import pooled
+from viz_encoder.bundled import asset
+from viz_encoder.errors import SelectionError
+
+TEXT = "The bank approved the loan"
+
+
+@pytest.fixture(scope="module")
+def run(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def result(minilm, run):
+    query = np.linspace(-3, 3, 384, dtype=np.float32)
+    return pooled(minilm, run, queries={6: query, 2: query})
+
+
+def rows(trace, layer):
+    return (trace.hidden(layer) if layer < 6 else trace.output).numpy().astype(np.float64)
+
+
+@pytest.mark.parametrize("layer", range(7))
+def test_vectors_of_every_layer(run, result, layer):
+    h, first = rows(run, layer), rows(run, min(1, layer))
+    wanted = {
+        "cls": h[0],
+        "mean": h.mean(axis=0),
+        "max": h.max(axis=0),
+        "last": h[-1],
+        "cls_mean": np.concatenate([h[0], h[1:].mean(axis=0)]),
+        "first_last": (h.mean(axis=0) + first.mean(axis=0)) / 2,
+    }
+    for method, vector in wanted.items():
+        assert np.allclose(result.vectors[method][layer], vector, atol=2e-6)
+        norm = result.norms[layer, result.methods.index(method)]
+        assert norm == pytest.approx(np.sqrt((vector**2).sum()), rel=1e-5)
+
+
+def test_cosines_of_every_two_methods(result):
+    names = result.methods
+    for layer in range(7):
+        for i, a in enumerate(names):
+            for j, b in enumerate(names):
+                u, v = (result.vectors[n][layer].astype(np.float64) for n in (a, b))
+                found = result.cosines[layer, i, j]
+                if u.shape != v.shape or np.isnan(u).any() or np.isnan(v).any():
+                    assert np.isnan(found)
+                else:
+                    wanted = (u * v).sum() / np.sqrt((u * u).sum() * (v * v).sum())
+                    assert found == pytest.approx(wanted, abs=1e-6)
+
+
+def test_shares_add_up_and_are_the_tokens_parts(run, result):
+    for name, shares in result.shares.items():
+        real = [0, 1, 3, 4, 5] if name == "attention" else []
+        assert np.isnan(shares[real]).all()
+        assert np.allclose(np.delete(shares, real, axis=0).sum(axis=1), 1, atol=1e-5), name
+    for layer in (0, 3, 6):
+        h = rows(run, layer)
+        p = h.mean(axis=0)
+        for token, row in enumerate(h):
+            wanted = float(row @ p) / len(h) / float(p @ p)
+            assert result.shares["mean"][layer, token] == pytest.approx(wanted, abs=1e-5)
+        parts = (h + rows(run, min(1, layer))) / 2 / len(h)
+        wanted = parts @ parts.sum(axis=0) / (parts.sum(axis=0) ** 2).sum()
+        assert np.allclose(result.shares["first_last"][layer], wanted, atol=1e-5)
+        both = np.concatenate([h[0], h[1:].mean(axis=0)])
+        wanted = float(h[0] @ h[0]) / float(both @ both)
+        assert result.shares["cls_mean"][layer, 0] == pytest.approx(wanted, abs=1e-5)
+    assert result.shares["cls"][6].tolist() == [1, *[0] * (run.n_tokens - 1)]
+    assert result.shares["last"][6].tolist() == [*[0] * (run.n_tokens - 1), 1]
+    assert "pooler" not in result.shares
+
+
+def test_the_winners_of_max_are_counted(run, result):
+    for layer in range(7):
+        counts = np.zeros(run.n_tokens)
+        for column in rows(run, layer).T:
+            counts[list(column).index(max(column))] += 1
+        assert np.allclose(result.shares["max"][layer], counts / 384, atol=1e-7)
+
+
+def test_the_first_token_wins_a_tie(minilm, run):
+    same = torch.ones_like(run.output)
+    flat = vz.Trace(**{**vars(run), "output": same})
+    shares = pooled(minilm, flat, methods=["max"], layers=[-1]).shares["max"]
+    assert shares.tolist() == [[1, *[0] * (run.n_tokens - 1)]]
+
+
+def test_attention_weights_are_shown_where_there_is_a_query(run, result):
+    query = np.linspace(-3, 3, 384)
+    scores = rows(run, 6) @ query / np.sqrt(384)
+    weights = np.exp(scores) / np.exp(scores).sum()
+    assert np.allclose(result.weights[6], weights, atol=1e-6)
+    assert np.allclose(result.vectors["attention"][6], weights @ rows(run, 6), atol=2e-6)
+    assert np.isnan(result.weights[3]).all() and np.isnan(result.vectors["attention"][3]).all()
+
+
+def test_padding_takes_no_share(minilm):
+    short, _ = vz.capture(minilm, [TEXT, "A much longer text stands beside it in one batch here."])
+    n_real = int(short.valid.sum())
+    found = pooled(minilm, short)
+    assert short.n_tokens > n_real
+    for shares in found.shares.values():
+        assert (shares[:, n_real:] == 0).all()
+    assert found.shares["last"][6, n_real - 1] == 1
+
+
+def test_a_pre_norm_model_is_read_through_its_final_norm():
+    encoder = vz.load("scene", device="cpu")
+    trace = vz.capture(encoder, asset("examples/digit.png"))
+    found = pooled(encoder, trace, methods=["mean"], layers=[2, -1])
+    with torch.inference_mode():
+        wanted = encoder.model.final_norm(trace.hidden(2)).mean(dim=0).numpy()
+    assert np.allclose(found.vectors["mean"][0], wanted, atol=1e-6)
+    assert np.allclose(found.vectors["mean"][1], trace.output.mean(dim=0).numpy(), atol=1e-6)
+    assert "lower right patch" in found.left_out["last"]
+
+
+def test_a_model_without_a_pooler_says_so():
+    encoder = vz.load("grammar", device="cpu")
+    trace = vz.capture(encoder, "the keys are old")
+    assert "pooler" not in pooled(encoder, trace).methods
+    with pytest.raises(SelectionError, match="grammar has no pooler"):
+        pooled(encoder, trace, methods=["pooler"])
+
+
+def test_faults_are_plain(minilm, run):
+    with pytest.raises(SelectionError, match=r"no layer 7; choose 0 .* to 6 .* to -7"):
+        pooled(minilm, run, layers=[7])
+    with pytest.raises(SelectionError, match="no pooling 'median'"):
+        pooled(minilm, run, methods=["median"])
+    with pytest.raises(SelectionError, match="needs a learned query"):
+        pooled(minilm, run, methods=["attention"])
+    with pytest.raises(SelectionError, match="give the model that ran"):
+        pooled(vz.load("grammar", device="cpu"), run)

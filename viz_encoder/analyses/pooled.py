@@ -1,0 +1,166 @@
+"""Pooled: one input by every pooling at every layer, and what each token put into the vector."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.model.pooling import after_prefix, attention_shares
+from viz_encoder.trace import Trace
+from viz_encoder.trace.states import States, choose_methods, left_out, states_of
+
+Queries = Mapping[int, Float[np.ndarray, " d_model"]]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledInput:
+    """The vectors of one input; layer 0 is the embeddings, the last is the output.
+
+    `shares[method]` says what each token put into the pooled vector p, and sums to 1 in each
+    layer: <part, p> / <p, p> of its additive part, which may be negative; for max, the dimensions
+    in which the token is the largest, divided by d_model (the first wins a tie). It is NaN where
+    p is a zero vector. The pooler adds no parts up, so it has no shares.
+    """
+
+    methods: tuple[str, ...]
+    layers: tuple[int, ...]
+    tokens: tuple[str, ...]
+    vectors: dict[str, Float[np.ndarray, "layer d_pooled"]]  # NaN: no query for this layer
+    norms: Float[np.ndarray, "layer method"]
+    cosines: Float[np.ndarray, "layer method method"]  # NaN: of other widths, or a zero vector
+    shares: dict[str, Float[np.ndarray, "layer token"]]
+    weights: Float[np.ndarray, "layer token"] | None  # of attention pooling, where it is asked for
+    left_out: dict[str, str]  # method: why this model has none
+
+
+def pooled(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    methods: Sequence[str] | None = None,
+    layers: Sequence[int] | None = None,
+    queries: Queries | None = None,
+) -> PooledInput:
+    """All pooled vectors of one run, their cosines, norms and the tokens' shares.
+
+    The hidden states of every layer are read through the model's final norm, where it has one.
+    The pooler was trained on the output alone: read off an earlier layer, it shows how near that
+    layer is to it.
+
+    Args:
+        encoder: the model that ran.
+        trace: the run, padded or not.
+        methods: names of `viz_encoder.model.pooling.METHODS`; all that this model has where not
+            given.
+        layers: 0 = embeddings, -1 = the output; all where not given.
+        queries: for "attention": layer → the query learned there.
+
+    Raises:
+        SelectionError: no such layer or method, or a run of another model.
+    """
+    chosen = choose_methods(encoder, methods, ("attention",) if queries else ())
+    states, at = states_of(encoder, trace, layers)
+    learned = {layer: torch.tensor(query) for layer, query in (queries or {}).items()}
+    each = [_layer(states, place, chosen, learned.get(layer)) for place, layer in enumerate(at)]
+    vectors = {name: _rows([vectors[name] for vectors, _ in each]) for name in chosen}
+    adding = [name for name in chosen if name != "pooler"]
+    weights = None
+    if "attention" in chosen:
+        weights = _rows([_weights(states, place, learned.get(x)) for place, x in enumerate(at)])
+    return PooledInput(
+        methods=chosen,
+        layers=at,
+        tokens=trace.tokens,
+        vectors=vectors,
+        norms=np.stack([np.linalg.norm(vectors[name], axis=1) for name in chosen], axis=1),
+        cosines=np.stack([_cosines([vectors[n][i] for n in chosen]) for i in range(len(at))]),
+        shares={name: _rows([shares[name] for _, shares in each]) for name in adding},
+        weights=weights,
+        left_out=left_out(encoder),
+    )
+
+
+Named = dict[str, Float[Tensor, " _"]]
+
+
+def _layer(
+    states: States, place: int, methods: Sequence[str], query: Tensor | None
+) -> tuple[Named, Named]:
+    """Each method's vector and shares after one layer; both NaN without a query."""
+    vectors, shares = {}, {}
+    n_tokens, d_model = states.first.shape[1:]
+    for method in methods:
+        if method == "attention" and query is None:
+            vectors[method] = torch.full((d_model,), torch.nan)
+            shares[method] = torch.full((n_tokens,), torch.nan)
+            continue
+        vectors[method] = states.pooled(method, place, query=query)[0].cpu()
+        if method == "max":
+            shares[method] = _wins(states, place)
+        elif method != "pooler":
+            parts = _parts(states, place, method, query).double()
+            total = parts.sum(dim=0)
+            shares[method] = (parts @ total / (total @ total)).float()
+    return vectors, shares
+
+
+def _parts(
+    states: States, place: int, method: str, query: Tensor | None
+) -> Float[Tensor, "token d_pooled"]:
+    """What each token adds: the pooled vector is their sum."""
+    valid = states.valid
+    kept = torch.where(valid[..., None], states.after[place], 0)[0].float()
+    even = (valid / valid.sum())[0, :, None]
+    real = valid[0].nonzero()[:, 0]
+    one = torch.zeros_like(kept)
+    if method in ("cls", "cls_mean"):
+        one[real[0]] = kept[real[0]]
+    elif method == "last":
+        one[real[-1]] = kept[real[-1]]
+    match method:
+        case "mean":
+            parts = even * kept
+        case "cls_mean":
+            rest = after_prefix(valid, states.n_prefix)
+            parts = torch.cat([one, (rest / rest.sum())[0, :, None] * kept], dim=1)
+        case "first_last":
+            first = torch.where(valid[..., None], states.first, 0)[0].float()
+            parts = even * (kept + (first if states.layers[place] else kept)) / 2
+        case "attention":
+            parts = _weights(states, place, query)[:, None].to(kept.device) * kept
+        case _:
+            parts = one
+    return parts.cpu()
+
+
+def _wins(states: States, place: int) -> Float[Tensor, " token"]:
+    """In how much of d_model each token is the largest; argmax names the first of equals."""
+    real = torch.where(states.valid[..., None], states.after[place], -torch.inf)[0]
+    largest = real == real.amax(dim=0)
+    winners = largest.int().argmax(dim=0)
+    return (winners.bincount(minlength=len(real)) / real.shape[1]).cpu()
+
+
+def _weights(states: States, place: int, query: Tensor | None) -> Float[Tensor, " token"]:
+    if query is None:
+        return torch.full(states.valid.shape[1:], torch.nan)
+    return attention_shares(states.after[place], states.valid, query)[0].float().cpu()
+
+
+def _rows(each: list[Tensor]) -> Float[np.ndarray, "layer _"]:
+    return torch.stack(each).numpy()
+
+
+def _cosines(vectors: list[Float[np.ndarray, " _"]]) -> Float[np.ndarray, "method method"]:
+    """Of every two methods; NaN where their widths differ or one has no direction."""
+    found = np.full((len(vectors), len(vectors)), np.nan, np.float32)
+    norms = [float(np.linalg.norm(vector.astype(np.float64))) for vector in vectors]
+    for i, a in enumerate(vectors):
+        for j, b in enumerate(vectors):
+            if a.shape == b.shape and norms[i] > 0 and norms[j] > 0:
+                found[i, j] = a.astype(np.float64) @ b.astype(np.float64) / (norms[i] * norms[j])
+    return found

@@ -1,0 +1,119 @@
+"""Items: a set of texts or pictures, with labels where a person gives them."""
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from viz_encoder.errors import InputError, TooLong
+
+COLUMNS = ("text", "label", "word")
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
+MAX_ITEMS = 2_000
+MAX_CHARACTERS = 10_000  # of one text
+MAX_BYTES = 20_000_000  # of a file
+
+
+@dataclass(frozen=True)
+class Item:
+    """One text or picture; label "" = none; word = the one whose tokens are pooled by "word"."""
+
+    source: str | Path
+    label: str = ""
+    word: str = ""
+
+    @property
+    def name(self) -> str:
+        """The text, or the picture's file name."""
+        return self.source.name if isinstance(self.source, Path) else self.source
+
+
+def read_set(source: str | Path) -> tuple[Item, ...]:
+    """Items from a file, a folder or the text itself.
+
+    Args:
+        source: a path of a text file (one text a line), of a CSV (a header that names the column
+            text, and label and word if they are there, in any order; comma, semicolon or tab),
+            or of a folder of pictures (its subfolders are the labels). A str is read as the
+            content of such a file, and as a CSV if its first line is such a header.
+
+    Raises:
+        InputError: no item, a row without text, or labels for some items only.
+        TooLong: more than 2,000 items, or a text of more than 10,000 characters.
+    """
+    if isinstance(source, Path):
+        items = _pictures(source) if source.is_dir() else _rows(_content(source), source.suffix)
+    else:
+        items = _rows(source.removeprefix("\ufeff"), "")
+    if not items:
+        raise InputError("The set is empty; give at least one item.")
+    if len(items) > MAX_ITEMS:
+        raise TooLong(f"The set has {len(items):,} items; at most {MAX_ITEMS:,} are read.")
+    for number, item in enumerate(items, 1):
+        if len(str(item.source)) > MAX_CHARACTERS:
+            raise TooLong(
+                f"Item {number} has {len(str(item.source)):,} characters; at most "
+                f"{MAX_CHARACTERS:,} are read."
+            )
+    for column, values in (("label", [i.label for i in items]), ("word", [i.word for i in items])):
+        if any(values) and not all(values):
+            raise InputError(
+                f"Item {values.index('') + 1} has no {column} and others have one; give each item "
+                f"a {column}, or none."
+            )
+    return tuple(items)
+
+
+def _content(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise TooLong(f"{path.name} has more than {MAX_BYTES // 10**6} MB.")
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as fault:
+        raise InputError(f"{path} cannot be read: {fault.strerror}.") from fault
+    except UnicodeDecodeError as fault:
+        raise InputError(f"{path.name} is not UTF-8; save it as UTF-8 first.") from fault
+
+
+def _rows(content: str, ending: str) -> list[Item]:
+    start = content.lstrip().partition("\n")[0]
+    delimiter = max(",;\t", key=start.count)
+    header = [cell.strip().strip('"').lower() for cell in start.split(delimiter)]
+    named = "text" in header and set(header) <= set(COLUMNS)
+    if ending.lower() not in (".csv", ".tsv") and not named:
+        return [Item(line.strip()) for line in content.splitlines() if line.strip()]
+    if "text" not in header:
+        raise InputError(
+            f"The first line of the CSV is {start[:80]!r}; it must name the columns, one of them "
+            "text (and label and word, if you have them)."
+        )
+    return _table(content.lstrip(), delimiter, header)
+
+
+def _table(content: str, delimiter: str, header: list[str]) -> list[Item]:
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
+    items: list[Item] = []
+    try:
+        next(reader)
+        for row in reader:
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) > len(header):
+                raise InputError(
+                    f"Line {reader.line_num} of the CSV has {len(row)} cells and its header names "
+                    f'{len(header)}; put a text with "{delimiter}" in it into quotes.'
+                )
+            cells = dict(zip(header, (cell.strip() for cell in row), strict=False))
+            if not cells.get("text"):
+                raise InputError(f"Line {reader.line_num} of the CSV has no text.")
+            items.append(Item(cells["text"], cells.get("label", ""), cells.get("word", "")))
+    except csv.Error as fault:
+        raise InputError(f"Line {reader.line_num} of the CSV cannot be read: {fault}.") from fault
+    return items
+
+
+def _pictures(folder: Path) -> list[Item]:
+    """The pictures of a folder, and those of its subfolders under the subfolder's name."""
+    found = sorted(folder.glob("*")) + sorted(folder.glob("*/*"))
+    paths = [path for path in found if path.suffix.lower() in PICTURES and path.is_file()]
+    return [Item(path, "" if path.parent == folder else path.parent.name) for path in paths]

@@ -1,0 +1,159 @@
+"""States: hidden states of one batch after some layers, and any pooling of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import Embedding, Task
+from viz_encoder.errors import SelectionError
+from viz_encoder.model.pooling import METHODS, pool
+from viz_encoder.trace.trace import Trace
+
+NEEDS_QUERY = "attention"
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """Hidden states after some layers: 0 = embeddings, n_layers = the output.
+
+    A model with a final norm is read through it at every layer, as its output is; the hidden
+    states of different layers are then of one scale.
+    """
+
+    layers: tuple[int, ...]
+    after: tuple[Float[Tensor, "batch token d_model"], ...]  # one for each of `layers`
+    first: Float[Tensor, "batch token d_model"]  # after the first block
+    valid: Bool[Tensor, "batch token"]
+    n_prefix: int
+    head: Callable[[Tensor, Tensor], Tensor] | None = None
+
+    def pooled(
+        self,
+        method: str,
+        place: int,
+        *,
+        query: Float[Tensor, " d_query"] | None = None,
+        within: Bool[Tensor, "batch token"] | None = None,
+    ) -> Float[Tensor, "batch d_pooled"]:
+        """One vector for each sequence, after layers[place], over the tokens `within`.
+
+        "first_last" takes the mean of this layer and the first block; at layer 0, which comes
+        before it, that is layer 0 alone.
+        """
+        hidden = self.after[place]
+        first = self.first if self.layers[place] else hidden
+        with torch.inference_mode():
+            vectors = pool(
+                hidden,
+                self.valid if within is None else within,
+                method,
+                first=first,
+                query=None if query is None else query.to(hidden),
+                head=self.head,
+                n_prefix=self.n_prefix,
+            )
+        return vectors.float()
+
+
+def states_of(
+    encoder: LoadedEncoder, trace: Trace, layers: Sequence[int] | None = None
+) -> tuple[States, tuple[int, ...]]:
+    """The States of one run as a batch of one, and its layers; all where none are named."""
+    hidden, output = trace.hidden_states, trace.output
+    if not hidden:
+        raise SelectionError("This run kept no hidden states.")
+    if output.shape[-1] != encoder.config.d_model or len(hidden) != encoder.config.n_layers + 1:
+        raise SelectionError(
+            f"This run has {len(hidden) - 1} layers of d_model {output.shape[-1]}, and "
+            f"{encoder.card.name} has {encoder.config.n_layers} of {encoder.config.d_model}; "
+            "give the model that ran."
+        )
+    chosen = choose_layers(layers, encoder.config.n_layers)
+    batch = tuple(state[None] for state in hidden)
+    return read_through(encoder, batch, output[None], trace.valid[None], chosen), chosen
+
+
+def read_through(
+    encoder: LoadedEncoder,
+    hidden: Sequence[Float[Tensor, "batch token d_model"]],
+    output: Float[Tensor, "batch token d_model"],
+    valid: Bool[Tensor, "batch token"],
+    layers: tuple[int, ...],
+) -> States:
+    """Hidden states through the final norm; the last layer is the output itself."""
+    config, heads = encoder.config, dict(encoder.model.heads.items())
+
+    def after(layer: int) -> Tensor:
+        if layer == config.n_layers:
+            return output
+        state = hidden[layer].to(encoder.device, encoder.dtype)
+        with torch.inference_mode():
+            return encoder.model.final_norm(state)
+
+    return States(
+        layers=layers,
+        after=tuple(map(after, layers)),
+        first=after(1),
+        valid=valid.to(output.device),
+        n_prefix=len(config.prefix) if config.embedding is Embedding.PATCH else 1,
+        head=heads.get(str(Task.POOL)),
+    )
+
+
+def choose_layers(layers: Sequence[int] | None, n_layers: int) -> tuple[int, ...]:
+    """Layers from 0 (the embeddings) to n_layers (the output); -1 = the last, None = all."""
+    if layers is None:
+        return tuple(range(n_layers + 1))
+    for layer in layers:
+        if not -n_layers - 1 <= layer <= n_layers:
+            raise SelectionError(
+                f"There is no layer {layer}; choose 0 (embeddings) to {n_layers} (the output), or "
+                f"-1 (the last) to {-n_layers - 1}."
+            )
+    if not layers:
+        raise SelectionError("No layer is chosen; choose at least one.")
+    return tuple(dict.fromkeys(layer % (n_layers + 1) for layer in layers))
+
+
+def choose_methods(
+    encoder: LoadedEncoder, methods: Sequence[str] | None, extra: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The methods asked for; None: all that mean something for this model, and `extra`.
+
+    Raises:
+        SelectionError: no such method, or one that this model cannot do.
+    """
+    reasons = left_out(encoder)
+    if methods is None:
+        able = [name for name in METHODS if name not in reasons and name != NEEDS_QUERY]
+        return (*able, *extra)
+    for method in methods:
+        if method not in METHODS and method not in extra:
+            known = ", ".join((*METHODS, *(name for name in extra if name not in METHODS)))
+            raise SelectionError(f"There is no pooling {method!r}; choose one of {known}.")
+        if method == "pooler" and method in reasons:
+            raise SelectionError(reasons[method])
+        if method == NEEDS_QUERY and method not in extra:
+            raise SelectionError(
+                "Attention pooling needs a learned query; train one on labelled items first."
+            )
+    if not methods:
+        raise SelectionError(f"No pooling is chosen; choose of {', '.join(METHODS)}.")
+    return tuple(dict.fromkeys(methods))
+
+
+def left_out(encoder: LoadedEncoder) -> dict[str, str]:
+    """Methods that mean nothing for this model, each with the reason as a sentence."""
+    reasons, name = {}, encoder.card.name
+    if str(Task.POOL) not in encoder.model.heads:
+        reasons["pooler"] = f"{name} has no pooler: its files hold no head that makes one vector."
+    if encoder.config.embedding is Embedding.PATCH:
+        reasons["last"] = "The last token of a picture is only its lower right patch."
+        if not encoder.config.prefix:
+            for method in ("cls", "cls_mean"):
+                reasons[method] = f"{name} has no [CLS]: its first token is the upper left patch."
+    return reasons
