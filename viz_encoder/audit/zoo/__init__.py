@@ -1,0 +1,36 @@
+"""The zoo: planted mask bugs, each with its story and its cure, and models that are right."""
+
+from types import ModuleType
+
+from viz_encoder.audit.zoo import (
+    causal_windows,
+    conventions,
+    empty_rows,
+    hard,
+    padding,
+    pooling,
+    shapes,
+)
+from viz_encoder.audit.zoo.correct import CORRECT as CORRECT
+from viz_encoder.audit.zoo.correct import Correct as Correct
+from viz_encoder.audit.zoo.specimen import Case as Case
+from viz_encoder.audit.zoo.specimen import Specimen as Specimen
+
+_SECTIONS: tuple[ModuleType, ...] = (
+    conventions,
+    empty_rows,
+    shapes,
+    causal_windows,
+    padding,
+    pooling,
+    hard,
+)
+_ALL = [one for part in _SECTIONS for one in vars(part).values() if isinstance(one, Specimen)]
+
+
+def _number(specimen: Specimen) -> tuple[str, int]:
+    section = specimen.identifier.partition("-")[0]
+    return section[0], int(section[1:])
+
+
+SPECIMENS: dict[str, Specimen] = {one.identifier: one for one in sorted(_ALL, key=_number)}

@@ -1,0 +1,218 @@
+"""Correct models: what an audit must pass without a word, in many writings and types."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.audit.zoo.intents import (
+    Valid,
+    earlier_tokens,
+    last_tokens,
+    neighbors,
+    own_document,
+    real_tokens,
+)
+from viz_encoder.audit.zoo.models import (
+    D_MODEL,
+    N_HEADS,
+    Around,
+    Heads,
+    drawn,
+    multihead,
+    scores_of,
+    sdpa,
+    torch_encoder,
+    written_out,
+)
+from viz_encoder.audit.zoo.specimen import Case, Intent
+from viz_encoder.config import Embedding, EncoderConfig
+from viz_encoder.model import Encoder
+from viz_encoder.model.pooling import mean
+
+RIGHT_ONLY = {"positions": "right"}  # a causal mask alone hides padding only behind the text
+
+
+@dataclass(frozen=True)
+class Correct:
+    """A model whose masks are right."""
+
+    name: str
+    make: Callable[[int], Case]
+
+    def build(self, seed: int = 0) -> Case:
+        """The case of this seed."""
+        return self.make(seed)
+
+
+def _multihead_padding(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
+    return layer(x, x, x, key_padding_mask=ignore)[0]
+
+
+def _multihead_mask(layer: nn.MultiheadAttention, x: Tensor, mask: Tensor) -> Tensor:
+    return layer(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+
+def _multihead_sink(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
+    layer.add_zero_attn = True
+    return layer(x, x, x, key_padding_mask=ignore)[0]
+
+
+def _future(valid: Valid) -> Tensor:
+    n_tokens = valid.shape[1]
+    return torch.ones(n_tokens, n_tokens, dtype=torch.bool).triu(1)
+
+
+def _future_added(valid: Valid) -> Tensor:
+    return torch.zeros(_future(valid).shape).masked_fill(_future(valid), -torch.inf)
+
+
+def _per_head(valid: Valid) -> Tensor:
+    return (~earlier_tokens(valid)).repeat_interleave(N_HEADS, dim=0)
+
+
+def _encoder_padding(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
+    return encoder(x, src_key_padding_mask=ignore)
+
+
+def _encoder_mask(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
+    return encoder(x, mask=ignore)
+
+
+def _encoder_both(encoder: nn.TransformerEncoder, x: Tensor, both: Any) -> Tensor:
+    return encoder(x, mask=both[0], src_key_padding_mask=both[1])
+
+
+def _by_hand(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+    return scores_of(q, k).masked_fill(~passed[:, None], -torch.inf).softmax(-1) @ v
+
+
+def _by_hand_saturated(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+    lowest = torch.finfo(q.dtype).min
+    return scores_of(q, k).masked_fill(~passed[:, None], lowest).softmax(-1) @ v
+
+
+def _ours(
+    seed: int, intent: Intent | list[Intent], dtype: torch.dtype = torch.float32, **axes: Any
+) -> Case:
+    """Our own encoder on vectors, which is passed valid."""
+    sizes = {"n_layers": 2, "n_heads": N_HEADS, "d_model": D_MODEL, "d_ff": 2 * D_MODEL}
+    config = EncoderConfig.from_axes(
+        {**sizes, "embedding": Embedding.VECTOR, "max_positions": 128, **axes}
+    )
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        return self.inner(x, valid=valid).output
+
+    model = drawn(seed, lambda: Around(Encoder(config), forward)).to(dtype)
+    more = {"positions": "right"} if axes.get("positions") != "none" else {}
+    return Case(model, intent, lambda valid: valid, n_layers=config.n_layers, more=more)
+
+
+def _mean_pooled(seed: int) -> Case:
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        return mean(self.inner(x, real_tokens(valid)), valid)
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return Case(model, real_tokens, lambda valid: valid)
+
+
+def _ignored(valid: Valid) -> Tensor:
+    return ~valid
+
+
+def _both(valid: Valid) -> tuple[Tensor, Tensor]:
+    return _future(valid), ~valid
+
+
+def _torch(seed: int, nested: bool, norm_first: bool = False) -> Case:
+    model = torch_encoder(seed, _encoder_padding, nested=nested, norm_first=norm_first)
+    return Case(model, real_tokens, _ignored)
+
+
+CORRECT: dict[str, Correct] = {
+    one.name: one
+    for one in (
+        Correct(
+            "nn.MultiheadAttention, padding",
+            lambda s: Case(multihead(s, _multihead_padding), real_tokens, _ignored),
+        ),
+        Correct(
+            "nn.MultiheadAttention, causal",
+            lambda s: Case(multihead(s, _multihead_mask), earlier_tokens, _future, more=RIGHT_ONLY),
+        ),
+        Correct(
+            "nn.MultiheadAttention, causal as -inf",
+            lambda s: Case(
+                multihead(s, _multihead_mask), earlier_tokens, _future_added, more=RIGHT_ONLY
+            ),
+        ),
+        Correct(
+            "nn.MultiheadAttention, a mask a head",
+            lambda s: Case(
+                multihead(s, _multihead_mask), earlier_tokens, _per_head, more=RIGHT_ONLY
+            ),
+        ),
+        Correct(
+            "nn.MultiheadAttention, add_zero_attn",
+            lambda s: Case(multihead(s, _multihead_sink), real_tokens, _ignored),
+        ),
+        Correct("nn.TransformerEncoder, padding", lambda s: _torch(s, nested=False)),
+        Correct("nn.TransformerEncoder, nested tensors", lambda s: _torch(s, nested=True)),
+        Correct("nn.TransformerEncoder, norm first", lambda s: _torch(s, False, norm_first=True)),
+        Correct(
+            "nn.TransformerEncoder, causal",
+            lambda s: Case(
+                torch_encoder(s, _encoder_mask), earlier_tokens, _future, more=RIGHT_ONLY
+            ),
+        ),
+        Correct(
+            "nn.TransformerEncoder, causal and padding",
+            lambda s: Case(torch_encoder(s, _encoder_both), earlier_tokens, _both, more=RIGHT_ONLY),
+        ),
+        Correct(
+            "written out, -inf",
+            lambda s: Case(written_out(s, _by_hand), earlier_tokens, more=RIGHT_ONLY),
+        ),
+        Correct(
+            "written out, finfo.min",
+            lambda s: Case(written_out(s, _by_hand_saturated), earlier_tokens),
+        ),
+        Correct("sdpa, padding", lambda s: Case(written_out(s, sdpa), real_tokens)),
+        Correct("sdpa, window", lambda s: Case(written_out(s, sdpa), neighbors(2))),
+        Correct(
+            "sdpa, packed documents",
+            lambda s: Case(
+                written_out(s, sdpa), own_document(4, causal=True), more={"documents": True}
+            ),
+        ),
+        Correct("sdpa, mean of real tokens", _mean_pooled),
+        Correct(
+            "sdpa, bfloat16",
+            lambda s: Case(written_out(s, sdpa).bfloat16(), earlier_tokens),
+        ),
+        Correct("viz_encoder, post-norm", lambda s: _ours(s, real_tokens)),
+        Correct(
+            "viz_encoder, pre-norm",
+            lambda s: _ours(s, real_tokens, norm_placement="pre", final_norm=True),
+        ),
+        Correct("viz_encoder, causal", lambda s: _ours(s, earlier_tokens, causal=True)),
+        Correct(
+            "viz_encoder, rotary and relative",
+            lambda s: _ours(
+                s, real_tokens, positions="none", rotary_base=100.0, relative_buckets=8
+            ),
+        ),
+        Correct(
+            "viz_encoder, window in layer 1 only",
+            lambda s: _ours(s, [real_tokens, neighbors(2)], window=2, global_layers=(0,)),
+        ),
+        Correct(
+            "viz_encoder, bfloat16",
+            lambda s: _ours(s, real_tokens, torch.bfloat16, positions="none"),
+        ),
+        Correct("sdpa, causal window", lambda s: Case(written_out(s, sdpa), last_tokens(3))),
+    )
+}

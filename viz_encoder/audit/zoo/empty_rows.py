@@ -1,0 +1,181 @@
+"""Section B: rows without an allowed key, NaN, and types that overflow."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.models import (
+    Around,
+    Heads,
+    drawn,
+    multihead,
+    scores_of,
+    sdpa,
+    torch_encoder,
+    written_out,
+)
+from viz_encoder.audit.zoo.specimen import Case, plant
+
+ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0]])
+
+
+@plant(
+    "B1-empty-row",
+    "A token that may look at nothing",
+    symptom="The first token is NaN, zeros or a plain average, depending on which path runs.",
+    story="Token 0 has no earlier token, and a softmax over nothing is not defined: "
+    "pytorch/pytorch#103749, #41508, onnx/onnx#8068.",
+    wrong="keep = torch.ones(n_tokens, n_tokens).tril(-1).bool()",
+    right="keep = torch.ones(n_tokens, n_tokens).tril().bool()",
+    flagged_by="static",
+)
+def nothing_before_the_first(seed: int, fixed: bool) -> Case:
+    """A strictly causal mask: itself is left out too."""
+
+    def causal(valid: Valid) -> Tensor:
+        n_tokens = valid.shape[1]
+        if fixed:
+            keep = torch.ones(n_tokens, n_tokens).tril().bool()
+        else:
+            keep = torch.ones(n_tokens, n_tokens).tril(-1).bool()
+        return keep & valid[:, None, :]
+
+    def call(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
+        return layer(x, x, x, attn_mask=(~keep).repeat_interleave(2, dim=0))[0]
+
+    return Case(multihead(seed, call), causal, more={"positions": "right"})
+
+
+@plant(
+    "B2-empty-sample",
+    "A sample that is all padding",
+    symptom="One empty text in a batch gives NaN in eval, and numbers in training.",
+    story="nn.TransformerEncoder has three paths, and each answers an empty sample differently: "
+    "zeros, NaN, or finite numbers (pytorch/pytorch#103963, #64525).",
+    wrong="ignore = ~valid",
+    right="ignore = ~valid & valid.any(dim=1, keepdim=True)",
+    flagged_by="finite",
+)
+def one_sample_is_empty(seed: int, fixed: bool) -> Case:
+    """A batch with an empty text in it."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        ignore = ~valid
+        if fixed:
+            ignore = ~valid & valid.any(dim=1, keepdim=True)
+        return ignore
+
+    def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
+        return encoder(x, src_key_padding_mask=ignore)
+
+    more = {"valid": ONE_EMPTY.bool()}
+    return Case(torch_encoder(seed, run), real_tokens, make_mask, more=more)
+
+
+@plant(
+    "B3-poisoned-gradient",
+    "NaN gradients from rows that nobody uses",
+    symptom="All outputs are finite and right; the first training step makes every weight NaN.",
+    story="Padding queries were masked too. Their rows are NaN and become zeros: too "
+    "late, for 0 · NaN is NaN in the backward pass (pytorch/pytorch#41508).",
+    wrong="keep = passed[:, None, :] & passed[:, :, None]",
+    right="keep = passed[:, None, :].expand(-1, passed.shape[1], -1)",
+    flagged_by="gradient",
+)
+def gradient_is_poisoned(seed: int, fixed: bool) -> Case:
+    """Queries masked as well as keys, and NaN swept under the rug."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        if fixed:
+            keep = passed[:, None, :].expand(-1, passed.shape[1], -1)
+        else:
+            keep = passed[:, None, :] & passed[:, :, None]
+        weights = scores_of(q, k).masked_fill(~keep[:, None], -torch.inf).softmax(-1)
+        return (weights @ v).masked_fill(~passed[:, None, :, None], 0.0)
+
+    return Case(written_out(seed, attend), real_tokens, lambda valid: valid)
+
+
+@plant(
+    "B4-nan-in-padding",
+    "NaN in padding goes through a weight of 0",
+    symptom="Every output is NaN as soon as one text is padded, although the mask is right.",
+    story="0 · NaN is NaN: a masked value still takes part in the sum (pytorch/pytorch#101967). "
+    "Here a mean over no frames makes the NaN.",
+    wrong="x = x / counts",
+    right="x = x.masked_fill(~valid[:, :, None], 0.0)  # after it",
+    flagged_by="finite",
+)
+def nan_in_padding(seed: int, fixed: bool) -> Case:
+    """Division by the number of frames, which is 0 in padding."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        counts = valid[:, :, None].float()
+        x = x / counts
+        if fixed:
+            x = x.masked_fill(~valid[:, :, None], 0.0)
+        return self.inner(x, real_tokens(valid))
+
+    model = Around(written_out(seed, sdpa), forward)
+    return Case(model.eval(), real_tokens, lambda valid: valid)
+
+
+def _in_half_precision(scores: Any, seed: int) -> Around:
+    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
+        return scores(scores_of(q, k), keep[:, None]).softmax(-1) @ v
+
+    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
+        return self.inner(x.half(), keep).float()
+
+    return drawn(seed, lambda: Around(written_out(seed, attend), forward)).half()
+
+
+@plant(
+    "B5-half",
+    "-1e9 in half precision",
+    symptom="It works in float32, and raises an error in float16.",
+    story="The largest float16 is 65,504, so that -1e9 cannot be written: google/flax#982, "
+    "bentrevett/pytorch-seq2seq#191.",
+    wrong="scores.masked_fill(~keep, -1e9)",
+    right="scores.masked_fill(~keep, -torch.inf)",
+    flagged_by="runs",
+)
+def too_large_for_half(seed: int, fixed: bool) -> Case:
+    """A constant that float16 cannot hold."""
+
+    def fill(scores: Tensor, keep: Tensor) -> Tensor:
+        if fixed:
+            return scores.masked_fill(~keep, -torch.inf)
+        return scores.masked_fill(~keep, -1e9)
+
+    more = {"dtype": torch.float16}
+    return Case(_in_half_precision(fill, seed), real_tokens, more=more)
+
+
+@plant(
+    "B5-two-masks",
+    "Two saturated masks, added",
+    symptom="Padding rows are NaN after the first layer, and all rows after the second.",
+    story="finfo.min + finfo.min is -inf; a row that is -inf everywhere is NaN: "
+    "huggingface/transformers#17306, NVIDIA-NeMo/Automodel#2658.",
+    wrong="lowest * ~padding + lowest * ~causal",
+    right="lowest * ~(padding & causal)",
+    flagged_by="finite",
+)
+def two_masks_added(seed: int, fixed: bool) -> Case:
+    """Masks of two kinds that both forbid a whole row."""
+    lowest = torch.finfo(torch.float32).min
+
+    def make_mask(valid: Valid) -> Tensor:
+        padding = valid[:, None, :] & valid[:, :, None]
+        causal = earlier_tokens(valid) & valid[:, :, None]
+        if fixed:
+            return lowest * ~(padding & causal)
+        return lowest * ~padding + lowest * ~causal
+
+    def attend(q: Heads, k: Heads, v: Heads, added: Tensor) -> Heads:
+        return (scores_of(q, k) + added[:, None]).softmax(-1) @ v
+
+    return Case(written_out(seed, attend), earlier_tokens, make_mask)

@@ -1,0 +1,46 @@
+"""Intents: valid "batch token" → Bool "batch query key", True = may look."""
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.zoo.specimen import Intent
+
+Valid = Bool[Tensor, "batch token"]
+Allowed = Bool[Tensor, "batch query key"]
+
+
+def real_tokens(valid: Valid) -> Allowed:
+    """All may look at every real token."""
+    return valid[:, None, :].expand(-1, valid.shape[1], -1)
+
+
+def earlier_tokens(valid: Valid) -> Allowed:
+    """Each may look at itself and at earlier real tokens."""
+    return real_tokens(valid) & _query_minus_key(valid).ge(0)
+
+
+def last_tokens(width: int) -> Intent:
+    """Each may look at the last `width` real tokens, itself counted."""
+    return lambda valid: earlier_tokens(valid) & _query_minus_key(valid).lt(width)
+
+
+def neighbors(reach: int) -> Intent:
+    """Each may look at real tokens up to `reach` away on either side."""
+    return lambda valid: real_tokens(valid) & _query_minus_key(valid).abs().le(reach)
+
+
+def own_document(length: int, *, causal: bool = False) -> Intent:
+    """Each may look at its own document of `length` tokens; only backward if causal."""
+
+    def intent(valid: Valid) -> Allowed:
+        number = torch.arange(valid.shape[1], device=valid.device) // length
+        allowed = earlier_tokens(valid) if causal else real_tokens(valid)
+        return allowed & (number[:, None] == number[None, :])
+
+    return intent
+
+
+def _query_minus_key(valid: Valid) -> Tensor:
+    position = torch.arange(valid.shape[1], device=valid.device)
+    return position[:, None] - position[None, :]

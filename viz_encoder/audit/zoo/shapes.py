@@ -1,0 +1,203 @@
+"""Section C: masks whose axes are not the ones they are taken for."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.models import (
+    N_HEADS,
+    Attention,
+    Heads,
+    Stack,
+    drawn,
+    multihead,
+    scores_of,
+    sdpa,
+    torch_encoder,
+    written_out,
+)
+from viz_encoder.audit.zoo.specimen import Case, plant
+
+
+@plant(
+    "C1-repeat",
+    "repeat for repeat_interleave",
+    symptom="Right for one text, wrong in a batch: samples are masked with each other's padding.",
+    story="nn.MultiheadAttention wants sample 0 head 0, sample 0 head 1, …; repeat gives sample 0, "
+    "sample 1, … (ArrowLuo/CLIP4Clip#22, line/lighthouse#77, reczoo/FuxiCTR#130).",
+    wrong="ignore.repeat(N_HEADS, 1, 1)",
+    right="ignore.repeat_interleave(N_HEADS, dim=0)",
+    flagged_by="maps",
+)
+def repeated_in_the_wrong_order(seed: int, fixed: bool) -> Case:
+    """A three-dimensional mask whose first axis is batch · heads."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        ignore = ~real_tokens(valid)
+        if fixed:
+            return ignore.repeat_interleave(N_HEADS, dim=0)
+        return ignore.repeat(N_HEADS, 1, 1)
+
+    def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
+        return layer(x, x, x, attn_mask=ignore)[0]
+
+    return Case(multihead(seed, call), real_tokens, make_mask)
+
+
+@plant(
+    "C2-transposed",
+    "Queries masked in place of keys",
+    symptom="Real tokens read the padding; only the rows of padding itself are masked.",
+    story="A mask (batch, token) needs its new axis in front of the keys; put behind them, it "
+    "masks who looks and not who is looked at.",
+    wrong="keep[:, None, :, None]",
+    right="keep[:, None, None, :]",
+    flagged_by="maps",
+)
+def queries_masked(seed: int, fixed: bool) -> Case:
+    """The new axis in the wrong place."""
+
+    def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
+        if fixed:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, None, :])
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, :, None])
+
+    return Case(written_out(seed, attend), real_tokens, lambda valid: valid)
+
+
+@plant(
+    "C3-batch-is-length",
+    "A padding mask taken for an attention mask",
+    symptom="It raises an error, except where the batch is as large as the text is long: then "
+    "token i of every sample gets the padding of sample i.",
+    story="(batch, token) is passed where (query, key) is meant: lucidrains/vit-pytorch#71, #293.",
+    wrong="attn_mask=ignore",
+    right="key_padding_mask=ignore",
+    flagged_by="runs",
+)
+def batch_as_queries(seed: int, fixed: bool) -> Case:
+    """Two masks of two axes, mixed up."""
+
+    def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
+        if fixed:
+            return layer(x, x, x, key_padding_mask=ignore)[0]
+        return layer(x, x, x, attn_mask=ignore)[0]
+
+    return Case(multihead(seed, call), real_tokens, lambda valid: ~valid)
+
+
+@plant(
+    "C4-batch-first",
+    "batch_first forgotten",
+    symptom="Texts of one batch attend to each other; each token sees its own place only.",
+    story="torch.nn's default is (token, batch, d_model). The error that the mask raised was "
+    "silenced by turning the mask.",
+    wrong="src_key_padding_mask=ignore.T",
+    right="src_key_padding_mask=ignore",
+    flagged_by="batch",
+)
+def samples_mixed(seed: int, fixed: bool) -> Case:
+    """The batch is taken for the sequence."""
+
+    def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
+        if fixed:
+            return encoder(x, src_key_padding_mask=ignore)
+        return encoder(x, src_key_padding_mask=ignore.T)
+
+    model = torch_encoder(seed, run, batch_first=fixed)
+    return Case(model, real_tokens, lambda valid: ~valid)
+
+
+@plant(
+    "C5-one-layer",
+    "One layer gets no mask",
+    symptom="The mean of all maps looks almost right; layer 1 reads the padding.",
+    story="A mask handed from layer to layer by hand, and dropped at one of them.",
+    wrong="F.scaled_dot_product_attention(q, k, v)",
+    right="sdpa(q, k, v, passed)",
+    flagged_by="maps",
+)
+def one_layer_open(seed: int, fixed: bool) -> Case:
+    """Two layers of three are masked."""
+
+    def forgetful(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        if fixed:
+            return sdpa(q, k, v, passed)
+        return F.scaled_dot_product_attention(q, k, v)
+
+    return Case(written_out(seed, sdpa, forgetful, sdpa), real_tokens, n_layers=3)
+
+
+@plant(
+    "C5-one-head",
+    "One head gets no mask",
+    symptom="The mean over heads shows a little weight on padding; head 1 puts most of it there.",
+    story="Masks built head by head, one of them left at its default.",
+    wrong="keep[:, 1] = True",
+    right="keep[:, 1] = passed",
+    flagged_by="maps",
+)
+def one_head_open(seed: int, fixed: bool) -> Case:
+    """A mask a head."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        keep = passed[:, None].repeat(1, N_HEADS, 1, 1)
+        if fixed:
+            keep[:, 1] = passed
+        else:
+            keep[:, 1] = True
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
+
+    return Case(written_out(seed, attend), earlier_tokens)
+
+
+@plant(
+    "C6-softmax-axis",
+    "Softmax over the queries",
+    symptom="The columns of a map sum to 1, its rows do not.",
+    story="softmax(dim=-2), or an axis that moved when heads were split.",
+    wrong="scores.softmax(dim=-2)",
+    right="scores.softmax(dim=-1)",
+    flagged_by="gradient",
+)
+def softmax_over_queries(seed: int, fixed: bool) -> Case:
+    """Weights that are shared out among those who look."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        keep = passed[:, None]
+        scores = scores_of(q, k).masked_fill(~keep, torch.finfo(q.dtype).min)
+        if fixed:
+            return scores.softmax(dim=-1) @ v
+        return scores.softmax(dim=-2) @ v
+
+    return Case(written_out(seed, attend), earlier_tokens)
+
+
+@plant(
+    "C7-heads-by-view",
+    "Heads split by view alone",
+    symptom="The masks are right, yet tokens read what they may not: each head holds pieces of "
+    "several tokens.",
+    story="view(batch, heads, token, d_head) without the transpose gives the right shape and the "
+    "wrong numbers.",
+    wrong="t.reshape(t.shape[0], N_HEADS, -1, t.shape[-1] // N_HEADS)",
+    right="t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)",
+    flagged_by="gradient",
+)
+def heads_by_view(seed: int, fixed: bool) -> Case:
+    """The heads are cut across tokens."""
+
+    def split(t: Tensor) -> Heads:
+        if fixed:
+            return t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)
+        return t.reshape(t.shape[0], N_HEADS, -1, t.shape[-1] // N_HEADS)
+
+    class Viewed(Attention):
+        def forward(self, x: Tensor, passed: Tensor) -> Tensor:
+            q, k, v = (split(project(x)) for project in (self.q, self.k, self.v))
+            mixed = sdpa(q, k, v, passed)
+            mixed = mixed.transpose(1, 2) if fixed else mixed
+            return self.o(mixed.reshape(x.shape))
+
+    return Case(drawn(seed, lambda: Stack([Viewed(sdpa), Viewed(sdpa)])), earlier_tokens)
