@@ -2,8 +2,16 @@
 
 const REMEMBERED = 48;
 
+// What the address of a part of a map says of renormalized rows and merged words.
+const switches = ({ renorm, words }) => `${renorm ? "&renorm=true" : ""}${words ? "&words=true" : ""}`;
+
+// Sub-words as one word, without the marks of its continuations.
+const wordOf = ([first, ...more]) => first + more.map((name) => name.replace(/^##/, "")).join("");
+
 export class Run {
   #answers = new Map();
+  #shown = new Map();
+  #largest = new Map();
 
   constructor(description) {
     Object.assign(this, description);
@@ -19,16 +27,36 @@ export class Run {
   }
 
   statistics(layer) {
-    return this.#once(`statistics?layer=${layer}`, (response) => response.json());
+    return this.#once(`statistics?layer=${layer}`, async (response) => {
+      const known = await response.json();
+      this.#largest.set(layer, Math.max(0, ...known.largest));
+      return known;
+    });
   }
 
-  map({ layer, head, hide }, rows, keys) {
+  // The largest weight of a layer's heads, or of all heads; null until the server has swept them.
+  largest(scale, layer) {
+    const layers = scale === "all" ? Array.from({ length: this.nLayers }, (_, at) => at) : [layer];
+    const known = layers.map((each) => this.#largest.get(each) ?? null);
+    return known.includes(null) ? null : Math.max(...known);
+  }
+
+  // A part of a map, in places among the shown tokens; its total weight comes with it.
+  map(selection, rows, keys, more = "") {
+    const { layer, head, hide } = selection;
     const range = `rows=${rows[0]}:${rows[1]}&keys=${keys[0]}:${keys[1]}`;
-    return this.#array(`map?layer=${layer}&head=${head}&hide=${hide}&${range}`);
+    return this.#array(`map?layer=${layer}&head=${head}&hide=${hide}${switches(selection)}&${range}${more}`);
   }
 
+  // One query's weights over all tokens, as they ran.
   row({ layer, head, query }) {
     return this.#array(`row?layer=${layer}&head=${head}&query=${query}`);
+  }
+
+  // The same as it is shown: a weight for each entry of shown(selection).
+  shownRow(selection) {
+    const { layer, head, query, hide } = selection;
+    return this.#array(`row?layer=${layer}&head=${head}&query=${query}&hide=${hide}${switches(selection)}`);
   }
 
   predictions(task, layer) {
@@ -55,12 +83,49 @@ export class Run {
     return hide ? all.filter((index) => !this.special[index]) : all;
   }
 
+  // What stands along a map's sides: {name, tokens} each, a token or the sub-words of one word;
+  // `places` says which entry a token is in, -1 where it is hidden.
+  shown({ hide, words }) {
+    const key = `${hide}:${words}`;
+    if (!this.#shown.has(key)) this.#shown.set(key, this.#list(hide, words));
+    return this.#shown.get(key);
+  }
+
+  // Whether any word of the run has several sub-words.
+  get mergeable() {
+    return this.shown({ hide: false, words: true }).length < this.n;
+  }
+
+  #list(hide, words) {
+    const shown = [];
+    let before = null;
+    for (let at = 0; at < this.n; at++) {
+      const known = words && !this.special[at] && this.words[at] != null;
+      const word = known ? `${this.segments[at] ?? 0}:${this.words[at]}` : null;
+      if (word !== null && word === before) shown.at(-1).tokens.push(at);
+      else if (!hide || !this.special[at]) shown.push({ tokens: [at] });
+      before = word;
+    }
+    shown.places = new Int32Array(this.n).fill(-1);
+    shown.forEach((entry, place) => {
+      entry.name = wordOf(entry.tokens.map((token) => this.tokens[token]));
+      for (const token of entry.tokens) shown.places[token] = place;
+    });
+    return shown;
+  }
+
   #array(path) {
-    return this.#once(path, async (response) => ({
-      shape: response.headers.get("x-shape").split(",").map(Number),
-      step: (response.headers.get("x-step") || "1,1").split(",").map(Number),
-      values: new Float32Array(await response.arrayBuffer()),
-    }));
+    return this.#once(path, async (response) => {
+      const { headers } = response;
+      const shape = headers.get("x-shape").split(",").map(Number);
+      const numbers = new Float32Array(await response.arrayBuffer());
+      const cells = shape.reduce((product, side) => product * side, 1);
+      return {
+        shape, step: (headers.get("x-step") || "1,1").split(",").map(Number), values: numbers.subarray(0, cells),
+        tops: numbers.length > cells ? numbers.subarray(cells) : null,
+        total: Number(headers.get("x-total") ?? NaN), empty: Number(headers.get("x-empty") ?? 0),
+      };
+    });
   }
 
   #once(path, read) {

@@ -1,21 +1,52 @@
 // The selection that all views share: layer, head, query, key and how to draw. It lives in the URL.
 
-const DEFAULTS = { layer: 0, head: 0, query: 0, key: 0, scale: "head", hide: false };
-const SCALES = ["head", "shared", "log"];
+const DEFAULTS = { layer: 0, head: 0, query: 0, key: 0, scale: "head", hide: false, renorm: false, words: false };
+const SWITCHES = ["hide", "renorm", "words"];
+
+// Up to which weight colors go: this map's or each row's largest, that of this layer's or of all
+// heads; "shared" is 0 to 1, as in links of old.
+export const SCALES = {
+  head: "Linear, per map",
+  row: "Linear, per row",
+  layer: "Linear, shared by this layer",
+  all: "Linear, shared by all heads",
+  shared: "Linear, 0 to 1",
+  log: "Logarithmic",
+};
+
+// The heads of a head: one number, or "1,4,7"; none where all are fused by "mean" or "max".
+export function headsOf(head) {
+  if (typeof head === "number") return [head];
+  return /^\d+(,\d+)*$/.test(head) ? head.split(",").map(Number) : [];
+}
+
+// Heads as the selection holds them: one as its number, several as "1,4,7", ascending, no one twice.
+export function headFrom(numbers) {
+  const heads = [...new Set(numbers)].sort((a, b) => a - b);
+  return heads.length > 1 ? heads.join(",") : heads[0] ?? 0;
+}
+
+// How a map is called: "3.5", or "layer 3, mean of heads 1, 4, 7".
+export function mapName(layer, head) {
+  if (typeof head === "number") return `${layer}.${head}`;
+  const heads = headsOf(head);
+  return heads.length ? `layer ${layer}, mean of heads ${heads.join(", ")}` : `layer ${layer}, ${head} over all heads`;
+}
 
 function parse(params) {
   const whole = (name) => {
     const value = Number(params.get(name));
     return params.has(name) && Number.isInteger(value) && value >= 0 ? value : DEFAULTS[name];
   };
-  const head = params.get("head");
+  const head = params.get("head") ?? "";
+  const several = head.length < 2000 && head.includes(",") ? headsOf(head) : [];
   return {
     layer: whole("layer"),
-    head: head === "mean" || head === "max" ? head : whole("head"),
+    head: head === "mean" || head === "max" ? head : several.length ? headFrom(several) : whole("head"),
     query: whole("query"),
     key: whole("key"),
-    scale: SCALES.includes(params.get("scale")) ? params.get("scale") : DEFAULTS.scale,
-    hide: params.get("hide") === "1",
+    scale: Object.hasOwn(SCALES, params.get("scale")) ? params.get("scale") : DEFAULTS.scale,
+    ...Object.fromEntries(SWITCHES.map((name) => [name, params.get(name) === "1"])),
   };
 }
 
@@ -31,7 +62,8 @@ export class Selection {
   enter(run) {
     this.#link = run.link;
     this.layer = Math.min(this.layer, run.nLayers - 1);
-    if (typeof this.head === "number") this.head = Math.min(this.head, run.nHeads - 1);
+    const heads = headsOf(this.head);
+    if (heads.length) this.head = headFrom(heads.map((head) => Math.min(head, run.nHeads - 1)));
     const last = run.tokens.length - 1;
     this.query = Math.min(this.query, last);
     this.key = Math.min(this.key, last);
@@ -54,11 +86,16 @@ export class Selection {
     return `${this.layer}.${this.head}`;
   }
 
+  // What changes which numbers are shown, besides layer and head.
+  get kept() {
+    return SWITCHES.filter((name) => this[name]).join("+") || "all";
+  }
+
   #write() {
     const params = new URLSearchParams(this.#link);
     for (const name of ["layer", "head", "query", "key"]) params.set(name, this[name]);
     if (this.scale !== DEFAULTS.scale) params.set("scale", this.scale);
-    if (this.hide) params.set("hide", "1");
+    for (const name of SWITCHES) if (this[name]) params.set(name, "1");
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
     history.replaceState(history.state, "", `${location.pathname}?${params}`);

@@ -15,6 +15,7 @@ from viz_encoder.trace import LayerTrace, Trace
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
 Head = int | str | tuple[int, ...]
+Shown = Sequence[int | Sequence[int]]  # tokens in order; several in one entry are merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,9 @@ class Tile:
     key_step: int
     row_edges: Int[np.ndarray, " row_edge"]
     key_edges: Int[np.ndarray, " col_edge"]
+    row_tops: Float[np.ndarray, " row"]  # a row's largest weight on all kept keys, in sight or not
+    total: float  # the weight of all pairs in this part, before pooling
+    empty: int  # queries of this part that have no weight on any kept key
 
 
 def overview(
@@ -41,9 +45,14 @@ def overview(
     rows: slice,
     keys: slice,
     size: int = 512,
-    tokens: Sequence[int] | None = None,
+    tokens: Shown | None = None,
+    renormalize: bool = False,
 ) -> Tile:
     """The part rows × keys of a map, pooled by max only where it has more than size cells a side.
+
+    Heads are fused first, then rows are renormalized, then tokens are merged: the mean over a
+    word's queries of the sum over a word's keys (Clark et al., 2019, arXiv:1906.04341), so that
+    rows that summed to 1 still do.
 
     Args:
         trace: the run.
@@ -52,34 +61,172 @@ def overview(
         rows: queries, as numbers among `tokens`.
         keys: keys, as numbers among `tokens`; in cross-attention, among the other sequence.
         size: most cells a side of the answer.
-        tokens: the tokens to keep, in order; all where not given. Weights are not renormalized.
+        tokens: the tokens to keep, in order, several in one entry to be merged; all where not
+            given. See `shown_tokens`.
+        renormalize: divide each query's weights by their sum over the kept keys; a query that has
+            nothing on them keeps its zeros.
 
     Raises:
         SelectionError: no such layer, head or range.
     """
-    heads, ran = _heads(trace, layer, head), trace.layers[layer]
-    n_keys = ran.k.shape[1]
-    kept = torch.arange(trace.n_tokens) if tokens is None else torch.as_tensor(tokens)
-    kept_keys = torch.arange(n_keys) if ran.cross else kept
-    queries, columns = kept[rows], kept_keys[keys]
-    if not len(queries) or not len(columns):
+    every = _map(trace, layer, head, tokens, renormalize)
+    queries = _side(trace.n_tokens, tokens)
+    (first_row, n_rows), (first_key, n_keys) = _range(rows, queries), _range(keys, every.keys)
+    if not n_rows or not n_keys:
         raise SelectionError("That part of the map is empty; choose at least one query and key.")
-    row_step, key_step = -(-len(queries) // size), -(-len(columns) // size)
-    budget = BLOCK_BYTES if ran.q.device.type == "cpu" else BLOCK_BYTES_GPU
-    block = row_step * max(1, budget // (4 * n_keys * row_step))
-    pooled = [
-        _pool(_rows(ran, heads, head, part)[:, columns], row_step, key_step)
-        for part in queries.split(block)
-    ]
-    row_edges = _edges(rows.indices(len(kept))[0], len(queries), row_step)
-    key_edges = _edges(keys.indices(len(kept_keys))[0], len(columns), key_step)
-    return Tile(torch.cat(pooled).numpy(), row_step, key_step, row_edges, key_edges)
+    row_step, key_step = -(-n_rows // size), -(-n_keys // size)
+    pooled, tops, total, empty = [], [], 0.0, 0
+    block = row_step * max(1, every.fits // row_step)
+    for start in range(first_row, first_row + n_rows, block):
+        stop = min(start + block, first_row + n_rows)
+        whole = every.rows(queries.part(start, stop))
+        part = whole[:, first_key : first_key + n_keys]
+        top = whole.nan_to_num(0.0).amax(dim=1, keepdim=True)
+        total += float(part.nansum())
+        empty += int((top == 0).sum())
+        tops.append(_pool(top, row_step, 1)[:, 0])
+        pooled.append(_pool(part, row_step, key_step))
+    return Tile(
+        torch.cat(pooled).numpy(),
+        row_step,
+        key_step,
+        _edges(first_row, n_rows, row_step),
+        _edges(first_key, n_keys, key_step),
+        torch.cat(tops).numpy(),
+        total,
+        empty,
+    )
 
 
-def row(trace: Trace, layer: int, head: Head, query: int) -> Float[np.ndarray, " key"]:
-    """One query's weights over all keys, exact; NaN where the mask forbids the key."""
-    heads = _heads(trace, layer, head)
-    return _rows(trace.layers[layer], heads, head, torch.tensor([query]))[0].numpy()
+def row(
+    trace: Trace,
+    layer: int,
+    head: Head,
+    query: int | Sequence[int],
+    *,
+    tokens: Shown | None = None,
+    renormalize: bool = False,
+) -> Float[np.ndarray, " key"]:
+    """One query's weights over all kept keys, exact; NaN where the mask forbids the key.
+
+    Several queries are merged into their mean; `tokens` and `renormalize` are those of `overview`.
+    """
+    every = _map(trace, layer, head, tokens, renormalize)
+    merged = (query,) if isinstance(query, int) else tuple(query)
+    return every.rows(_side(trace.n_tokens, [merged]))[0].numpy()
+
+
+def shown_tokens(
+    trace: Trace, *, special: bool = True, words: bool = False
+) -> list[tuple[int, ...]]:
+    """The tokens that are shown, in order: one an entry, or the sub-words of one word together.
+
+    Args:
+        trace: the run.
+        special: whether special tokens are shown.
+        words: whether the sub-words of a word are merged. Special tokens stay single, and so does
+            every token of a run that was recorded without words.
+    """
+    sample, shown = trace.sample, list[tuple[int, ...]]()
+    word_of = sample.words or (None,) * trace.n_tokens
+    segment_of = sample.segments or (0,) * trace.n_tokens
+    before = None
+    for at, is_special in enumerate(sample.special):
+        known = words and not is_special and word_of[at] is not None
+        word = (segment_of[at], word_of[at]) if known else None
+        if word is not None and word == before:
+            shown[-1] += (at,)
+        elif special or not is_special:
+            shown.append((at,))
+        before = word
+    return shown
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The tokens along one side of a map, each row or column a range of them."""
+
+    tokens: Int[Tensor, " token"]
+    starts: Int[Tensor, " edge"]  # where each row or column begins, and where the last one ends
+
+    @property
+    def merged(self) -> bool:
+        return len(self.starts) - 1 < len(self.tokens)
+
+    @property
+    def owners(self) -> Int[Tensor, " token"]:
+        """The row or column of each token."""
+        return torch.arange(len(self.starts) - 1).repeat_interleave(self.starts.diff())
+
+    def part(self, start: int, stop: int) -> "_Side":
+        starts = self.starts[start : stop + 1]
+        return _Side(self.tokens[int(starts[0]) : int(starts[-1])], starts - starts[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Map:
+    """One (fused) map as it is shown: which keys, merged and renormalized or not."""
+
+    layer: LayerTrace
+    heads: list[int]
+    head: Head
+    keys: _Side
+    renormalize: bool
+
+    @property
+    def fits(self) -> int:
+        """Queries whose rows are held at a time."""
+        budget = BLOCK_BYTES if self.layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
+        return max(1, budget // (4 * self.layer.k.shape[1]))
+
+    def rows(self, queries: _Side) -> Float[Tensor, "row col"]:
+        """Whole rows over the kept keys, on the CPU; NaN where the mask forbids every pair."""
+        if not queries.merged:
+            return self._by_query(queries.tokens)
+        shape = len(queries.starts) - 1, len(self.keys.starts) - 1
+        sums, seen = torch.zeros(shape), torch.zeros(shape)
+        # A word may have more sub-words than fit.
+        pieces = zip(queries.tokens.split(self.fits), queries.owners.split(self.fits), strict=True)
+        for tokens, owners in pieces:
+            part = self._by_query(tokens)
+            sums.index_add_(0, owners, part.nan_to_num(0.0))
+            seen.index_add_(0, owners, (~part.isnan()).float())
+        return (sums / queries.starts.diff()[:, None]).masked_fill(seen == 0, torch.nan)
+
+    def _by_query(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query col"]:
+        weights = _rows(self.layer, self.heads, self.head, queries)
+        if len(self.keys.tokens) < weights.shape[1]:
+            weights = weights[:, self.keys.tokens]
+        if self.renormalize:
+            sums = weights.nansum(dim=1, keepdim=True)
+            weights = weights / sums.masked_fill(sums == 0, 1.0)
+        if not self.keys.merged:
+            return weights
+        shape = len(queries), len(self.keys.starts) - 1
+        owners, seen = self.keys.owners, torch.zeros(shape)
+        sums = torch.zeros(shape).index_add_(1, owners, weights.nan_to_num(0.0))
+        seen.index_add_(1, owners, (~weights.isnan()).float())
+        return sums.masked_fill(seen == 0, torch.nan)
+
+
+def _map(trace: Trace, layer: int, head: Head, tokens: Shown | None, renormalize: bool) -> _Map:
+    heads, ran = _heads(trace, layer, head), trace.layers[layer]
+    keys = _side(ran.k.shape[1], None if ran.cross else tokens)
+    return _Map(ran, heads, head, keys, renormalize)
+
+
+def _side(count: int, tokens: Shown | None) -> _Side:
+    if tokens is None:
+        return _Side(torch.arange(count), torch.arange(count + 1))
+    groups = [(entry,) if isinstance(entry, int) else tuple(entry) for entry in tokens]
+    flat = torch.tensor([at for group in groups for at in group], dtype=torch.int64)
+    return _Side(flat, torch.tensor([0, *map(len, groups)]).cumsum(0))
+
+
+def _range(chosen: slice, side: _Side) -> tuple[int, int]:
+    """Where a range of rows or columns begins, and how many it has."""
+    start, stop, _ = chosen.indices(len(side.starts) - 1)
+    return start, max(0, stop - start)
 
 
 def _heads(trace: Trace, layer: int, head: Head) -> list[int]:

@@ -18,11 +18,12 @@ from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from PIL import Image
 
-from viz_encoder.analyses.overview import overview, row
+from viz_encoder.analyses.overview import Tile, overview, row, shown_tokens
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.bundled import ASSETS
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.trace import Trace
+from viz_encoder.ui.change import make_change_router
 from viz_encoder.ui.downloads import make_download_router
 from viz_encoder.ui.figures_of_runs import make_figure_router
 from viz_encoder.ui.numbers import finite, parse_head, parse_index, parse_range
@@ -44,6 +45,7 @@ def add_routes(app: FastAPI, store: TraceStore) -> None:
     app.mount("/viz/static", StaticFiles(directory=ASSETS), name="viz-static")
     app.include_router(make_router(store))
     app.include_router(make_figure_router(store, _PlainRoute))
+    app.include_router(make_change_router(store, _PlainRoute))
     app.include_router(make_download_router(store))
     app.add_exception_handler(VizEncoderError, _plain_sentence)
     app.add_exception_handler(RequestValidationError, _wrong_parameter)
@@ -79,12 +81,20 @@ def make_router(store: TraceStore) -> APIRouter:
         rows: str = "0:",
         keys: str = "0:",
         hide: bool = False,
+        renorm: bool = False,
+        words: bool = False,
         size: int = MAX_SIDE,
+        tops: bool = False,
     ) -> Response:
-        """A part of one map, float32 "query key", pooled by max where it has more than size."""
+        """A part of one map, float32 "query key", pooled by max where it has more than size.
+
+        hide, renorm and words say which tokens are kept, renormalized and merged. x-total is the
+        part's whole weight, x-empty how many of its queries have none at all; with tops, each
+        row's largest weight on any kept key follows the cells.
+        """
         trace = store.get(key).trace
         parse_index("layer", layer, trace.n_layers)
-        kept = visible(trace, hide)
+        kept = shown_tokens(trace, special=not hide, words=words)
         part = overview(
             trace,
             layer,
@@ -92,17 +102,33 @@ def make_router(store: TraceStore) -> APIRouter:
             rows=parse_range(rows, len(kept)),
             keys=parse_range(keys, len(kept)),
             size=min(max(1, size), MAX_SIDE),
-            tokens=kept if hide else None,
+            tokens=kept if hide or words else None,
+            renormalize=renorm,
         )
-        return _array(part.values, step=f"{part.row_step},{part.key_step}")
+        return _tile(part, tops)
 
     @router.get("/row")
-    def exact_row(key: str, layer: int, head: str, query: int) -> Response:
-        """One query's weights over all keys, float32, exact; NaN = masked."""
+    def exact_row(
+        key: str,
+        layer: int,
+        head: str,
+        query: int,
+        hide: bool = False,
+        renorm: bool = False,
+        words: bool = False,
+    ) -> Response:
+        """One query's weights over all kept keys, float32, exact; NaN = masked.
+
+        With words, the mean over all queries of its word, and a weight for each word.
+        """
         trace = store.get(key).trace
         parse_index("layer", layer, trace.n_layers)
         parse_index("query", query, trace.n_tokens)
-        return _array(row(trace, layer, parse_head(head, trace), query))
+        kept = shown_tokens(trace, special=not hide, words=words)
+        together = shown_tokens(trace, words=words)
+        merged = next(entry for entry in together if query in entry)
+        chosen = parse_head(head, trace)
+        return _array(row(trace, layer, chosen, merged, tokens=kept, renormalize=renorm))
 
     @router.get("/proof")
     def proof(key: str) -> JSONResponse:
@@ -177,9 +203,16 @@ class _PlainRoute(APIRoute):
         return handle_plainly
 
 
-def _array(values: np.ndarray, step: str = "1,1") -> Response:
+def _tile(part: Tile, tops: bool) -> Response:
+    answer = _array(part.values, f"{part.row_step},{part.key_step}", part.row_tops if tops else ())
+    answer.headers.update({"x-total": repr(part.total), "x-empty": str(part.empty)})
+    return answer
+
+
+def _array(values: np.ndarray, step: str = "1,1", more: Any = ()) -> Response:
+    """Numbers as bytes, with their shape in a header; `more` follows them."""
     headers = {**PRIVATE, "x-shape": ",".join(map(str, values.shape)), "x-step": step}
-    content = np.ascontiguousarray(values, dtype="<f4").tobytes()
+    content = b"".join(np.ascontiguousarray(part, dtype="<f4").tobytes() for part in (values, more))
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
