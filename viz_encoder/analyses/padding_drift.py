@@ -1,0 +1,213 @@
+"""Padding drift: how far padding moves a pooled vector, with the mask and when it is forgotten."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.inputs import Inputs, TextReader
+from viz_encoder.trace.capture import run
+from viz_encoder.trace.states import States, choose_layers, choose_methods, read_through
+
+CASES = {  # name: what is done in the padded batch
+    "masked": "The encoder and the pooling both get the mask: nothing may change.",
+    "zeroed": "The hidden states of padding are set to zero, then pooled as if they were tokens.",
+    "unmasked": "The encoder gets the mask, the pooling forgets it: padding is pooled as tokens.",
+    "attended": "The pooling gets the mask, the encoder forgets it: real tokens attend to padding.",
+    "neither": "Neither gets the mask.",
+}
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far one method moved in one case, from the vector of the text alone."""
+
+    method: str
+    case: str
+    largest: float  # largest difference in any dimension, in the hidden states' own unit
+    relative: float  # length of the difference ÷ length of the vector alone
+    cosine: float  # 1 − cosine with the vector alone; NaN where one of them is zero
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class PaddingDrift:
+    """Every method in every case, in the order of the methods and CASES."""
+
+    layer: int
+    n_tokens: int  # of the text
+    n_padding: int  # added
+    rows: tuple[Drift, ...]
+    vectors: dict[tuple[str, str], Float[np.ndarray, " d_pooled"]]  # (method, case)
+    alone: dict[str, Float[np.ndarray, " d_pooled"]]
+
+    def row(self, method: str, case: str) -> Drift:
+        """One of the rows."""
+        for row in self.rows:
+            if (row.method, row.case) == (method, case):
+                return row
+        raise SelectionError(f"There is no {method!r} in the case {case!r}; see rows.")
+
+
+def padding_drift(
+    encoder: LoadedEncoder,
+    text: str,
+    *,
+    n_padding: int = 16,
+    layer: int = -1,
+    methods: Sequence[str] | None = None,
+    query: Float[np.ndarray, " d_model"] | None = None,
+) -> PaddingDrift:
+    """Pool a text alone, and again with padding behind it, as a longer text in its batch gives it.
+
+    Args:
+        encoder: a model of texts.
+        text: what is pooled.
+        n_padding: how many padding tokens are added.
+        layer: 0 = embeddings, -1 = the output.
+        methods: all that this model has where not given.
+        query: for "attention", the query learned at this layer.
+
+    Raises:
+        InputError: a model of pictures, whose batches have no padding; a text that leaves no room
+            for the padding, or no padding at all.
+        SelectionError: no such layer or method.
+    """
+    chosen = choose_methods(encoder, methods, ("attention",) if query is not None else ())
+    at = choose_layers([layer], encoder.config.n_layers)
+    learned = None if query is None else torch.tensor(query)
+    single = _single(encoder, text)
+    padded = _padded(encoder, single, n_padding)
+    n_tokens = single.valid.shape[1]
+    before = _states(encoder, single, at)
+    masked, attended = (
+        _states(encoder, each, at) for each in (padded, replace(padded, padded=False))
+    )
+    everything = torch.ones_like(padded.valid)
+    cases = {
+        "masked": masked,
+        "zeroed": replace(_zeroed(masked), valid=everything.to(masked.valid.device)),
+        "unmasked": replace(masked, valid=everything.to(masked.valid.device)),
+        "attended": attended,
+        "neither": replace(attended, valid=everything.to(attended.valid.device)),
+    }
+    alone = {name: _vector(before, name, learned) for name in chosen}
+    vectors = {
+        (name, case): _vector(cases[case], name, learned) for name in chosen for case in CASES
+    }
+    rows = [
+        _drift(name, case, alone[name], vector, n_tokens, n_padding)
+        for (name, case), vector in vectors.items()
+    ]
+    return PaddingDrift(at[0], n_tokens, n_padding, tuple(rows), vectors, alone)
+
+
+def _single(encoder: LoadedEncoder, text: str) -> Inputs:
+    if not isinstance(encoder.reader, TextReader):
+        raise InputError(
+            f"{encoder.card.name} reads no texts; pictures of one batch have one size, and no "
+            "padding."
+        )
+    return encoder.read(text)
+
+
+def _padded(encoder: LoadedEncoder, single: Inputs, n_padding: int) -> Inputs:
+    assert isinstance(encoder.reader, TextReader)
+    n_tokens, most = single.valid.shape[1], encoder.reader.max_tokens
+    if not 1 <= n_padding <= most - n_tokens:
+        raise InputError(
+            f"{n_padding} padding tokens do not fit: the text has {n_tokens} tokens and this model "
+            f"reads {most}, so there is room for {most - n_tokens}."
+        )
+
+    def behind(values: Tensor, filling: int) -> Tensor:
+        return torch.nn.functional.pad(values, (0, n_padding), value=filling)
+
+    segments = None if single.segments is None else behind(single.segments, 0)
+    valid = behind(single.valid, False)
+    ids = behind(single.values, encoder.reader.pad_id)
+    return Inputs(ids, valid, single.samples, segments, padded=True)
+
+
+def _states(encoder: LoadedEncoder, inputs: Inputs, layers: tuple[int, ...]) -> States:
+    ran = run(encoder, inputs)
+    return read_through(encoder, ran.hidden, ran.output, inputs.valid, layers)
+
+
+def _zeroed(states: States) -> States:
+    real = states.valid[..., None]
+    after = tuple(torch.where(real, state, 0) for state in states.after)
+    return replace(states, after=after, first=torch.where(real, states.first, 0))
+
+
+def _vector(states: States, method: str, query: Tensor | None) -> Float[np.ndarray, " d_pooled"]:
+    return states.pooled(method, 0, query=query)[0].cpu().numpy()
+
+
+def _drift(
+    method: str,
+    case: str,
+    alone: Float[np.ndarray, " d_pooled"],
+    vector: Float[np.ndarray, " d_pooled"],
+    n_tokens: int,
+    n_padding: int,
+) -> Drift:
+    a, b = alone.astype(np.float64), vector.astype(np.float64)
+    length = float(np.linalg.norm(a))
+    product = length * float(np.linalg.norm(b))
+    return Drift(
+        method,
+        case,
+        largest=float(np.abs(a - b).max()),
+        relative=float(np.linalg.norm(a - b)) / length if length else float("nan"),
+        cosine=1 - float(a @ b) / product if product else float("nan"),
+        why=_why(method, case, a, b, n_tokens, n_padding),
+    )
+
+
+def _why(
+    method: str,
+    case: str,
+    alone: Float[np.ndarray, " d_pooled"],
+    vector: Float[np.ndarray, " d_pooled"],
+    n_tokens: int,
+    n_padding: int,
+) -> str:
+    """One sentence with the numbers of this very case."""
+    total = n_tokens + n_padding
+    ratio = float(np.linalg.norm(vector) / np.linalg.norm(alone)) if alone.any() else float("nan")
+    raised = int((np.abs(vector - alone) > 1e-5 * np.abs(alone).max()).sum())
+    if case == "masked":
+        return "Padding takes no part; what is left is the rounding of float32."
+    if case == "attended":
+        return (
+            f"The real tokens attended to {n_padding} padding tokens, so their own hidden states "
+            "changed before any pooling."
+        )
+    too = " The encoder attended to padding too." if case == "neither" else ""
+    if method == "pooler" or (method == "cls" and case != "neither"):
+        return "It reads the first token, or what the model's own head reads." + too
+    if method == "cls":
+        return "Only because the encoder attended to padding."
+    if method == "last":
+        return f"Token {total - 1} is read, which is padding, and not token {n_tokens - 1}." + too
+    if case == "zeroed" and method == "max":
+        return (
+            f"Zero is above all of the text's own values in {raised} of {len(alone)} dimensions, "
+            "and wins there."
+        )
+    if case == "zeroed" and method in ("mean", "first_last"):
+        return (
+            f"The sum is divided by {total} and not by {n_tokens}: the vector keeps its direction "
+            f"and {ratio:.0%} of its length."
+        )
+    if method == "max":
+        return (
+            f"Padding is above the text's own values in {raised} of {len(alone)} dimensions." + too
+        )
+    return f"{n_padding} of {total} tokens in the mean are padding." + too
