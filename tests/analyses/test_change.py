@@ -1,0 +1,129 @@
+"""The change of every head against a plain loop in numpy over both whole maps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses import change as change_module
+from viz_encoder.analyses.change import layer_change
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import LayerTrace
+
+TEXTS = ["The cat sat on the mat", "The dog ran to the house"]  # one token a word
+
+
+@pytest.fixture(scope="module")
+def pair(minilm):
+    """Two runs of as many tokens."""
+    return [vz.capture(minilm, text) for text in TEXTS]
+
+
+@pytest.fixture(scope="module")
+def padded(minilm):
+    """Two runs of one padded batch; the second ends in padding."""
+    return vz.capture(minilm, ["The cat sat on the mat and slept", "The dog ran"])
+
+
+def softmax(scores):
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def maps(trace, layer):
+    """A layer's maps from its queries and keys, in float64."""
+    ran = trace.layers[layer]
+    scores = ran.q.double().numpy() @ ran.k.double().numpy().transpose(0, 2, 1) * ran.scale
+    if ran.mask is not None:
+        scores = np.where(ran.mask.numpy(), scores, -np.inf)
+    return softmax(scores)
+
+
+def by_loops(before, after, real):
+    """½ Σ |a − b| of each real query, and their mean."""
+    out = []
+    for old, new in zip(before, after, strict=True):
+        each = [
+            sum(abs(a - b) for a, b in zip(old[i], new[i], strict=True)) / 2
+            for i in range(len(new))
+            if real[i]
+        ]
+        out.append(sum(each) / len(each))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("block_bytes", [2**20, 70, 4])
+@pytest.mark.parametrize("layer", [0, 5])
+def test_it_is_the_total_variation_distance(pair, layer, block_bytes, monkeypatch):
+    monkeypatch.setattr(change_module, "BLOCK_BYTES", block_bytes)
+    found = layer_change(*pair, layer)
+    real = [True] * pair[0].n_tokens
+    expected = by_loops(*(maps(trace, layer) for trace in pair), real)
+    assert found.heads == pytest.approx(expected, abs=2e-6)
+    assert found.n_queries == len(real) and expected.max() > 0.1
+
+
+def test_only_queries_that_are_real_in_both_runs_count(padded):
+    first, second = padded
+    assert not bool(second.valid.all())
+    expected = by_loops(maps(first, 2), maps(second, 2), second.valid.tolist())
+    every = by_loops(maps(first, 2), maps(second, 2), [True] * first.n_tokens)
+    assert np.abs(every - expected).max() > 1e-3  # the padding would have counted
+    for found in (layer_change(first, second, 2), layer_change(second, first, 2)):
+        assert found.heads == pytest.approx(expected, abs=2e-6)
+        assert found.n_queries == int(second.valid.sum())
+
+
+def test_a_run_did_not_change_against_itself(pair):
+    assert not layer_change(pair[0], pair[0], 3).heads.any()
+
+
+def test_maps_without_a_key_in_common_are_1_apart(pair):
+    trace = pair[0]
+    n = trace.n_tokens
+    here, there = torch.eye(n)[None], torch.eye(n).roll(1, dims=1)[None]
+    runs = [replace(trace, layers=(kept(trace, maps),)) for maps in (here, there)]
+    assert layer_change(*runs, 0).heads.tolist() == [1.0]
+    nothing = replace(trace, layers=(kept(trace, torch.zeros_like(here)),))
+    assert layer_change(runs[0], nothing, 0).heads.tolist() == [0.5]
+
+
+def kept(trace, maps) -> LayerTrace:
+    """A layer whose maps are given as they are."""
+    empty = torch.zeros(1, trace.n_tokens, 0)
+    return LayerTrace(q=empty, k=empty, v=empty, scale=1.0, maps=maps)
+
+
+def test_no_query_in_common_gives_nothing(pair):
+    first, second = pair
+    halves = torch.arange(first.n_tokens) < first.n_tokens // 2
+    runs = replace(first, valid=halves), replace(second, valid=~halves)
+    found = layer_change(*runs, 0)
+    assert np.isnan(found.heads).all() and found.n_queries == 0
+
+
+def test_a_block_is_all_that_is_asked_for(pair, monkeypatch):
+    asked = []
+    weights = LayerTrace.weights
+
+    def watched(self, heads, rows):
+        found = weights(self, heads, rows)
+        asked.append(found.numel() * 4)
+        return found
+
+    monkeypatch.setattr(LayerTrace, "weights", watched)
+    monkeypatch.setattr(change_module, "BLOCK_BYTES", 100)
+    layer_change(*pair, 0)
+    assert max(asked) <= 100
+
+
+def test_maps_of_other_sizes_are_refused(minilm, pair):
+    longer = vz.capture(minilm, "The cat sat on the mat and slept")
+    with pytest.raises(
+        SelectionError, match=r"8 queries × 8 keys, this run 12 heads of 10 queries"
+    ):
+        layer_change(pair[0], longer, 0)
+    with pytest.raises(SelectionError, match="There is no layer 6"):
+        layer_change(*pair, 6)

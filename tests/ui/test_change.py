@@ -1,0 +1,51 @@
+"""The change against a reference, by its route and by its named endpoint."""
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+import viz_encoder as vz
+
+TEXTS = ["The cat sat on the mat", "The dog ran to the house", "Longer than the other two are"]
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def keys(client):
+    """Two runs of 8 tokens, one of more, and one of another model."""
+    found = [client.predict(text, api_name="/run_text")["key"] for text in TEXTS]
+    return [*found, client.predict("the keys are old", "", "grammar", api_name="/run_text")["key"]]
+
+
+def ask(site, key, reference, layer):
+    return httpx.get(f"{site}viz/run/{key}/change?reference={reference}&layer={layer}")
+
+
+def test_route_and_endpoint_give_the_distance_of_the_maps(site, client, keys, minilm):
+    before, after = (vz.capture(minilm, text).attention(4) for text in TEXTS[:2])
+    expected = ((after - before).abs().sum(dim=-1) / 2).mean(dim=-1).tolist()
+    answer = ask(site, keys[1], keys[0], 4)
+    assert answer.status_code == 200 and answer.headers["cache-control"].startswith("private")
+    assert answer.json() == pytest.approx(expected, abs=2e-6)
+    named = client.predict(keys[1], keys[0], 4, api_name="/change")
+    assert named == pytest.approx(expected, abs=2e-6)
+
+
+def test_what_cannot_be_compared_is_said(site, client, keys):
+    first, _, longer, grammar = keys
+    for asked, says in [
+        ((longer, first, 0), "compare statistics instead"),
+        ((first, grammar, 0), "has 4 layers and this run 6"),
+        ((first, "nonsense", 0), "The reference is no longer held here"),
+        (("nonsense", first, 0), "This run is no longer held here"),
+        ((first, first, 6), "There is no layer 6; choose 0 to 5"),
+    ]:
+        answer = ask(site, *asked)
+        assert answer.status_code == 404 and says in answer.json()["message"]
+        with pytest.raises(AppError, match=says):
+            client.predict(*asked, api_name="/change")
