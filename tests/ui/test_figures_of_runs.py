@@ -1,14 +1,20 @@
 """Each view as the page gets it: the figure that Python draws, by name and with its options."""
 
 import base64
+import csv
+import io
 import json
 
 import httpx
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from viz_encoder.analyses.value_weighted import value_weighted_sum
+from viz_encoder.export.figure_tables import figure_csv
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +26,18 @@ def asked(site, run, path):
     return httpx.get(f"{site}viz/run/{run['key']}/figure/{path}")
 
 
+def unpacked(array):
+    """An array as Plotly's JSON carries it."""
+    shape = [int(size) for size in array["shape"].split(",")]
+    return np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"]).reshape(shape)
+
+
 def test_a_view_is_the_figure_that_python_draws(site, run, minilm):
     trace = vz.capture(minilm, "The bank approved the loan")
     drawn = asked(site, run, "rollout?query=2&fuse=max").json()
     expected = vz.figures.rollout(trace, query=2, fuse="max")
-    packed = drawn["data"][0]["z"]
-    z = np.frombuffer(base64.b64decode(packed["bdata"]), packed["dtype"])
-    np.testing.assert_allclose(z, np.ravel(expected.data[0].z), atol=1e-6)
+    z = unpacked(drawn["data"][0]["z"])
+    np.testing.assert_allclose(z, expected.data[0].z, atol=1e-6)
     assert drawn["layout"]["title"]["text"] == expected.layout.title.text
 
 
@@ -37,6 +48,10 @@ def test_a_view_is_the_figure_that_python_draws(site, run, minilm):
         ("rollout?fuse=median", "Heads fused by is 'median'"),
         ("rollout?layers=2", "has no option 'layers'"),
         ("rollout?query=99", "There is no query 99"),
+        ("rollout?query=two", "Query is 'two'; give a whole number"),
+        ("value_weighted?head=mean", "give a whole number, or sum"),
+        ("nothing.csv", "There is no view 'nothing'"),
+        ("relevance", "has no head that gives an answer"),
     ],
 )
 def test_faults_are_sentences(site, run, path, said):
@@ -47,3 +62,72 @@ def test_faults_are_sentences(site, run, path, said):
 
 def test_plotly_comes_from_this_server(site):
     assert "plotly.js v" in httpx.get(f"{site}viz/plotly.min.js").text[:400]
+
+
+def test_numbers_come_as_a_table(site, minilm):
+    text = "=1+1 + @home"
+    key = Client(site, verbose=False).predict(text, api_name="/run_text")["key"]
+    trace = vz.capture(minilm, text)
+    answer = httpx.get(f"{site}viz/run/{key}/figure/value_weighted_depth.csv?query=3")
+    assert (
+        answer.headers["content-disposition"] == 'attachment; filename="value_weighted_depth.csv"'
+    )
+    lines = list(csv.reader(io.StringIO(answer.text)))
+    assert lines[0][0] == "Layer \\ Key (whose place adds)"
+    assert lines[0][1:] == [f"{at} {token}" for at, token in enumerate(trace.tokens)]
+    for layer, cells in enumerate(lines[1:]):
+        expected = value_weighted_sum(minilm, trace, layer).norms[3]
+        assert cells[0] == str(layer)
+        np.testing.assert_allclose(
+            np.float32(cells[1:]), expected, rtol=0, atol=1e-6 * expected.max()
+        )
+    packed = httpx.get(f"{site}viz/run/{key}/figure/value_weighted_depth.npz?query=3").content
+    arrays = np.load(io.BytesIO(packed), allow_pickle=False)
+    assert np.array_equal(arrays["z_0"], np.float32([line[1:] for line in lines[1:]]))
+    assert "adds to 3" in str(arrays["title"])
+
+
+def test_formulas_are_only_text_in_a_table(site):
+    view = "head_statistics.csv?statistic=entropy"
+    key = Client(site, verbose=False).predict("a", api_name="/run_text")["key"]
+    assert httpx.get(f"{site}viz/run/{key}/figure/{view}").text.startswith("Layer \\ Head,0,1")
+    figure = go.Figure(go.Heatmap(z=[[1.5, np.nan]], x=["=1", "&lt;b"]))
+    assert "".join(figure_csv(figure)) == " \\ ,'=1,<b\n0,1.5,\n"
+    points = go.Figure(go.Scatter(name="@a", x=[1.0], y=[-2.5]))
+    assert "".join(figure_csv(points)) == "trace,x,y\n'@a,1.0,-2.5\n"
+
+
+def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
+    listed = httpx.get(f"{site}viz/run/{run['key']}/views").json()
+    assert set(listed) == set(vz.figures.VIEWS)
+    query, fuse = listed["rollout"]["controls"]
+    assert query["most"] == len(run["tokens"]) - 1 and query["default"] == 0
+    assert fuse["choices"] == ["mean", "max", "min"] and fuse["most"] is None
+    head = listed["attention_map"]["controls"][1]
+    assert (head["words"], head["most"]) == (["mean", "max"], 11)
+    assert "2005.00928" in listed["rollout"]["source"] and not listed["relevance"]["missing"]
+
+
+def test_a_saved_run_has_no_model(site, minilm, tmp_path):
+    vz.capture(minilm, "a run").save(tmp_path / "run.safetensors")
+    sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
+    key = Client(site, verbose=False).predict(sent, api_name="/open_saved")["key"]
+    listed = httpx.get(f"{site}viz/run/{key}/views").json()
+    for view in ("relevance", "value_weighted", "value_weighted_depth"):
+        assert listed[view]["missing"].startswith("The model of this run is not here")
+    assert not listed["rollout"]["missing"]
+    answer = httpx.get(f"{site}viz/run/{key}/figure/relevance")
+    assert "The model of this run is not here" in answer.json()["message"]
+
+
+def test_the_endpoint_gives_the_figure(site, run, minilm):
+    client = Client(site, verbose=False)
+    content = client.predict(run["key"], "rollout", {"query": 2, "fuse": "min"}, api_name="/figure")
+    trace = vz.capture(minilm, "The bank approved the loan")
+    expected = vz.figures.rollout(trace, query=2, fuse="min")
+    np.testing.assert_allclose(unpacked(content["data"][0]["z"]), expected.data[0].z, atol=1e-6)
+    several = client.predict(run["key"], "attention_map", {"head": [1, 7]}, api_name="/figure")
+    assert "heads 1, 7" in several["layout"]["title"]["text"]
+    for options, said in (({"query": 99}, "no query 99"), ([1], "must be an object")):
+        with pytest.raises(AppError, match=said):
+            client.predict(run["key"], "rollout", options, api_name="/figure")

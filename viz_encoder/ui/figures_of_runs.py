@@ -1,75 +1,104 @@
-"""Figures of a run: every view of figures/ as the JSON that Plotly draws, by its name."""
+"""Figures of a run: every view of figures/ as Plotly's JSON, or its numbers, by its name."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import plotly
+import plotly.graph_objects as go
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, JSONResponse
+from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.figures import VIEWS
-from viz_encoder.figures.view import Control, View
-from viz_encoder.ui.numbers import is_number, parse_head
+from viz_encoder.figures.options import offered, read_options
+from viz_encoder.figures.view import View
 from viz_encoder.ui.store import Entry, TraceStore
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 MODEL_GONE = "The model of this run is not here; run the text or picture again to draw this."
+AT_ONCE = 2  # figures that are computed at the same time; the others wait, or are given up
+PRIVATE = {"cache-control": "private, max-age=3600"}
+TABLES = {".csv": "text/csv; charset=utf-8", ".npz": "application/octet-stream"}
+GIVEN_UP = 499  # nobody reads it
 
 
 def make_figure_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
-    """The routes: Plotly itself, and each view of a run under /viz/run/{key}/figure/{view}."""
+    """The routes: Plotly itself, the list of views, and each view of a run."""
     router = APIRouter(prefix="/viz", route_class=route_class)
+    places = asyncio.Semaphore(AT_ONCE)
 
     @router.get("/plotly.min.js")
     def library() -> FileResponse:
         """The Plotly that is installed here: no other server is asked for it."""
         return FileResponse(PLOTLY, headers={"cache-control": "public, max-age=86400"})
 
+    @router.get("/run/{key}/views")
+    def views(key: str) -> JSONResponse:
+        """What can be drawn of this run, with each view's controls and what it measures."""
+        entry = store.get(key)
+        listed = {name: _description(view, entry) for name, view in VIEWS.items()}
+        return JSONResponse(listed, headers=PRIVATE)
+
     @router.get("/run/{key}/figure/{view}")
-    def figure(key: str, view: str, request: Request) -> Response:
-        """One view of a run; its controls are the query's parameters."""
-        if view not in VIEWS:
-            raise SelectionError(f"There is no view {view[:40]!r}; there are {', '.join(VIEWS)}.")
-        entry, chosen = store.get(key), VIEWS[view]
-        options = _options(chosen, entry, dict(request.query_params))
-        content = chosen.draw(*_taken(chosen, entry), **options).to_json()
-        headers = {"cache-control": "private, max-age=3600"}
-        return Response(content, media_type="application/json", headers=headers)
+    async def figure(key: str, view: str, request: Request) -> Response:
+        """One view; its controls are the query's parameters, and .csv or .npz gives its numbers."""
+        entry, given = store.get(key), dict(request.query_params)
+        name, kind = Path(view).stem, Path(view).suffix
+        async with places:
+            if await request.is_disconnected():  # another choice was made while this one waited
+                return Response(status_code=GIVEN_UP)
+            drawn = await run_in_threadpool(
+                draw_view, entry, name if kind in TABLES else view, given
+            )
+        if kind in TABLES:
+            return await run_in_threadpool(_table, drawn, name, kind)
+        return Response(drawn.to_json(), media_type="application/json", headers=PRIVATE)
 
     return router
 
 
-def _taken(view: View, entry: Entry) -> list[Any]:
-    """What the view draws, in its order."""
-    parts = {"trace": entry.trace, "encoder": entry.encoder, "inputs": entry.inputs}
-    taken = [parts[name] for name in view.takes]
+def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
+    """The figure of that name, with its options as text.
+
+    Raises:
+        SelectionError: no such view or option, or the view needs a model that is not here.
+    """
+    if name not in VIEWS:
+        raise SelectionError(f"There is no view {name[:40]!r}; there are {', '.join(VIEWS)}.")
+    view = VIEWS[name]
+    options = read_options(view, given)
+    taken = [_parts(entry)[part] for part in view.takes]
     if any(part is None for part in taken):
         raise SelectionError(MODEL_GONE)
-    return taken
+    return view.draw(*taken, **options)
 
 
-def _options(view: View, entry: Entry, given: dict[str, str]) -> dict[str, Any]:
-    """The parameters as the view's keywords; one that it does not have is named."""
-    controls = {control.name: control for control in view.controls}
-    for name in given:
-        if name not in controls:
-            raise SelectionError(
-                f"{view.title} has no option {name[:40]!r}; it has {', '.join(controls) or 'none'}."
-            )
-    return {name: _value(controls[name], text, entry) for name, text in given.items()}
+def _parts(entry: Entry) -> dict[str, Any]:
+    """What a view may take."""
+    return {"trace": entry.trace, "encoder": entry.encoder, "inputs": entry.inputs}
 
 
-def _value(control: Control, text: str, entry: Entry) -> Any:
-    """A choice by its name, a head, or a whole number; the view itself checks its range."""
-    if control.choices:
-        if text not in control.choices:
-            raise SelectionError(
-                f"{control.label} is {text[:40]!r}; choose {', '.join(control.choices)}."
-            )
-        return text
-    if control.name == "head" and text != "sum":
-        return parse_head(text, entry.trace)
-    sign: Callable[[int], int] = (lambda n: -n) if text.startswith("-") else (lambda n: n)
-    return sign(int(text.removeprefix("-"))) if is_number(text.removeprefix("-")) else text
+def _description(view: View, entry: Entry) -> dict[str, Any]:
+    there = all(_parts(entry)[part] is not None for part in view.takes)
+    return {
+        "title": view.title,
+        "controls": offered(view, entry.trace),
+        "measured": view.measured,
+        "notMeasured": view.not_measured,
+        "source": view.source,
+        "missing": "" if there else MODEL_GONE,
+    }
+
+
+def _table(drawn: go.Figure, name: str, kind: str) -> Response:
+    text = "".join(figure_csv(drawn)).encode("utf-8", "backslashreplace") if kind == ".csv" else b""
+    headers = {
+        "cache-control": "no-store",
+        "content-disposition": f'attachment; filename="{name}{kind}"',
+        "x-content-type-options": "nosniff",
+    }
+    return Response(text or figure_npz(drawn), media_type=TABLES[kind], headers=headers)

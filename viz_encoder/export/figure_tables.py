@@ -1,0 +1,110 @@
+"""The numbers of any figure as CSV or npz: each drawn trace with the names on its axes."""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from viz_encoder.export.tables import harmless
+
+DIMENSIONS = ("x", "y", "z", "text")
+SKIPPED = ("image",)  # the picture behind a heatmap is no measurement
+
+
+def figure_csv(figure: go.Figure) -> Iterator[str]:
+    """A heatmap's cells under the names of its axes; of other traces, a line a point.
+
+    A masked cell is empty. A name that a spreadsheet would take for a formula begins with an
+    apostrophe.
+    """
+    drawn = _measured(figure)
+    for number, trace in enumerate(drawn):
+        if number:
+            yield "\n"
+        lines = _table(figure, trace) if trace.type == "heatmap" else _points(trace)
+        for cells in lines:
+            yield _line([_safe(cell) for cell in cells])
+
+
+def figure_npz(figure: go.Figure) -> bytes:
+    """The same arrays as a compressed npz file: x_0, y_0, z_0 of the first trace, and the title."""
+    named = {"title": np.array(_words(figure.layout.title.text))}
+    for number, trace in enumerate(_measured(figure)):
+        for name in DIMENSIONS:
+            if getattr(trace, name, None) is not None:
+                named[f"{name}_{number}"] = _array(getattr(trace, name))
+    for axis in ("xaxis", "yaxis"):
+        named[f"{axis}_title"] = np.array(_words(figure.layout[axis].title.text))
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **named)
+    return file.getvalue()
+
+
+def _measured(figure: go.Figure) -> list[Any]:
+    """The traces with numbers of their own: not a picture, nor the marks of masked cells."""
+    return [
+        trace
+        for trace in figure.data
+        if trace.type not in SKIPPED and not (trace.type == "heatmap" and trace.showscale is False)
+    ]
+
+
+def _table(figure: go.Figure, trace: Any) -> Iterator[list[str]]:
+    values = np.asarray(trace.z)
+    rows, columns = values.shape
+    across, down = (_words(figure.layout[axis].title.text) for axis in ("xaxis", "yaxis"))
+    yield [f"{down} \\ {across}", *_names(trace.x, columns)]
+    for name, row in zip(_names(trace.y, rows), values, strict=True):
+        yield [name, *_cells(row)]
+
+
+def _points(trace: Any) -> Iterator[list[str]]:
+    given = {name: getattr(trace, name, None) for name in DIMENSIONS}
+    columns = {name: np.ravel(_array(each)) for name, each in given.items() if each is not None}
+    longest = max((len(each) for each in columns.values()), default=0)
+    full = {name: each for name, each in columns.items() if len(each) == longest}
+    yield ["trace", *full]
+    for point in zip(*map(_cells, full.values()), strict=True):
+        yield [_words(trace.name), *point]
+
+
+def _names(given: Any, count: int) -> list[str]:
+    return [_words(name) for name in (range(count) if given is None else given)]
+
+
+def _array(given: Any) -> np.ndarray:
+    """Numbers as they are, names as plain text."""
+    values = np.asarray(given)
+    if values.dtype.kind in "fiub":
+        return values
+    return np.array([_words(each) for each in values.ravel().tolist()], np.str_)
+
+
+def _cells(values: np.ndarray) -> list[str]:
+    """The shortest digits that give the same number back; nothing for NaN."""
+    return ["" if text == "nan" else text for text in values.astype(np.str_).tolist()]
+
+
+def _words(text: Any) -> str:
+    """Plotly's text as a person reads it: its line breaks and escapes undone."""
+    return "" if text is None else html.unescape(re.sub(r"<br>", " ", str(text)))
+
+
+def _safe(cell: str) -> str:
+    """Any cell but a number, which may begin with a minus, is kept from being a formula."""
+    try:
+        float(cell)
+    except ValueError:
+        return harmless(cell)
+    return cell
+
+
+def _line(cells: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
