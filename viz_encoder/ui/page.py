@@ -12,6 +12,7 @@ from viz_encoder.ui.alert import alert
 from viz_encoder.ui.arguments import check_arguments
 from viz_encoder.ui.components import script_view
 from viz_encoder.ui.endpoints import add_endpoints
+from viz_encoder.ui.figure_endpoints import add_figure_endpoints
 from viz_encoder.ui.form import Form, make_form, reveal
 from viz_encoder.ui.model_endpoints import add_model_endpoints
 from viz_encoder.ui.opening import Opening
@@ -60,6 +61,7 @@ def make_page(runner: Runner) -> gr.Blocks:
         _Events(runner, form, view, form.notice).connect(page)
         add_endpoints(runner)
         add_model_endpoints(runner)
+        add_figure_endpoints(runner)
     check_arguments(page)
     page.state_session_capacity = SESSIONS_KEPT
     return page
