@@ -69,7 +69,7 @@ def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
     causal = replace(trace, layers=(replace(ran, mask=mask), *trace.layers[1:]))
     got = column(causal, 0, 0, 6)
     assert np.isnan(got[:6]).all() and not np.isnan(got[6:]).any()
-    assert np.array_equal(got[6:], causal.attention(0, 0)[6:, 6].numpy())
+    assert np.abs(got[6:] - causal.attention(0, 0)[6:, 6].numpy()).max() <= 1e-7
     assert not np.isnan(column(causal, 0, 1, 6)).any()
     assert not np.isnan(column(causal, 0, "mean", 6)).any()
 

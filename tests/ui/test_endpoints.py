@@ -52,6 +52,7 @@ def test_every_action_has_a_named_endpoint(client):
     named = client.view_api(return_format="dict")["named_endpoints"]
     wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
     wanted |= {"/model", "/open_model", "/predictions"}
+    wanted |= {"/column", "/measured"}
     assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)
 
 

@@ -14,6 +14,7 @@ from viz_encoder.ui.components import script_view
 from viz_encoder.ui.endpoints import add_endpoints
 from viz_encoder.ui.figure_endpoints import add_figure_endpoints
 from viz_encoder.ui.form import Form, make_form, reveal
+from viz_encoder.ui.measured_endpoints import add_measured_endpoints
 from viz_encoder.ui.model_endpoints import add_model_endpoints
 from viz_encoder.ui.opening import Opening
 from viz_encoder.ui.panel import model_panel
@@ -61,6 +62,7 @@ def make_page(runner: Runner) -> gr.Blocks:
         _Events(runner, form, view, form.notice).connect(page)
         add_endpoints(runner)
         add_model_endpoints(runner)
+        add_measured_endpoints(runner)
         add_figure_endpoints(runner)
     check_arguments(page)
     page.state_session_capacity = SESSIONS_KEPT

@@ -1,0 +1,211 @@
+"""Columns, rows and other measures by their routes and endpoints, against numpy and the papers."""
+
+import threading
+from urllib.parse import unquote
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from gradio_client import Client
+from transformers import BertForMaskedLM
+
+import viz_encoder as vz
+from tests.checkpoints.cases.bert import build
+from tests.checkpoints.parity import Case, save
+from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.ui import measured as module
+from viz_encoder.ui.measured import Measures
+from viz_encoder.ui.run import MASKED, SENTENCES
+from viz_encoder.ui.store import Entry
+
+TEXT = SENTENCES[0]
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def key(client):
+    return client.predict(TEXT, api_name="/run_text")["key"]
+
+
+@pytest.fixture(scope="module")
+def masked(client):
+    return client.predict(MASKED[0], "", MASKED[1], api_name="/run_text")["key"]
+
+
+def ask(site, key, path):
+    return httpx.get(f"{site}viz/run/{key}/{path}", timeout=60)
+
+
+def array(site, key, path) -> np.ndarray:
+    answer = ask(site, key, path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["cache-control"].startswith("private")
+    shape = [int(part) for part in answer.headers["x-shape"].split(",")]
+    return np.frombuffer(answer.content, "<f4").reshape(shape)
+
+
+def entry_of(encoder, source) -> Entry:
+    inputs = encoder.read(source)
+    return Entry(vz.capture(encoder, inputs)[0], np.inf, None, encoder, inputs)
+
+
+def test_a_column_by_route_and_endpoint(site, client, key, trace):
+    expected = trace.attention(3, 5)[:, 2].numpy()
+    assert np.abs(array(site, key, "column?layer=3&head=5&key=2") - expected).max() <= 1e-6
+    assert np.abs(client.predict(key, 3, "5", 2, api_name="/column") - expected).max() <= 1e-6
+    most = trace.attention(3)[:, :, 4].amax(dim=0).numpy()
+    assert np.abs(array(site, key, "column?layer=3&head=max&key=4") - most).max() <= 1e-6
+
+
+def test_the_rows_of_all_heads(site, key, trace):
+    got = array(site, key, "rows?layer=4&query=8")
+    assert got.shape == (12, trace.n_tokens)
+    assert np.abs(got - trace.attention(4)[:, 8].numpy()).max() <= 1e-6
+
+
+def test_the_measures_of_a_row(site, client, key, minilm, trace):
+    weights = array(site, key, "measured?measure=weight&layer=2&head=7&query=9")
+    assert np.abs(weights - trace.attention(2, 7)[9].numpy()).max() <= 1e-6
+    added = (
+        trace.layers[2].v[7].double()
+        @ minilm.model.layers[2].attn.o.weight.double()[:, 7 * 32 : 8 * 32].T.detach()
+    )
+    norms = (trace.attention(2, 7)[9].double()[:, None] * added).norm(dim=-1).numpy()
+    got = array(site, key, "measured?measure=value&layer=2&head=7&query=9")
+    assert np.abs(got - norms).max() <= 2e-5 * norms.max()
+    total = np.eye(trace.n_tokens)
+    for layer in range(3):
+        total = (trace.attention(layer).double().mean(dim=0).numpy() + np.eye(len(total))) @ total
+    got = array(site, key, "measured?measure=rollout&layer=2&head=7&query=9")
+    assert np.abs(got - total[9] / 8).max() <= 1e-6
+    named = client.predict(key, "rollout", 2, "7", 9, api_name="/measured")
+    assert np.abs(np.array(named["values"]) - total[9] / 8).max() <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("head", "fuse"),
+    [("mean", lambda n: n.mean(axis=0)), ("max", lambda n: n.max(axis=0)),
+     ("0,3", lambda n: n[[0, 3]].mean(axis=0))],
+)  # fmt: skip
+def test_lengths_of_several_heads(site, key, head, fuse):
+    each = np.stack(
+        [array(site, key, f"measured?measure=value&layer=1&head={h}&query=3") for h in range(12)]
+    )
+    got = array(site, key, f"measured?measure=value&layer=1&head={head}&query=3")
+    assert np.abs(got - fuse(each.astype(np.float64))).max() <= 2e-6 * each.max()
+
+
+def test_relevance_is_of_the_likeliest_label_at_the_query(tmp_path):
+    """Equations 5 and 6 of Chefer et al., on transformers' own maps and gradients."""
+    reference = save(Case("x", "bert", build(BertForMaskedLM), None), tmp_path)
+    entry = entry_of(vz.load(tmp_path, device="cpu"), "w1 w2 [MASK] w3 w4")
+    output = reference(entry.inputs.values, output_attentions=True)
+    for query in (2, 4):
+        scores = output.logits[0, query]
+        gradients = torch.autograd.grad(scores.max(), output.attentions, retain_graph=True)
+        total = np.eye(entry.trace.n_tokens)
+        for layer, (a, g) in enumerate(zip(output.attentions, gradients, strict=True)):
+            product = a[0].detach().double().numpy() * g[0].double().numpy()
+            total = total + np.maximum(product, 0).mean(axis=0) @ total
+            found = Measures().of(entry, "relevance", layer, 0, query)
+            expected = total[query] - np.eye(len(total))[query]
+            values = found.values - np.eye(len(total))[query]
+            assert np.abs(values - expected).max() <= 2e-5 * expected.max()
+            name = entry.encoder.reader.tokenizer.id_to_token(int(scores.argmax()))
+            assert found.answer == f"“{name}” at token {query}"
+
+
+def test_the_answer_comes_with_the_route(site, client, masked):
+    answer = ask(site, masked, "measured?measure=relevance&layer=3&head=0&query=6")
+    said = unquote(answer.headers["x-answer"])
+    named = client.predict(masked, "relevance", 3, "0", 6, api_name="/measured")
+    assert said == named["answer"] and said.endswith(" at token 6")
+    assert np.allclose(np.frombuffer(answer.content, "<f4"), named["values"], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("column?layer=0&head=0&key=15", "There is no key 15; choose 0 to 14."),
+        ("column?layer=6&head=0&key=0", "There is no layer 6"),
+        ("column?layer=0&head=12&key=0", "There is no head 12"),
+        ("rows?layer=0&query=-1", "There is no query -1"),
+        ("rows?layer=9&query=0", "There is no layer 9"),
+        ("measured?measure=fame&layer=0&head=0&query=0", "choose weight, value, rollout, rel"),
+        ("measured?measure=value&layer=0&head=0&query=99", "There is no query 99"),
+        ("measured?measure=relevance&layer=0&head=0&query=0", "has no head that gives an answer"),
+    ],
+)
+def test_what_is_not_there_is_said(site, key, path, says):
+    answer = ask(site, key, path)
+    assert answer.status_code == 404 and says in answer.json()["message"]
+
+
+def test_a_saved_run_has_no_model_to_ask(trace):
+    saved = Entry(trace, np.inf, None)
+    for measure in ("value", "relevance"):
+        with pytest.raises(SelectionError, match="The model of this run is not here"):
+            Measures().of(saved, measure, 0, 0, 0)
+    assert Measures().of(saved, "rollout", 0, 0, 0).values.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_long_rollout_is_refused(trace, monkeypatch):
+    monkeypatch.setattr(module, "MAX_ROLLOUT_TOKENS", 14)
+    with pytest.raises(TooLong, match="This run has 15 tokens; the page computes rollout up to 14"):
+        Measures().of(Entry(trace, np.inf, None), "rollout", 0, 0, 0)
+
+
+def test_layers_come_from_one_computation_and_the_oldest_is_forgotten(trace, monkeypatch):
+    asked, real = [], module.rollout
+    monkeypatch.setattr(module, "rollout", lambda t, query: asked.append(query) or real(t, query))
+    measures, entry = Measures(), Entry(trace, np.inf, None)
+    for query in [0, 1, 2, 3, 4, 5, 0, 6, 0, 1]:
+        for layer in range(trace.n_layers):
+            measures.of(entry, "rollout", layer, 0, query)
+    assert asked == [0, 1, 2, 3, 4, 5, 6, 1]
+
+
+def test_two_who_ask_at_once_wait_for_one_computation(trace, monkeypatch):
+    asked, both, real = [], threading.Barrier(2), module.rollout
+    monkeypatch.setattr(module, "rollout", lambda t, query: asked.append(query) or real(t, query))
+    measures, entry = Measures(), Entry(trace, np.inf, None)
+
+    def ask_both():
+        both.wait()
+        measures.of(entry, "rollout", 5, 0, 3)
+
+    threads = [threading.Thread(target=ask_both) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert asked == [3]
+
+
+def test_a_column_that_nobody_waits_for_stops(site, key, monkeypatch):
+    """The work is endless; the server takes its next part only as long as somebody waits."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(*_):
+        try:
+            while True:
+                yield np.zeros(1, np.float32)
+                begun.set()
+                ended.wait(0.01)  # work that takes its time
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(module, "column_blocks", endless)
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.get(f"{site}viz/run/{key}/column?layer=0&head=0&key=0", timeout=0.5)
+    assert begun.is_set() and ended.wait(20)
