@@ -1,0 +1,179 @@
+"""Each snippet is run; its output and its maps are held to attention written out in loops."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import viz_encoder as vz
+from viz_encoder.audit.mask_code import TARGETS, mask_code
+from viz_encoder.audit.presets import PRESETS
+from viz_encoder.errors import InputError, SelectionError
+
+N_TOKENS = 7
+TOLERANCE = 2e-5
+# No empty row, no symmetry, and no rule.
+PAINTED = torch.rand(N_TOKENS, N_TOKENS, generator=torch.Generator().manual_seed(3)) > 0.5
+PAINTED |= torch.eye(N_TOKENS, dtype=torch.bool).roll(1, dims=1)
+MASKS = [*PRESETS, "painted"]
+# Uncompiled on purpose: what is tested is the mask.
+pytestmark = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+
+
+def wanted(name: str) -> Tensor:
+    return PAINTED if name == "painted" else PRESETS[name].mask(N_TOKENS)
+
+
+def ran(name: str, target: str, then: str = "") -> dict[str, Any]:
+    """What the snippet left behind, its weights drawn large enough that a leak shows."""
+    rule = None if name == "painted" else name
+    code = mask_code(wanted(name), target, rule=rule)
+    code = code.replace("token, d_head)\n", f"token, d_head)\n{then}\n")
+    code = code.replace("x = torch.randn", "enlarge(model); x = torch.randn")
+    torch.manual_seed(5)
+    left: dict[str, Any] = {"enlarge": enlarge}
+    exec(compile(code, "snippet", "exec"), left)
+    return {**left, "output": left["output"].detach()}
+
+
+def enlarge(model: nn.Module) -> None:
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.3 * torch.randn(weight.shape))
+
+
+def by_hand(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor) -> Tensor:
+    """One row at a time, over its allowed keys alone."""
+    mixed = torch.zeros_like(v)
+    for batch, head, query in torch.cartesian_prod(*map(torch.arange, q.shape[:3])).tolist():
+        keys = allowed[query].nonzero()[:, 0]
+        scores = [float(q[batch, head, query] @ k[batch, head, key]) for key in keys]
+        shares = [math.exp(score / q.shape[-1] ** 0.5) for score in scores]
+        for share, key in zip(shares, keys, strict=True):
+            mixed[batch, head, query] += share / sum(shares) * v[batch, head, key]
+    return mixed
+
+
+def multihead_by_hand(x: Tensor, attention: nn.MultiheadAttention, allowed: Tensor) -> Tensor:
+    q, k, v = (
+        part.unflatten(-1, (2, -1)).transpose(1, 2)
+        for part in F.linear(x, attention.in_proj_weight, attention.in_proj_bias).chunk(3, -1)
+    )
+    return attention.out_proj(by_hand(q, k, v, allowed).transpose(1, 2).flatten(-2))
+
+
+def encoder_by_hand(x: Tensor, model: nn.TransformerEncoder, allowed: Tensor) -> Tensor:
+    for layer in model.layers:
+        x = layer.norm1(x + multihead_by_hand(x, layer.self_attn, allowed))
+        x = layer.norm2(x + layer.linear2(layer.linear1(x).relu()))
+    return x
+
+
+def bert_by_hand(x: Tensor, model: nn.Module, allowed: Tensor) -> Tensor:
+    x = model.embeddings(inputs_embeds=x)
+    for layer in model.encoder.layer:
+        own, split = layer.attention.self, lambda t: t.unflatten(-1, (2, -1)).transpose(1, 2)
+        mixed = by_hand(split(own.query(x)), split(own.key(x)), split(own.value(x)), allowed)
+        x = layer.attention.output(mixed.transpose(1, 2).flatten(-2), x)
+        x = layer.output(layer.intermediate(x), x)
+    return x
+
+
+def reference(target: str, left: dict, allowed: Tensor) -> Tensor:
+    with torch.no_grad():
+        if target in ("scaled_dot_product_attention", "flex_attention"):
+            return by_hand(left["q"], left["k"], left["v"], allowed)
+        by = {
+            "nn.MultiheadAttention": multihead_by_hand,
+            "nn.TransformerEncoder": encoder_by_hand,
+            "transformers": bert_by_hand,
+        }
+        return by[target](left["x"], left["model"], allowed)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MASKS)
+def test_the_snippet_computes_attention_with_that_mask(name, target):
+    left = ran(name, target)
+    expected = reference(target, left, wanted(name))
+    apart = (left["output"] - expected).abs().max() / expected.abs().max()
+    assert float(apart) < TOLERANCE
+
+
+@pytest.mark.parametrize("target", ["nn.MultiheadAttention", "nn.TransformerEncoder"])
+@pytest.mark.parametrize("name", MASKS)
+def test_nothing_is_looked_at_that_the_mask_forbids(name, target):
+    left, allowed = ran(name, target), wanted(name)
+    if target == "nn.MultiheadAttention":
+        maps = [left["weights"][0]]
+    else:
+        with torch.no_grad(), vz.record(left["model"]) as recording:
+            left["model"](left["x"], mask=~left["allowed"])
+        trace = recording.trace()
+        maps = [trace.attention(layer=layer) for layer in range(2)]
+    for weights in maps:
+        assert torch.equal(weights > 0, allowed.expand_as(weights))
+
+
+@pytest.mark.parametrize("target", ["scaled_dot_product_attention", "flex_attention"])
+@pytest.mark.parametrize("name", MASKS)
+def test_a_kernel_looks_at_nothing_that_the_mask_forbids(name, target):
+    """The values are rows of the identity, so that the output is the weights."""
+    left = ran(name, target, "v = torch.eye(8)[:n_tokens].expand(1, 2, n_tokens, 8)")
+    weights = left["output"][0, :, :, :N_TOKENS]
+    assert torch.equal(weights > 0, wanted(name).expand_as(weights))
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", MASKS)
+def test_transformers_looks_at_nothing_forbidden_in_either_implementation(name, implementation):
+    left, allowed = ran(name, "transformers"), wanted(name)
+    left["model"].set_attn_implementation(implementation)
+    with torch.no_grad():
+        given = {"inputs_embeds": left["x"], "attention_mask": left["added"][None, None]}
+        out = left["model"](**given, output_attentions=implementation == "eager")
+    apart = (out.last_hidden_state - left["output"]).abs().max()
+    assert float(apart) < TOLERANCE * float(left["output"].abs().max())
+    for weights in out.attentions or ():
+        assert torch.equal(weights[0] > 0, allowed.expand_as(weights[0]))
+
+
+def test_a_wrong_mask_would_be_seen():
+    """The reference tells masks apart that differ in one cell."""
+    left, other = ran("causal", "scaled_dot_product_attention"), wanted("causal").clone()
+    other[3, 4] = True
+    apart = reference("scaled_dot_product_attention", left, other) - left["output"]
+    assert float(apart.abs().max()) > 100 * TOLERANCE
+
+
+def test_a_preset_is_written_as_its_rule():
+    code = mask_code(4096, "nn.MultiheadAttention", rule="causal-window", sizes={"width": 64})
+    assert "(key <= query) & (query - key < 64)" in code
+    assert len(code) < 1000
+    compile(code, "snippet", "exec")
+
+
+def test_a_painted_mask_is_written_row_by_row():
+    code = mask_code(torch.ones(3, 3).tril().bool(), "flex_attention")
+    assert '    "100",\n    "110",\n    "111",\n' in code
+
+
+def test_rows_without_a_key_are_named():
+    mask = torch.ones(3, 3).tril().bool()
+    mask[1] = False
+    assert "No key is allowed in row 1:" in mask_code(mask, "transformers")
+    none = torch.zeros(9, 9, dtype=torch.bool)
+    assert "rows 0, 1, 2, 3, 4, …:" in mask_code(none, "transformers")
+    assert "No key" not in mask_code(torch.eye(3).bool(), "transformers")
+
+
+def test_what_it_refuses():
+    with pytest.raises(SelectionError, match=r"choose one of scaled_dot_product_attention, nn\."):
+        mask_code(PAINTED, "xformers")
+    with pytest.raises(SelectionError, match="name the preset"):
+        mask_code(4, "transformers")
+    with pytest.raises(InputError, match="square"):
+        mask_code(torch.ones(2, 3).bool(), "transformers")
