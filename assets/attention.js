@@ -2,11 +2,14 @@
 
 import { el, onTheme, count } from "./dom.js";
 import { Atlas } from "./atlas.js";
+import { HeadChoice } from "./heads.js";
+import { KeptSwitches } from "./kept.js";
 import { Lines } from "./lines.js";
 import { current } from "./current.js";
 import { AttentionMap } from "./map.js";
 import { Predictions } from "./predictions.js";
 import { Run } from "./run.js";
+import { SCALES } from "./selection.js";
 import { Source } from "./source.js";
 import { StatisticMap } from "./statistic.js";
 import { Take } from "./take.js";
@@ -117,11 +120,12 @@ class AttentionTab {
       this[name] = select;
       return el("label", { class: "viz-control" }, label, select);
     };
-    this.hide = el("input", { type: "checkbox", id: "viz-hide", onchange: () => this.selection.set({ hide: this.hide.checked }) });
+    this.head = new HeadChoice(this.selection);
+    this.kept = new KeptSwitches(this.selection);
     return el("div", { class: "viz-controls" },
-      choice("layer", "Layer", []), choice("head", "Head", []),
-      choice("scale", "Color scale", [["head", "Linear, per map"], ["shared", "Linear, 0 to 1"], ["log", "Logarithmic"]]),
-      el("label", { class: "viz-control viz-check" }, this.hide, "Hide special tokens"));
+      choice("layer", "Layer", []), this.head.node,
+      choice("scale", "Color scale", Object.entries(SCALES)),
+      this.kept.node);
   }
 
   #chosen(name, value) {
@@ -134,12 +138,9 @@ class AttentionTab {
     if (!run) return;
     const numbers = (n) => Array.from({ length: n }, (_, i) => el("option", { value: i }, String(i)));
     if (this.layer.options.length !== run.nLayers) this.layer.replaceChildren(...numbers(run.nLayers));
-    if (this.head.options.length !== run.nHeads + 2) {
-      this.head.replaceChildren(...numbers(run.nHeads),
-        el("option", { value: "mean" }, "mean of all"), el("option", { value: "max" }, "max of all"));
-    }
-    for (const name of ["layer", "head", "scale"]) this[name].value = String(selection[name]);
-    this.hide.checked = selection.hide;
+    for (const name of ["layer", "scale"]) this[name].value = String(selection[name]);
+    this.head.show(run);
+    this.kept.show(run);
   }
 
   #repaint() {

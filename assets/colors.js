@@ -31,7 +31,9 @@ export const theme = () => THEMES[isDark() ? "dark" : "light"];
 export const rgbText = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
 
 // What one scale does: `share` maps a weight to 0…1, `at` maps back for the legend's ticks.
-export function makeScale(name, largest) {
+// `shared` is the largest weight of this layer's or of all heads, null until it is known: then
+// colors go up to 1. Per row, the values are those of `byRow`.
+export function makeScale(name, largest, shared = null) {
   if (name === "log") {
     const span = -Math.log(LOG_FLOOR);
     return {
@@ -40,8 +42,20 @@ export function makeScale(name, largest) {
       at: (share) => Math.exp((share - 1) * span),
     };
   }
-  const high = name === "shared" ? 1 : largest || 1;
-  return { name, low: 0, high, share: (value) => value / high, at: (share) => share * high };
+  const together = name === "layer" || name === "all";
+  const high = name === "shared" ? 1 : (together ? shared : largest) || 1;
+  const waiting = together && shared === null;
+  return { name, low: 0, high, waiting, share: (value) => value / high, at: (share) => share * high };
+}
+
+// Each weight as a share of its row's largest; `tops` has one for each row of cells.
+export function byRow(values, width, tops) {
+  return values.map((value, at) => (value > 0 ? value / tops[Math.floor(at / width)] : value));
+}
+
+// The largest weight of each row that is not masked.
+export function topsOf(values, width) {
+  return Float32Array.from({ length: width ? values.length / width : 0 }, (_, row) => largest(values.subarray(row * width, (row + 1) * width)));
 }
 
 // The largest weight that is not masked.

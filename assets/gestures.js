@@ -13,7 +13,7 @@ export class Gestures {
     canvas.addEventListener("pointerup", (event) => this.#up(event));
     canvas.addEventListener("pointercancel", (event) => this.#points.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => map.hover(null));
-    canvas.addEventListener("dblclick", () => { map.view.fit(); map.moved(); });
+    canvas.addEventListener("dblclick", (event) => { if (!event.shiftKey) { map.view.fit(); map.moved(); } });
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -29,6 +29,7 @@ export class Gestures {
     this.#points.set(event.pointerId, this.#at(event));
     this.start = this.#at(event);
     this.dragged = false;
+    this.corner = event.shiftKey ? this.map.place(...this.start) : null;
   }
 
   #move(event) {
@@ -40,11 +41,19 @@ export class Gestures {
     if (this.#points.size === 2) this.#pinch(event.pointerId, to);
     else if (this.dragged || Math.hypot(to[0] - this.start[0], to[1] - this.start[1]) > DRAG) {
       this.dragged = true;
+      if (this.corner) return this.#mark(to);
       const cell = map.side / map.view.span;
       map.view.pan((from[1] - to[1]) / cell, (from[0] - to[0]) / cell);
       map.moved();
     }
     this.#points.set(event.pointerId, to);
+  }
+
+  #mark(to) {
+    const { map } = this;
+    const inside = [[to[0], map.left], [to[1], map.top]].map(([at, start]) => Math.min(start + map.side - 1, Math.max(start, at)));
+    const end = map.place(...inside);
+    if (end) map.mark(this.corner, end);
   }
 
   #pinch(id, to) {
@@ -78,10 +87,10 @@ export class Gestures {
   #key(event) {
     const { map } = this;
     if (!map.run || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { index, view, selection } = map;
-    const row = Math.max(0, index.indexOf(selection.query));
-    const col = Math.max(0, index.indexOf(selection.key));
-    const last = index.length - 1;
+    const { view } = map;
+    const marking = event.shiftKey && event.key.startsWith("Arrow");
+    const [row, col] = (marking && map.sight.end) || map.chosen.map((place) => Math.max(0, place));
+    const last = view.n - 1;
     const page = Math.max(1, Math.floor(view.span / 2));
     const moves = {
       ArrowUp: [row - 1, col], ArrowDown: [row + 1, col], ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1],
@@ -89,8 +98,11 @@ export class Gestures {
     };
     const zooms = { "+": 0.5, "=": 0.5, "-": 2 };
     if (moves[event.key]) {
-      const [nextRow, nextCol] = moves[event.key].map((at) => Math.min(last, Math.max(0, at)));
-      selection.set({ query: index[nextRow], key: index[nextCol] });
+      const next = moves[event.key].map((at) => Math.min(last, Math.max(0, at)));
+      if (marking) map.mark(map.sight.anchor ?? [row, col], next);
+      else map.choose(next);
+    } else if (event.key === "Escape" && map.sight.marked) {
+      map.unmark();
     } else if (zooms[event.key]) {
       view.zoom(zooms[event.key], row + 0.5, col + 0.5);
       map.moved();

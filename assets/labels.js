@@ -12,10 +12,10 @@ const TILT = -Math.PI / 3;
 const ruler = document.createElement("canvas").getContext("2d");
 
 // How much room the names need, measured on the longest of them.
-export function labelRoom(run, index) {
+export function labelRoom(shown) {
   ruler.font = FONT;
   let widest = 20;
-  for (const at of index.slice(0, 2000)) widest = Math.max(widest, ruler.measureText(name(run, at)).width);
+  for (const { name } of shown.slice(0, 2000)) widest = Math.max(widest, ruler.measureText(name).width);
   return {
     left: Math.min(MAX_LEFT, widest + 14) + TITLE,
     top: Math.min(MAX_TOP, widest * Math.sin(-TILT) + 16) + TITLE,
@@ -30,7 +30,7 @@ export function drawLabels(map, only) {
   if (!only) drawTitles(map, context);
   const [rows, cols] = map.view.cells();
   const every = Math.max(1, Math.ceil(LINE / cell));
-  const chosen = [map.index.indexOf(map.selection.query), map.index.indexOf(map.selection.key)];
+  const chosen = map.chosen;
   const listed = (range, always) => (only ? [always] : thin(range, every, always));
   for (const row of listed(rows, only ? only[0] : chosen[0])) {
     drawRow(map, context, row, cell, Boolean(only) || row === chosen[0], Boolean(only));
@@ -41,7 +41,7 @@ export function drawLabels(map, only) {
 }
 
 // Every so-many-th of a range, keeping clear of the one that must be named.
-function thin([start, stop], every, always) {
+export function thin([start, stop], every, always) {
   const kept = [];
   for (let at = start - (start % every); at < stop; at += every) {
     if (at >= start && (Math.abs(at - always) >= every || at === always)) kept.push(at);
@@ -65,7 +65,7 @@ function drawTitles(map, context) {
 function drawRow(map, context, row, cell, strong, boxed) {
   const y = map.top + (row - map.view.row + 0.5) * cell;
   if (y < map.top - 2 || y > map.top + map.side + 2) return;
-  const text = short(context, name(map.run, map.index[row]), map.left - TITLE - 8, strong);
+  const text = short(context, map.shown[row].name, map.left - TITLE - 8, strong);
   context.textAlign = "right";
   if (boxed) backdrop(context, map.left - 6 - context.measureText(text).width, y - 8, context.measureText(text).width + 4, 16);
   context.fillStyle = css(strong ? "--body-text-color" : "--body-text-color-subdued");
@@ -75,7 +75,7 @@ function drawRow(map, context, row, cell, strong, boxed) {
 function drawColumn(map, context, col, cell, strong, boxed) {
   const x = map.left + (col - map.view.col + 0.5) * cell;
   if (x < map.left - 2 || x > map.left + map.side + 2) return;
-  const text = short(context, name(map.run, map.index[col]), (map.top - TITLE - 8) / Math.sin(-TILT), strong);
+  const text = short(context, map.shown[col].name, (map.top - TITLE - 8) / Math.sin(-TILT), strong);
   context.save();
   context.translate(x, map.top - 5);
   context.rotate(TILT);
@@ -90,8 +90,6 @@ function backdrop(context, x, y, width, height) {
   context.fillStyle = css("--body-background-fill") || css("--background-fill-primary");
   context.fillRect(x, y, width, height);
 }
-
-const name = (run, at) => run.tokens[at];
 
 function short(context, text, room, strong) {
   context.font = strong ? `600 ${FONT}` : FONT;

@@ -3,12 +3,16 @@
 import { el, fit, css, number } from "./dom.js";
 import { rgbText, theme } from "./colors.js";
 
+const SHARE = "Attention weight, share of the query's total";
 const SAYS = {
-  head: "linear, up to this map's largest weight",
-  shared: "linear, 0 to 1 for every head",
-  log: "logarithmic, the same for every head",
+  head: `${SHARE} (linear, up to this map's largest weight)`,
+  row: "Attention weight ÷ the largest weight of its row (linear, each row up to its own largest)",
+  layer: `${SHARE} (linear, up to the largest weight of this layer's heads)`,
+  all: `${SHARE} (linear, up to the largest weight of all heads)`,
+  shared: `${SHARE} (linear, 0 to 1 for every head)`,
+  log: `${SHARE} (logarithmic, the same for every head)`,
 };
-const TICKS = 5;
+export const TICKS = 5;
 
 export class Legend {
   constructor() {
@@ -18,7 +22,8 @@ export class Legend {
     this.node = el("div", { class: "viz-legend" }, this.title, this.canvas, this.swatches);
   }
 
-  draw(scale, hasMasked) {
+  // `most` is the largest weight that is drawn, in the scale's own unit.
+  draw(scale, hasMasked, most) {
     const colors = theme();
     const width = 230;
     const context = fit(this.canvas, width, 30);
@@ -31,13 +36,11 @@ export class Legend {
     context.fillStyle = css("--body-text-color");
     context.font = "11px system-ui, sans-serif";
     context.textAlign = "center";
-    for (let tick = 0; tick < TICKS; tick++) {
-      const share = tick / (TICKS - 1);
-      const value = scale.at(share);
-      const text = scale.name === "log" ? `10${superscript(Math.round(Math.log10(value)))}` : short(value);
-      context.fillText(text, left + share * (right - left), 26);
+    for (let at = 0; at < TICKS; at++) {
+      const share = at / (TICKS - 1);
+      context.fillText(tick(scale, share), left + share * (right - left), 26);
     }
-    this.title.textContent = `Attention weight, share of the query's total (${SAYS[scale.name]})`;
+    this.title.textContent = sentence(scale, most);
     this.canvas.setAttribute(
       "aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`,
     );
@@ -46,9 +49,22 @@ export class Legend {
   }
 }
 
+// The text of a tick at a share of the scale's length.
+export function tick(scale, share) {
+  const value = scale.at(share);
+  return scale.name === "log" ? `10${superscript(Math.round(Math.log10(value)))}` : short(value);
+}
+
+// What the colors mean, in units.
+export function sentence(scale, most) {
+  if (scale.waiting) return `${SHARE} (linear, 0 to 1 until the heads are computed)`;
+  const beyond = most > scale.high * 1.0001 ? "; larger weights, up to " + short(most) + ", have the last color" : "";
+  return SAYS[scale.name] + beyond;
+}
+
 const superscript = (exponent) =>
   String(exponent).replace(/./g, (c) => ({ "-": "⁻" })[c] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]);
-const short = (value) => (value === 0 ? "0" : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2));
+export const short = (value) => (value === 0 ? "0" : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2));
 
 function swatch(name, color) {
   const box = el("i", { class: "viz-swatch" });

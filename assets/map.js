@@ -1,18 +1,24 @@
 // The big map of one head: rows are queries, columns are keys; zoom to single cells with their value.
 
-import { el, fit, css, number } from "./dom.js";
-import { inkOn, largest, makeScale, picture, shade } from "./colors.js";
+import { el, fit, number } from "./dom.js";
+import { largest, makeScale, topsOf } from "./colors.js";
 import { Legend } from "./legend.js";
 import { Viewport } from "./viewport.js";
 import { Gestures } from "./gestures.js";
 import { drawLabels, labelRoom } from "./labels.js";
+import { drawOver, drawTiles } from "./map_drawing.js";
+import { Search } from "./search.js";
+import { heading } from "./heading.js";
+import { mapName } from "./selection.js";
+import { Sight } from "./sight.js";
+import { SubWords } from "./subwords.js";
 
 const MAX_SIDE = 860;
 const MIN_SIDE = 420;
 const MAX_CELL = 60;
 const RIGHT = 30; // room for the last key's tilted name
 const WHOLE = 512; // up to so many tokens a whole map comes in one exact piece
-const PRINTED = 34; // cells at least so wide show their value
+const READABLE = 20; // pixels a cell needs for its token's name to be read
 
 export class AttentionMap {
   constructor(selection, say) {
@@ -23,8 +29,12 @@ export class AttentionMap {
     this.stage = el("div", { class: "viz-stage" }, this.canvas, this.over);
     this.title = el("h3", {});
     this.legend = new Legend();
+    this.sight = new Sight(this);
+    this.subWords = new SubWords(this);
+    this.search = new Search(this);
     this.node = el("section", { class: "viz-map", "aria-label": "Map of one head" },
-      el("div", { class: "viz-map-head" }, this.title, this.#zoomButtons()), this.stage, this.legend.node);
+      el("div", { class: "viz-map-head" }, this.title, this.#zoomButtons()), this.search.node,
+      this.stage, this.sight.node, this.legend.node, this.subWords.node);
     this.gestures = new Gestures(this);
     selection.on((changed) => this.#changed(changed));
     new ResizeObserver(() => this.run && this.layout()).observe(this.node);
@@ -33,26 +43,30 @@ export class AttentionMap {
   show(run) {
     this.run = run;
     this.#list();
+    this.search.show();
     return this.load();
   }
 
   // Fetch what is in sight: the whole map when small, else coarse at first and then exact.
   async load() {
     const { run, selection, view } = this;
-    const asked = `${run.key}:${selection.name}:${selection.hide}`;
+    const asked = `${run.key}:${selection.name}:${selection.kept}`;
     if (this.asked !== asked) this.tiles = [];
     this.asked = asked;
     if (!view.n) return this.layout();
     const whole = [0, view.n];
     if (!this.tiles.length) await this.#fetch(asked, whole, whole);
     if (view.n > WHOLE && view.zoomed) await this.#fetch(asked, ...this.#wanted());
-    if (this.asked === asked) this.node.dataset.painted = asked;
+    if (this.asked !== asked) return;
+    this.node.dataset.painted = asked;
+    if (this.sight.marked) this.sight.mark(this.sight.anchor, this.sight.end);
+    await this.#share(run);
   }
 
   layout() {
     const { run, view } = this;
     if (!run) return;
-    const room = labelRoom(run, this.index);
+    const room = labelRoom(this.shown);
     const width = Math.max(120, this.node.clientWidth - 2);
     const left = Math.min(room.left, Math.floor(width * 0.34));
     const tall = Math.max(MIN_SIDE, window.innerHeight - room.top - 150);
@@ -68,20 +82,20 @@ export class AttentionMap {
     if (!context) return;
     context.clearRect(0, 0, this.width, this.height);
     const found = this.tiles?.[0];
-    this.title.textContent = this.#heading();
+    this.title.textContent = heading(this.selection, this.tiles);
     if (!found) return this.#drawOver();
-    this.scale = makeScale(selection.scale, largest(found.values));
+    const most = largest(found.values);
+    this.scale = this.#scale(most);
     context.save();
     context.beginPath();
     context.rect(this.left, this.top, this.side, this.side);
     context.clip();
-    context.imageSmoothingEnabled = false;
-    for (const tile of this.tiles) this.#drawTile(tile);
-    this.#printValues();
+    drawTiles(this);
     context.restore();
     drawLabels(this);
-    this.legend.draw(this.scale, found.values.some(Number.isNaN));
-    this.canvas.setAttribute("aria-label", `${this.#heading()}. Arrow keys move the query and the key.`);
+    this.legend.draw(this.scale, found.values.some(Number.isNaN), this.scale.name === "row" ? 1 : most);
+    this.sight.draw();
+    this.canvas.setAttribute("aria-label", `${heading(this.selection, this.tiles)}. ${this.sight.seen.textContent} Arrow keys move the query and the key.`);
     this.canvas.style.touchAction = view.zoomed ? "none" : "pan-y";
     this.#drawOver();
   }
@@ -104,12 +118,35 @@ export class AttentionMap {
   hover(place) {
     this.hovered = place && place.map(Math.floor);
     this.#drawOver();
-    if (this.hovered) this.say(this.sentence(...this.hovered));
+    if (this.hovered) this.tell(...this.hovered);
     else this.tellSelected();
   }
 
   choose([row, col]) {
-    this.selection.set({ query: this.index[Math.floor(row)], key: this.index[Math.floor(col)] });
+    this.selection.set({ query: this.#token(row, "query"), key: this.#token(col, "key") });
+  }
+
+  // Mark a part of the map, from the chosen or the given cell on.
+  mark(anchor, end) {
+    this.sight.mark(anchor.map(Math.floor), end.map(Math.floor));
+    this.#drawOver();
+  }
+
+  unmark() {
+    this.sight.clear();
+    this.#drawOver();
+  }
+
+  // Bring the chosen cell to the middle, large enough for names to be read.
+  lookAt() {
+    const [row, col] = this.chosen.map((place) => Math.max(0, place));
+    this.view.center(row, col, this.side / READABLE);
+    this.moved();
+  }
+
+  // The places of the chosen query and key among the shown tokens, -1 where they are hidden.
+  get chosen() {
+    return [this.shown.places[this.selection.query], this.shown.places[this.selection.key]];
   }
 
   moved() {
@@ -121,32 +158,39 @@ export class AttentionMap {
   // The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for.
   weight(row, col) {
     for (let i = this.tiles.length - 1; i >= 0; i--) {
-      const { rows, keys, step, shape, values } = this.tiles[i];
+      const tile = this.tiles[i];
+      const { rows, keys, step, shape, values } = tile;
       if (row < rows[0] || row >= rows[1] || col < keys[0] || col >= keys[1]) continue;
       const at = Math.floor((row - rows[0]) / step[0]) * shape[1] + Math.floor((col - keys[0]) / step[1]);
-      return { value: values[at], step };
+      return { value: values[at], step, tile };
     }
     return { value: NaN, step: [1, 1] };
   }
 
   sentence(row, col) {
     const { value, step } = this.weight(row, col);
-    const [query, key] = [this.index[row], this.index[col]];
-    const pair = `query ${query} “${this.run.tokens[query]}” → key ${key} “${this.run.tokens[key]}”`;
-    if (step[0] * step[1] === 1) return `${this.selection.name}  ${pair}: ${number(value)}`;
-    return `${this.selection.name}  around ${pair}: at most ${number(value)} in ${step[0]} × ${step[1]} cells; zoom in for each`;
+    const name = (place) => `${numbers(this.shown[place].tokens)} “${this.shown[place].name}”`;
+    const pair = `query ${name(row)} → key ${name(col)}`;
+    const which = mapName(this.selection.layer, this.selection.head);
+    if (step[0] * step[1] === 1) return `${which}  ${pair}: ${number(value)}`;
+    return `${which}  around ${pair}: at most ${number(value)} in ${step[0]} × ${step[1]} cells; zoom in for each`;
+  }
+
+  tell(row, col) {
+    this.say(this.sentence(row, col));
+    this.subWords.tell(row, col);
   }
 
   tellSelected() {
-    const { query, key } = this.selection;
-    const [row, col] = [this.index.indexOf(query), this.index.indexOf(key)];
-    if (row >= 0 && col >= 0 && this.tiles.length) this.say(this.sentence(row, col));
+    const [row, col] = this.chosen;
+    if (row >= 0 && col >= 0 && this.tiles.length) this.tell(row, col);
   }
 
   #changed(changed) {
     if (!this.run) return;
-    if (changed.has("hide")) this.#list();
-    const reload = ["layer", "head", "hide"].some((name) => changed.has(name));
+    if (changed.has("hide") || changed.has("words")) this.#list();
+    const reload = ["layer", "head", "hide", "renorm", "words", "scale"].some((name) => changed.has(name));
+    if (changed.has("scale")) this.draw();
     if (reload) this.load().catch((fault) => this.say(fault.message));
     else {
       if (changed.has("query") || changed.has("key")) this.#reveal();
@@ -156,7 +200,7 @@ export class AttentionMap {
   }
 
   #reveal() {
-    const [row, col] = [this.index.indexOf(this.selection.query), this.index.indexOf(this.selection.key)];
+    const [row, col] = this.chosen;
     if (row < 0 || col < 0) return;
     const before = [this.view.row, this.view.col].join();
     this.view.reveal(row, col);
@@ -164,16 +208,39 @@ export class AttentionMap {
   }
 
   #list() {
-    this.index = this.run.visible(this.selection.hide);
-    this.view = new Viewport(this.index.length);
+    this.shown = this.run.shown(this.selection);
+    this.view = new Viewport(this.shown.length);
+    this.sight.clear();
+    this.subWords.node.hidden = !this.selection.words;
+  }
+
+  // A word's own token stays chosen when its cell is chosen again.
+  #token(place, side) {
+    const { tokens } = this.shown[Math.floor(place)];
+    return tokens.includes(this.selection[side]) ? this.selection[side] : tokens[0];
+  }
+
+  // Colors shared by heads need the statistics of all of them, which come after the map.
+  async #share(run) {
+    const { scale, layer } = this.selection;
+    if (!(scale === "layer" || scale === "all") || run.largest(scale, layer) !== null) return;
+    const layers = scale === "all" ? Array.from({ length: run.nLayers }, (_, at) => at) : [layer];
+    for (const each of layers) await run.statistics(each);
+    if (this.run === run) this.draw();
+  }
+
+  #scale(most) {
+    const { scale, layer } = this.selection;
+    return makeScale(scale, scale === "row" ? 1 : most, this.run.largest(scale, layer));
   }
 
   async #fetch(asked, rows, keys) {
     const known = this.tiles.find((tile) => tile.rows.join() === rows.join() && tile.keys.join() === keys.join());
     if (known) return;
-    const tile = await this.run.map(this.selection, rows, keys);
+    const found = await this.run.map(this.selection, rows, keys, this.view.n > WHOLE ? "&tops=true" : "");
     if (this.asked !== asked) return;
-    this.tiles = [this.tiles[0] ?? { ...tile, rows, keys }, ...(this.tiles.length ? [{ ...tile, rows, keys }] : [])];
+    const tile = { ...found, rows, keys, tops: found.tops ?? topsOf(found.values, found.shape[1]) };
+    this.tiles = this.tiles.length ? [this.tiles[0], tile] : [tile];
     if (this.tiles.length === 1) this.layout();
     else this.draw();
     this.tellSelected();
@@ -187,75 +254,17 @@ export class AttentionMap {
     });
   }
 
-  #drawTile(tile) {
-    const [height, width] = tile.shape;
-    if (tile.painted !== this.scale.name + this.scale.high + css("--body-text-color")) {
-      tile.picture = picture(tile.values, height, width, this.scale);
-      tile.painted = this.scale.name + this.scale.high + css("--body-text-color");
-    }
-    const cell = this.side / this.view.span;
-    this.context.drawImage(tile.picture,
-      this.left + (tile.keys[0] - this.view.col) * cell, this.top + (tile.rows[0] - this.view.row) * cell,
-      width * tile.step[1] * cell, height * tile.step[0] * cell);
-  }
-
-  #printValues() {
-    const { context, view } = this;
-    const cell = this.side / view.span;
-    if (cell < PRINTED) return;
-    context.font = "11px ui-monospace, monospace";
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    const [rows, cols] = view.cells();
-    for (let row = rows[0]; row < rows[1]; row++) {
-      for (let col = cols[0]; col < cols[1]; col++) {
-        const { value, step } = this.weight(row, col);
-        if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
-        context.fillStyle = inkOn(shade(value, this.scale));
-        const text = value >= 0.995 ? "1.0" : value.toFixed(2).slice(1);
-        context.fillText(text, this.left + (col - view.col + 0.5) * cell, this.top + (row - view.row + 0.5) * cell);
-      }
-    }
-  }
-
-  // The selected query's row and key's column, and the cell under the pointer.
   #drawOver() {
-    const context = this.overContext;
-    if (!context || !this.view.n) return;
-    context.clearRect(0, 0, this.width, this.height);
-    context.save();
-    context.beginPath();
-    context.rect(this.left - 1, this.top - 1, this.side + 2, this.side + 2);
-    context.clip();
-    const cell = this.side / this.view.span;
-    const band = (row, col, style, width) => {
-      context.strokeStyle = style;
-      context.lineWidth = width;
-      const thick = Math.max(cell, 3);
-      if (row >= 0) context.strokeRect(this.left, this.top + (row - this.view.row) * cell, this.side, thick);
-      if (col >= 0) context.strokeRect(this.left + (col - this.view.col) * cell, this.top, thick, this.side);
-    };
-    band(this.index.indexOf(this.selection.query), -1, css("--viz-mark", this.node), 2);
-    band(-1, this.index.indexOf(this.selection.key), css("--viz-mark-key", this.node), 1);
-    if (this.hovered) band(...this.hovered, css("--body-text-color-subdued"), 1);
-    context.restore();
+    if (!this.overContext || !this.view.n) return;
+    drawOver(this);
     if (this.hovered) drawLabels(this, this.hovered);
-  }
-
-  #heading() {
-    const { layer, head, hide } = this.selection;
-    const which = typeof head === "number" ? `head ${head} (${layer}.${head})` : `${head} over all heads`;
-    const hidden = hide ? ", special tokens hidden, weights not renormalized" : "";
-    const step = this.tiles?.at(-1)?.step ?? [1, 1];
-    const pooled = step[0] * step[1] > 1 ? `; each cell is the largest of ${step[0]} × ${step[1]}, zoom in for each` : "";
-    return `Layer ${layer}, ${which}${hidden}${pooled}`;
   }
 
   #zoomButtons() {
     const button = (text, label, act) => el("button", { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: act }, text);
     // Around the chosen cell where it is in sight, else around the middle.
-    const center = () => [[this.selection.query, this.view.row], [this.selection.key, this.view.col]].map(([token, start]) => {
-      const at = this.index.indexOf(token) + 0.5;
+    const center = () => [this.view.row, this.view.col].map((start, axis) => {
+      const at = this.chosen[axis] + 0.5;
       return at >= start && at <= start + this.view.span ? at : start + this.view.span / 2;
     });
     const zoom = (factor) => { this.view.zoom(factor, ...center()); this.moved(); };
@@ -264,3 +273,6 @@ export class AttentionMap {
       button("Fit", "Show the whole map", () => { this.view.fit(); this.moved(); }));
   }
 }
+
+// A token's number, or the first and last of a word's.
+const numbers = (tokens) => (tokens.length > 1 ? `${tokens[0]}–${tokens.at(-1)}` : String(tokens[0]));

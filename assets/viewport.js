@@ -38,6 +38,14 @@ export class Viewport {
     this.#stay();
   }
 
+  // Show a cell in the middle, with no more than so many cells a side.
+  center(row, col, most) {
+    this.span = Math.min(this.span, Math.max(Math.min(4, this.n), most));
+    this.row = row + 0.5 - this.span / 2;
+    this.col = col + 0.5 - this.span / 2;
+    this.#stay();
+  }
+
   // The whole cells in sight, as [first, last + 1] of rows and of columns.
   cells() {
     const range = (start) => [Math.floor(start), Math.min(this.n, Math.ceil(start + this.span))];
