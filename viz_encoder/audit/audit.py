@@ -1,15 +1,38 @@
 """audit_mask: put a model's masking to the test, from outside, and say what is wrong with it."""
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.audit.adapters import adapt
+from viz_encoder.audit.bench import Bench, Options
+from viz_encoder.audit.checks import QUESTIONS
+from viz_encoder.audit.judge import ask_all, report_of
 from viz_encoder.audit.report import MaskReport, assert_ok
+from viz_encoder.audit.setting import (
+    FIRST_LENGTH,
+    Intent,
+    Setting,
+    lengths_to_try,
+    require_distinct,
+)
+from viz_encoder.audit.subject import Subject
+from viz_encoder.errors import InputError
 
 Model = Callable[[Tensor, Any], Any]
-Intent = Callable[[Tensor], Tensor]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings of a model that is run in ways its author did not foresee."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def audit_mask(
@@ -26,8 +49,8 @@ def audit_mask(
     variants: Mapping[str, Model] | None = None,
     step: Callable[[Tensor, Any], tuple[Tensor, Any]] | None = None,
     pooled: Callable[[Any, Tensor], Tensor] | None = None,
-    documents: bool = False,
-    positions: str = "both",
+    documents: bool | Callable[[Tensor], Tensor] = False,
+    positions: str = "right",
     inputs: Callable[[int, int, int], Tensor] | None = None,
     vocab_size: int | None = None,
     pad_id: int = 0,
@@ -53,19 +76,57 @@ def audit_mask(
         variants: implementations that must agree with the model on real tokens, by name.
         step: step(x of one token, cache or None) → (output, cache): the model with a KV cache.
         pooled: pooled(output, valid) → "batch d", which padding may not change.
-        documents: intent packs several documents in a row; leaks between them are then named so.
-        positions: the padding to audit: "right", "left" or "both".
+        documents: documents(valid) → whole numbers "batch token", the packed document of each
+            token; True takes them from the intent.
+        positions: where padding stands: "right" or "left", on which the model is judged, the other
+            side being told; or "both", on which it is judged.
         inputs: inputs(seed, batch, length) → what the model takes in place of x.
         vocab_size: the model takes token ids below it in place of x.
         pad_id: the id at padded positions.
-        dtype: what to run in; the module's own, or float32.
+        dtype: the dtype it will run in, if that is not the module's own: tried too.
         module: the nn.Module to watch and to switch to eval, where `model` does not lead to it.
         seed: of the inputs.
 
     Raises:
         InputError: the arguments do not fit one another.
     """
-    raise NotImplementedError
+    start = time.perf_counter()
+    adapted = adapt(model, intent, make_mask)
+    subject = Subject(adapted.model, module or adapted.module)
+    setting = _setting(
+        _intents(intent, n_layers),
+        adapted.make_mask,
+        _inputs(
+            subject,
+            d_model or adapted.d_model,
+            inputs,
+            vocab_size or (None if d_model else adapted.vocab_size),
+            pad_id,
+        ),
+        seed=seed,
+        valid=valid,
+        left=positions == "left",
+        pad_id=pad_id,
+        lengths=lengths,
+        longest=max_positions,
+    )
+    options = Options(
+        n_layers=n_layers or adapted.n_layers,
+        lengths=lengths_to_try(setting.first, lengths, window, max_positions),
+        asked_lengths=bool(lengths),
+        max_positions=max_positions,
+        variants={**adapted.variants, **(variants or {})},
+        step=step,
+        pooled=pooled,
+        documents=documents,
+        positions=_side(positions),
+        dtype=dtype,
+    )
+    bench = Bench(subject, setting, options, was_training=subject.trains)
+    with torch.random.fork_rng(devices=[]), subject.in_mode(training=False), quiet():
+        checks = ask_all(bench, QUESTIONS)
+    notes = (*adapted.notes, *_never_tested(setting, options))
+    return report_of(bench, checks, notes, time.perf_counter() - start)
 
 
 def assert_mask(model: Model | nn.Module, intent: Any, *args: Any, **options: Any) -> MaskReport:
@@ -77,3 +138,75 @@ def assert_mask(model: Model | nn.Module, intent: Any, *args: Any, **options: An
     report = audit_mask(model, intent, *args, **options)
     assert_ok(report)
     return report
+
+
+def _intents(given: Intent | Sequence[Intent], n_layers: int | None) -> tuple[Intent, ...]:
+    intents = (given,) if callable(given) else tuple(given)
+    if not intents or not all(callable(one) for one in intents):
+        raise InputError(
+            "intent is a function of valid, or a list of such functions, one a layer: "
+            "lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)"
+        )
+    if n_layers is not None and len(intents) not in (1, n_layers):
+        raise InputError(f"{len(intents)} intents are given for {n_layers} layers; give 1 or all.")
+    return intents
+
+
+def _side(positions: str) -> str:
+    if positions not in ("right", "left", "both"):
+        raise InputError(f"positions is {positions!r}; it must be 'right', 'left' or 'both'.")
+    return positions
+
+
+def _inputs(
+    subject: Subject,
+    d_model: int | None,
+    inputs: Callable[[int, int, int], Tensor] | None,
+    vocab_size: int | None,
+    pad_id: int,
+) -> Callable[[int, int, int], Tensor]:
+    """How x is made: by the caller, as ids, or as random vectors."""
+    if inputs is not None:
+        return lambda seed, batch, length: inputs(seed, batch, length).to(subject.device)
+    if vocab_size is None and d_model is None:
+        raise InputError("Say d_model=, the width of x; or vocab_size=; or inputs=.")
+
+    def make(seed: int, batch: int, length: int) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        if vocab_size is not None:
+            ids = torch.randint(0, vocab_size - 1, (batch, length), generator=generator)
+            return (ids + (ids >= pad_id)).to(subject.device)
+        x = torch.randn(batch, length, d_model or 1, generator=generator)
+        return x.to(subject.device, subject.dtype)
+
+    return make
+
+
+def _setting(
+    intents: tuple[Intent, ...],
+    make_mask: Callable[[Tensor], Any],
+    make_x: Callable[[int, int, int], Tensor],
+    *,
+    valid: Tensor | None,
+    lengths: Sequence[int],
+    longest: int | None,
+    left: bool,
+    seed: int,
+    pad_id: int,
+) -> Setting:
+    if any(one < 2 for one in lengths):
+        raise InputError(f"lengths holds {min(lengths)}; a mask needs 2 tokens at least.")
+    first = lengths[0] if lengths else min(FIRST_LENGTH, longest or FIRST_LENGTH)
+    given = None if valid is None else require_distinct(valid)
+    return Setting(
+        intents, make_mask, make_x, seed=seed, given=given, left=left, pad_id=pad_id, first=first
+    )
+
+
+def _never_tested(setting: Setting, options: Options) -> tuple[str, ...]:
+    longest = max((setting.first, *options.lengths))
+    return (
+        f"More than {longest} tokens.",
+        "Compiled or distributed models, and kernels that only run on other devices.",
+        "Whether the intent itself is what you want.",
+    )

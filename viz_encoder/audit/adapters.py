@@ -1,0 +1,210 @@
+"""Modules that are known: each is given the mask in its own convention, and that is said."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.audit.setting import Intent
+from viz_encoder.config import Embedding
+from viz_encoder.errors import InputError
+from viz_encoder.model import Encoder
+
+MakeMask = Callable[[Tensor], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """A model as audit_mask calls it, and what is known of it."""
+
+    model: Callable[[Tensor, Any], Any]
+    make_mask: MakeMask
+    module: nn.Module | None = None
+    d_model: int | None = None
+    n_layers: int | None = None
+    vocab_size: int | None = None
+    variants: Mapping[str, Callable[[Tensor, Any], Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
+    """How to call a model: a known module by keywords of its own, any other as model(x, passed)."""
+    only = intent if callable(intent) else None
+    if isinstance(model, nn.TransformerEncoder):
+        return transformer_encoder(model, only, make_mask)
+    if isinstance(model, nn.MultiheadAttention):
+        return multihead_attention(model, only, make_mask)
+    loaded = getattr(model, "encoder", None)
+    if isinstance(model, Encoder) or (
+        not isinstance(model, nn.Module) and isinstance(loaded, Encoder)
+    ):
+        return our_encoder(loaded if isinstance(loaded, Encoder) else model, only, make_mask)
+    if isinstance(model, nn.Module) and hasattr(getattr(model, "config", None), "hidden_size"):
+        return transformers_model(model, make_mask)
+    if not callable(model):
+        raise InputError(f"model is {type(model).__name__}; it must be callable: model(x, passed).")
+    module = model if isinstance(model, nn.Module) else None
+    return Adapted(model, make_mask or _first_intent(intent), module)
+
+
+def _first_intent(intent: Any) -> MakeMask:
+    return intent if callable(intent) else lambda valid: [one(valid) for one in intent]
+
+
+def transformer_encoder(
+    module: nn.TransformerEncoder, intent: Intent | None, make_mask: MakeMask | None = None
+) -> Adapted:
+    """nn.TransformerEncoder, by src_key_padding_mask (True = ignored) and mask (True = ignored).
+
+    A mask of your own code may be a dict of keywords, or a tensor: (batch, token) goes to
+    src_key_padding_mask, any other to mask.
+    """
+    layer: Any = module.layers[0]
+    attention = layer.self_attn
+    first = attention.batch_first
+    names = ("src_key_padding_mask", "mask")
+
+    def run(x: Tensor, passed: Any) -> Tensor:
+        given = _keywords(passed, x, names)
+        out = module(x if first else x.transpose(0, 1), **given)
+        return out if first else out.transpose(0, 1)
+
+    make = make_mask or _for_torch(_needed(intent, make_mask), attention.num_heads, names)
+    note = _note("nn.TransformerEncoder", names, make_mask)
+    return Adapted(run, make, module, attention.embed_dim, len(module.layers), notes=note)
+
+
+def multihead_attention(
+    module: nn.MultiheadAttention, intent: Intent | None, make_mask: MakeMask | None = None
+) -> Adapted:
+    """nn.MultiheadAttention as self-attention, with need_weights=False; =True must agree."""
+    names = ("key_padding_mask", "attn_mask")
+
+    def with_weights(wanted: bool) -> Callable[[Tensor, Any], Tensor]:
+        def run(x: Tensor, passed: Any) -> Tensor:
+            given = {"need_weights": wanted, **_keywords(passed, x, names)}
+            x = x if module.batch_first else x.transpose(0, 1)
+            out = module(x, x, x, **given)[0]
+            return out if module.batch_first else out.transpose(0, 1)
+
+        return run
+
+    make = make_mask or _for_torch(_needed(intent, make_mask), module.num_heads, names)
+    return Adapted(
+        with_weights(False),
+        make,
+        module,
+        module.embed_dim,
+        1,
+        variants={"need_weights=True": with_weights(True)},
+        notes=_note("nn.MultiheadAttention", names, make_mask),
+    )
+
+
+def our_encoder(
+    encoder: Encoder, intent: Intent | None, make_mask: MakeMask | None = None
+) -> Adapted:
+    """Our Encoder, by valid (True = a real token) and mask (True = may look).
+
+    Where no make_mask is given only valid is passed: causal and window are its config's own.
+    """
+    config = encoder.config
+    if config.embedding is Embedding.PATCH:
+        raise InputError("Pictures have no padding; audit an encoder of tokens or vectors.")
+
+    def run(x: Tensor, passed: Any) -> Tensor:
+        given = passed if isinstance(passed, dict) else {"mask": passed}
+        return encoder(x, **given).output
+
+    def only_valid(valid: Tensor) -> dict[str, Tensor]:
+        return {"valid": valid}
+
+    ids = config.embedding is Embedding.TOKEN
+    note = "" if make_mask else "Passed as valid= (True = a real token)."
+    return Adapted(
+        run,
+        make_mask or only_valid,
+        encoder,
+        config.d_model,
+        config.n_layers,
+        config.vocab_size if ids else None,
+        notes=(note,) if note else (),
+    )
+
+
+def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> Adapted:
+    """A transformers model, by inputs_embeds and attention_mask (1 = a real token).
+
+    Its library is not needed: it is known by config.hidden_size and its keywords. A mask of your
+    own code may be a dict of keywords, such as attention_mask and position_ids.
+    """
+    config: Any = module.config
+    keywords = inspect.signature(module.forward).parameters
+    if "inputs_embeds" not in keywords:
+        raise InputError(
+            f"{type(module).__name__} takes no inputs_embeds; hand over a function "
+            "model(x, passed) and inputs=, which makes what it takes."
+        )
+
+    def run(x: Tensor, passed: Any) -> Any:
+        given = passed if isinstance(passed, dict) else {"attention_mask": passed}
+        return module(inputs_embeds=x, **given)
+
+    def as_numbers(valid: Tensor) -> dict[str, Tensor]:
+        return {"attention_mask": valid.long()}
+
+    note = "" if make_mask else "Passed as attention_mask= (batch, token), 1 = a real token."
+    return Adapted(
+        run,
+        make_mask or as_numbers,
+        module,
+        config.hidden_size,
+        getattr(config, "num_hidden_layers", None),
+        notes=(note,) if note else (),
+    )
+
+
+def _needed(intent: Intent | None, make_mask: MakeMask | None) -> Intent:
+    if intent is None and make_mask is None:
+        raise InputError("With an intent a layer, say make_mask=: what your code passes.")
+    return intent or (lambda valid: valid)
+
+
+def _note(name: str, names: tuple[str, str], make_mask: MakeMask | None) -> tuple[str, ...]:
+    if make_mask is not None:
+        return ()
+    return (
+        f"Your own mask code: the intent was passed to {name} as {names[0]}= and {names[1]}= "
+        "(True = ignored). Give make_mask= to audit what your code passes.",
+    )
+
+
+def _keywords(passed: Any, x: Tensor, names: tuple[str, str]) -> dict[str, Any]:
+    if passed is None:
+        return {}
+    if isinstance(passed, dict):
+        return passed
+    is_padding = isinstance(passed, Tensor) and tuple(passed.shape) == tuple(x.shape[:2])
+    return {names[0] if is_padding else names[1]: passed}
+
+
+def _for_torch(intent: Intent, n_heads: int, names: tuple[str, str]) -> MakeMask:
+    """The intent as torch.nn takes it: padding and pattern apart where it is made of those two."""
+
+    def make(valid: Tensor) -> dict[str, Tensor]:
+        allowed = intent(valid)
+        n_samples, n_tokens = valid.shape
+        allowed = allowed.expand(n_samples, n_tokens, n_tokens)
+        whole = intent(torch.ones_like(valid)).expand_as(allowed)
+        pattern = whole[0]
+        if bool((allowed == (pattern & valid[:, None, :])).all()):
+            both = {} if bool(pattern.all()) else {names[1]: ~pattern}
+            return {names[0]: ~valid, **both}
+        if bool((allowed == pattern).all()):
+            return {names[1]: ~pattern}
+        return {names[1]: ~allowed.repeat_interleave(n_heads, dim=0)}
+
+    return make

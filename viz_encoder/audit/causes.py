@@ -1,0 +1,110 @@
+"""The known causes of a wrong mask: each in a sentence, with the cure in code."""
+
+from typing import NamedTuple
+
+
+class Cause(NamedTuple):
+    """What is wrong, and what to write instead."""
+
+    sentence: str
+    cure: str
+
+
+CAUSES = {
+    "inverted": Cause(
+        "the model looks exactly where your mask says it may not",
+        "Pass ~mask. nn.MultiheadAttention and nn.TransformerEncoder ignore where True; "
+        "scaled_dot_product_attention keeps where True.",
+    ),
+    "transposed": Cause(
+        "rows and columns are swapped: queries are masked instead of keys",
+        "Mask the keys: keep[:, None, None, :], not keep[:, None, :, None]; for (query, key) "
+        "masks, mask.mT.",
+    ),
+    "ignored": Cause(
+        "every token looks at every token, as with no mask at all",
+        "Hand the mask on to the attention call, in the sense that it takes.",
+    ),
+    "padding_ignored": Cause(
+        "the pattern is right, but padding is not masked",
+        "Combine both: allowed = pattern & valid[:, None, :].",
+    ),
+    "pattern_ignored": Cause(
+        "padding is masked, but the pattern (causal, window or documents) is not",
+        "Combine both: allowed = pattern & valid[:, None, :]. is_causal=True beside attn_mask is "
+        "only a hint, and may replace it.",
+    ),
+    "sees_next": Cause(
+        "off by one: token i sees token i + 1",
+        "torch.triu(ones, diagonal=1) where True = ignored; torch.tril(ones) where True = keep.",
+    ),
+    "misses_self": Cause(
+        "off by one: token i does not see itself",
+        "torch.triu(ones, diagonal=1) where True = ignored; torch.tril(ones) where True = keep.",
+    ),
+    "window": Cause(
+        "the window has another width than intended",
+        "A window of w keys, the token among them: 0 <= i - j < w one-sided, abs(i - j) <= w // 2 "
+        "two-sided.",
+    ),
+    "causal_lost": Cause(
+        "keys after the token are open, as in a window to both sides",
+        "Combine it with torch.tril(ones).",
+    ),
+    "causal_added": Cause(
+        "keys after the token are closed: a causal mask replaced or joined yours",
+        "Pass is_causal=False; is_causal=True is a hint that may replace attn_mask.",
+    ),
+    "repeat": Cause(
+        "heads use the masks of other samples, in the order of mask.repeat",
+        "mask.repeat_interleave(n_heads, dim=0): torch puts the heads of one sample together.",
+    ),
+    "other_sample": Cause(
+        "some samples use the mask of another sample",
+        "Index the mask by sample, and expand it over heads: mask[:, None].expand(-1, n_heads, "
+        "-1, -1).",
+    ),
+    "first_sample": Cause(
+        "all samples use the mask of sample 0",
+        "Build the mask for the whole batch: (batch, 1, query, key), not mask[0].",
+    ),
+    "zero_one_added": Cause(
+        "0 and 1 are added to the scores: that shifts them by 1 and masks nothing",
+        "Pass mask.bool(), or torch.zeros(...).masked_fill(~keep, -torch.inf).",
+    ),
+    "constant": Cause(
+        "the masking constant is too small: it leaves exp(constant) of the weight, and loses to "
+        "a score below it",
+        "Use a bool mask, or torch.finfo(scores.dtype).min, or -torch.inf.",
+    ),
+    "int_inverted": Cause(
+        "~ on whole numbers flips bits: ~0 = -1 and ~1 = -2, and both are True",
+        "Use mask == 0, or ~mask.bool().",
+    ),
+    "saturated": Cause(
+        "two saturated masks were added: finfo.min + finfo.min = -inf, and a row of -inf is NaN",
+        "Combine masks as bool with &, and turn them into numbers once.",
+    ),
+    "documents": Cause(
+        "packed documents are not separated",
+        "allowed = document[:, :, None] == document[:, None, :]; position_ids alone separate "
+        "nothing.",
+    ),
+    "after_softmax": Cause(
+        "the mask is applied after the softmax: forbidden keys still take their share of the sum",
+        "scores.masked_fill(~keep, -torch.inf) before softmax, nothing after it.",
+    ),
+    "wrong_axis": Cause(
+        "the softmax runs over queries: columns sum to 1, rows do not",
+        "softmax(scores, dim=-1), with scores (batch, head, query, key).",
+    ),
+    "empty_row": Cause(
+        "a row with nothing to look at gives NaN, and its NaN spreads",
+        "Give each row one key (itself), or use scaled_dot_product_attention, which gives zeros.",
+    ),
+    "axes": Cause(
+        "batch and sequence axes are mixed up",
+        "Set batch_first=True, or hand over x.transpose(0, 1); a (batch, token) mask is a "
+        "key_padding_mask, no attn_mask.",
+    ),
+}

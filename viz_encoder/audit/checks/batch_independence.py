@@ -1,0 +1,50 @@
+"""Whether samples know nothing of one another, tried without any padding."""
+
+import torch
+
+from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes
+from viz_encoder.audit.gradients import NoGradient, gradients_of
+from viz_encoder.audit.naming import say
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.setting import TOLERANCE
+
+
+def ask(bench: Bench) -> Answer:
+    """Each sample in a batch and alone; what rounding makes of it is the noise of later checks."""
+    full = bench.full
+    together = bench.subject.run(full)
+    worst = Gap(0.0, 0, 0)
+    for sample in range(len(full.valid)):
+        alone = bench.setting.alone(full, sample)
+        assert alone is not None
+        apart = gap(together[sample : sample + 1], bench.subject.run(alone))
+        worst = max(worst, apart._replace(sample=sample))
+    limit = 1e3 * TOLERANCE.get(together.dtype, 1e-5)
+    if worst.amount <= limit:
+        bench.noise = worst.amount
+        return passes(f"Alone and in a batch, without padding, differ by {worst.amount:.1g}.")
+    text = (
+        f"Sample {worst.sample} changes by {worst.amount:.2g} with its batch neighbors, without "
+        "any padding."
+    )
+    found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
+    if _by_gradient(bench) is False:
+        cause = (
+            "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
+        )
+        return found._replace(verdict=Verdict.WARN, cause=cause)
+    return found.because(say("axes", sure=False))
+
+
+def _by_gradient(bench: Bench) -> bool | None:
+    """Whether a gradient crosses samples; None where there are none."""
+    rows = [(sample, 0) for sample in range(len(bench.full.valid))]
+    try:
+        found = gradients_of(bench.subject, bench.full, rows).relative()
+    except NoGradient:
+        return None
+    own = torch.eye(len(rows), dtype=torch.bool, device=found.device)
+    return bool((found.amax(dim=-1)[~own].nan_to_num(1.0) > 1e-6).any())
+
+
+QUESTION = Question("batch_independence", "Samples do not mix", ask, ("runs",))

@@ -1,0 +1,80 @@
+"""The numbers that ban: one that is too small leaves weight, or loses to a large score."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from viz_encoder.audit.bench import Answer, Bench, Question, passes
+from viz_encoder.audit.decode import SAFE, suspicions
+from viz_encoder.audit.naming import say
+from viz_encoder.audit.report import Verdict
+
+
+class Constants(TorchFunctionMode):
+    """Notes each number that scores are filled, replaced or shifted with."""
+
+    def __init__(self, n_tokens: int) -> None:
+        """Scores are known by their last two axes."""
+        super().__init__()
+        self.n_tokens = n_tokens
+        self.found: list[tuple[str, float]] = []
+        self._softened = False
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run it, and look at its numbers."""
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        if name.startswith("masked_fill"):
+            self._note("masked_fill", out, kwargs.get("value", args[2] if len(args) > 2 else None))
+        elif func in (torch.where, Tensor.where) and len(args) == 3:
+            for one in args[1:]:
+                self._note("where", out, one)
+        elif func in (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__) and len(args) == 2:
+            for one in args:
+                value = _number(one)
+                if value is not None and value <= -100:
+                    self._note("(1 - mask) *", out, one, scores=False)
+        elif name == "softmax" or func is F.softmax:
+            self._softened = True
+        return out
+
+    def _note(self, how: str, out: Any, value: Any, scores: bool = True) -> None:
+        number = _number(value)
+        if number is None or not isinstance(out, Tensor) or not out.is_floating_point():
+            return
+        square = out.ndim >= 2 and out.shape[-2:] == (self.n_tokens, self.n_tokens)
+        row = not scores and out.ndim >= 2 and out.shape[-1] == self.n_tokens
+        zero = number == 0  # after the softmax, or in a mask that is being made
+        if (square or row) and not zero and number > max(SAFE, torch.finfo(out.dtype).min / 2):
+            self.found.append((how, number))
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Tensor):
+        return float(value) if value.ndim == 0 and value.is_floating_point() else None
+    return float(value) if isinstance(value, int | float) and value is not True else None
+
+
+def ask(bench: Bench) -> Answer:
+    """Constants in what is passed, and in the code that fills scores."""
+    case = bench.base
+    for one in suspicions(case.passed, case.valid):
+        if one.code == "constant":
+            return Answer(Verdict.WARN, f"T{one.evidence[1:]}.").because(say("constant"))
+    with Constants(case.valid.shape[1]) as seen:
+        bench.subject.run(case, grad=True)
+    filled = [(how, value) for how, value in seen.found if value < 1]
+    if filled:
+        how, value = filled[0]
+        text = f"The code bans with {how} {value:g}."
+        return Answer(Verdict.WARN, text, amount=value).because(say("constant"))
+    return passes("No constant that bans is above -100,000, as far as the code shows it.")
+
+
+QUESTION = Question("constants", "Constants that ban", ask, ("runs",))

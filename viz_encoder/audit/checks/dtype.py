@@ -1,0 +1,75 @@
+"""Whether it holds in the dtype that it will run in."""
+
+from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes, untested
+from viz_encoder.audit.checks import padding_invariance
+from viz_encoder.audit.decode import tensors_in
+from viz_encoder.audit.maps import maps_of
+from viz_encoder.audit.naming import say
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.setting import MASS, TOLERANCE, Case
+from viz_encoder.audit.subject import ModelFault
+
+
+def ask(bench: Bench) -> Answer:
+    """The weights are cast, the model run, and all put back."""
+    dtype = bench.options.dtype
+    name = str(dtype or bench.subject.dtype).removeprefix("torch.")
+    if dtype is None or dtype == bench.subject.dtype:
+        return untested(f"Other dtypes than {name} (dtype=).")
+    if not bench.base.x.is_floating_point():
+        case = bench.base
+    else:
+        case = bench.setting.with_x(bench.base, bench.base.x.to(dtype))
+    with bench.subject.weights(lambda weight: weight.to(dtype)):
+        try:
+            out = bench.subject.run(case)
+        except ModelFault as fault:
+            return Answer(Verdict.FAIL, f"In {name} the model raised {fault}.").because(
+                say("constant", sure=False)
+            )
+        real = case.valid if out.ndim > 2 else case.valid.any(dim=1)
+        if not bool(out[real].isfinite().all()):
+            text = f"In {name} real rows are NaN or inf."
+            return Answer(Verdict.FAIL, text).because(say("saturated", sure=False))
+        found = _leak(bench, case) or padding_invariance.look(bench, case, out)
+    if found is not None:
+        return found._replace(evidence=f"In {name}: {found.evidence}")
+    apart: Gap = gap(out, bench.out, case.valid)
+    odd = " A mask of another dtype is passed." if _mixed(case, out.dtype) else ""
+    limit = 10 * TOLERANCE.get(dtype, 3e-2)
+    if apart.amount > limit:
+        text = f"In {name} real rows differ by {apart.amount:.2g} from {bench.subject.dtype}.{odd}"
+        return Answer(Verdict.WARN, text, amount=apart.amount)
+    return passes(f"In {name} it holds, too; outputs differ by {apart.amount:.1g}.{odd}")
+
+
+def _leak(bench: Bench, case: Case) -> Answer | None:
+    for number, layer in enumerate(maps_of(bench.subject, case).layers):
+        allowed = bench.intent(case, number)
+        judged = (case.valid & allowed.any(dim=-1))[:, None, :, None]
+        mass = layer.weights.nan_to_num(1.0).masked_fill(allowed[:, None] | ~judged, 0.0)
+        if float(mass.max()) > MASS:
+            text = f"layer {number} gives {float(mass.max()):.2g} of a row to forbidden keys."
+            return Answer(Verdict.FAIL, text, layer=number).because(say("constant", sure=False))
+    return None
+
+
+def _mixed(case: Case, dtype: object) -> bool:
+    floats = [one for _, one in tensors_in(case.passed) if one.is_floating_point()]
+    return any(one.dtype != dtype for one in floats)
+
+
+QUESTION = Question(
+    "dtype",
+    "The dtype it will run in",
+    ask,
+    (
+        "runs",
+        "static",
+        "batch_independence",
+        "maps",
+        "gradient",
+        "perturbation",
+        "padding_invariance",
+    ),
+)

@@ -1,0 +1,48 @@
+"""Whether a sample of nothing but padding harms the others."""
+
+import torch
+
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.naming import say
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.subject import ModelFault
+
+
+def ask(bench: Bench) -> Answer:
+    """The others must stay as they are; what the empty one gives is told, and is no fault."""
+    valid = bench.base.valid.clone()
+    empty = int(valid.sum(dim=1).argmin())
+    valid[empty] = False
+    case = bench.setting.case(valid, x=bench.base.x)
+    try:
+        out = bench.subject.run(case)
+    except ModelFault as fault:
+        return Answer(Verdict.INFO, f"A sample of nothing but padding is refused: {fault}.")
+    rows = valid if out.ndim > 2 else valid.any(dim=1, keepdim=True)
+    apart = gap(out, bench.out, rows)
+    if apart.amount > bench.tolerance(bench.out):
+        text = (
+            f"With sample {empty} all padding, token {apart.query} of sample {apart.sample} "
+            f"changes by {apart.amount:.2g}."
+        )
+        return Answer(
+            Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
+        ).because(say("empty_row", sure=False))
+    kind = {False: "numbers", True: "NaN"}[bool(out[empty].isnan().any())]
+    kind = "zeros" if bool((out[empty] == 0).all()) else kind
+    text = f"A sample of nothing but padding gives {kind}; the others stay as they are."
+    with torch.enable_grad():
+        grad = bench.subject.run(case, grad=True).detach()
+    other = bool(grad[empty].isnan().any()) is not bool(out[empty].isnan().any())
+    if kind == "NaN" or other:
+        text += " With gradients it is not the same." if other else ""
+        return Answer(Verdict.INFO, text, cure="Drop such samples before the model.", sample=empty)
+    return passes(text)
+
+
+QUESTION = Question(
+    "empty_sample",
+    "A sample of nothing but padding",
+    ask,
+    ("runs", "batch_independence", "maps", "gradient", "perturbation", "permutation"),
+)

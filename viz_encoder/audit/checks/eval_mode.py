@@ -1,0 +1,15 @@
+"""Whether the model came in training mode, in which dropout hides what masks do."""
+
+from viz_encoder.audit.bench import Answer, Bench, Question, passes
+from viz_encoder.audit.report import Verdict
+
+
+def ask(bench: Bench) -> Answer:
+    """It is audited in eval mode, and left as it was."""
+    if bench.was_training:
+        text = "It was in training mode: audited in eval mode, and put back."
+        return Answer(Verdict.INFO, text, cure="model.eval()")
+    return passes("It is in eval mode, or has none.")
+
+
+QUESTION = Question("eval_mode", "Eval mode", ask)

@@ -1,0 +1,43 @@
+"""Whether the path with gradients and the one without (a fused kernel, mostly) agree."""
+
+import torch
+
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.report import Verdict
+
+
+def ask(bench: Bench) -> Answer:
+    """Real rows must agree; rows of padding often do not, and that is said."""
+    case = bench.base
+    grad = bench.subject.run(case, grad=True).detach()
+    with torch.inference_mode():
+        inference = bench.subject.run(case)
+    limit = bench.tolerance(bench.out)
+    for name, other in (("with gradients", grad), ("in inference mode", inference)):
+        apart = gap(other, bench.out, case.valid)
+        if apart.amount > limit:
+            text = (
+                f"Token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g} "
+                f"{name} and without gradients: two paths of one module treat the mask differently."
+            )
+            cure = "Pass one explicit bool mask, and is_causal=False; or pick the path yourself."
+            cause = "consistent with: is_causal=True replaced attn_mask on one path."
+            return Answer(
+                Verdict.FAIL,
+                text,
+                cause,
+                cure,
+                "path",
+                sample=apart.sample,
+                query=apart.query,
+                amount=apart.amount,
+            )
+    text = "With gradients, without and in inference mode real rows agree."
+    if bench.out.ndim > 2 and case.padded:
+        pads = gap(grad, bench.out, ~case.valid)
+        if pads.amount > limit:
+            return passes(f"{text} Rows of padding differ: leave them out of loss and pooling.")
+    return passes(text)
+
+
+QUESTION = Question("grad_mode", "With and without gradients", ask, ("runs",))

@@ -1,0 +1,53 @@
+"""Whether the implementations that were given (eager, sdpa, …) agree on real tokens."""
+
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.checks import padding_invariance
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.subject import Subject
+
+
+def ask(bench: Bench) -> Answer:
+    """Each with the same mask on the same input; pad rows may differ and are not compared."""
+    if not bench.options.variants:
+        return untested("Other implementations (eager against sdpa): none was given (variants=).")
+    for name, model in bench.options.variants.items():
+        subject = model if isinstance(model, Subject) else Subject(model)
+        with subject.in_mode(training=False):
+            out = subject.run(bench.base)
+            apart = gap(out, bench.out, bench.base.valid)
+            if apart.amount > bench.tolerance(bench.out):
+                text = (
+                    f"{name!r} differs by {apart.amount:.2g} at token {apart.query} of sample "
+                    f"{apart.sample}, with the same mask.{_who(bench, name, subject, out)}"
+                )
+                cure = (
+                    "Pass what means the same to both: additive 0 / finfo.min of the model's "
+                    "dtype, or (batch, token)."
+                )
+                return Answer(
+                    Verdict.FAIL,
+                    text,
+                    cure=cure,
+                    sample=apart.sample,
+                    query=apart.query,
+                    amount=apart.amount,
+                )
+    names = ", ".join(map(repr, bench.options.variants))
+    return passes(f"{names} agree with the model on real rows.")
+
+
+def _who(bench: Bench, name: str, subject: Subject, out: object) -> str:
+    """Which of the two padding changes."""
+    own, bench_subject = bench.out, bench.subject
+    first = padding_invariance.look(bench, bench.base, own)
+    bench.subject = subject
+    try:
+        second = padding_invariance.look(bench, bench.base, subject.run(bench.base))
+    finally:
+        bench.subject = bench_subject
+    if (first is None) is (second is None):
+        return ""
+    return f" Padding changes {'the model itself' if first is not None else repr(name)}."
+
+
+QUESTION = Question("implementations", "Implementations agree", ask, ("runs",))

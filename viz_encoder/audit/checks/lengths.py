@@ -1,0 +1,73 @@
+"""Whether what holds at the first length holds below, at and above the window and the maximum."""
+
+from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
+from viz_encoder.audit.gradients import NoGradient, gradients_of, real_rows
+from viz_encoder.audit.maps import maps_of
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.setting import Case
+from viz_encoder.audit.subject import ModelFault
+
+ROWS = 8  # differentiated at each length
+
+
+def ask(bench: Bench) -> Answer:
+    """Maps in full, some gradients, some changed tokens and padding, at each length."""
+    done, refused = [], ""
+    for length in bench.options.lengths:
+        case = bench.setting.case(bench.setting.padding(length))
+        try:
+            bench.subject.run(case)
+        except ModelFault as fault:
+            if _must_run(bench, length):
+                return Answer(Verdict.FAIL, f"At {length} tokens the model raised {fault}.")
+            refused = f"{length} tokens: {fault}"
+            continue
+        found = look(bench, case)
+        if found is not None and found.verdict is not Verdict.NOT_TESTED:
+            text = f"At {length} tokens: {found.evidence[:1].lower()}{found.evidence[1:]}"
+            return found._replace(evidence=text)
+        done.append(length)
+    if not done:
+        return untested(f"Other lengths: {refused or 'none was asked for'}.")
+    told = f" Refused: {refused}." if refused else ""
+    return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{told}")
+
+
+def look(bench: Bench, case: Case) -> Answer | None:
+    """The first thing that is wrong in one case; None where all is right."""
+    out = bench.subject.run(case)
+    found = maps.look(bench, case, maps_of(bench.subject, case))
+    if found is not None:
+        return found
+    if not bench.is_pooled:
+        try:
+            some = gradients_of(bench.subject, case, real_rows(case, ROWS))
+            found = gradient.look(bench, case, some)
+        except NoGradient:
+            found = None
+    found = found or perturbation.look(bench, case, out, most=6)
+    return found or padding_invariance.look(bench, case, out)
+
+
+def _must_run(bench: Bench, length: int) -> bool:
+    longest = bench.options.max_positions
+    return bench.options.asked_lengths or (longest is not None and length <= longest)
+
+
+QUESTION = Question(
+    "lengths",
+    "Other lengths",
+    ask,
+    (
+        "runs",
+        "static",
+        "batch_independence",
+        "maps",
+        "row_sums",
+        "gradient",
+        "perturbation",
+        "padding_invariance",
+        "grad_mode",
+    ),
+)

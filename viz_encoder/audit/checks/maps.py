@@ -1,0 +1,199 @@
+"""Whether any head of any layer looks where it may not, or never where it may."""
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.decode import suspicions
+from viz_encoder.audit.maps import Layer, Maps, maps_of
+from viz_encoder.audit.naming import Named, name_map, say
+from viz_encoder.audit.pictures import picture_of_map
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.setting import MASS, Case
+
+FLATTER = 0.05  # weights so small that no score is large enough to make a weight 0
+
+
+def ask(bench: Bench) -> Answer:
+    """Every layer, head and sample, never averaged; with gradients and without."""
+    for grad in (False, True):
+        maps = maps_of(bench.subject, bench.base, grad=True) if grad else bench.maps
+        found = look(bench, bench.base, maps)
+        if found is not None:
+            where = " (with gradients on; without them it does not)" if grad else ""
+            return found._replace(evidence=found.evidence[:-1] + where + ".") if grad else found
+    if not bench.maps.layers:
+        return untested(f"No maps could be seen: {bench.maps.why_none}")
+    if len(bench.base.allowed) > 1 and len(bench.maps.layers) != len(bench.base.allowed):
+        return untested(
+            f"{len(bench.maps.layers)} attention calls were seen for {len(bench.base.allowed)} "
+            "intents: which belongs to which layer cannot be told."
+        )
+    layers = len(bench.maps.layers)
+    heads = sum(layer.weights.shape[1] for layer in bench.maps.layers)
+    sinks = [layer.sink for layer in bench.maps.layers if layer.sink is not None]
+    text = f"{heads} heads of {layers} layers give no weight above {MASS:g} to a forbidden key."
+    if sinks:
+        share = torch.cat([sink[_rows(bench.base)[:, None].expand_as(sink)] for sink in sinks])
+        text += f" {share.min():.0%} to {share.max():.0%} of attention goes to a slot of no token."
+        return Answer(Verdict.INFO, text)
+    return passes(text)
+
+
+def look(bench: Bench, case: Case, maps: Maps) -> Answer | None:
+    """The worst that the maps of one run show; None where they are as meant."""
+    if len(case.allowed) > 1 and len(maps.layers) != len(case.allowed):
+        return None
+    leaks = [_leak(layer, bench.intent(case, n), case) for n, layer in enumerate(maps.layers)]
+    amounts = [float(leak.max()) for leak in leaks]
+    if amounts and max(amounts) > MASS:
+        return _leaking(bench, case, maps, leaks)
+    for number, layer in enumerate(maps.layers):
+        lost = _lost(layer, bench.intent(case, number), case)
+        if bool(lost.any()) and (layer.sure or _stays_lost(bench, case, number)):
+            return _losing(bench, case, number, layer, lost)
+    return None
+
+
+def _rows(case: Case, layer: int = 0) -> Tensor:
+    """Real tokens that may look at anything at all, "batch query"."""
+    return case.valid & case.allowed[layer if len(case.allowed) > 1 else 0].any(dim=-1)
+
+
+def _leak(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
+    judged = (case.valid & allowed.any(dim=-1))[:, None, :, None]
+    weights = layer.weights.nan_to_num(1.0).double()
+    return weights.masked_fill(allowed[:, None] | ~judged, 0.0)
+
+
+def _lost(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
+    return (allowed & case.valid[:, :, None])[:, None] & ~layer.opened
+
+
+def _stays_lost(bench: Bench, case: Case, number: int) -> bool:
+    """Whether weights are 0 by a mask, and not because scores lie far apart."""
+    with bench.subject.weights(lambda weight: weight * FLATTER):
+        flat = maps_of(bench.subject, case)
+    if len(flat.layers) <= number:
+        return False
+    return bool(_lost(flat.layers[number], bench.intent(case, number), case).any())
+
+
+def _leaking(bench: Bench, case: Case, maps: Maps, leaks: list[Tensor]) -> Answer:
+    bad = [
+        (n, h)
+        for n, leak in enumerate(leaks)
+        for h in range(leak.shape[1])
+        if float(leak[:, h].max()) > MASS
+    ]
+    number = max(range(len(leaks)), key=lambda n: float(leaks[n].max()))
+    first = bad[0][0]
+    cell = _argmax(leaks[number])
+    sample, head, query, key = cell
+    amount = float(leaks[number][cell])
+    n_maps = sum(leak.shape[1] for leak in leaks)
+    text = (
+        f"Layer {number} head {head}, sample {sample}: token {query} gives {amount:.3g} of its "
+        f"attention to {_kind(case, sample, key)} {key}, which it may not look at; "
+        f"{len(bad)} of {n_maps} heads leak{_only(bad, leaks)}."
+    )
+    named = _cause(bench, case, maps.layers[first], first)
+    pictures = tuple(
+        picture_of_map(bench, case, maps.layers[n].weights[s, h], (n, h, s))
+        for n, h, s in dict.fromkeys([(number, head, sample), *((n, h, sample) for n, h in bad)])
+    )[:4]
+    answer = Answer(
+        Verdict.FAIL,
+        text,
+        layer=number,
+        head=head,
+        sample=sample,
+        query=query,
+        key=key,
+        amount=amount,
+        pictures=pictures,
+    )
+    return answer.because(named)
+
+
+def _argmax(x: Tensor) -> tuple[int, ...]:
+    return tuple(int(n) for n in torch.unravel_index(x.argmax(), x.shape))
+
+
+def _kind(case: Case, sample: int, key: int) -> str:
+    return "token" if bool(case.valid[sample, key]) else "padding"
+
+
+def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
+    """Where it is not all layers and heads, which."""
+    layers = {number for number, _ in bad}
+    if len(leaks) > 1 and len(layers) == 1:
+        number = next(iter(layers))
+        heads = [head for _, head in bad]
+        whole = len(heads) == leaks[number].shape[1]
+        return f", only in layer {number}" + ("" if whole else f" (heads {heads})")
+    heads = sorted({head for _, head in bad})
+    if heads and len(heads) < leaks[0].shape[1]:
+        return f", only heads {heads}"
+    return ""
+
+
+def _cause(bench: Bench, case: Case, layer: Layer, number: int) -> Named:
+    """What the layer's map equals; first what is sure from the numbers themselves."""
+    allowed = bench.intent(case, number)
+    forbidden = ~allowed & _rows(case, number)[:, :, None]
+    if layer.bias is not None:
+        values = layer.bias.expand_as(
+            layer.weights[:, :1] if layer.bias.shape[1] == 1 else layer.weights
+        )
+        banned = values[forbidden[:, None].expand_as(values)].unique()
+        open_ = values[(allowed & case.valid[:, :, None])[:, None].expand_as(values)].unique()
+        if {*banned.tolist(), *open_.tolist()} == {0.0, 1.0}:
+            return say("zero_one_added")
+        if len(banned) == 1 and float(banned) < 0:
+            return say("constant", more=f" (here {float(banned):g})")
+    opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
+    seen = [one.code for one in suspicions(case.passed, case.valid)]
+    pattern = bench.pattern(case, number)
+    named = name_map(opened, allowed, pattern, case.valid)
+    if not named.code:
+        named = _of_the_bad_heads(opened, allowed, pattern, case)
+    if named.code in ("ignored", "") and "int_inverted" in seen:
+        return say("int_inverted")
+    if named.code in ("ignored", "") and "zero_one_added" in seen:
+        return say("zero_one_added", sure=False)
+    return named
+
+
+def _of_the_bad_heads(opened: Tensor, allowed: Tensor, pattern: Tensor, case: Case) -> Named:
+    """The cause in those heads that leak, where others do not."""
+    wrong = (opened & ~allowed[:, None] & _rows(case)[:, None, :, None]).flatten(2).any(-1).any(0)
+    if not bool(wrong.any()) or bool(wrong.all()):
+        return Named()
+    return name_map(opened[:, wrong], allowed, pattern, case.valid)
+
+
+def _losing(bench: Bench, case: Case, number: int, layer: Layer, lost: Tensor) -> Answer:
+    sample, head, query, key = (int(n) for n in lost.nonzero()[0])
+    text = (
+        f"Layer {number} head {head}, sample {sample}: token {query} never looks at token {key}, "
+        f"which it may look at; {int(lost.sum())} allowed pairs are closed."
+    )
+    shot = picture_of_map(bench, case, layer.weights[sample, head], (number, head, sample))
+    named = name_map(
+        layer.opened, bench.intent(case, number), bench.pattern(case, number), case.valid
+    )
+    return Answer(
+        Verdict.FAIL,
+        text,
+        layer=number,
+        head=head,
+        sample=sample,
+        query=query,
+        key=key,
+        amount=0.0,
+        pictures=(shot,),
+    ).because(named)
+
+
+QUESTION = Question("maps", "Attention maps", ask, ("runs", "static", "batch_independence"))

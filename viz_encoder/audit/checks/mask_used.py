@@ -1,0 +1,64 @@
+"""Whether the mask that is passed has any influence at all."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.decode import readings, tensors_in
+from viz_encoder.audit.naming import say
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.setting import Case
+from viz_encoder.audit.subject import ModelFault
+
+
+def ask(bench: Bench) -> Answer:
+    """The opposite of the mask must change the output, or be refused."""
+    case = bench.base
+    if not readings(case.passed, case.valid):
+        return untested("Nothing is passed that could be inverted: the model masks by itself.")
+    turned = Case(case.x, case.valid, case.allowed, _inverted(case.passed, case.valid))
+    try:
+        other = bench.subject.run(turned)
+    except ModelFault as fault:
+        return passes(f"The opposite mask is refused: {fault}.")
+    apart = gap(other, bench.out, case.valid)
+    if apart.amount > 0:
+        return passes(f"The opposite mask changes the output by {apart.amount:.2g}.")
+    text = "The opposite of the mask gives the very same output: it is not used."
+    if bench.passed("gradient") or bench.passed("maps"):
+        more = " Real tokens look where they should all the same."
+        return Answer(Verdict.INFO, text + more)
+    return Answer(Verdict.FAIL, text).because(say("ignored"))
+
+
+def _inverted(passed: Any, valid: Tensor) -> Any:
+    if isinstance(passed, Tensor):
+        return _opposite(passed, valid)
+    if isinstance(passed, dict):
+        return {name: _inverted(value, valid) for name, value in passed.items()}
+    if type(passed) in (list, tuple):
+        return type(passed)(_inverted(value, valid) for value in passed)
+    return passed
+
+
+def _opposite(mask: Tensor, valid: Tensor) -> Tensor:
+    masks = [one for _, one in tensors_in(mask)]
+    if not readings(masks, valid):
+        return mask
+    if mask.dtype == torch.bool:
+        return ~mask
+    if set(mask.unique().tolist()) <= {0, 1}:
+        return 1 - mask
+    if not mask.is_floating_point():
+        return ~mask
+    return torch.where(mask < 0, 0.0, torch.finfo(mask.dtype).min).to(mask.dtype)
+
+
+QUESTION = Question(
+    "mask_used",
+    "The mask is used",
+    ask,
+    ("runs", "maps", "gradient", "perturbation", "padding_invariance"),
+)

@@ -1,0 +1,42 @@
+"""Whether the order of the samples in a batch matters."""
+
+import torch
+
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.naming import say
+from viz_encoder.audit.report import Verdict
+
+
+def ask(bench: Bench) -> Answer:
+    """The batch in another order must give the same outputs in that order."""
+    case = bench.base
+    order = torch.arange(len(case.valid), device=case.valid.device).roll(1)
+    turned = bench.setting.case(case.valid[order], x=case.x[order])
+    out = bench.subject.run(turned)
+    apart = gap(out, bench.out[order], turned.valid)
+    if apart.amount <= bench.tolerance(out):
+        return passes("The samples in another order give the same outputs in that order.")
+    text = (
+        f"Sample {int(order[apart.sample])} changes by {apart.amount:.2g} when the batch is in "
+        "another order."
+    )
+    return Answer(
+        Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
+    ).because(say("other_sample", sure=False))
+
+
+QUESTION = Question(
+    "permutation",
+    "Order of the batch",
+    ask,
+    (
+        "runs",
+        "static",
+        "batch_independence",
+        "maps",
+        "row_sums",
+        "gradient",
+        "perturbation",
+        "padding_invariance",
+    ),
+)

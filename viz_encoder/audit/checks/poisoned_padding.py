@@ -1,0 +1,30 @@
+"""Whether NaN in padded inputs reaches real rows: 0 · NaN is NaN, so no weight stops it."""
+
+import torch
+
+from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.subject import ModelFault
+
+
+def ask(bench: Bench) -> Answer:
+    """Told, not judged: nearly all kernels let it through."""
+    case = bench.base
+    if not case.x.is_floating_point():
+        return untested("NaN in padded inputs: this model takes ids.")
+    if not case.padded:
+        return untested("NaN in padded inputs: no token is padding.")
+    x = case.x.masked_fill(~case.valid[..., None], torch.nan)
+    try:
+        out = bench.subject.run(case, x=x)
+    except ModelFault as fault:
+        return Answer(Verdict.INFO, f"NaN in padded inputs is refused: {fault}.")
+    bad = ~out.isfinite().flatten(out.ndim - 1).all(dim=-1)
+    real = bad & case.valid if bad.shape == case.valid.shape else bad
+    if bool(real.any()):
+        text = "NaN or inf in padded inputs reaches real rows: a weight of 0 does not stop it."
+        return Answer(Verdict.INFO, text, cure="x.masked_fill(~valid[..., None], 0.0)")
+    return passes("NaN in padded inputs stays there.")
+
+
+QUESTION = Question("poisoned_padding", "NaN in padded inputs", ask, ("runs",))

@@ -1,0 +1,75 @@
+"""Whether it runs at all, keeps its shape, gives numbers, and gives them again."""
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.checks import maps
+from viz_encoder.audit.naming import Named, say
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.subject import ModelFault
+
+
+def ask(bench: Bench) -> Answer:
+    """One batch of three samples of different lengths, twice."""
+    case = bench.base
+    try:
+        out = bench.out
+    except ModelFault as fault:
+        bench.stopped = True
+        return _raised(bench, fault)
+    n_samples, n_tokens = case.valid.shape
+    fits = out.ndim == 2 and out.shape[0] == n_samples
+    if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
+        bench.stopped = True
+        return _misshapen(out, n_samples, n_tokens)
+    bad = ~out.isfinite().flatten(out.ndim - 1).all(dim=-1)
+    bad = bad.flatten(2).any(dim=-1) if bad.ndim > 2 else bad
+    real = case.valid & bad if bad.ndim == 2 else bad[:, None]
+    if bool(real.any()):
+        sample, query = (int(n) for n in real.nonzero()[0])
+        text = (
+            f"Output row {query} of sample {sample}, a real token, is NaN or inf; "
+            f"{int(real.sum())} real rows are."
+        )
+        answer = Answer(Verdict.FAIL, text, sample=sample, query=query)
+        shown = maps.look(bench, case, bench.maps)
+        if shown is not None and shown.code:
+            return answer._replace(pictures=shown.pictures).because(
+                Named(shown.code, shown.cause, shown.cure)
+            )
+        return answer.because(say("empty_row", sure=False))
+    again = gap(out, bench.subject.run(case), case.valid)
+    if again.amount > bench.tolerance(out):
+        bench.subject.seeded = True
+        text = f"Two runs on the same input differ by {again.amount:.2g}."
+        cure = "Hand self.training on to F.dropout and dropout_p; the rest is audited with a seed."
+        return Answer(Verdict.WARN, text, cure=cure, amount=again.amount)
+    pads = " Rows of padding hold NaN." if bool((bad & ~case.valid).any()) and bad.ndim == 2 else ""
+    return passes(f"{tuple(case.x.shape)} gives {tuple(out.shape)}, the same twice.{pads}")
+
+
+def _raised(bench: Bench, fault: ModelFault) -> Answer:
+    """What it raised, and whether it would have run with batch == length."""
+    n_tokens = bench.base.valid.shape[1]
+    answer = Answer(Verdict.FAIL, f"The model raised {fault}.")
+    square = bench.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
+    try:
+        bench.subject.run(bench.setting.case(square))
+    except ModelFault:
+        return answer
+    text = f"{answer.evidence} It runs where batch and length are both {n_tokens}."
+    return answer._replace(evidence=text).because(say("axes", sure=False))
+
+
+def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
+    text = (
+        f"The output is {tuple(out.shape)}; ({n_samples}, {n_tokens}, …) was expected, a row a "
+        f"token, or ({n_samples}, …), a row a sample."
+    )
+    answer = Answer(Verdict.FAIL, text, cure="Return one row a token, or one row a sample.")
+    turned = out.ndim >= 3 and out.shape[:2] == torch.Size([n_tokens, n_samples])
+    return answer.because(say("axes", sure=False)) if turned else answer
+
+
+QUESTION = Question("runs", "Runs, keeps its shape, gives numbers", ask)

@@ -1,0 +1,69 @@
+"""What the mask that was passed says by itself, before anything runs."""
+
+from torch import Tensor
+
+from viz_encoder.audit.bench import Answer, Bench, Question, passes
+from viz_encoder.audit.decode import Reading, readings, suspicions, tensors_in
+from viz_encoder.audit.naming import say
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.setting import Case
+
+
+def ask(bench: Bench) -> Answer:
+    """Dtype, values, rows with nothing to look at, and which reading is the intent."""
+    case = bench.base
+    found = [one for one in suspicions(case.passed, case.valid) if one.code != "constant"]
+    worst = found[0] if found else None
+    if worst is not None and worst.sure:
+        return Answer(Verdict.FAIL, _upper(worst.evidence)).because(say(worst.code))
+    empty = _empty_row(case)
+    if empty is not None:
+        sample, query = empty
+        text = (
+            f"Row {query} of sample {sample} is a real token, and your intent lets it look at "
+            "nothing."
+        )
+        cure = "Give the row one key, itself, or leave the token out of valid."
+        return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query)
+    if worst is not None and worst.code == "saturated":
+        return Answer(Verdict.WARN, _upper(worst.evidence)).because(say(worst.code))
+    text = _said(case)
+    if worst is not None:
+        return Answer(Verdict.INFO, f"{_upper(worst.evidence)}: if it is added, it masks nothing.")
+    return passes(text)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _empty_row(case: Case) -> tuple[int, int] | None:
+    for allowed in case.allowed:
+        empty = (case.valid & ~allowed.any(dim=-1)).nonzero()
+        if len(empty):
+            return int(empty[0, 0]), int(empty[0, 1])
+    return None
+
+
+def _said(case: Case) -> str:
+    tensors = list(tensors_in(case.passed))
+    if not tensors:
+        return f"Nothing that could be a mask is passed ({type(case.passed).__name__})."
+    kinds = [f"{_kind(tensor)}{f' as {where}' if where else ''}" for where, tensor in tensors]
+    meant = [one for one in readings(case.passed, case.valid) if _is_intent(one, case)]
+    text = f"Passed is {'; '.join(kinds)}."
+    if meant:
+        text += f" It is your intent where {' or '.join(dict.fromkeys(o.sense for o in meant))}."
+    return text
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+
+
+def _is_intent(reading: Reading, case: Case) -> bool:
+    same = (reading.allowed == case.allowed[0])[case.valid]
+    return len(case.allowed) == 1 and bool(same.all())
+
+
+QUESTION = Question("static", "The mask as it is passed", ask)

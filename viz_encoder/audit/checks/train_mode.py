@@ -1,0 +1,38 @@
+"""Whether masks hold in training mode as well, with every dropout at 0."""
+
+from torch import nn
+
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.checks import gradient
+from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.subject import without_dropout
+
+
+def ask(bench: Bench) -> Answer:
+    """The same output as in eval mode; where it differs, whether it leaks."""
+    whole = bench.subject.whole
+    if not [one for one in whole.modules() if one is not whole and one is not whole.parts]:
+        return untested("Training mode: no module was found (module=).")
+    if any(isinstance(one, nn.modules.batchnorm._BatchNorm) for one in whole.modules()):
+        return untested("Training mode: batch norm mixes samples there.")
+    with bench.subject.in_mode(training=True), without_dropout(whole):
+        out = bench.subject.run(bench.base, grad=True).detach()
+        again = bench.subject.run(bench.base, grad=True).detach()
+        if gap(out, again, bench.base.valid).amount > 0:
+            return untested("Training mode: it is random even with every dropout at 0.")
+        apart = gap(out, bench.out, bench.base.valid)
+        if apart.amount <= bench.tolerance(out):
+            return passes("With every dropout at 0 training mode gives the same real rows.")
+        found = bench.gradients_on(bench.base)
+        leak = None if isinstance(found, str) else gradient.look(bench, bench.base, found)
+    if leak is not None:
+        text = f"In training mode, with every dropout at 0: {leak.evidence}"
+        return leak._replace(evidence=text)
+    text = (
+        f"In training mode, with every dropout at 0, token {apart.query} of sample {apart.sample} "
+        f"differs by {apart.amount:.2g}; no forbidden token has a part in it."
+    )
+    return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+
+
+QUESTION = Question("train_mode", "Training mode", ask, ("runs", "grad_mode"))
