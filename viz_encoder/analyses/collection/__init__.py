@@ -1,0 +1,7 @@
+"""Collection: a set of items by every pooling, and how well each tells the groups apart."""
+
+from viz_encoder.analyses.collection.separation import Separation as Separation
+from viz_encoder.analyses.collection.separation import separation as separation
+from viz_encoder.analyses.collection.vectors import Collection as Collection
+from viz_encoder.analyses.collection.vectors import Neighbour as Neighbour
+from viz_encoder.analyses.collection.vectors import collection as collection

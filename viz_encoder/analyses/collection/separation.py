@@ -1,0 +1,135 @@
+"""Separation: how well labelled groups are told apart by the cosine of their vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from viz_encoder.errors import InputError
+
+Vectors = Float[np.ndarray, "item d_pooled"]
+Square = Float[np.ndarray, "item item"]
+Groups = Int[np.ndarray, " item"]
+COLUMNS = ("silhouette", "centroid_accuracy", "recall_at_1", "within", "between")
+NAN = float("nan")
+SAME = 1e-5  # of the largest value: what rounding leaves, as of [CLS] before any block
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well the groups are told apart by cosine; NaN where it cannot be said: `why` says it.
+
+    An item that is alone in its group counts 0 in the silhouette (as in scikit-learn) and is not
+    asked for its neighbour or its group's mean; others may still find it.
+    """
+
+    method: str
+    layer: int
+    silhouette: float  # Rousseeuw (1987), mean over items, by cosine distance: -1 to 1
+    centroid_accuracy: float  # share of items nearest to the mean of their own group's others
+    recall_at_1: float  # share of items whose nearest neighbour is of their group
+    within: float  # mean cosine of two items of one group
+    between: float  # mean cosine of two items of different groups
+    why: str = ""
+
+
+def separation(method: str, layer: int, vectors: Vectors, labels: Sequence[str]) -> Separation:
+    """The numbers of one method at one layer.
+
+    Raises:
+        InputError: not one label an item.
+    """
+    if len(labels) != len(vectors):
+        raise InputError(f"There are {len(vectors)} items and {len(labels)} labels; give one each.")
+    groups = np.unique(np.asarray(labels), return_inverse=True)[1]
+    why = _why_not(vectors, groups)
+    if why:
+        return Separation(method, layer, NAN, NAN, NAN, NAN, NAN, why)
+    cosine = cosines(vectors)
+    same = groups[:, None] == groups
+    pairs = ~np.eye(len(groups), dtype=bool)
+    asked = (same & pairs).any(axis=1)
+    return Separation(
+        method,
+        layer,
+        silhouette=silhouette(cosine, groups),
+        centroid_accuracy=_share(centroid_hits(vectors, groups), asked),
+        recall_at_1=_share(nearest_hits(cosine, groups), asked),
+        within=float(cosine[same & pairs].mean()) if asked.any() else NAN,
+        between=float(cosine[~same].mean()),
+        why="" if asked.any() else "Each label stands once, so no group has two items.",
+    )
+
+
+def cosines(vectors: Vectors, item: int | None = None) -> Float[np.ndarray, "query item"]:
+    """Cosine of every two items, or of one with all; NaN where a vector is zero or not finite."""
+    unit = _unit(vectors)
+    queries = unit if item is None else unit[item][None]
+    return np.clip(queries @ unit.T, -1, 1)
+
+
+def silhouette(cosine: Square, groups: Groups) -> float:
+    """Mean of (b − a) / max(a, b): a within an item's group, b to the nearest other group."""
+    sizes = np.bincount(groups)
+    member = np.eye(len(sizes))[groups]
+    distance = 1 - cosine
+    np.fill_diagonal(distance, 0)
+    sums = distance @ member
+    own = np.arange(len(groups)), groups
+    with np.errstate(invalid="ignore", divide="ignore"):
+        a = sums[own] / (sizes[groups] - 1)
+        means = sums / sizes
+        means[own] = np.inf
+        b = means.min(axis=1)
+        scores = (b - a) / np.maximum(a, b)
+    return float(np.nan_to_num(scores).mean())  # 0 for an item alone, and where a = b = 0
+
+
+def centroid_hits(vectors: Vectors, groups: Groups) -> Bool[np.ndarray, " item"]:
+    """Whether each item is nearest to its own group's mean of unit vectors, itself left out.
+
+    By cosine; a tie is decided for the other group.
+    """
+    unit = _unit(vectors)
+    member = np.eye(groups.max() + 1)[groups]
+    sums = member.T @ unit
+    similar = unit @ _unit(sums).T
+    own = np.arange(len(groups)), groups
+    similar[own] = np.nan_to_num((unit * _unit(sums[groups] - unit)).sum(axis=1), nan=-np.inf)
+    others = similar.copy()
+    others[own] = -np.inf
+    return similar[own] > np.nan_to_num(others, nan=-np.inf).max(axis=1)
+
+
+def nearest_hits(cosine: Square, groups: Groups) -> Bool[np.ndarray, " item"]:
+    """Whether each item's nearest neighbour is of its group; the first of equals is taken."""
+    apart = cosine.copy()
+    np.fill_diagonal(apart, -np.inf)
+    return groups[apart.argmax(axis=1)] == groups
+
+
+def _share(hits: Bool[np.ndarray, " item"], asked: Bool[np.ndarray, " item"]) -> float:
+    return float(hits[asked].mean()) if asked.any() else NAN
+
+
+def _unit(vectors: Vectors) -> Float[np.ndarray, "item d_pooled"]:
+    """Of length 1, in float64; NaN where there is no direction."""
+    wide = vectors.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    return np.divide(wide, lengths, out=np.full_like(wide, np.nan), where=lengths > 0)
+
+
+def _why_not(vectors: Vectors, groups: Groups) -> str:
+    """Why nothing can be said, as a sentence; nothing if it can."""
+    if not np.isfinite(vectors).all():
+        at = int(np.argmin(np.isfinite(vectors).all(axis=1)))
+        return f"Item {at} has NaN or infinite values."
+    if not vectors.any(axis=1).all():
+        at = int(np.argmin(vectors.any(axis=1)))
+        return f"Item {at} has a zero vector, which has no direction."
+    if np.abs(vectors - vectors[0]).max() <= SAME * np.abs(vectors).max():
+        return "All items have the same vector, so it tells nothing apart."
+    if groups.max() == 0:
+        return "All items have one label, so there are no groups to tell apart."
+    return ""

@@ -1,0 +1,198 @@
+"""The vectors of a set of items, by every pooling at every layer, in length-sorted batches."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.analyses.collection.separation import COLUMNS, Separation, cosines, separation
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.inputs import Sample
+from viz_encoder.inputs.items import Item
+from viz_encoder.trace.batches import Batch, Progress, batches
+from viz_encoder.trace.states import choose_layers, choose_methods, left_out
+
+WORD = "word"  # the mean over the tokens of each item's own word
+Square = Float[np.ndarray, "item item"]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An item, and its cosine with the one that was asked about."""
+
+    item: int
+    cosine: float
+    same_label: bool | None  # None: the set has no labels
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Vectors of all items; methods differ in width, so each has an array of its own."""
+
+    model: str
+    items: tuple[Item, ...]
+    methods: tuple[str, ...]
+    layers: tuple[int, ...]  # 0 = embeddings, the model's number of layers = the output
+    vectors: dict[str, Float[np.ndarray, "layer item d_pooled"]]
+    n_tokens: tuple[int, ...]  # of each item, special tokens counted
+    notes: tuple[str, ...]  # what was cut or replaced, by item
+    left_out: dict[str, str]  # method: why this model has none
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The texts, or the pictures' file names."""
+        return tuple(item.name for item in self.items)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One a item; () where the set has none."""
+        return tuple(item.label for item in self.items) if self.items[0].label else ()
+
+    def of(self, method: str, layer: int) -> Float[np.ndarray, "item d_pooled"]:
+        """The vectors of one method after one layer; -1 = the model's last, if it was run."""
+        if method not in self.vectors:
+            raise SelectionError(
+                f"There is no pooling {method!r} here; choose one of {', '.join(self.methods)}."
+            )
+        wanted = self.layers[-1] if layer == -1 else layer
+        if wanted not in self.layers:
+            raise SelectionError(
+                f"Layer {layer} was not run; choose one of {', '.join(map(str, self.layers))}."
+            )
+        return self.vectors[method][self.layers.index(wanted)]
+
+    def cosine(self, method: str, layer: int = -1) -> Square:
+        """Cosine of every two items; NaN in the row and column of a zero vector."""
+        return cosines(self.of(method, layer))
+
+    def neighbours(
+        self, method: str, layer: int = -1, *, item: int, k: int = 5
+    ) -> tuple[Neighbour, ...]:
+        """The k items of the largest cosine with this one, itself left out; ties by number."""
+        if not 0 <= item < len(self.items):
+            raise SelectionError(f"There is no item {item}; choose 0 to {len(self.items) - 1}.")
+        row = cosines(self.of(method, layer), item)[0]
+        order = [i for i in np.argsort(-row, kind="stable") if i != item and not np.isnan(row[i])]
+        labels = self.labels
+        return tuple(
+            Neighbour(int(i), float(row[i]), labels[i] == labels[item] if labels else None)
+            for i in order[: max(0, k)]
+        )
+
+    def table(self, by: str = "silhouette") -> tuple[Separation, ...]:
+        """Every method at every layer, the best first; NaN comes last.
+
+        Raises:
+            SelectionError: the set has no labels, or there is no such column to sort by.
+        """
+        if not self.labels:
+            raise SelectionError("The set has no labels; give each item one to compare poolings.")
+        if by not in COLUMNS:
+            raise SelectionError(f"There is no column {by!r}; choose one of {', '.join(COLUMNS)}.")
+        return tuple(sorted(self._rows, key=lambda row: -np.nan_to_num(getattr(row, by), nan=-2)))
+
+    @cached_property
+    def _rows(self) -> list[Separation]:
+        return [
+            separation(method, layer, self.of(method, layer), self.labels)
+            for method in self.methods
+            for layer in self.layers
+        ]
+
+
+def collection(
+    encoder: LoadedEncoder,
+    items: Sequence[Item | str],
+    *,
+    methods: Sequence[str] | None = None,
+    layers: Sequence[int] | None = None,
+    queries: Mapping[int, Float[np.ndarray, " d_model"]] | None = None,
+    progress: Progress | None = None,
+) -> Collection:
+    """Run all items in length-sorted batches and pool each by every method at every layer.
+
+    Args:
+        encoder: the model; hidden states are read through its final norm, where it has one.
+        items: what `read_set` returned, or texts.
+        methods: all that this model has where not given; "word" = the mean over the tokens of
+            each item's word.
+        layers: 0 = embeddings, -1 = the output; all where not given.
+        queries: for "attention": layer → the query learned there; it is needed for each layer.
+        progress: called with the number of items done and of all; if it returns False, the run
+            stops with a TraceError.
+
+    Raises:
+        InputError: an item that cannot be read, by its number; a word that is not in its text.
+        SelectionError: no such layer or method.
+    """
+    given = tuple(Item(each) if isinstance(each, str) else each for each in items)
+    extra = [WORD] if given and all(item.word for item in given) else []
+    chosen = choose_methods(encoder, methods, [*extra, *(["attention"] if queries else [])])
+    at = choose_layers(layers, encoder.config.n_layers)
+    learned = {layer: torch.tensor(query) for layer, query in (queries or {}).items()}
+    if "attention" in chosen and not set(at) <= set(learned):
+        missing = sorted(set(at) - set(learned))
+        raise SelectionError(f"No query was learned for layer {missing[0]}; choose other layers.")
+    found: dict[tuple[str, int], Float[np.ndarray, "item d_pooled"]] = {}
+    samples: dict[int, Sample] = {}
+    for batch in batches(encoder, [item.source for item in given], at, progress=progress):
+        samples |= dict(zip(batch.numbers, batch.samples, strict=True))
+        words = _words(batch, given) if WORD in chosen else None
+        for place, layer in enumerate(at):
+            for method in chosen:
+                pooled = _pooled(batch, method, place, learned.get(layer), words)
+                key = method, layer
+                if key not in found:
+                    found[key] = np.empty((len(given), pooled.shape[1]), np.float32)
+                found[key][list(batch.numbers)] = pooled.cpu().numpy()
+    read = [samples[number] for number in range(len(given))]
+    return Collection(
+        model=encoder.card.name,
+        items=given,
+        methods=chosen,
+        layers=at,
+        vectors={name: np.stack([found[name, layer] for layer in at]) for name in chosen},
+        n_tokens=tuple(len(sample.tokens) for sample in read),
+        notes=tuple(f"Item {n}: {s}" for n, sample in enumerate(read, 1) for s in sample.notes),
+        left_out=left_out(encoder),
+    )
+
+
+def _pooled(
+    batch: Batch, method: str, place: int, query: Tensor | None, words: Tensor | None
+) -> Float[Tensor, "batch d_pooled"]:
+    if method == WORD:
+        return batch.states.pooled("mean", place, within=words)
+    return batch.states.pooled(method, place, query=query)
+
+
+def _words(batch: Batch, items: Sequence[Item]) -> Bool[Tensor, "batch token"]:
+    """True at the tokens of each item's word, where it first stands as a whole word."""
+    within = torch.zeros_like(batch.states.valid)
+    for row, (number, sample) in enumerate(zip(batch.numbers, batch.samples, strict=True)):
+        at = _tokens_of(items[number].word, sample)
+        if not at:
+            raise InputError(
+                f"Item {number + 1}: the word {items[number].word!r} is not among the tokens that "
+                "were read of this text; write it as it stands there."
+            )
+        within[row, at] = True
+    return within
+
+
+def _tokens_of(word: str, sample: Sample) -> list[int]:
+    found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", sample.texts[0], re.IGNORECASE)
+    if found is None:
+        return []
+    start, end = found.span()
+    return [
+        at
+        for at, (first, stop) in enumerate(sample.spans)
+        if not sample.special[at] and first < end and start < stop
+    ]
