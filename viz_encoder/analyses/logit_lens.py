@@ -50,8 +50,8 @@ def logit_lens(
 
     A head was trained on the output alone. Read off earlier states through the final norm (the
     "logit lens", nostalgebraist, 2020) it shows how near those are to the answer in the head's
-    eyes; what an earlier layer holds in another form it does not see. At a word that is not masked
-    a masked-token head mostly repeats that word.
+    eyes; what an earlier layer holds in another form it does not see. At words that are
+    not masked, a masked-token head may have been trained little or not at all.
 
     Args:
         encoder: the model that ran; its head is what speaks.

@@ -1,0 +1,57 @@
+"""What the views of hidden states share: names of tokens, the axis of layers, captions."""
+
+from collections.abc import Iterable
+
+import plotly.graph_objects as go
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.figures.theme import caption, plain
+from viz_encoder.figures.view import Control
+from viz_encoder.trace import Trace
+
+ALL, INNER = "all", "without special"
+TOKENS = Control("tokens", "Tokens", (ALL, INNER))
+STATE = Control("layer", "Blocks passed (0 = embeddings)")
+STATE_AXIS = "Number of blocks passed (0 = embeddings)"
+BLOCK_AXIS = "Block"
+MAX_KEYS = 2048
+FEW = 26  # most layers of which each has its number on an axis
+AXIS_HEIGHT = 40  # pixels of a bottom axis with its title
+
+
+def keeps_special(tokens: str) -> bool:
+    """Whether special tokens are kept, from a view's choice."""
+    return choice("tokens", tokens, TOKENS.choices) == ALL
+
+
+def choice(name: str, value: str, known: Iterable[str]) -> str:
+    """The value, if it is one of the known.
+
+    Raises:
+        SelectionError: it is not.
+    """
+    if value not in known:
+        raise SelectionError(f"There is no {name} {value!r}; choose one of {', '.join(known)}.")
+    return value
+
+
+def names(trace: Trace, tokens: Iterable[int]) -> list[str]:
+    """Number first, so that equal tokens stay apart, then the token as text."""
+    return [f"{at} {plain(trace.tokens[at])}" for at in tokens]
+
+
+def block_names(trace: Trace, tokens: list[int], starts: Iterable[int], step: int) -> list[str]:
+    """A name for each block of `step` tokens: its token, or its first and last number."""
+    parts = [tokens[start : start + step] for start in starts]
+    return [names(trace, part)[0] if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in parts]
+
+
+def caption_below(figure: go.Figure, text: str) -> None:
+    """A caption under a figure whose bottom axis has a title."""
+    caption(figure, text)
+    note = figure.layout.annotations[-1]
+    note.yshift -= AXIS_HEIGHT
+    figure.update_layout(
+        margin={"b": figure.layout.margin.b + AXIS_HEIGHT},
+        legend={"yanchor": "bottom", "y": 1, "xanchor": "left", "x": 0},
+    )

@@ -1,0 +1,97 @@
+"""What the model's head would say after each block, at every token, as a layer × token heatmap."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from viz_encoder.analyses.logit_lens import WHOLE, LogitLens
+from viz_encoder.analyses.logit_lens import logit_lens as compute
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, choice, names
+from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
+from viz_encoder.figures.view import Control, View
+from viz_encoder.trace import Trace
+from viz_encoder.trace.kept import kept_tokens
+
+BEST, ANSWER = "most likely label", "the model's answer"
+WRITTEN = 40  # most tokens whose labels are written into the cells
+TOP = 5
+CAPTION = (
+    "Measured: what the trained head says of the hidden states after each block, read through the "
+    "final norm where there is one; the last row is the model's answer. Not measured: what earlier "
+    "layers hold in a form that this head, trained on the output alone, cannot read. At words "
+    "that are not masked, a masked-token head may have been trained little or not at all."
+)
+
+
+def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label") -> go.Figure:
+    """Probability of the most likely label, or of the model's answer, in every layer.
+
+    Of a run of more than 2,048 real tokens the first 2,048 are drawn, and the title says so.
+
+    Args:
+        encoder: the model that ran; its head is what speaks.
+        trace: the run.
+        show: "most likely label" or "the model's answer", whose color is the probability that each
+            layer gives to what the output answers.
+
+    Raises:
+        SelectionError: no such choice, no head that predicts, or a trace of another model.
+    """
+    choice("show", show, (BEST, ANSWER))
+    kept = kept_tokens(trace).tolist()
+    found = compute(encoder, trace, tokens=kept[:MAX_KEYS], top=TOP)
+    best = show == BEST
+    shares = found.shares[..., 0] if best else found.finals
+    labels = found.labels[..., 0] if best else found.labels[-1:, :, 0].repeat(len(shares), axis=0)
+    shown = np.array([[plain(str(label)) for label in row] for row in labels], dtype=object)
+    whole = found.tokens.tolist() == [WHOLE]
+    few = shown.shape[1] <= WRITTEN
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares,
+            x=["whole input"] if whole else names(trace, found.tokens.tolist()),
+            y=list(range(len(shares))),
+            text=shown,
+            texttemplate="%{text}" if few else None,
+            customdata=_lists(found),
+            colorscale=WEIGHTS,
+            zmin=0,
+            zmax=1 if found.unit == "probability" else None,
+            colorbar=weight_bar(_bar(found, best)),
+            hovertemplate="after %{y} blocks<br>%{x}<br>“%{text}” %{z:.4g}"
+            "<br><br>%{customdata}<extra></extra>",
+        )
+    )
+    cut = f", first {MAX_KEYS:,} of {len(kept):,} tokens" if len(kept) > MAX_KEYS else ""
+    apply(figure, f"The head read off every layer: {show}{'' if whole else cut}")
+    caption(figure, CAPTION)
+    axis = {"showgrid": False, "zeroline": False}
+    where = "Whole input" if whole else "Token"
+    figure.update_xaxes(title=where, side="top", tickangle=-60, type="category", **axis)
+    figure.update_yaxes(title=STATE_AXIS, autorange="reversed", dtick=1, **axis)
+    return figure
+
+
+def _bar(found: LogitLens, best: bool) -> str:
+    what = "most likely label" if best else "output's answer"
+    unit = "0 … 1" if found.unit == "probability" else "no unit"
+    return f"{found.unit.capitalize()} of the<br>{what} ({unit})"
+
+
+def _lists(found: LogitLens) -> np.ndarray:
+    """The best labels of each cell, a line each, for the hover."""
+    lines = [
+        "<br>".join(f"{plain(str(label))} {share:.4g}" for label, share in zip(*cell, strict=True))
+        for cell in zip(
+            found.labels.reshape(-1, found.labels.shape[-1]),
+            found.shares.reshape(-1, found.shares.shape[-1]),
+            strict=True,
+        )
+    ]
+    return np.array(lines, dtype=object).reshape(found.finals.shape)
+
+
+SHOW = Control("show", "Show", (BEST, ANSWER))
+VIEW = View(
+    "logit_lens", "The head read off every layer", draw, (SHOW,), takes=("encoder", "trace")
+)

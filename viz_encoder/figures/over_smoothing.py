@@ -1,0 +1,82 @@
+"""Do the tokens become one? Likeness and length of the hidden states, layer by layer, as lines."""
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from viz_encoder.analyses.residual_change import hidden_change
+from viz_encoder.analyses.token_similarity import over_smoothing as compute
+from viz_encoder.figures.hidden import FEW, STATE_AXIS, TOKENS, caption_below, keeps_special
+from viz_encoder.figures.theme import apply
+from viz_encoder.figures.view import View
+from viz_encoder.trace import Trace
+
+COLORS = "#348ba6", "#c2571a", "#7a5ba8", "#40498e"
+CAPTION = (
+    "Measured, over the real tokens of this input: the mean cosine of two different tokens; "
+    "‖states − their mean‖ / ‖states‖, which is 0 where all tokens are the same; and, with their "
+    "mean subtracted, the root mean square cosine: 1 where all differences lie on one line. "
+    "Below, the mean length, with the middle 80 % of tokens. Not measured: whether other inputs "
+    "share the same direction. A high cosine alone is no proof of over-smoothing."
+)
+
+
+def draw(trace: Trace, *, tokens: str = "all") -> go.Figure:
+    """Mean cosine, share apart from the mean, centered cosine, and norms of every layer.
+
+    Args:
+        trace: the run.
+        tokens: "all" or "without special"; padding is always left out.
+
+    Raises:
+        SelectionError: no such choice, no token left, or a run without hidden states.
+    """
+    special = keeps_special(tokens)
+    found, norms = compute(trace, special=special), hidden_change(trace, special=special).norms
+    layers = list(range(len(norms)))
+    figure = make_subplots(rows=2, cols=1, row_heights=[0.6, 0.4], vertical_spacing=0.17)
+    lines = (
+        ("mean cosine", found.cosine, COLORS[0], "solid"),
+        ("apart from the mean", found.apart, COLORS[1], "dash"),
+        ("cosine, mean subtracted (r.m.s.)", found.centered, COLORS[2], "dot"),
+    )
+    for name, values, color, dash in lines:
+        line = {"color": color, "dash": dash}
+        figure.add_scatter(x=layers, y=values, name=name, line=line, row=1, col=1)
+    _add_norms(figure, layers, norms)
+    figure.update_traces(
+        mode="lines+markers",
+        hovertemplate="after %{x} blocks: %{y:.4g}<extra>%{fullData.name}</extra>",
+    )
+    apply(figure, f"Are the tokens becoming one? ({len(found.tokens)} tokens)")
+    caption_below(figure, CAPTION)
+    figure.update_xaxes(title=STATE_AXIS, dtick=1 if len(layers) <= FEW else None)
+    low = min(0.0, float(np.nanmin(found.cosine, initial=0.0)))
+    figure.update_yaxes(title="Likeness (no unit)", range=[low - 0.05, 1.05], row=1, col=1)
+    figure.update_yaxes(title="Length (model's units)", rangemode="tozero", row=2, col=1)
+    return figure
+
+
+def _add_norms(figure: go.Figure, layers: list[int], norms: np.ndarray) -> None:
+    """The mean over tokens, with bars from the tenth to the ninetieth percentile."""
+    mean = norms.mean(axis=1)
+    low, high = np.percentile(norms, [10, 90], axis=1)
+    spread = {
+        "type": "data",
+        "symmetric": False,
+        "array": np.maximum(high - mean, 0),
+        "arrayminus": np.maximum(mean - low, 0),
+        "thickness": 1,
+    }
+    figure.add_scatter(
+        x=layers,
+        y=mean,
+        name="mean length",
+        line={"color": COLORS[3]},
+        error_y=spread,
+        row=2,
+        col=1,
+    )
+
+
+VIEW = View("over_smoothing", "Over-smoothing and norms", draw, (TOKENS,))

@@ -1,0 +1,78 @@
+"""How alike the tokens' hidden states are after some block, as a token × token heatmap."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from viz_encoder.analyses.token_similarity import TokenSimilarity
+from viz_encoder.analyses.token_similarity import token_similarity as compute
+from viz_encoder.figures.hidden import STATE, TOKENS, block_names, choice, keeps_special
+from viz_encoder.figures.theme import apply, caption, weight_bar
+from viz_encoder.figures.view import Control, View
+from viz_encoder.trace import Trace
+
+MAX_SIDE = 512
+KEPT, SUBTRACTED = "kept", "subtracted"
+SIGNED = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"]  # −1 … 0 … 1
+CAPTION = (
+    "Measured: whether the hidden states of two tokens point the same way. Not measured: their "
+    "lengths, and whether the model treats the tokens alike; a few large dimensions may hold the "
+    "cosine, and tokens of unrelated inputs may be alike too."
+)
+CENTERED = " The mean of these tokens was subtracted, so negative cosines must occur."
+
+
+def draw(trace: Trace, *, layer: int = 0, tokens: str = "all", mean: str = "kept") -> go.Figure:
+    """Cosines between all real tokens; padding is left out.
+
+    Over 512 tokens, each cell is the mean of a block, and the title says of which size.
+
+    Args:
+        trace: the run.
+        layer: after how many blocks; 0 = embeddings.
+        tokens: "all" or "without special".
+        mean: of the tokens, "kept" or "subtracted" first, which takes off what all share.
+
+    Raises:
+        SelectionError: no such layer or choice, or no token left.
+    """
+    centered = choice("mean", mean, (KEPT, SUBTRACTED)) == SUBTRACTED
+    special = keeps_special(tokens)
+    found = compute(trace, layer, special=special, centered=centered, size=MAX_SIDE)
+    place = _names(trace, found)
+    figure = go.Figure(
+        go.Heatmap(
+            z=found.cosines,
+            x=place,
+            y=place,
+            colorscale=SIGNED,
+            zmin=-1,
+            zmax=1,
+            colorbar=weight_bar("Cosine (no unit; −1 … 1,<br>1 = same direction)"),
+            hovertemplate="%{y}<br>%{x}<br>cosine %{z:.4f}<extra></extra>",
+            hoverongaps=False,
+        )
+    )
+    step = int(np.diff(found.edges).max())
+    pooled = f", mean of {step} × {step}" if step > 1 else ""
+    of = ", mean token subtracted" if centered else ""
+    apply(figure, f"Likeness of tokens after {layer} blocks{of}{pooled}")
+    caption(figure, CAPTION + (CENTERED if centered else ""))
+    axis = {
+        "type": "category",
+        "showgrid": False,
+        "zeroline": False,
+        "tickfont": {"size": 10},
+        "automargin": True,
+    }
+    figure.update_xaxes(title="Token", side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title={"text": "Token", "standoff": 8}, autorange="reversed", **axis)
+    return figure
+
+
+def _names(trace: Trace, found: TokenSimilarity) -> list[str]:
+    step = int(np.diff(found.edges).max())
+    return block_names(trace, found.tokens.tolist(), found.edges[:-1].tolist(), step)
+
+
+MEAN = Control("mean", "Mean token", (KEPT, SUBTRACTED))
+VIEW = View("token_similarity", "Likeness of tokens", draw, (STATE, TOKENS, MEAN))
