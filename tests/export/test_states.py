@@ -1,0 +1,170 @@
+"""Tables of hidden states: read back, they are the results bit for bit; no name is a formula."""
+
+import csv
+import io
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.export.runs import HOSTILE
+from viz_encoder.analyses.logit_lens import logit_lens
+from viz_encoder.analyses.nearest_tokens import nearest_tokens
+from viz_encoder.analyses.projection import projection
+from viz_encoder.analyses.residual_change import hidden_change, residual_change
+from viz_encoder.analyses.token_similarity import over_smoothing, token_similarity
+from viz_encoder.bundled import asset
+from viz_encoder.errors import SelectionError
+from viz_encoder.export.states import state_arrays, state_lines, state_npz
+
+
+def read(trace, result):
+    text = "".join(state_lines(trace, result))
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert {len(row) for row in rows} == {len(header)}
+    return header, rows
+
+
+def number(cell):
+    return float(cell) if cell else np.nan
+
+
+def every(encoder, trace):
+    return {
+        "similarity": token_similarity(trace, 2),
+        "blocks": token_similarity(trace, 2, size=3),
+        "smoothing": over_smoothing(trace),
+        "change": hidden_change(trace),
+        "residual": residual_change(encoder, trace),
+        "plane": projection(trace),
+        "nearest": nearest_tokens(trace, 1, 2, among=(1, 2)),
+    }
+
+
+def test_the_matrix_comes_back(padded):
+    found = token_similarity(padded, 3, special=False)
+    header, rows = read(padded, found)
+    at = found.tokens.tolist()
+    assert header == ["token", "token_name", *(f"token {n}: {padded.tokens[n]}" for n in at)]
+    assert [(int(row[0]), row[1]) for row in rows] == [(n, padded.tokens[n]) for n in at]
+    values = np.array([[np.float32(cell) for cell in row[2:]] for row in rows])
+    assert np.array_equal(values, found.cosines) and "[PAD]" not in str(header)
+
+
+def test_blocks_are_named_by_their_first_and_last(trace):
+    found = token_similarity(trace, 3, size=4)
+    header, rows = read(trace, found)
+    assert header == ["tokens", "tokens 0–3", "tokens 4–7", "tokens 8–11", "tokens 12–13"]
+    assert [row[0] for row in rows] == header[1:]
+    assert np.float32(rows[1][3]) == found.cosines[1, 2]
+
+
+def test_numbers_of_layers_come_back(trace):
+    found = over_smoothing(trace)
+    header, rows = read(trace, found)
+    assert header == ["blocks", "cosine", "apart", "centered"] and len(rows) == 7
+    values = np.array([[number(cell) for cell in row[1:]] for row in rows]).T
+    assert np.array_equal(values, [found.cosine, found.apart, found.centered])
+
+
+def test_changes_and_parts_come_back(minilm, padded):
+    moved, found = hidden_change(padded), residual_change(minilm, padded)
+    count = len(found.tokens)
+    header, rows = read(padded, moved)
+    assert header == ["blocks", "token", "token_name", "norm", "cosine", "change"]
+    values = np.array([[number(cell) for cell in row[3:]] for row in rows])
+    values = values.reshape(7, count, 3)
+    assert np.array_equal(values[..., 0], moved.norms)
+    assert np.isnan(values[0, :, 1:]).all()  # no block comes before the embeddings
+    assert np.array_equal(values[1:, :, 1], moved.cosines)
+    assert np.array_equal(values[1:, :, 2], moved.changes)
+    header, rows = read(padded, found)
+    names = ["attention", "feed_forward", "attention_shares", "feed_forward_shares"]
+    assert header == ["block", "token", "token_name", *names]
+    values = np.array([[number(cell) for cell in row[3:]] for row in rows]).reshape(6, count, 4)
+    for column, name in enumerate(names):
+        assert np.array_equal(values[..., column], getattr(found, name))
+    assert [row[1] for row in rows[:count]] == [str(at) for at in found.tokens]
+
+
+def test_the_plane_comes_back(trace):
+    found = projection(trace, layers=(4, 0))
+    header, rows = read(trace, found)
+    assert header[3] == f"component_1 ({found.shares[0]} of variance)"
+    assert [row[0] for row in rows] == ["4"] * 14 + ["0"] * 14
+    values = np.array([[float(cell) for cell in row[3:]] for row in rows]).reshape(2, 14, 2)
+    assert np.array_equal(values, found.points)
+
+
+def test_neighbors_come_back(trace):
+    found = nearest_tokens(trace, 3, 2, among=(1, 2), top=4)
+    header, rows = read(trace, found)
+    assert header == ["rank", "blocks", "token", "token_name", "cosine"] and len(rows) == 4
+    for rank, row in enumerate(rows):
+        at = int(found.neighbors[rank])
+        assert row[:4] == [str(rank), str(found.layers[rank]), str(at), trace.tokens[at]]
+        assert float(row[4]) == found.cosines[rank]
+
+
+def test_the_lens_comes_back():
+    grammar = vz.load("grammar", device="cpu")
+    trace = vz.capture(grammar, ["the dog [MASK] .", "the keys to the cabinet [MASK] old ."])[0]
+    found = logit_lens(grammar, trace, top=2)
+    header, rows = read(trace, found)
+    assert header == [
+        *("blocks", "token", "token_name", "rank", "label", "probability"),
+        "probability of the answer",
+    ]
+    shape = found.labels.shape
+    assert [row[4] for row in rows] == found.labels.ravel().tolist()
+    shares = np.array([np.float32(row[5]) for row in rows]).reshape(shape)
+    finals = np.array([np.float32(row[6]) for row in rows]).reshape(shape)
+    assert np.array_equal(shares, found.shares) and np.array_equal(finals[..., 0], found.finals)
+    assert len(found.tokens) == int(trace.valid.sum()) < trace.n_tokens
+    scene = vz.load("scene", device="cpu")
+    picture = vz.capture(scene, asset("examples/digit.png"))
+    _, rows = read(picture, logit_lens(scene, picture, top=1))
+    assert rows[-1][:5] == ["4", "", "whole input", "0", "7"]
+
+
+def test_what_is_not_defined_is_an_empty_cell(trace):
+    still = tuple(torch.zeros_like(state) for state in trace.hidden_states)
+    _, rows = read(trace, over_smoothing(replace(trace, hidden_states=still)))
+    assert all(row[1:] == ["", "", ""] for row in rows)
+
+
+def test_no_name_is_a_formula(minilm, hostile):
+    for name, result in every(minilm, hostile).items():
+        header, rows = read(hostile, result)
+        for cell in (*header, *(cell for row in rows for cell in row)):
+            is_number = cell[1:2].isdigit()
+            assert not cell.startswith(("=", "+", "@", "\t", "\r")), name
+            assert is_number or not cell.startswith("-"), name
+        if name not in ("smoothing", "blocks"):
+            where = header.index("token_name")
+            assert {row[where].removeprefix("'") for row in rows} <= set(HOSTILE)
+    grammar = vz.load("grammar", device="cpu")
+    run = vz.capture(grammar, "the dog [MASK]")
+    found = logit_lens(grammar, run, top=1)
+    evil = replace(found, labels=np.full_like(found.labels, "=1+1", dtype="<U9"))
+    assert {row[4] for row in read(run, evil)[1]} == {"'=1+1"}
+
+
+def test_npz_comes_back(minilm, trace):
+    for name, result in every(minilm, trace).items():
+        with np.load(io.BytesIO(state_npz(trace, result)), allow_pickle=False) as file:
+            for field in fields(result):
+                value = np.asarray(getattr(result, field.name))
+                assert np.array_equal(file[field.name], value), (name, field.name)
+            numbers = result.neighbors if name == "nearest" else result.tokens
+            assert file["token_names"].tolist() == [trace.tokens[at] for at in numbers]
+            assert str(file["model"]) == "all-MiniLM-L6-v2"
+
+
+def test_another_run_is_refused(minilm, trace):
+    short = vz.capture(minilm, "short")
+    for write in (state_arrays, lambda *given: list(state_lines(*given))):
+        with pytest.raises(SelectionError, match="names token 13, and the run has 3 tokens"):
+            write(short, over_smoothing(trace))
