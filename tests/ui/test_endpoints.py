@@ -51,7 +51,7 @@ def fetch(site: str, key: str, path: str) -> np.ndarray:
 def test_every_action_has_a_named_endpoint(client):
     named = client.view_api(return_format="dict")["named_endpoints"]
     wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
-    wanted |= {"/model", "/open_model", "/predictions"}
+    wanted |= {"/model", "/open_model", "/predictions", "/change"}
     wanted |= {"/column", "/measured"}
     assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)
 

@@ -10,6 +10,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.alert import alert
 from viz_encoder.ui.arguments import check_arguments
+from viz_encoder.ui.change_endpoint import add_change_endpoint
 from viz_encoder.ui.components import script_view
 from viz_encoder.ui.endpoints import add_endpoints
 from viz_encoder.ui.figure_endpoints import add_figure_endpoints
@@ -64,6 +65,7 @@ def make_page(runner: Runner) -> gr.Blocks:
         add_model_endpoints(runner)
         add_measured_endpoints(runner)
         add_figure_endpoints(runner)
+        add_change_endpoint(runner)
     check_arguments(page)
     page.state_session_capacity = SESSIONS_KEPT
     return page
