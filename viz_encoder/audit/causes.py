@@ -102,6 +102,11 @@ CAUSES = {
         "a row with nothing to look at gives NaN, and its NaN spreads",
         "Give each row one key (itself), or use scaled_dot_product_attention, which gives zeros.",
     ),
+    "path": Cause(
+        "two paths of one module treat the mask differently, as where is_causal=True, which is a "
+        "hint, replaces attn_mask on one of them",
+        "Pass one explicit bool mask and no is_causal.",
+    ),
     "axes": Cause(
         "batch and sequence axes are mixed up",
         "Set batch_first=True, or hand over x.transpose(0, 1); a (batch, token) mask is a "

@@ -6,18 +6,32 @@ from viz_encoder.audit.bench import Answer, Bench, Question
 from viz_encoder.audit.report import Check, MaskReport, Verdict
 from viz_encoder.audit.subject import ModelFault
 
+SUSPECTING = ("static", "constants")
+
 
 def ask_all(bench: Bench, questions: tuple[Question, ...]) -> tuple[Check, ...]:
     """Every check in order; one that crashes is an ERROR, never left out."""
-    checks = []
     for question in questions:
         if bench.stopped and question.name != "eval_mode":
             answer = Answer(Verdict.NOT_TESTED, f"{question.title}: the model does not run.")
         else:
             answer = _answer(bench, question)
         bench.answers[question.name] = answer
-        checks.append(_check(bench, question, answer))
-    return tuple(checks)
+    _convict(bench.answers)
+    return tuple(_check(bench, question, bench.answers[question.name]) for question in questions)
+
+
+def _convict(answers: dict[str, Answer]) -> None:
+    """What a tensor only made likely is the cause, once a later check has found its effect."""
+    for name in SUSPECTING:
+        suspect = answers.get(name)
+        if suspect is None or not suspect.code or suspect.verdict.is_red:
+            continue
+        proof = [one for one in answers.values() if one.verdict.is_red and one.code == suspect.code]
+        if proof:
+            answers[name] = suspect._replace(
+                verdict=Verdict.FAIL, cause=proof[0].cause, cure=proof[0].cure
+            )
 
 
 def _answer(bench: Bench, question: Question) -> Answer:

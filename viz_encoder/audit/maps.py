@@ -24,6 +24,7 @@ class Layer:
     sure: bool  # opened is the mask itself, so that a closed pair is closed on every input
     sink: Float[Tensor, "batch head query"] | None  # attention to slots that are no token
     bias: Tensor | None  # what was added to the scores, where it was
+    dtype: torch.dtype  # in which it ran
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ def _layer(call: AttentionCall, valid: Tensor) -> Layer | None:
     weights, opened = weights.expand(whole), opened.expand(whole)
     sink = weights[..., n_tokens:].sum(dim=-1) if extra > 0 else None
     cut = (weights[..., :n_tokens], opened[..., :n_tokens])
-    return Layer(call.name, *cut, mask is not None, sink, ran.bias)
+    return Layer(call.name, *cut, mask is not None, sink, ran.bias, ran.v.dtype)
 
 
 def _weights(call: AttentionCall, sample: int) -> Tensor:

@@ -39,10 +39,29 @@ def name_map(
     `pattern` is what the intent would be without any padding.
     """
     rows = valid & allowed.any(dim=-1)
-    for code, candidate in _candidates(allowed, pattern, valid):
-        if _equal(opened, candidate[:, None], rows):
-            return say(code)
-    return _of_other_samples(opened, allowed, rows) or _as_band(opened, pattern, valid, rows)
+    found = [
+        (code, candidate)
+        for code, candidate in _candidates(allowed, pattern, valid)
+        if _equal(opened, candidate[:, None], rows)
+    ]
+    codes = list(dict.fromkeys(code for code, _ in found))
+    if len(codes) > 1:  # rows of padding may tell them apart
+        whole = [c for c, one in found if torch.equal(opened, one[:, None].expand_as(opened))]
+        codes = list(dict.fromkeys(whole)) or codes
+    if codes:
+        return say(codes[0]) if len(codes) == 1 else _either(codes)
+    return (
+        _of_other_samples(opened, allowed, rows)
+        or _band_like(opened, pattern, valid, rows)
+        or _of_documents(opened, allowed, valid, rows)
+    )
+
+
+def _either(codes: Sequence[str]) -> Named:
+    """One of several causes, which cannot be told apart."""
+    first = say(codes[0], sure=False)
+    also = "; or ".join(CAUSES[code].sentence for code in codes)
+    return Named(codes[0], f"consistent with: {also}.", first.cure)
 
 
 def name_gradient(
@@ -62,14 +81,7 @@ def name_gradient(
         for code, candidate in one_layer
         if torch.equal(reach(candidate, n_layers)[-1][rows], depends[rows])
     ]
-    found = list(dict.fromkeys(found))
-    if not found:
-        return Named()
-    first = say(found[0], sure=False)
-    if len(found) == 1:
-        return first
-    also = "; or ".join(CAUSES[code].sentence for code in found)
-    return Named(found[0], f"consistent with: {also}.", first.cure)
+    return _either(list(dict.fromkeys(found))) if found else Named()
 
 
 def _candidates(
@@ -77,18 +89,17 @@ def _candidates(
 ) -> Iterator[tuple[str, Allowed]]:
     keys = valid[:, None, :].expand_as(allowed)
     yield "inverted", ~allowed
-    yield "transposed", allowed.mT
     if not bool(pattern.all()):
         yield "padding_ignored", pattern
     yield "ignored", torch.ones_like(allowed)
+    yield "transposed", allowed.mT
     yield "pattern_ignored", keys
     yield "inverted", ~allowed & keys
     yield "inverted", ~pattern & keys
     causal = torch.ones_like(allowed).tril()
-    yield "documents", causal & keys
-    yield "documents", causal
     yield "causal_added", allowed & causal
-    yield "causal_added", causal
+    if bool((pattern & ~causal).any()):
+        yield "causal_added", causal
     yield "first_sample", allowed[:1].expand_as(allowed)
 
 
@@ -138,6 +149,15 @@ def _of_band(back: int, front: int, like: Tensor) -> Tensor:
     return ((ahead >= -back) & (ahead <= front)).expand_as(like)
 
 
+def _of_documents(opened: Opened, allowed: Allowed, valid: Tensor, rows: Tensor) -> Named:
+    """Causal or whole, where the intent is made of blocks."""
+    causal, keys = torch.ones_like(allowed).tril(), valid[:, None, :]
+    for candidate in (causal & keys, causal):
+        if _equal(opened, candidate[:, None], rows):
+            return say("documents")
+    return Named()
+
+
 def _as_band(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Named:
     """A band like the intended one, but wider, narrower or shifted."""
     meant = _band(pattern)
@@ -153,6 +173,11 @@ def _as_band(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> N
         if _equal(opened, band, rows & (band[:, 0] & keys).any(dim=-1)):
             return _say_band((back, front), meant, opened.shape[-1])
     return Named()
+
+
+def _band_like(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Named | None:
+    named = _as_band(opened, pattern, valid, rows)
+    return named if named.code else None
 
 
 def _say_band(found: tuple[int, int], meant: tuple[int, int], n_tokens: int) -> Named:

@@ -44,7 +44,6 @@ class Subject:
         weights = [p for p in self.whole.parameters() if p.is_floating_point()]
         self.dtype = weights[0].dtype if weights else torch.float32
         self.device = weights[0].device if weights else torch.device("cpu")
-        self.seeded = False  # for a model that is random even in eval mode
 
     def run(self, case: Case, *, x: Tensor | None = None, grad: bool = False) -> Tensor:
         """The output's first tensor, as floats "batch token d" or "batch d".
@@ -58,8 +57,6 @@ class Subject:
 
     def raw(self, x: Tensor, case: Case) -> Any:
         """What the model returns, on copies of x and of the mask."""
-        if self.seeded:
-            torch.manual_seed(0)
         try:
             return self.whole(x.clone(), copied(case.passed))
         except Exception as fault:

@@ -30,8 +30,18 @@ from viz_encoder.audit.checks import (
 QUESTIONS: tuple[Question, ...] = tuple(
     one.QUESTION
     for one in (
-        *(static, runs, eval_mode, batch_independence, maps, row_sums, gradient, perturbation),
-        *(padding_invariance, output_pooling, permutation, grad_mode, mask_used, constants),
+        *(
+            static,
+            runs,
+            eval_mode,
+            batch_independence,
+            constants,
+            maps,
+            row_sums,
+            gradient,
+            perturbation,
+        ),
+        *(padding_invariance, output_pooling, permutation, grad_mode, mask_used),
         *(empty_sample, poisoned_padding, left_padding, lengths, documents, implementations),
         *(cache, dtype, train_mode),
     )

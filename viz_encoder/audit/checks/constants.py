@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -11,6 +10,7 @@ from viz_encoder.audit.bench import Answer, Bench, Question, passes
 from viz_encoder.audit.decode import SAFE, suspicions
 from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
+from viz_encoder.audit.setting import Case
 
 
 class Constants(TorchFunctionMode):
@@ -20,8 +20,7 @@ class Constants(TorchFunctionMode):
         """Scores are known by their last two axes."""
         super().__init__()
         self.n_tokens = n_tokens
-        self.found: list[tuple[str, float]] = []
-        self._softened = False
+        self.found: list[float] = []
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -31,20 +30,18 @@ class Constants(TorchFunctionMode):
         out = func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name.startswith("masked_fill"):
-            self._note("masked_fill", out, kwargs.get("value", args[2] if len(args) > 2 else None))
+            self._note(out, kwargs.get("value", args[2] if len(args) > 2 else None))
         elif func in (torch.where, Tensor.where) and len(args) == 3:
             for one in args[1:]:
-                self._note("where", out, one)
+                self._note(out, one)
         elif func in (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__) and len(args) == 2:
             for one in args:
                 value = _number(one)
                 if value is not None and value <= -100:
-                    self._note("(1 - mask) *", out, one, scores=False)
-        elif name == "softmax" or func is F.softmax:
-            self._softened = True
+                    self._note(out, one, scores=False)
         return out
 
-    def _note(self, how: str, out: Any, value: Any, scores: bool = True) -> None:
+    def _note(self, out: Any, value: Any, scores: bool = True) -> None:
         number = _number(value)
         if number is None or not isinstance(out, Tensor) or not out.is_floating_point():
             return
@@ -52,7 +49,7 @@ class Constants(TorchFunctionMode):
         row = not scores and out.ndim >= 2 and out.shape[-1] == self.n_tokens
         zero = number == 0  # after the softmax, or in a mask that is being made
         if (square or row) and not zero and number > max(SAFE, torch.finfo(out.dtype).min / 2):
-            self.found.append((how, number))
+            self.found.append(number)
 
 
 def _number(value: Any) -> float | None:
@@ -67,14 +64,18 @@ def ask(bench: Bench) -> Answer:
     for one in suspicions(case.passed, case.valid):
         if one.code == "constant":
             return Answer(Verdict.WARN, f"T{one.evidence[1:]}.").because(say("constant"))
-    with Constants(case.valid.shape[1]) as seen:
-        bench.subject.run(case, grad=True)
-    filled = [(how, value) for how, value in seen.found if value < 1]
-    if filled:
-        how, value = filled[0]
-        text = f"The code bans with {how} {value:g}."
+    value = too_small(bench, case)
+    if value is not None:
+        text = f"The code bans with {value:g}."
         return Answer(Verdict.WARN, text, amount=value).because(say("constant"))
     return passes("No constant that bans is above -100,000, as far as the code shows it.")
+
+
+def too_small(bench: Bench, case: Case) -> float | None:
+    """The first number in the code that fills scores and is too small to ban."""
+    with Constants(case.valid.shape[1]) as seen:
+        bench.subject.run(case, grad=True)
+    return next((value for value in seen.found if value < 1), None)
 
 
 QUESTION = Question("constants", "Constants that ban", ask, ("runs",))

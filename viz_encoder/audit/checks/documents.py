@@ -66,5 +66,8 @@ def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Answer | None:
 
 
 QUESTION = Question(
-    "documents", "Packed documents", ask, ("runs", "batch_independence", "maps", "gradient")
+    "documents",
+    "Packed documents",
+    ask,
+    ("runs", "constants", "batch_independence", "maps", "gradient"),
 )

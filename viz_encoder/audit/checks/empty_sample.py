@@ -10,6 +10,9 @@ from viz_encoder.audit.subject import ModelFault
 
 def ask(bench: Bench) -> Answer:
     """The others must stay as they are; what the empty one gives is told, and is no fault."""
+    own = _own(bench)
+    if own is not None:
+        return own
     valid = bench.base.valid.clone()
     empty = int(valid.sum(dim=1).argmin())
     valid[empty] = False
@@ -40,9 +43,24 @@ def ask(bench: Bench) -> Answer:
     return passes(text)
 
 
+def _own(bench: Bench) -> Answer | None:
+    """The caller's own valid may hold such a sample: then its NaN is in the caller's data."""
+    rows = (~bench.base.valid.any(dim=1)).nonzero()[:, 0].tolist()
+    for sample in rows:
+        if bool(bench.out[sample].isnan().any()):
+            text = f"Sample {sample} of your valid is all padding, and its output is NaN."
+            cure = "Drop such samples, or let them look at one token: ignore & valid.any(1, True)."
+            return Answer(Verdict.FAIL, text, sample=sample, cure=cure)
+    return (
+        passes("Your valid holds a sample of nothing but padding; it gives no NaN.")
+        if rows
+        else None
+    )
+
+
 QUESTION = Question(
     "empty_sample",
     "A sample of nothing but padding",
     ask,
-    ("runs", "batch_independence", "maps", "gradient", "perturbation", "permutation"),
+    ("runs", "constants", "batch_independence", "maps", "gradient", "perturbation", "permutation"),
 )

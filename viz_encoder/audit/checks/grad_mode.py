@@ -3,6 +3,7 @@
 import torch
 
 from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
 
 
@@ -20,18 +21,8 @@ def ask(bench: Bench) -> Answer:
                 f"Token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g} "
                 f"{name} and without gradients: two paths of one module treat the mask differently."
             )
-            cure = "Pass one explicit bool mask, and is_causal=False; or pick the path yourself."
-            cause = "consistent with: is_causal=True replaced attn_mask on one path."
-            return Answer(
-                Verdict.FAIL,
-                text,
-                cause,
-                cure,
-                "path",
-                sample=apart.sample,
-                query=apart.query,
-                amount=apart.amount,
-            )
+            found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query)
+            return found._replace(amount=apart.amount).because(say("path"))
     text = "With gradients, without and in inference mode real rows agree."
     if bench.out.ndim > 2 and case.padded:
         pads = gap(grad, bench.out, ~case.valid)

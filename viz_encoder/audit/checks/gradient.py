@@ -30,7 +30,7 @@ def ask(bench: Bench) -> Answer:
 
 def look(bench: Bench, case: Case, found: Gradients) -> Answer | None:
     """The worst leak of one case; None where there is none."""
-    bad = found.values.isnan()
+    bad = found.values.isnan() & case.valid  # a padded input may be divided by 0
     if bool(bad.any()):
         row = int(bad.flatten(1).any(dim=1).nonzero()[0])
         sample, query = found.rows[row]
@@ -41,7 +41,7 @@ def look(bench: Bench, case: Case, found: Gradients) -> Answer | None:
         return Answer(Verdict.FAIL, text, sample=sample, query=query).because(
             say("empty_row", sure=False)
         )
-    relative = found.relative()
+    relative = found.relative().nan_to_num(0.0)
     leaks = relative.masked_fill(_known(bench, case, found), 0.0)
     worst = tuple(int(n) for n in torch.unravel_index(leaks.argmax(), leaks.shape))
     row, other, key = worst
@@ -145,5 +145,5 @@ QUESTION = Question(
     "gradient",
     "Whom each output depends on",
     ask,
-    ("runs", "static", "batch_independence", "maps", "row_sums"),
+    ("runs", "static", "constants", "batch_independence", "maps", "row_sums"),
 )

@@ -25,9 +25,7 @@ def ask(bench: Bench) -> Answer:
     text = f"With padding on the {side}: {found.evidence[:1].lower()}{found.evidence[1:]}"
     if bench.options.positions == "both":
         return found._replace(evidence=text)
-    leaks = found.amount is not None and found.key is not None
-    verdict = Verdict.WARN if leaks else Verdict.INFO
-    return found._replace(verdict=verdict, evidence=text, cure=found.cure or CURE)
+    return found._replace(verdict=Verdict.INFO, evidence=text, cure=found.cure or CURE)
 
 
 def _look(bench: Bench, case: Case) -> Answer | None:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.checks.constants import too_small
 from viz_encoder.audit.decode import suspicions
 from viz_encoder.audit.maps import Layer, Maps, maps_of
 from viz_encoder.audit.naming import Named, name_map, say
@@ -21,7 +22,10 @@ def ask(bench: Bench) -> Answer:
         found = look(bench, bench.base, maps)
         if found is not None:
             where = " (with gradients on; without them it does not)" if grad else ""
-            return found._replace(evidence=found.evidence[:-1] + where + ".") if grad else found
+            if not grad:
+                return found
+            found = found._replace(evidence=found.evidence[:-1] + where + ".")
+            return found.because(say("path"))
     if not bench.maps.layers:
         return untested(f"No maps could be seen: {bench.maps.why_none}")
     if len(bench.base.allowed) > 1 and len(bench.maps.layers) != len(bench.base.allowed):
@@ -62,7 +66,7 @@ def _rows(case: Case, layer: int = 0) -> Tensor:
 
 def _leak(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
     judged = (case.valid & allowed.any(dim=-1))[:, None, :, None]
-    weights = layer.weights.nan_to_num(1.0).double()
+    weights = layer.weights.nan_to_num(0.0).double()  # NaN is told by "runs"
     return weights.masked_fill(allowed[:, None] | ~judged, 0.0)
 
 
@@ -158,6 +162,8 @@ def _cause(bench: Bench, case: Case, layer: Layer, number: int) -> Named:
     named = name_map(opened, allowed, pattern, case.valid)
     if not named.code:
         named = _of_the_bad_heads(opened, allowed, pattern, case)
+    if named.code in ("ignored", "padding_ignored", "") and (value := too_small(bench, case)):
+        return say("constant", more=f" (here {value:g})")
     if named.code in ("ignored", "") and "int_inverted" in seen:
         return say("int_inverted")
     if named.code in ("ignored", "") and "zero_one_added" in seen:
@@ -196,4 +202,6 @@ def _losing(bench: Bench, case: Case, number: int, layer: Layer, lost: Tensor) -
     ).because(named)
 
 
-QUESTION = Question("maps", "Attention maps", ask, ("runs", "static", "batch_independence"))
+QUESTION = Question(
+    "maps", "Attention maps", ask, ("runs", "static", "constants", "batch_independence")
+)

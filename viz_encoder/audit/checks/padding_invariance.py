@@ -60,5 +60,14 @@ QUESTION = Question(
     "padding_invariance",
     "Alone and with padding",
     ask,
-    ("runs", "static", "batch_independence", "maps", "row_sums", "gradient", "perturbation"),
+    (
+        "runs",
+        "static",
+        "constants",
+        "batch_independence",
+        "maps",
+        "row_sums",
+        "gradient",
+        "perturbation",
+    ),
 )

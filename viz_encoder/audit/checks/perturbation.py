@@ -77,5 +77,5 @@ QUESTION = Question(
     "perturbation",
     "Changed tokens",
     ask,
-    ("runs", "static", "batch_independence", "maps", "row_sums", "gradient"),
+    ("runs", "static", "constants", "batch_independence", "maps", "row_sums", "gradient"),
 )

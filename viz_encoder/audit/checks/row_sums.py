@@ -20,7 +20,7 @@ def ask(bench: Bench) -> Answer:
     )
     number, away = worst
     tol = max(
-        TOLERANCE.get(bench.maps.layers[number].weights.dtype, 1e-5),
+        TOLERANCE.get(bench.maps.layers[number].dtype, 1e-5),
         TOLERANCE.get(bench.out.dtype, 1e-5),
     )
     if float(away.max()) <= 20 * tol:
@@ -54,5 +54,8 @@ def _away(bench: Bench, number: int, layer: Layer) -> Tensor:
 
 
 QUESTION = Question(
-    "row_sums", "Rows of the maps sum to 1", ask, ("runs", "static", "batch_independence", "maps")
+    "row_sums",
+    "Rows of the maps sum to 1",
+    ask,
+    ("runs", "static", "constants", "batch_independence", "maps"),
 )

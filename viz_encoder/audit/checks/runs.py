@@ -5,6 +5,7 @@ from torch import Tensor
 
 from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
 from viz_encoder.audit.checks import maps
+from viz_encoder.audit.decode import suspicions
 from viz_encoder.audit.naming import Named, say
 from viz_encoder.audit.report import Verdict
 from viz_encoder.audit.subject import ModelFault
@@ -33,6 +34,8 @@ def ask(bench: Bench) -> Answer:
             f"{int(real.sum())} real rows are."
         )
         answer = Answer(Verdict.FAIL, text, sample=sample, query=query)
+        if any(one.code == "saturated" for one in suspicions(case.passed, case.valid)):
+            return answer.because(say("saturated"))
         shown = maps.look(bench, case, bench.maps)
         if shown is not None and shown.code:
             return answer._replace(pictures=shown.pictures).because(
@@ -41,11 +44,12 @@ def ask(bench: Bench) -> Answer:
         return answer.because(say("empty_row", sure=False))
     again = gap(out, bench.subject.run(case), case.valid)
     if again.amount > bench.tolerance(out):
-        bench.subject.seeded = True
-        text = f"Two runs on the same input differ by {again.amount:.2g}."
-        cure = "Hand self.training on to F.dropout and dropout_p; the rest is audited with a seed."
-        return Answer(Verdict.WARN, text, cure=cure, amount=again.amount)
-    pads = " Rows of padding hold NaN." if bool((bad & ~case.valid).any()) and bad.ndim == 2 else ""
+        bench.stopped = True
+        text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
+        cause = "consistent with: dropout that does not ask for the mode."
+        cure = "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0."
+        return Answer(Verdict.FAIL, text, cause, cure, "random", amount=again.amount)
+    pads = " Rows of padding hold NaN." if bad.ndim == 2 and bool((bad & ~case.valid).any()) else ""
     return passes(f"{tuple(case.x.shape)} gives {tuple(out.shape)}, the same twice.{pads}")
 
 

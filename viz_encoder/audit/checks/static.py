@@ -29,7 +29,8 @@ def ask(bench: Bench) -> Answer:
         return Answer(Verdict.WARN, _upper(worst.evidence)).because(say(worst.code))
     text = _said(case)
     if worst is not None:
-        return Answer(Verdict.INFO, f"{_upper(worst.evidence)}: if it is added, it masks nothing.")
+        text = f"{_upper(worst.evidence)}: if it is added, it masks nothing."
+        return Answer(Verdict.INFO, text, code=worst.code)
     return passes(text)
 
 

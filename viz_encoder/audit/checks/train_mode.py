@@ -3,7 +3,8 @@
 from torch import nn
 
 from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
-from viz_encoder.audit.checks import gradient
+from viz_encoder.audit.checks import gradient, maps
+from viz_encoder.audit.maps import maps_of
 from viz_encoder.audit.report import Verdict
 from viz_encoder.audit.subject import without_dropout
 
@@ -23,11 +24,12 @@ def ask(bench: Bench) -> Answer:
         apart = gap(out, bench.out, bench.base.valid)
         if apart.amount <= bench.tolerance(out):
             return passes("With every dropout at 0 training mode gives the same real rows.")
-        found = bench.gradients_on(bench.base)
-        leak = None if isinstance(found, str) else gradient.look(bench, bench.base, found)
+        leak = maps.look(bench, bench.base, maps_of(bench.subject, bench.base, grad=True))
+        if leak is None and not isinstance(found := bench.gradients_on(bench.base), str):
+            leak = gradient.look(bench, bench.base, found)
     if leak is not None:
-        text = f"In training mode, with every dropout at 0: {leak.evidence}"
-        return leak._replace(evidence=text)
+        told = leak.evidence[:1].lower() + leak.evidence[1:]
+        return leak._replace(evidence=f"In training mode, with every dropout at 0: {told}")
     text = (
         f"In training mode, with every dropout at 0, token {apart.query} of sample {apart.sample} "
         f"differs by {apart.amount:.2g}; no forbidden token has a part in it."
