@@ -27,6 +27,7 @@ const THEMES = {
   dark: { ramp: ramp(STOPS), masked: rgb("#57493c"), zero: rgb("#000000") },
 };
 
+export const paperColors = THEMES.light;
 export const theme = () => THEMES[isDark() ? "dark" : "light"];
 export const rgbText = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
 
@@ -81,11 +82,11 @@ export function pixels(values, scale, colors = theme()) {
 }
 
 // A canvas with one pixel a cell, to be drawn at any size.
-export function picture(values, height, width, scale) {
+export function picture(values, height, width, scale, colors = theme()) {
   const canvas = document.createElement("canvas");
   canvas.width = width;
   canvas.height = height;
-  const packed = pixels(values, scale);
+  const packed = pixels(values, scale, colors);
   const image = new ImageData(new Uint8ClampedArray(packed.buffer), width, height);
   canvas.getContext("2d").putImageData(image, 0, 0);
   return canvas;

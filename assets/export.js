@@ -46,7 +46,7 @@ function drawMap() {
 
 function drawNames(context, cell) {
   const every = Math.max(1, Math.ceil(13 / cell));
-  const ink = (axis, i) => (step(shown, axis) === 1 && !(axis && shown.cross) && facts.special[i] ? css("--quiet") : css("--ink"));
+  const ink = (axis, i) => (!shown.names && step(shown, axis) === 1 && !(axis && shown.cross) && facts.special[i] ? css("--quiet") : css("--ink"));
   context.textAlign = "right";
   for (let row = 0; row < shown.rows; row += every) {
     context.fillStyle = ink(0, row);
@@ -99,7 +99,7 @@ function said(row, col) {
 function kept() {
   const block = step(shown, 0) * step(shown, 1) > 1
     ? ` Each cell is the largest weight of up to ${step(shown, 0)} × ${step(shown, 1)}.` : "";
-  if (!shown.off) return `Exact, float32.${block}`;
+  if (!shown.off) return `Exact, float32.${block}${shown.note ? ` ${shown.note}` : ""}`;
   return `Kept in 8 bits: ${facts.levels} steps from 0 to this map's largest weight, ${digits(shown.top, 4)}, `
     + `so a weight is off by at most ${digits(shown.off, 2)}.${block}`;
 }

@@ -85,6 +85,7 @@ function picture(view, most = Infinity) {
 const count = (view, axis) => view.counts[axis];
 const step = (view, axis) => Math.ceil(count(view, axis) / [view.rows, view.cols][axis]);
 const token = (view, axis, number) => {
+  if (view.names) return plain(view.names[axis][number] ?? "");
   const named = axis === 1 && view.cross ? facts.others : facts.tokens;
   return plain(named[number] ?? "");
 };
@@ -93,7 +94,8 @@ const token = (view, axis, number) => {
 function label(view, axis, cell, most) {
   const first = cell * step(view, axis);
   const last = Math.min(first + step(view, axis), count(view, axis)) - 1;
-  if (first < last) return `${first}–${last}`;
+  const number = (place) => (view.numbers ? view.numbers[axis][place] : String(place));
+  if (first < last) return `${number(first).split("–")[0]}–${number(last).split("–").at(-1)}`;
   const name = token(view, axis, first);
-  return `${first} ${most ? short(name) : `“${name}”`}`;
+  return `${number(first)} ${most ? short(name) : `“${name}”`}`;
 }

@@ -2,6 +2,7 @@
 
 import { el, fit, css, number, count, isDark } from "./dom.js";
 import { arrange, drawLines, drawNames, headColor, Kept, ROW } from "./lines_drawing.js";
+import { headsOf, mapName } from "./selection.js";
 import { eachAt, FAINT, linked, PAIRS, strongest } from "./strongest.js";
 
 const WHOLE = 512; // up to so many tokens a map comes in one exact piece
@@ -38,7 +39,7 @@ export class Lines {
 
   async show(run) {
     this.run = run;
-    this.heads = new Set([this.selection.head]);
+    this.#follow();
     this.pairLabel.hidden = !(run.segments.includes(0) && run.segments.includes(1));
     this.pair.value = "all";
     this.scroll.scrollTop = 0;
@@ -68,21 +69,28 @@ export class Lines {
 
   #changed(changed) {
     if (!this.run) return;
-    // A set that the person chose stays; one head alone follows the page.
-    if (changed.has("head") && this.heads.size === 1) this.heads = new Set([this.selection.head]);
-    const fetches = ["layer", "head", "hide"].some((name) => changed.has(name)) || (this.long && changed.has("query"));
+    // A set that the person chose here stays; one head alone, or the page's set, follows the page.
+    if (changed.has("head") && (this.heads.size === 1 || [...this.heads].join() === this.followed)) this.#follow();
+    const fetches = ["layer", "head", "hide", "renorm", "words"].some((name) => changed.has(name)) || (this.long && changed.has("query"));
     if (fetches) this.#load();
     else this.draw();
+  }
+
+  #follow() {
+    const { head } = this.selection;
+    const heads = headsOf(head);
+    this.heads = new Set(heads.length ? heads : [head]);
+    this.followed = [...this.heads].join();
   }
 
   // Fetch the chosen heads' maps; nothing while the section is closed.
   async #load() {
     const { run, selection } = this;
     if (!run || !this.node.open) return;
-    const index = run.visible(selection.hide);
+    const index = run.shown(selection);
     const heads = [...this.heads].sort((a, b) => String(a).localeCompare(String(b), "en", { numeric: true }));
     const long = index.length > WHOLE;
-    const asked = [run.key, selection.layer, heads, selection.hide, long ? selection.query : ""].join(":");
+    const asked = [run.key, selection.layer, heads, selection.kept, long ? selection.query : ""].join(":");
     this.asked = asked;
     this.#drawChips();
     try {
@@ -99,20 +107,20 @@ export class Lines {
   // One head's weights from `rows` (places among the shown tokens) to every shown token.
   async #map(head, index, long) {
     const { run, selection } = this;
-    const part = { layer: selection.layer, head, hide: selection.hide, query: selection.query };
+    const { layer, hide, renorm, words, query } = selection;
+    const part = { layer, head, hide, renorm, words, query };
     const every = index.map((_, at) => at);
     if (!index.length) return { head, rows: [], values: new Float32Array() };
     if (!long) return { head, rows: every, values: (await run.map(part, [0, index.length], [0, index.length])).values };
-    const { values } = await run.row(part);
-    const at = index.indexOf(part.query);
-    return { head, rows: at < 0 ? [] : [at], values: Float32Array.from(at < 0 ? [] : index, (token) => values[token]) };
+    const at = index.places[query];
+    return { head, rows: at < 0 ? [] : [at], values: at < 0 ? new Float32Array() : (await run.shownRow(part)).values };
   }
 
   // Choose the lines to be drawn, and say how many they are.
   #choose() {
     this.shareText.textContent = `${this.share.value} % of each query's weight`;
     if (!this.maps || this.loaded !== this.asked) return;
-    const segments = this.index.map((token) => this.run.segments[token]);
+    const segments = this.index.map(({ tokens }) => this.run.segments[tokens[0]]);
     const pair = PAIRS[this.pair.value];
     this.sets = this.maps.map(({ head, rows, values }) => {
       const sides = { rows: rows.map((at) => segments[at]), keys: segments };
@@ -131,7 +139,9 @@ export class Lines {
     const said = [`${count(sum((set) => set.weight.length))} lines drawn of ${count(sum((set) => set.cells))}.`];
     if (faint) said.push(`${count(faint)} more are too faint to be seen (weight below ${FAINT}).`);
     if (this.long) said.push(`With more than ${WHOLE} tokens, lines are drawn for the chosen query only.`);
-    if (this.selection.hide) said.push("Special tokens are hidden; shares are of the weight on the tokens shown.");
+    const { hide, renorm, words } = this.selection;
+    if (hide) said.push(`Special tokens are hidden; shares are of the weight on the tokens shown${renorm ? ", renormalized to sum to 1" : ""}.`);
+    if (words) said.push("Sub-words are merged: the mean over a word's queries, the sum over its keys.");
     if (!this.heads.size) said.push("Choose a head to see its lines.");
     this.counted.textContent = said.join(" ");
   }
@@ -141,8 +151,8 @@ export class Lines {
     if (this.dark !== isDark()) this.#drawChips();
     const width = Math.min(WIDEST, this.node.clientWidth - 16);
     const height = Math.max(ROW, Math.min(TALLEST, this.index.length * ROW));
-    const names = this.index.map((token) => this.run.tokens[token]);
-    const laid = `${this.run.key}:${this.selection.hide}:${width}:${height}`;
+    const names = this.index.map(({ name }) => name);
+    const laid = `${this.run.key}:${this.selection.kept}:${width}:${height}`;
     if (this.laid !== laid) {
       this.plan = { ...arrange(names, width), height };
       this.context = fit(this.canvas, width, height);
@@ -152,11 +162,11 @@ export class Lines {
     }
     this.plan.scroll = this.scroll.scrollTop;
     this.context.clearRect(0, 0, width, height);
-    const query = this.index.indexOf(this.selection.query);
+    const [query, key] = [this.index.places[this.selection.query], this.index.places[this.selection.key]];
     if (this.only) drawLines(this.context, this.plan, this.sets, this.only);
     else if (!this.moving) this.kept.copy(this.context, this.plan, this.sets, `${laid}:${this.loaded}:${this.version}:${this.plan.scroll}:${isDark()}`);
     const colors = { query: css("--viz-mark", this.node), key: css("--viz-mark-key", this.node) };
-    drawNames(this.context, this.plan, { query, key: this.index.indexOf(this.selection.key), colors }, this.only && linked(this.sets, this.only));
+    drawNames(this.context, this.plan, { query, key, colors }, this.only && linked(this.sets, this.only));
     this.canvas.setAttribute("aria-label", `Lines between tokens. ${this.#sentence({ side: "query", at: query })} Arrow keys move the query.`);
     this.node.dataset.painted = `${this.loaded}:${this.version}`;
   }
@@ -164,15 +174,15 @@ export class Lines {
   // How many lines one token has, and the strongest of them.
   #sentence(only) {
     if (only.at < 0) return "The chosen query is hidden.";
-    const name = (at) => `${this.index[at]} “${this.run.tokens[this.index[at]]}”`;
-    if (this.long && only.side === "query" && this.index[only.at] !== this.selection.query) return `Query ${name(only.at)}: click to draw its lines.`;
+    const name = (at) => `${this.index[at].tokens[0]} “${this.index[at].name}”`;
+    if (this.long && only.side === "query" && this.index.places[this.selection.query] !== only.at) return `Query ${name(only.at)}: click to draw its lines.`;
     let [lines, best, other, head] = [0, 0, null, null];
     const far = only.side === "query" ? "key" : "query";
     for (const set of this.sets) eachAt(set, only, (i) => {
       lines++;
       if (set.weight[i] > best) [best, other, head] = [set.weight[i], set[far][i], set.head];
     });
-    const most = lines ? `, the strongest ${far === "key" ? "to" : "from"} ${far} ${name(other)} (head ${this.selection.layer}.${head}: ${number(best)})` : "";
+    const most = lines ? `, the strongest ${far === "key" ? "to" : "from"} ${far} ${name(other)} (${typeof head === "number" ? "head " : ""}${mapName(this.selection.layer, head)}: ${number(best)})` : "";
     return `${only.side === "query" ? "Query" : "Key"} ${name(only.at)}: ${lines} ${lines === 1 ? "line" : "lines"}${most}.`;
   }
 
@@ -196,7 +206,7 @@ export class Lines {
   }
 
   #pick(place) {
-    if (place) this.selection.set({ [place.side]: this.index[place.at] });
+    if (place) this.selection.set({ [place.side]: this.index[place.at].tokens[0] });
     this.#isolate(place);
   }
 
@@ -211,18 +221,18 @@ export class Lines {
 
   #key(event) {
     const last = (this.index?.length ?? 0) - 1;
-    const now = this.index?.indexOf(this.selection.query) ?? 0;
+    const now = this.index?.places[this.selection.query] ?? 0;
     const moves = { ArrowUp: now - 1, ArrowLeft: now - 1, ArrowDown: now + 1, ArrowRight: now + 1, Home: 0, End: last };
     if (event.key === "Escape") return this.#isolate(null);
     if (!(event.key in moves) || last < 0) return;
     event.preventDefault();
     const at = Math.max(0, Math.min(last, moves[event.key]));
-    this.selection.set({ query: this.index[at] });
-    this.#lookAt(this.index[at]);
+    this.selection.set({ query: this.index[at].tokens[0] });
+    this.#lookAt(this.index[at].tokens[0]);
   }
 
   #lookAt(token) {
-    const at = this.index?.indexOf(token) ?? -1;
+    const at = this.index?.places[token] ?? -1;
     if (at < 0) return;
     const top = this.scroll.scrollTop;
     this.scroll.scrollTop = Math.max((at + 1) * ROW - this.plan.height, Math.min(top, at * ROW));

@@ -1,11 +1,15 @@
 // Take it with you: the view as a page, a table, a picture, a saved run, code or a link.
 
 import { el } from "./dom.js";
+import { paperPng, paperSvg } from "./paper.js";
+
+const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
 
 export class Take {
   constructor(selection, map) {
     Object.assign(this, { selection, map });
     this.said = el("span", { class: "viz-caption", role: "status" });
+    this.width = el("select", { id: "viz-paper-width" }, ...Object.entries(WIDTHS).map(([value, text]) => el("option", { value }, text)));
     const button = (text, title, act) => el("button", { type: "button", class: "viz-small", title, onclick: () => this.#try(act) }, text);
     this.node = el("section", { class: "viz-take", "aria-label": "Take it with you" },
       el("h3", {}, "Take it with you"),
@@ -14,7 +18,9 @@ export class Take {
         button("CSV", "This map as a table", () => this.#file("csv")),
         button("CSV, one row", "Where the chosen query looks, as a table", () => this.#file("csv", true)),
         button("npz", "This map for NumPy", () => this.#file("npz")),
-        button("PNG", "This map as it is on the screen", () => this.#picture()),
+        button("PNG", "What is in sight of this map as a picture for a paper, 400 dpi", () => this.#picture("png")),
+        button("SVG", "The same with its text as text", () => this.#picture("svg")),
+        el("label", { class: "viz-control" }, "Picture width", this.width),
         button("Saved run", "The whole run: viz_encoder.Trace.load, or viz-encoder serve", () => this.#file("safetensors")),
         button("Copy Python", "Code that computes this map again", () => this.#code()),
         button("Copy link", "A link to this view", () => this.#copy(location.href, "The link")),
@@ -37,8 +43,8 @@ export class Take {
   }
 
   async #fetch(kind, row = false) {
-    const { layer, head, query, hide } = this.selection;
-    const asked = new URLSearchParams({ layer, head, special: !hide, ...(row ? { query } : {}) });
+    const { layer, head, query, hide, renorm, words } = this.selection;
+    const asked = new URLSearchParams({ layer, head, special: !hide, renorm, words, ...(row ? { query } : {}) });
     const response = await fetch(this.run.url(`take/${kind}?${asked}`));
     if (response.ok) return response;
     const fault = await response.json().catch(() => ({}));
@@ -52,9 +58,11 @@ export class Take {
     this.#offer(await response.blob(), name);
   }
 
-  async #picture() {
-    const blob = await new Promise((done) => this.map.canvas.toBlob(done, "image/png"));
-    this.#offer(blob, `${this.run.model}-${this.selection.name}.png`);
+  async #picture(kind) {
+    const width = Number(this.width.value);
+    const svg = paperSvg(this.map, width);
+    const blob = kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await paperPng(svg, width);
+    this.#offer(blob, `${this.run.model}-${this.selection.name}-${this.selection.kept}.${kind}`.replace(/[^A-Za-z0-9_.+-]+/g, "-"));
   }
 
   #offer(blob, name) {

@@ -195,7 +195,7 @@ class _Map:
 
     def _by_query(self, queries: Int[Tensor, " query"]) -> Float[Tensor, "query col"]:
         weights = _rows(self.layer, self.heads, self.head, queries)
-        if len(self.keys.tokens) < weights.shape[1]:
+        if not torch.equal(self.keys.tokens, torch.arange(weights.shape[1])):
             weights = weights[:, self.keys.tokens]
         if self.renormalize:
             sums = weights.nansum(dim=1, keepdim=True)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 from viz_encoder import __version__
@@ -12,7 +13,14 @@ from viz_encoder.analyses.overview import Head, Tile, overview
 from viz_encoder.bundled import asset
 from viz_encoder.errors import TraceError
 from viz_encoder.export.quantize import Packed, pack
-from viz_encoder.export.tables import check_query, key_tokens
+from viz_encoder.export.tables import (
+    kept_keys,
+    kept_queries,
+    key_tokens,
+    view_note,
+    word_name,
+    word_of,
+)
 from viz_encoder.figures.theme import WEIGHTS, head_name
 from viz_encoder.trace import Trace
 
@@ -21,7 +29,15 @@ EXACT_SIDE = 512  # cells a side of the chosen map: at most 1 MiB
 
 
 def draw_page(
-    trace: Trace, layer: int, head: Head, *, query: int | None = None, snippet: str = ""
+    trace: Trace,
+    layer: int,
+    head: Head,
+    *,
+    query: int | None = None,
+    snippet: str = "",
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> bytes:
     """The whole file. It opens from a disk, and its policy forbids it any network.
 
@@ -35,6 +51,8 @@ def draw_page(
         head: of the chosen map: one head, "mean" or "max" over all, or several.
         query: a row to mark, if any.
         snippet: Python that gives the chosen map again, to be shown on the page.
+        special, renormalize, words: what the chosen map keeps and merges, as in `csv_lines`; the
+            other maps are whole.
 
     Raises:
         SelectionError: no such layer, head or query.
@@ -43,13 +61,26 @@ def draw_page(
     proof = trace.proof
     if proof.checked and not proof.passed:
         raise TraceError(f"The maps are not shown, for their check failed. {proof.sentence}")
-    everything = slice(None)
-    tile = overview(trace, layer, head, rows=everything, keys=everything, size=EXACT_SIDE)
+    everything, kept = slice(None), kept_queries(trace, special, words)
+    tile = overview(
+        trace,
+        layer,
+        head,
+        rows=everything,
+        keys=everything,
+        size=EXACT_SIDE,
+        tokens=kept,
+        renormalize=renormalize,
+    )
     exact = _text(zlib.compress(tile.values.astype("<f4").tobytes()))
-    facts = _facts(trace) | {
-        "chosen": _chosen(trace, tile, layer, head, query),
-        "snippet": snippet,
-    }
+    chosen = _chosen(trace, tile, layer, head)
+    if not special or renormalize or words:
+        note = view_note(trace, special, renormalize, words)
+        chosen |= _as_kept(trace, layer, special, words) | {"head": None, "note": note}
+    if query is not None:
+        merged = word_of(trace, query, words)
+        chosen["query"] = kept.index(merged) if merged in kept else None
+    facts = _facts(trace) | {"chosen": chosen, "snippet": snippet}
     room = MAX_BYTES - len(exact) - len(_filled(facts | {"layers": [], "levels": 0}, "", ""))
     packed = pack(trace, lambda found: _taken(trace, found) <= room)
     facts |= {"levels": packed.levels, "layers": _layers(trace, packed)}
@@ -99,7 +130,23 @@ def _layers(trace: Trace, packed: Packed) -> list[dict[str, Any]]:
     ]
 
 
-def _chosen(trace: Trace, tile: Tile, layer: int, head: Head, query: int | None) -> dict[str, Any]:
+def _as_kept(trace: Trace, layer: int, special: bool, words: bool) -> dict[str, Any]:
+    """The names along the sides of a map that hides or merges tokens, and their numbers."""
+    rows, keys = kept_queries(trace, special, words), kept_keys(trace, layer, special, words)
+    sides = (trace.tokens, rows), (key_tokens(trace, layer), keys)
+    return {
+        "counts": [len(rows), len(keys)],
+        "names": [[word_name(names, entry) for entry in side] for names, side in sides],
+        "numbers": [[_numbers(entry) for entry in side] for _, side in sides],
+    }
+
+
+def _numbers(tokens: Sequence[int]) -> str:
+    """A token's number, or the first and last of a word's."""
+    return str(tokens[0]) if len(tokens) == 1 else f"{tokens[0]}–{tokens[-1]}"
+
+
+def _chosen(trace: Trace, tile: Tile, layer: int, head: Head) -> dict[str, Any]:
     ran = trace.layers[layer]
     return {
         "layer": layer,
@@ -108,7 +155,7 @@ def _chosen(trace: Trace, tile: Tile, layer: int, head: Head, query: int | None)
         "shape": list(tile.values.shape),
         "cross": ran.cross,
         "counts": [ran.q.shape[1], ran.k.shape[1]],
-        "query": None if query is None else check_query(trace, query),
+        "query": None,
     }
 
 

@@ -24,6 +24,9 @@ def save(
     head: Head = 0,
     query: int | None = None,
     snippet: str = "",
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> int:
     """Write one map, or one row of it, and give the file's size in bytes.
 
@@ -36,6 +39,8 @@ def save(
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
         query: the number of one token: its row alone; in .html, a row to mark.
         snippet: Python that gives the map again, shown in .html.
+        special, renormalize, words: which tokens are kept and merged, as in `csv_lines`; .png and
+            .svg show all tokens as they are.
 
     Raises:
         SelectionError: no such layer, head, query or kind of file.
@@ -43,14 +48,20 @@ def save(
     """
     path = Path(path)
     kind = path.suffix.lower()
+    kept = {"special": special, "renormalize": renormalize, "words": words}
     if kind == ".csv":
-        lines = csv_lines(trace, layer, head, query=query)
+        lines = csv_lines(trace, layer, head, query=query, **kept)
         # A broken character (lone surrogate) has no UTF-8; it is written as \udc00.
         return _write((line.encode("utf-8", "backslashreplace") for line in lines), path)
     if kind == ".npz":
-        return _write([npz_bytes(trace, layer, head, query=query)], path)
+        return _write([npz_bytes(trace, layer, head, query=query, **kept)], path)
     if kind == ".html":
-        return _write([draw_page(trace, layer, head, query=query, snippet=snippet)], path)
+        return _write([draw_page(trace, layer, head, query=query, snippet=snippet, **kept)], path)
+    if kind in PICTURES and (not special or renormalize or words):
+        raise SelectionError(
+            f"A {kind} file shows all tokens as they are; choose .html, .csv or .npz, or take the "
+            "picture from the page."
+        )
     if kind in PICTURES:
         return _write([_picture(trace, kind, layer, head, query)], path)
     raise SelectionError(f"{path.name!r} has no known ending; choose one of {', '.join(KINDS)}.")

@@ -15,8 +15,11 @@ def snippet(
     model: str = "",
     part: str = "",
     query: int | None = None,
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> str:
-    """Python that gives `weights`: "query key", or "key" for one query; rows sum to 1.
+    """Python that gives `weights`: "query key", or "key" for one query.
 
     Args:
         source: a text, a (text A, text B) pair or the path of a picture; of a saved run, if no
@@ -26,6 +29,7 @@ def snippet(
         model: what `viz_encoder.load` takes.
         part: "text" or "vision", of a model that has both.
         query: the number of one token, for its row alone.
+        special, renormalize, words: as in `viz_encoder.export.arrays`, which then gives them.
 
     Any text is quoted by `repr`, so none can end the string it stands in.
     """
@@ -43,6 +47,15 @@ def snippet(
     looks = "keys (who is looked at)"
     if query is None:
         looks = f"rows = queries (who looks), columns = {looks}"
+    changed = _changed(special, renormalize, words)
+    if changed:
+        lines.insert(
+            lines.index("import viz_encoder as vz") + 1, "from viz_encoder.export import arrays"
+        )
+        row = "" if query is None else f", query={query}"
+        lines.append(f"# {looks}")
+        lines.append(f'weights = arrays(trace, {layer}, {head!r}{row}, {changed})["weights"]')
+        return "\n".join(lines) + "\n"
     lines.append(f"weights = {_weights(layer, head, query)}  # {looks}")
     if query is None:
         lines.append(f"figure = vz.figures.attention_map(trace, layer={layer}, head={head!r})")
@@ -51,6 +64,14 @@ def snippet(
 
 def _quoted(source: Source) -> str:
     return f"Path({str(source)!r})" if isinstance(source, Path) else repr(source)
+
+
+def _changed(special: bool, renormalize: bool, words: bool) -> str:
+    """The options that differ from their defaults, as they are written in a call."""
+    given = {"special": special, "renormalize": renormalize, "words": words}
+    return ", ".join(
+        f"{name}={value}" for name, value in given.items() if value != (name == "special")
+    )
 
 
 def _weights(layer: int, head: Head, query: int | None) -> str:

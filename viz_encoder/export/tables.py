@@ -2,12 +2,13 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.analyses.overview import Head, overview, row
+from viz_encoder.analyses.overview import Head, overview, row, shown_tokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 
@@ -17,101 +18,153 @@ WHOLE_MAP = -1
 
 
 def csv_lines(
-    trace: Trace, layer: int, head: Head, *, query: int | None = None, special: bool = True
+    trace: Trace,
+    layer: int,
+    head: Head,
+    *,
+    query: int | None = None,
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> Iterator[str]:
     """The lines of a CSV, a few rows of the map held at a time.
 
     A map has a line a query, and a column "key 5: token" for each key. One row (`query` given) has
     a line a key. Weights are shares of the query's total, written so that reading them gives the
     same bits; a masked pair is an empty cell. A token that a spreadsheet would take for a formula
-    begins with an apostrophe.
+    begins with an apostrophe. The numbers of merged sub-words stand in one cell, a space apart.
 
     Args:
         trace: the run.
         layer: counted from 0.
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
         query: the number of one token, for its row alone.
-        special: whether special tokens are kept; the others' weights are not renormalized.
+        special: whether special tokens are kept.
+        renormalize: whether rows are divided by their sum over the kept keys.
+        words: whether sub-words are merged into words, see `viz_encoder.analyses.overview`.
 
     Raises:
         SelectionError: no such layer, head or query.
     """
-    keys, names = kept_keys(trace, layer, special), key_tokens(trace, layer)
+    keys, names = kept_keys(trace, layer, special, words), key_tokens(trace, layer)
     if query is not None:
-        weights = _row(trace, layer, head, query)[keys]
+        weights = _row(trace, layer, head, query, special, renormalize, words)
         yield _line(["key", "key_token", "weight"])
         for key, cell in zip(keys, _cells(weights), strict=True):
-            yield _line([str(key), harmless(names[key]), cell])
+            yield _line([_numbers(key), harmless(word_name(names, key)), cell])
         return
-    yield _line(["query", "query_token", *(f"key {key}: {names[key]}" for key in keys)])
-    queries = iter(kept_queries(trace, special))
-    for block in _blocks(trace, layer, head, special):
+    header = (f"key {_numbers(key)}: {word_name(names, key)}" for key in keys)
+    yield _line(["query", "query_token", *header])
+    queries = iter(kept_queries(trace, special, words))
+    for block in _blocks(trace, layer, head, special, renormalize, words):
         for weights in block:
             at = next(queries)
-            yield _line([str(at), harmless(trace.tokens[at]), *_cells(weights)])
+            yield _line([_numbers(at), harmless(word_name(trace.tokens, at)), *_cells(weights)])
 
 
 def arrays(
-    trace: Trace, layer: int, head: Head, *, query: int | None = None, special: bool = True
+    trace: Trace,
+    layer: int,
+    head: Head,
+    *,
+    query: int | None = None,
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> dict[str, np.ndarray]:
     """The same by name, as npz keeps it; arguments and faults are those of `csv_lines`.
 
     Returns:
         weights: float32 "query key", or "key" for one row; 0 where masked, so that rows sum to 1.
         masked: bool, of the same shape; True = this pair may not attend.
-        queries, keys: the numbers of the tokens; tokens, key_tokens: their names.
-        layer, head, query (-1 for a whole map), model, note: what it is of, and what was hidden.
+        queries, keys: the numbers of the tokens, of a merged word that of its first sub-word;
+            tokens, key_tokens: their names; query_sizes, key_sizes: how many tokens each holds.
+        layer, head, query (-1 for a whole map), model, note: what it is of, and what was hidden,
+            renormalized or merged.
     """
-    keys, names = kept_keys(trace, layer, special), key_tokens(trace, layer)
+    keys, names = kept_keys(trace, layer, special, words), key_tokens(trace, layer)
     if query is None:
-        queries = kept_queries(trace, special)
-        weights = np.concatenate(list(_blocks(trace, layer, head, special)))
+        queries = kept_queries(trace, special, words)
+        blocks = _blocks(trace, layer, head, special, renormalize, words)
+        weights = np.concatenate(list(blocks))
     else:
-        queries, weights = [query], _row(trace, layer, head, query)[keys]
+        queries = [word_of(trace, query, words)]
+        weights = _row(trace, layer, head, query, special, renormalize, words)
     return {
         "weights": np.nan_to_num(weights).astype(np.float32),
         "masked": np.isnan(weights),
-        "queries": np.array(queries),
-        "keys": np.array(keys),
-        "tokens": np.array([trace.tokens[at] for at in queries], dtype=np.str_),
-        "key_tokens": np.array([names[at] for at in keys], dtype=np.str_),
+        "queries": np.array([entry[0] for entry in queries]),
+        "keys": np.array([entry[0] for entry in keys]),
+        "query_sizes": np.array([len(entry) for entry in queries]),
+        "key_sizes": np.array([len(entry) for entry in keys]),
+        "tokens": np.array([word_name(trace.tokens, entry) for entry in queries], dtype=np.str_),
+        "key_tokens": np.array([word_name(names, entry) for entry in keys], dtype=np.str_),
         "layer": np.array(layer),
         "head": np.array(head),
         "query": np.array(WHOLE_MAP if query is None else query),
         "model": np.array(trace.origin.model),
-        "note": np.array(hidden_note(trace, special)),
+        "note": np.array(view_note(trace, special, renormalize, words)),
     }
 
 
 def npz_bytes(
-    trace: Trace, layer: int, head: Head, *, query: int | None = None, special: bool = True
+    trace: Trace,
+    layer: int,
+    head: Head,
+    *,
+    query: int | None = None,
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> bytes:
     """`arrays` as a compressed npz file, which numpy opens without pickle."""
     file = io.BytesIO()
-    named = arrays(trace, layer, head, query=query, special=special)
+    kept = {"special": special, "renormalize": renormalize, "words": words}
+    named = arrays(trace, layer, head, query=query, **kept)
     np.savez_compressed(file, allow_pickle=False, **named)
     return file.getvalue()
 
 
-def hidden_note(trace: Trace, special: bool) -> str:
-    """Which special tokens were left out, as a sentence; nothing if none was."""
-    hidden = [at for at, is_special in enumerate(trace.sample.special) if is_special]
-    if special or not hidden:
-        return ""
-    names = ", ".join(f"{at} {trace.tokens[at]}" for at in hidden)
-    return f"Special tokens are hidden ({names}); the other weights are not renormalized."
+def view_note(trace: Trace, special: bool, renormalize: bool, words: bool) -> str:
+    """What was hidden, renormalized or merged, in sentences; nothing if nothing was."""
+    said, hidden = [], [at for at, is_special in enumerate(trace.sample.special) if is_special]
+    if hidden and not special:
+        names = ", ".join(f"{at} {trace.tokens[at]}" for at in hidden)
+        rest = "" if renormalize else "; the other weights are not renormalized"
+        said.append(f"Special tokens are hidden ({names}){rest}.")
+    if renormalize:
+        said.append("Each row is divided by its sum over the keys that are kept.")
+    if words:
+        said.append("Sub-words are merged: the mean over a word's queries, the sum over its keys.")
+    return " ".join(said)
 
 
-def kept_queries(trace: Trace, special: bool) -> list[int]:
-    """The numbers of the tokens that are shown."""
-    return [at for at in range(trace.n_tokens) if special or not trace.sample.special[at]]
+def kept_queries(trace: Trace, special: bool, words: bool = False) -> list[tuple[int, ...]]:
+    """The numbers of the tokens that are shown, those of a merged word together."""
+    return shown_tokens(trace, special=special, words=words)
 
 
-def kept_keys(trace: Trace, layer: int, special: bool) -> list[int]:
+def kept_keys(
+    trace: Trace, layer: int, special: bool, words: bool = False
+) -> list[tuple[int, ...]]:
     """The keys that are shown: all of another sequence, else the tokens that are shown."""
     trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
     ran = trace.layers[layer]
-    return list(range(ran.k.shape[1])) if ran.cross else kept_queries(trace, special)
+    if ran.cross:
+        return [(at,) for at in range(ran.k.shape[1])]
+    return kept_queries(trace, special, words)
+
+
+def word_of(trace: Trace, query: int, words: bool) -> tuple[int, ...]:
+    """The tokens of one query: those of its word, where words are merged."""
+    check_query(trace, query)
+    return next(entry for entry in shown_tokens(trace, words=words) if query in entry)
+
+
+def word_name(names: Sequence[str], tokens: Sequence[int]) -> str:
+    """Sub-words as one word, without the marks of its continuations."""
+    first, *more = (names[at] for at in tokens)
+    return first + "".join(re.sub(r"^##", "", name) for name in more)
 
 
 def key_tokens(trace: Trace, layer: int) -> Sequence[str]:
@@ -133,20 +186,34 @@ def harmless(token: str) -> str:
     return f"'{token}" if token.startswith(FORMULA) else token
 
 
-def _row(trace: Trace, layer: int, head: Head, query: int) -> Float[np.ndarray, " key"]:
-    return row(trace, layer, head, check_query(trace, query))
+def _row(
+    trace: Trace, layer: int, head: Head, query: int, special: bool, renormalize: bool, words: bool
+) -> Float[np.ndarray, " key"]:
+    merged, kept = word_of(trace, query, words), kept_queries(trace, special, words)
+    return row(trace, layer, head, merged, tokens=kept, renormalize=renormalize)
 
 
 def _blocks(
-    trace: Trace, layer: int, head: Head, special: bool
+    trace: Trace, layer: int, head: Head, special: bool, renormalize: bool, words: bool
 ) -> Iterator[Float[np.ndarray, "query key"]]:
     """The exact cells of a map, some rows at a time."""
-    kept = kept_queries(trace, special)
+    kept = kept_queries(trace, special, words)
     size = max(BLOCK_ROWS, trace.layers[layer].k.shape[1])  # so large that nothing is pooled
     for start in range(0, max(1, len(kept)), BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
-        tile = overview(trace, layer, head, rows=part, keys=slice(None), size=size, tokens=kept)
-        yield tile.values
+        yield overview(
+            trace,
+            layer,
+            head,
+            rows=slice(start, start + BLOCK_ROWS),
+            keys=slice(None),
+            size=size,
+            tokens=kept,
+            renormalize=renormalize,
+        ).values
+
+
+def _numbers(tokens: Sequence[int]) -> str:
+    return " ".join(map(str, tokens))
 
 
 def _cells(weights: Float[np.ndarray, " key"]) -> list[str]:

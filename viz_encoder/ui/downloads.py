@@ -3,6 +3,7 @@
 import re
 import tempfile
 from pathlib import Path
+from typing import TypedDict
 
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
@@ -12,6 +13,7 @@ from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
 from viz_encoder.trace import Trace
 from viz_encoder.ui.numbers import parse_head, parse_index
 from viz_encoder.ui.store import Entry, TraceStore
+
 
 MAX_TOKENS = 2048  # of a whole map as a table; one row goes at any length
 TYPES = {
@@ -23,13 +25,28 @@ TYPES = {
 }
 
 
+class Kept(TypedDict):
+    """Which tokens a file keeps and merges, as the exports name it."""
+
+    special: bool
+    renormalize: bool
+    words: bool
+
+
 def make_download_router(store: TraceStore) -> APIRouter:
     """The routes of one store, under /viz/run/{key}/take."""
     router = APIRouter(prefix="/viz/run/{key}/take")
 
     @router.get("/{kind}")
     async def take(
-        key: str, kind: str, layer: int, head: str, query: int | None = None, special: bool = True
+        key: str,
+        kind: str,
+        layer: int,
+        head: str,
+        query: int | None = None,
+        special: bool = True,
+        renorm: bool = False,
+        words: bool = False,
     ) -> Response:
         """A file of the map, or of one query's row; html is the whole run, safetensors too."""
         if kind not in TYPES:
@@ -38,8 +55,10 @@ def make_download_router(store: TraceStore) -> APIRouter:
         parse_index("layer", layer, entry.trace.n_layers)
         if query is not None:
             parse_index("query", query, entry.trace.n_tokens)
-        content = await run_in_threadpool(_content, entry, kind, layer, head, query, special)
-        name = f"{_plain_name(entry.trace.origin.model)}-{layer}.{_plain_name(head)}.{kind}"
+        kept = Kept(special=special, renormalize=renorm, words=words)
+        content = await run_in_threadpool(_content, entry, kind, layer, head, query, kept)
+        stem = f"{_plain_name(entry.trace.origin.model)}-{layer}.{_plain_name(head)}"
+        name = f"{stem}{'' if kind == 'safetensors' else _changes(kept)}.{kind}"
         headers = {
             "cache-control": "no-store",
             "content-disposition": f'attachment; filename="{name}"',
@@ -50,16 +69,25 @@ def make_download_router(store: TraceStore) -> APIRouter:
     return router
 
 
+def _changes(kept: Kept) -> str:
+    """What a file's name says of hidden, renormalized and merged tokens."""
+    said = {
+        "-no-special": not kept["special"],
+        "-renormalized": kept["renormalize"],
+        "-words": kept["words"],
+    }
+    return "".join(text for text, is_so in said.items() if is_so)
+
+
 def _content(
-    entry: Entry, kind: str, layer: int, head: str, query: int | None, special: bool
+    entry: Entry, kind: str, layer: int, head: str, query: int | None, kept: Kept
 ) -> bytes:
     trace, chosen = entry.trace, parse_head(head, entry.trace)
     if kind == "py":
-        return _code(entry, layer, head, query).encode("utf-8", "backslashreplace")
+        return _code(entry, layer, head, query, kept).encode("utf-8", "backslashreplace")
     if kind == "html":
-        return draw_page(
-            trace, layer, chosen, query=query, snippet=_code(entry, layer, head, query)
-        )
+        code = _code(entry, layer, head, query, kept)
+        return draw_page(trace, layer, chosen, query=query, snippet=code, **kept)
     if kind == "safetensors":
         return _saved(trace)
     if query is None and trace.n_tokens > MAX_TOKENS:
@@ -68,23 +96,23 @@ def _content(
             f"{MAX_TOKENS:,}. Take the chosen query's row, or the saved run."
         )
     if kind == "npz":
-        return npz_bytes(trace, layer, chosen, query=query, special=special)
-    lines = csv_lines(trace, layer, chosen, query=query, special=special)
+        return npz_bytes(trace, layer, chosen, query=query, **kept)
+    lines = csv_lines(trace, layer, chosen, query=query, **kept)
     return "".join(lines).encode("utf-8", "backslashreplace")
 
 
-def _code(entry: Entry, layer: int, head: str, query: int | None) -> str:
+def _code(entry: Entry, layer: int, head: str, query: int | None, kept: Kept) -> str:
     """Python that gives the view again, from the model and the text; else from the saved run."""
     trace, chosen = entry.trace, parse_head(head, entry.trace)
     texts = trace.sample.texts
     if entry.encoder is None or (not texts and trace.grid is None):
-        return snippet(Path("run.safetensors"), layer, chosen, query=query)
+        return snippet(Path("run.safetensors"), layer, chosen, query=query, **kept)
     card = entry.encoder.card
     model = card.source if Path(card.source).is_dir() else card.name
     if not texts:
-        return snippet(Path("picture.png"), layer, chosen, model=model, query=query)
+        return snippet(Path("picture.png"), layer, chosen, model=model, query=query, **kept)
     source = (texts[0], texts[1]) if len(texts) > 1 else texts[0]
-    return snippet(source, layer, chosen, model=model, query=query)
+    return snippet(source, layer, chosen, model=model, query=query, **kept)
 
 
 def _saved(trace: Trace) -> bytes:
