@@ -30,7 +30,7 @@ def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor
     "TransformerLensOrg/TransformerLens#284.",
     wrong="ones.triu(diagonal=0)",
     right="ones.triu(diagonal=1)",
-    flagged_by="finite",
+    flagged_by="runs",
 )
 def itself_left_out(seed: int, fixed: bool) -> Case:
     """Off by one toward the past."""
@@ -73,7 +73,7 @@ def next_one_seen(seed: int, fixed: bool) -> Case:
     "another it does not (pytorch/pytorch#99282, #172338, #195660).",
     wrong="attn_mask=ignore, need_weights=False, is_causal=True",
     right="attn_mask=ignore, need_weights=False",
-    flagged_by="paths",
+    flagged_by="grad_mode",
 )
 def window_overridden(seed: int, fixed: bool) -> Case:
     """A causal window of three keys, and the hint."""

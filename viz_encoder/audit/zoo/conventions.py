@@ -230,7 +230,7 @@ def filled_with_almost_nothing(seed: int, fixed: bool) -> Case:
     "lucidrains/nGPT-pytorch#11.",
     wrong="(~keep) * -10.0",
     right="torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)",
-    flagged_by="static",
+    flagged_by="constants",
 )
 def minus_ten_added(seed: int, fixed: bool) -> Case:
     """An added mask that is too weak."""

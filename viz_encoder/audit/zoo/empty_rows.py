@@ -29,7 +29,7 @@ ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1
     "pytorch/pytorch#103749, #41508, onnx/onnx#8068.",
     wrong="keep = torch.ones(n_tokens, n_tokens).tril(-1).bool()",
     right="keep = torch.ones(n_tokens, n_tokens).tril().bool()",
-    flagged_by="static",
+    flagged_by="runs",
 )
 def nothing_before_the_first(seed: int, fixed: bool) -> Case:
     """A strictly causal mask: itself is left out too."""
@@ -56,7 +56,7 @@ def nothing_before_the_first(seed: int, fixed: bool) -> Case:
     "zeros, NaN, or finite numbers (pytorch/pytorch#103963, #64525).",
     wrong="ignore = ~valid",
     right="ignore = ~valid & valid.any(dim=1, keepdim=True)",
-    flagged_by="finite",
+    flagged_by="empty_sample",
 )
 def one_sample_is_empty(seed: int, fixed: bool) -> Case:
     """A batch with an empty text in it."""
@@ -103,20 +103,19 @@ def gradient_is_poisoned(seed: int, fixed: bool) -> Case:
     "NaN in padding goes through a weight of 0",
     symptom="Every output is NaN as soon as one text is padded, although the mask is right.",
     story="0 · NaN is NaN: a masked value still takes part in the sum (pytorch/pytorch#101967). "
-    "Here a mean over no frames makes the NaN.",
-    wrong="x = x / counts",
-    right="x = x.masked_fill(~valid[:, :, None], 0.0)  # after it",
-    flagged_by="finite",
+    "Here a mean over no frames makes it; zeroing it afterwards leaves NaN gradients.",
+    wrong="self.inner(x / counts, real_tokens(valid))",
+    right="self.inner(x / counts.clamp(min=1), real_tokens(valid))",
+    flagged_by="runs",
 )
 def nan_in_padding(seed: int, fixed: bool) -> Case:
     """Division by the number of frames, which is 0 in padding."""
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
         counts = valid[:, :, None].float()
-        x = x / counts
         if fixed:
-            x = x.masked_fill(~valid[:, :, None], 0.0)
-        return self.inner(x, real_tokens(valid))
+            return self.inner(x / counts.clamp(min=1), real_tokens(valid))
+        return self.inner(x / counts, real_tokens(valid))
 
     model = Around(written_out(seed, sdpa), forward)
     return Case(model.eval(), real_tokens, lambda valid: valid)
@@ -162,7 +161,7 @@ def too_large_for_half(seed: int, fixed: bool) -> Case:
     "huggingface/transformers#17306, NVIDIA-NeMo/Automodel#2658.",
     wrong="lowest * ~padding + lowest * ~causal",
     right="lowest * ~(padding & causal)",
-    flagged_by="finite",
+    flagged_by="static",
 )
 def two_masks_added(seed: int, fixed: bool) -> Case:
     """Masks of two kinds that both forbid a whole row."""

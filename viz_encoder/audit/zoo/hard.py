@@ -22,7 +22,7 @@ Cache = list[tuple[Tensor, Tensor]]  # keys and values so far, one pair a layer
     story="dropout_p of the fused kernel does not know of eval(): it drops whenever it is not 0.",
     wrong="dropout_p=0.1",
     right="dropout_p=0.1 if model.training else 0.0",
-    flagged_by="repeatable",
+    flagged_by="runs",
 )
 def dropout_stays(seed: int, fixed: bool) -> Case:
     """The rate is written into the call."""
@@ -44,7 +44,7 @@ def dropout_stays(seed: int, fixed: bool) -> Case:
     story="Paths chosen by self.training, as torch.nn itself has them (pytorch/pytorch#99282).",
     wrong="F.scaled_dot_product_attention(q, k, v)",
     right="sdpa(q, k, v, passed)",
-    flagged_by="training",
+    flagged_by="train_mode",
 )
 def only_in_training(seed: int, fixed: bool) -> Case:
     """The mask is left out while training."""
@@ -88,7 +88,7 @@ def only_when_long(seed: int, fixed: bool) -> Case:
     "has such scores.",
     wrong="(~keep) * -1e4",
     right="torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)",
-    flagged_by="static",
+    flagged_by="constants",
     verdict="WARN",
 )
 def constant_too_small(seed: int, fixed: bool) -> Case:

@@ -88,7 +88,7 @@ def mean_of_all_taken_off(seed: int, fixed: bool) -> Case:
     "unslothai/unsloth#3795, tloen/alpaca-lora#315.",
     wrong="positions = torch.arange(x.shape[1]).expand(valid.shape)",
     right="positions = (valid.cumsum(dim=1) - 1).clamp(min=0)",
-    flagged_by="padding",
+    flagged_by="padding_invariance",
 )
 def positions_shifted(seed: int, fixed: bool) -> Case:
     """Learned positions, and padding in front."""
@@ -157,7 +157,7 @@ def mask_left_out(seed: int, fixed: bool) -> Case:
     "AnswerDotAI/ModernBERT#40, kin of huggingface/transformers#29029.",
     wrong="F.scaled_dot_product_attention(q, k, v)",
     right="sdpa(q, k, v, passed)",
-    flagged_by="variants",
+    flagged_by="implementations",
 )
 def one_path_forgets(seed: int, fixed: bool) -> Case:
     """The model is right; its variant is not."""

@@ -29,7 +29,7 @@ def _pooled(seed: int, pool: Pool, **more: Any) -> Case:
     "a pooling that counts them in shows it: pytorch/pytorch#86120, #97111.",
     wrong="hidden.amax(dim=1)",
     right="hidden.masked_fill(~valid[:, :, None], -torch.inf).amax(dim=1)",
-    flagged_by="paths",
+    flagged_by="grad_mode",
 )
 def paths_differ(seed: int, fixed: bool) -> Case:
     """nn.TransformerEncoder with nested tensors, and the maximum over all rows."""
@@ -51,7 +51,7 @@ def paths_differ(seed: int, fixed: bool) -> Case:
     "autoliuweijie/BERT-whitening-pytorch#13.",
     wrong="hidden.mean(dim=1)",
     right="hidden.mul(keep).sum(dim=1) / keep.sum(dim=1)",
-    flagged_by="padding",
+    flagged_by="padding_invariance",
 )
 def mean_of_all(seed: int, fixed: bool) -> Case:
     """The mean over every row."""
@@ -73,7 +73,7 @@ def mean_of_all(seed: int, fixed: bool) -> Case:
     "through them, so only a text alone and in a batch shows it.",
     wrong="hidden.mul(keep).amax(dim=1)",
     right="hidden.masked_fill(~keep, -torch.inf).amax(dim=1)",
-    flagged_by="padding",
+    flagged_by="padding_invariance",
 )
 def maximum_with_zeros(seed: int, fixed: bool) -> Case:
     """The maximum over real rows and zeros."""
@@ -95,7 +95,7 @@ def maximum_with_zeros(seed: int, fixed: bool) -> Case:
     "over to encoders.",
     wrong="hidden[:, -1]",
     right="hidden[torch.arange(len(hidden)), valid.sum(dim=1) - 1]",
-    flagged_by="padding",
+    flagged_by="padding_invariance",
 )
 def last_position(seed: int, fixed: bool) -> Case:
     """The last row."""

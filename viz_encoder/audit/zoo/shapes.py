@@ -18,6 +18,7 @@ from viz_encoder.audit.zoo.models import (
     written_out,
 )
 from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.model.attention import merge_heads
 
 
 @plant(
@@ -95,7 +96,7 @@ def batch_as_queries(seed: int, fixed: bool) -> Case:
     "silenced by turning the mask.",
     wrong="src_key_padding_mask=ignore.T",
     right="src_key_padding_mask=ignore",
-    flagged_by="batch",
+    flagged_by="batch_independence",
 )
 def samples_mixed(seed: int, fixed: bool) -> Case:
     """The batch is taken for the sequence."""
@@ -196,8 +197,6 @@ def heads_by_view(seed: int, fixed: bool) -> Case:
     class Viewed(Attention):
         def forward(self, x: Tensor, passed: Tensor) -> Tensor:
             q, k, v = (split(project(x)) for project in (self.q, self.k, self.v))
-            mixed = sdpa(q, k, v, passed)
-            mixed = mixed.transpose(1, 2) if fixed else mixed
-            return self.o(mixed.reshape(x.shape))
+            return self.o(merge_heads(sdpa(q, k, v, passed)))
 
     return Case(drawn(seed, lambda: Stack([Viewed(sdpa), Viewed(sdpa)])), earlier_tokens)
