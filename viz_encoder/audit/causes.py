@@ -81,6 +81,10 @@ CAUSES = {
         "~ on whole numbers flips bits: ~0 = -1 and ~1 = -2, and both are True",
         "Use mask == 0, or ~mask.bool().",
     ),
+    "overflow": Cause(
+        "a number of the code does not fit the dtype: float16 ends at 65,504",
+        "Use torch.finfo(scores.dtype).min, or -torch.inf, or a bool mask.",
+    ),
     "saturated": Cause(
         "two saturated masks were added: finfo.min + finfo.min = -inf, and a row of -inf is NaN",
         "Combine masks as bool with &, and turn them into numbers once.",

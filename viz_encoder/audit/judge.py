@@ -7,6 +7,10 @@ from viz_encoder.audit.report import Check, MaskReport, Verdict
 from viz_encoder.audit.subject import ModelFault
 
 SUSPECTING = ("static", "constants")
+COMPARING = (
+    *("perturbation", "padding_invariance", "output_pooling", "permutation", "empty_sample"),
+    *("lengths", "left_padding"),
+)
 
 
 def ask_all(bench: Bench, questions: tuple[Question, ...]) -> tuple[Check, ...]:
@@ -18,6 +22,7 @@ def ask_all(bench: Bench, questions: tuple[Question, ...]) -> tuple[Check, ...]:
             answer = _answer(bench, question)
         bench.answers[question.name] = answer
     _convict(bench.answers)
+    _excuse(bench)
     return tuple(_check(bench, question, bench.answers[question.name]) for question in questions)
 
 
@@ -32,6 +37,20 @@ def _convict(answers: dict[str, Answer]) -> None:
             answers[name] = suspect._replace(
                 verdict=Verdict.FAIL, cause=proof[0].cause, cure=proof[0].cure
             )
+
+
+def _excuse(bench: Bench) -> None:
+    """Where samples share a capacity (MoE), outputs change with the batch, and masks may be right.
+
+    Maps and gradients judge then; what only compares outputs cannot.
+    """
+    shared = bench.answers.get("batch_independence")
+    if shared is None or shared.verdict is not Verdict.WARN or bench.failed("maps", "gradient"):
+        return
+    for name in COMPARING:
+        answer = bench.answers.get(name)
+        if answer is not None and answer.verdict is Verdict.FAIL:
+            bench.answers[name] = answer._replace(verdict=Verdict.WARN, cause=shared.cause)
 
 
 def _answer(bench: Bench, question: Question) -> Answer:
@@ -52,6 +71,9 @@ def _check(bench: Bench, question: Question, answer: Answer) -> Check:
     follows = ""
     if answer.verdict in (Verdict.FAIL, Verdict.WARN):
         follows = next((one for one in question.after if bench.failed(one)), "")
+        shared = bench.answers["batch_independence"].verdict is Verdict.WARN
+        if not follows and shared and answer.verdict is Verdict.WARN and question.name in COMPARING:
+            follows = "batch_independence"
     return Check(question.name, question.title, follows_from=follows, **given)
 
 

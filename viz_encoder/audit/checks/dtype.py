@@ -24,9 +24,8 @@ def ask(bench: Bench) -> Answer:
         try:
             out = bench.subject.run(case)
         except ModelFault as fault:
-            return Answer(Verdict.FAIL, f"In {name} the model raised {fault}.").because(
-                say("constant", sure=False)
-            )
+            answer = Answer(Verdict.FAIL, f"In {name} the model raised {fault}.")
+            return answer.because(say("overflow")) if "overflow" in str(fault) else answer
         real = case.valid if out.ndim > 2 else case.valid.any(dim=1)
         if not bool(out[real].isfinite().all()):
             text = f"In {name} real rows are NaN or inf."
