@@ -1,206 +1,266 @@
 // The atlas: every layer and head at once, one small exact map each; click or arrows choose a head.
 
-import { amount, el, fit, css, number } from "./dom.js";
-import { largest, makeScale, picture, shrink } from "./colors.js";
+import { amount, css, el, fit } from "./dom.js";
+import { byRow, largest, makeScale, picture, shrink, topsOf } from "./colors.js";
+import { measure, STATISTICS } from "./measures.js";
+import { headFrom, headsOf, mapName } from "./selection.js";
 
 const GAP = 2;
 const LEFT = 34;
 const TOP = 30;
 const MAX_CELL = 64;
+const LABEL = 12; // room for "3.5" under a cell, where the order is not by layer and head
+const LABEL_FONT = "9px system-ui, sans-serif";
 
 export class Atlas {
-  constructor(selection) {
-    this.selection = selection;
+  constructor(selection, measures, order) {
+    Object.assign(this, { selection, measures, order });
     this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.grid = el("div", { class: "viz-atlas-grid", role: "grid", "aria-label": "Layers and heads" });
+    this.grid = el("div", { class: "viz-atlas-grid", role: "grid", "aria-label": "Layers and heads", "aria-multiselectable": "true" });
     this.caption = el("p", { class: "viz-caption viz-atlas-caption" });
     this.stage = el("div", { class: "viz-stage" }, this.canvas, this.grid);
     this.node = el("section", { class: "viz-atlas", "aria-label": "Atlas of all heads" },
-      el("h3", {}, "All layers and heads"), this.stage, this.caption);
+      el("h3", {}, "All layers and heads"), order.node, this.stage, this.caption);
     this.grid.addEventListener("keydown", (event) => this.#key(event));
+    this.grid.addEventListener("click", (event) => this.#click(event));
     this.grid.addEventListener("pointerleave", () => this.#tell(null));
     selection.on((changed) => {
       if (changed.has("scale")) this.draw();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
     });
+    order.on(() => this.run && this.cells && this.#arrange());
     new ResizeObserver(() => this.run && this.layout()).observe(this.node);
   }
 
-  // Show a run: each layer is painted as soon as the server has swept it.
-  async show(run) {
+  // A new run: empty cells hold the place, so that nothing below moves as layers come.
+  enter(run) {
     this.run = run;
     this.heads = new Map();
-    this.statistics = new Map();
-    this.done = 0;
+    this.cells = null;
+    this.measures.enter(run);
     this.#build();
-    this.layout();
+  }
+
+  // Each layer is painted as soon as the server has swept it.
+  async show(run) {
     for (let layer = 0; layer < run.nLayers; layer++) {
-      const { shape, values } = await run.thumbnails(layer);
-      const statistics = await run.statistics(layer);
+      const [{ shape, values }, statistics] = await Promise.all([run.thumbnails(layer), run.statistics(layer)]);
       if (this.run !== run) return;
-      const size = shape[1] * shape[2];
-      for (let head = 0; head < shape[0]; head++) {
-        const weights = values.subarray(head * size, (head + 1) * size);
-        this.heads.set(`${layer}.${head}`, { weights, height: shape[1], width: shape[2] });
+      const [n, height, width] = shape;
+      for (let head = 0; head < n; head++) {
+        const weights = values.subarray(head * height * width, (head + 1) * height * width);
+        this.heads.set(`${layer}.${head}`, { weights, height, width, largest: largest(weights) });
       }
-      this.statistics.set(layer, statistics);
       this.draw(layer);
-      this.done = layer + 1;
+      this.measures.add(statistics);
       this.#tell(null);
     }
+    if (this.selection.scale === "all") this.draw(); // the largest of all is known only now
     this.node.dataset.painted = run.key;
     this.#label();
-    this.#tell(null);
   }
 
   layout() {
     const { nLayers, nHeads } = this.run;
     const room = this.node.clientWidth - LEFT - 4;
     const cell = Math.max(8, Math.min(MAX_CELL, Math.floor(room / nHeads)));
-    if (cell === this.cell && this.canvas.width > 1) return;
-    this.cell = cell;
-    this.width = LEFT + nHeads * this.cell;
-    this.height = TOP + nLayers * this.cell;
+    const label = this.order.asked && cell >= this.#labelWidth() + 3 ? LABEL : 0;
+    if (cell === this.cell && label === this.label && this.canvas.width > 1) return;
+    Object.assign(this, { cell, label, pitch: cell + label });
+    this.width = LEFT + nHeads * cell;
+    this.height = TOP + nLayers * this.pitch;
     this.context = fit(this.canvas, this.width, this.height);
-    Object.assign(this.grid.style, {
-      left: `${LEFT}px`, top: `${TOP}px`,
-      gridTemplateRows: `repeat(${nLayers}, ${this.cell}px)`,
-    });
-    for (const row of this.grid.children) {
-      row.style.gridTemplateColumns = `repeat(${nHeads}, ${this.cell}px)`;
-    }
+    Object.assign(this.grid.style, { left: `${LEFT}px`, top: `${TOP}px`, gridTemplateRows: `repeat(${nLayers}, ${this.pitch}px)` });
+    this.grid.style.setProperty("--viz-label", `${label}px`);
+    for (const row of this.grid.children) row.style.gridTemplateColumns = `repeat(${nHeads}, ${cell}px)`;
     this.draw();
   }
 
   draw(only) {
     if (!this.run || !this.context) return;
-    const { nLayers, nHeads } = this.run;
     if (only === undefined) this.#axes();
-    const layers = only === undefined ? [...Array(nLayers).keys()] : [only];
-    for (const layer of layers) {
-      for (let head = 0; head < nHeads; head++) this.#drawHead(layer, head);
-    }
+    const all = only === undefined;
+    for (const [at, { name, layer }] of this.places.entries()) if (all || layer === only) this.#drawHead(name, layer, at);
   }
 
-  #drawHead(layer, head) {
-    const found = this.heads.get(`${layer}.${head}`);
-    const x = LEFT + head * this.cell;
-    const y = TOP + layer * this.cell;
-    const side = this.cell - GAP;
+  #drawHead(name, layer, at) {
+    const { context, cell } = this;
+    const found = this.heads.get(name);
+    const x = LEFT + (at % this.run.nHeads) * cell;
+    const y = TOP + Math.floor(at / this.run.nHeads) * this.pitch;
+    const side = cell - GAP;
+    if (this.label) this.#write(name, x + side / 2, y + side + LABEL / 2 + 1, LABEL_FONT);
     if (!found) {
-      this.context.fillStyle = css("--border-color-primary");
-      this.context.fillRect(x, y, side, side);
+      context.fillStyle = css("--border-color-primary");
+      context.fillRect(x, y, side, side);
       return;
     }
     const pixels = Math.max(1, Math.round(side * (window.devicePixelRatio || 1)));
     const small = shrink(found.weights, found.height, found.width, pixels, pixels);
-    const scale = makeScale(this.selection.scale, largest(found.weights));
-    this.context.imageSmoothingEnabled = false;
-    this.context.drawImage(picture(small.values, small.height, small.width, scale), x, y, side, side);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.#picture(small, found.largest, layer), x, y, side, side);
   }
 
+  #picture({ values, height, width }, top, layer) {
+    const { scale } = this.selection;
+    if (scale === "row") return picture(byRow(values, width, topsOf(values, width)), height, width, makeScale(scale, 1));
+    return picture(values, height, width, makeScale(scale, top, this.run.largest(scale, layer)));
+  }
+
+  // The axes: layers and heads, or ranks where the heads stand in the order of a statistic.
   #axes() {
-    const { context, cell } = this;
+    const { cell, pitch } = this;
     const { nLayers, nHeads } = this.run;
-    context.clearRect(0, 0, this.width, this.height);
-    context.fillStyle = css("--body-text-color-subdued");
-    context.font = "11px system-ui, sans-serif";
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    context.fillText("Head", LEFT + (nHeads * cell) / 2, 8);
-    const every = Math.ceil(16 / cell);
-    for (let head = 0; head < nHeads; head += every) {
-      context.fillText(head, LEFT + head * cell + (cell - GAP) / 2, 22);
-    }
-    for (let layer = 0; layer < nLayers; layer += every) {
-      context.fillText(layer, LEFT - 10, TOP + layer * cell + (cell - GAP) / 2);
-    }
-    context.save();
-    context.translate(8, TOP + (nLayers * cell) / 2);
-    context.rotate(-Math.PI / 2);
-    context.fillText("Layer", 0, 0);
-    context.restore();
+    const { ranked } = this.order;
+    this.context.clearRect(0, 0, this.width, this.height);
+    this.#write(ranked ? `By ${this.order.words} →` : "Head", LEFT + (nHeads * cell) / 2, ranked ? 18 : 8);
+    const across = Math.ceil(16 / cell);
+    for (let head = 0; head < nHeads && !ranked; head += across) this.#write(head, LEFT + head * cell + (cell - GAP) / 2, 22);
+    const down = Math.ceil(16 / pitch);
+    for (let row = 0; row < nLayers; row += down) this.#write(ranked ? row * nHeads + 1 : row, LEFT - 11, TOP + row * pitch + (cell - GAP) / 2);
+    this.context.save();
+    this.context.translate(6, TOP + (nLayers * pitch) / 2);
+    this.context.rotate(-Math.PI / 2);
+    this.#write(ranked ? "Rank" : "Layer", 0, 0);
+    this.context.restore();
+  }
+
+  #write(text, x, y, font = "11px system-ui, sans-serif") {
+    Object.assign(this.context, { fillStyle: css("--body-text-color-subdued"), font, textAlign: "center", textBaseline: "middle" });
+    this.context.fillText(text, x, y);
+  }
+
+  #labelWidth() {
+    const context = this.canvas.getContext("2d");
+    context.font = LABEL_FONT;
+    return context.measureText(`${this.run.nLayers - 1}.${this.run.nHeads - 1}`).width;
   }
 
   #build() {
     const { nLayers, nHeads } = this.run;
-    const rows = Array.from({ length: nLayers }, (_, layer) =>
-      el("div", { role: "row", class: "viz-atlas-row" },
-        ...Array.from({ length: nHeads }, (_, head) => this.#cell(layer, head))));
-    this.grid.replaceChildren(...rows);
-    this.cell = 0;
+    const names = Array.from({ length: nLayers * nHeads }, (_, at) => `${Math.floor(at / nHeads)}.${at % nHeads}`);
+    this.cells = new Map(names.map((name) => [name, this.#cell(name)]));
+    this.grid.replaceChildren(...Array.from({ length: nLayers }, () => el("div", { role: "row", class: "viz-atlas-row" })));
+    Object.assign(this, { cell: 0, standing: null, matched: null, marked: [] });
+    this.#arrange();
     this.#mark();
   }
 
-  #cell(layer, head) {
+  #cell(name) {
     return el("div", {
-      role: "gridcell", class: "viz-atlas-cell", tabindex: "-1",
-      "aria-label": `Layer ${layer}, head ${head}`, "data-head": `${layer}.${head}`,
-      onclick: () => this.selection.set({ layer, head }),
-      onpointerenter: () => this.#tell(`${layer}.${head}`),
-      onfocus: () => this.#tell(`${layer}.${head}`),
+      role: "gridcell", class: "viz-atlas-cell", tabindex: "-1", "aria-selected": "false",
+      "aria-label": this.measures.sentence(name), "data-head": name,
+      onpointerenter: () => this.#tell(name), onfocus: () => this.#tell(name),
     });
   }
 
-  #mark() {
-    if (!this.run) return;
-    const { layer, head } = this.selection;
-    const fused = typeof head !== "number";
-    for (const row of this.grid.children) {
-      for (const cell of row.children) {
-        const [itsLayer, itsHead] = cell.dataset.head.split(".").map(Number);
-        const chosen = itsLayer === layer && (fused || itsHead === head);
-        cell.setAttribute("aria-selected", String(chosen));
-        cell.tabIndex = itsLayer === layer && itsHead === (fused ? 0 : head) ? 0 : -1;
+  // Put the cells where the order has them, and dim those that a search leaves out.
+  #arrange() {
+    const { nHeads } = this.run;
+    const places = this.order.heads();
+    const standing = `${places.map(({ name }) => name)} ${this.order.ranked && this.order.words}`;
+    this.places = places;
+    if (standing !== this.standing) {
+      const focused = document.activeElement;
+      this.standing = standing;
+      this.at = new Map(places.map(({ name }, at) => [name, at]));
+      for (const [row, node] of [...this.grid.children].entries()) {
+        node.replaceChildren(...places.slice(row * nHeads, (row + 1) * nHeads).map(({ name }) => this.cells.get(name)));
       }
+      if (focused !== document.activeElement && this.grid.contains(focused)) focused.focus({ preventScroll: true });
+      this.#label();
+      this.cell = 0;
     }
+    this.layout();
+    const { matched } = this.order;
+    if (matched !== this.matched) for (const [name, cell] of this.cells) cell.classList.toggle("viz-out", matched !== null && !matched.has(name));
+    this.matched = matched;
     this.#tell(null);
   }
 
+  #mark() {
+    if (!this.cells) return;
+    const { layer, head } = this.selection;
+    const heads = headsOf(head);
+    for (const cell of this.marked) {
+      cell.setAttribute("aria-selected", "false");
+      cell.tabIndex = -1;
+    }
+    this.marked = (heads.length ? heads : [...Array(this.run.nHeads).keys()]).map((one) => this.cells.get(`${layer}.${one}`)).filter(Boolean);
+    for (const cell of this.marked) cell.setAttribute("aria-selected", "true");
+    if (this.marked.length) this.marked[0].tabIndex = 0;
+    this.#tell(null);
+  }
+
+  #click(event) {
+    const name = event.target.dataset.head;
+    if (!name) return;
+    if (event.ctrlKey || event.metaKey) this.#toggle(name);
+    else this.#select(name);
+  }
+
+  #select(name) {
+    const [layer, head] = name.split(".").map(Number);
+    this.selection.set({ layer, head });
+  }
+
+  // Add a head to the set of its layer, or take it out; the last one stays.
+  #toggle(name) {
+    const [layer, head] = name.split(".").map(Number);
+    const before = this.selection.layer === layer ? headsOf(this.selection.head) : [];
+    const heads = before.includes(head) ? before.filter((one) => one !== head) : [...before, head];
+    if (heads.length) this.selection.set({ layer, head: headFrom(heads) });
+  }
+
+  // Arrows select as they move; with Shift or Ctrl they only move, so that a set can be chosen.
   #key(event) {
-    const { nLayers, nHeads } = this.run;
-    const [layer, head] = (event.target.dataset.head ?? "0.0").split(".").map(Number);
-    const moves = {
-      ArrowUp: [layer - 1, head], ArrowDown: [layer + 1, head],
-      ArrowLeft: [layer, head - 1], ArrowRight: [layer, head + 1],
-      Home: [layer, 0], End: [layer, nHeads - 1],
-      PageUp: [0, head], PageDown: [nLayers - 1, head],
-      Enter: [layer, head], " ": [layer, head],
-    };
-    const to = moves[event.key];
-    if (!to) return;
+    const name = event.target.dataset.head;
+    if (!name) return;
+    const modified = event.shiftKey || event.ctrlKey || event.metaKey;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return; // runs the form
+    const at = event.key === "Enter" || event.key === " " ? this.at.get(name) : this.#moved(event.key, this.at.get(name));
+    if (at === undefined) return;
     event.preventDefault();
-    const next = {
-      layer: Math.min(nLayers - 1, Math.max(0, to[0])),
-      head: Math.min(nHeads - 1, Math.max(0, to[1])),
-    };
-    this.selection.set(next);
-    this.grid.children[next.layer].children[next.head].focus({ preventScroll: true });
+    const to = this.places[at].name;
+    if (to === name && event.shiftKey && (event.key === "Enter" || event.key === " ")) this.#toggle(name);
+    else if (!modified) this.#select(to);
+    this.cells.get(to).focus({ preventScroll: true });
+  }
+
+  // Where a key leads; a row ends where its layer does, but ranks go on in the next.
+  #moved(key, at) {
+    const { nHeads } = this.run;
+    const last = this.places.length - 1;
+    const [start, column] = [at - (at % nHeads), at % nHeads];
+    const [left, right] = this.order.ranked ? [0, last] : [start, start + nHeads - 1];
+    return {
+      ArrowUp: at < nHeads ? at : at - nHeads, ArrowDown: at + nHeads > last ? at : at + nHeads,
+      ArrowLeft: Math.max(left, at - 1), ArrowRight: Math.min(right, at + 1),
+      Home: start, End: start + nHeads - 1, PageUp: column, PageDown: last - (nHeads - 1) + column,
+    }[key];
   }
 
   #label() {
-    for (const cell of this.grid.querySelectorAll(".viz-atlas-cell")) {
-      cell.setAttribute("aria-label", this.#sentence(cell.dataset.head));
-    }
+    for (const [name, cell] of this.cells) cell.setAttribute("aria-label", this.#sentence(name));
   }
 
   #tell(name) {
-    if (!this.run) return;
-    const { layer, head } = this.selection;
-    if (!name && this.done < this.run.nLayers) {
-      this.caption.textContent = `Computing all heads: layer ${this.done} of ${this.run.nLayers} …`;
-      return;
-    }
-    this.caption.textContent = this.#sentence(name ?? (typeof head === "number" ? `${layer}.${head}` : ""))
-      || `Layer ${layer}, ${head} over all heads`;
+    if (!this.run || !this.at) return;
+    const { layers } = this.measures;
+    const waiting = !name && layers.length < this.run.nLayers;
+    this.caption.textContent = waiting
+      ? `Computing all heads: layer ${layers.length} of ${this.run.nLayers} …` : this.#sentence(name ?? this.selection.name);
   }
 
+  // What is known of a head, its rank first; of several heads, which they are.
   #sentence(name) {
-    if (!name) return "";
-    const [layer, head] = name.split(".").map(Number);
-    const known = this.statistics.get(layer);
-    if (!known) return `Layer ${layer}, head ${head}`;
-    return `Layer ${layer}, head ${head}: entropy ${amount(known.entropy[head], 2)} nats, ` +
-      `largest weight ${number(known.largest[head])}, mean distance ${amount(known.distance[head], 1)} tokens`;
+    if (!this.at.has(name)) return mapName(this.selection.layer, this.selection.head).replace("l", "L");
+    const said = this.measures.sentence(name);
+    if (!this.order.ranked) return said;
+    const at = this.at.get(name);
+    const { statistic } = this.order;
+    const { title, unit } = measure(statistic);
+    const value = statistic in STATISTICS ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
+    return `${said}${value} · number ${at + 1} of ${this.places.length}`;
   }
 }

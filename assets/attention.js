@@ -7,6 +7,8 @@ import { KeptSwitches } from "./kept.js";
 import { Lines } from "./lines.js";
 import { current } from "./current.js";
 import { AttentionMap } from "./map.js";
+import { Measures } from "./measures.js";
+import { Order } from "./order.js";
 import { Predictions } from "./predictions.js";
 import { Run } from "./run.js";
 import { SCALES } from "./selection.js";
@@ -32,12 +34,14 @@ class AttentionTab {
     this.selection = current.selection;
     this.readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
     const say = (text) => { this.readout.textContent = text; };
-    this.atlas = new Atlas(this.selection);
+    this.measures = new Measures();
+    this.order = new Order(this.selection, this.measures);
+    this.atlas = new Atlas(this.selection, this.measures, this.order);
     this.map = new AttentionMap(this.selection, say);
     this.source = new Source(this.selection, say);
     this.lines = new Lines(this.selection, say);
     this.predictions = new Predictions(this.selection);
-    this.statistic = new StatisticMap(this.selection);
+    this.statistic = new StatisticMap(this.selection, this.measures, this.order);
     this.take = new Take(this.selection, this.map);
     this.facts = el("div", { class: "viz-facts" });
     this.notes = el("ul", { class: "viz-notes" });
@@ -45,7 +49,7 @@ class AttentionTab {
     this.body = el("div", { class: "viz-body", hidden: true },
       this.facts, this.notes, this.#controls(), this.readout,
       el("div", { class: "viz-columns" },
-        el("div", { class: "viz-left" }, this.atlas.node, this.source.node, this.statistic.node), this.map.node), this.lines.node, this.predictions.node, this.take.node);
+        el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node, this.source.node), this.map.node), this.lines.node, this.predictions.node, this.take.node);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     root.replaceChildren(this.empty, this.fault, this.body);
     onTheme(() => this.#repaint());
@@ -66,6 +70,7 @@ class AttentionTab {
     if (this.shown && window.innerWidth < 760) this.root.scrollIntoView({ behavior: "smooth" });
     this.shown = true;
     this.take.show(run);
+    this.atlas.enter(run);
     this.notes.replaceChildren(...run.notes.map((note) => el("li", {}, note)));
     this.#facts(run, null);
     this.#sync();

@@ -1,0 +1,309 @@
+"""The atlas in the order of a statistic, searched in plain words, and against a reference."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.analyses.survey import survey
+from viz_encoder.ui.run import SENTENCES
+
+pytestmark = pytest.mark.browser
+KNOWN = ".viz-statistic[data-painted]"
+N_HEADS = 12
+SWAPPED = SENTENCES[0].replace("tired", "slow")  # of as many tokens
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, SENTENCES[0])
+
+
+@pytest.fixture(scope="module")
+def surveyed(trace):
+    return survey(trace)
+
+
+@pytest.fixture
+def opened(visit):
+    page = visit(layer=3, head=5)
+    page.page.wait_for_selector(KNOWN, timeout=60_000)
+    return page
+
+
+def values(surveyed, statistic):
+    """Of all heads, by layer and head."""
+    return np.concatenate([found.statistics[statistic] for found in surveyed])
+
+
+def shown(opened) -> list[str]:
+    return opened.page.eval_on_selector_all(
+        ".viz-atlas-cell", "all => all.map(cell => cell.dataset.head)"
+    )
+
+
+def names(indices) -> list[str]:
+    return [f"{at // N_HEADS}.{at % N_HEADS}" for at in indices]
+
+
+def selected(opened) -> list[str]:
+    return opened.page.eval_on_selector_all(
+        ".viz-atlas-cell[aria-selected='true']", "all => all.map(cell => cell.dataset.head)"
+    )
+
+
+@pytest.mark.parametrize("statistic", ["entropy", "next"])
+@pytest.mark.parametrize("order", ["highest", "lowest"])
+def test_the_order_is_that_of_the_statistic(opened, surveyed, statistic, order):
+    before = shown(opened)
+    assert before == names(range(72))
+    opened.page.select_option("#viz-statistic", statistic)
+    assert shown(opened) == before  # a statistic alone moves nothing
+    opened.page.select_option("#viz-order", order)
+    ranked = values(surveyed, statistic) * (1 if order == "lowest" else -1)
+    assert shown(opened) == names(np.argsort(ranked, kind="stable"))
+    assert selected(opened) == ["3.5"]
+    opened.page.select_option("#viz-order", "layer")
+    assert shown(opened) == before
+
+
+def test_each_thumbnail_stands_at_its_head(opened, surveyed):
+    """The canvas below a cell shows the weights of the head that the cell is named after."""
+    cell = """name => {
+      const { canvas } = vizTab.atlas, ratio = devicePixelRatio;
+      const box = document.querySelector(`[data-head='${name}']`).getBoundingClientRect();
+      const origin = canvas.getBoundingClientRect();
+      const [width, height] = [box.width * ratio, box.height * ratio];
+      const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+      copy.drawImage(canvas, (origin.x - box.x) * ratio, (origin.y - box.y) * ratio);
+      const image = copy.getImageData(0, 0, width, height);
+      return [...image.data].filter((_, at) => at % 4 === 1);
+    }"""
+    before = {name: opened.page.evaluate(cell, name) for name in ("0.2", "3.5", "5.11")}
+    opened.page.select_option("#viz-statistic", "previous")
+    opened.page.select_option("#viz-order", "lowest")
+    at = {name: shown(opened).index(name) for name in before}
+    assert all(place != names(range(72)).index(name) for name, place in at.items())
+    for name, pixels in before.items():
+        assert opened.page.evaluate(cell, name) == pixels
+    assert len({tuple(pixels) for pixels in before.values()}) == 3
+
+
+def test_arrows_move_in_the_order_shown(opened):
+    opened.page.select_option("#viz-order", "highest")
+    order = shown(opened)
+    opened.page.click(f"[data-head='{order[11]}']")
+    for key, at in [("ArrowRight", 12), ("ArrowDown", 24), ("ArrowLeft", 23), ("PageUp", 11)]:
+        opened.page.keyboard.press(key)
+        opened.map_painted(order[at])
+        assert selected(opened) == [order[at]]
+    caption = opened.page.inner_text(".viz-atlas-caption")
+    layer, head = order[11].split(".")
+    assert caption.startswith(f"Layer {layer}, head {head}: ") and "number 12 of 72" in caption
+
+
+def test_it_waits_for_all_layers(visit):
+    opened = visit()
+    page = opened.page
+    held = []
+    page.route("**/statistics?layer=4", lambda route: held.append(route))
+    page.reload()
+    page.wait_for_function("window.vizTab?.measures.layers.length === 4")
+    page.select_option("#viz-order", "highest")
+    page.fill("#viz-find", "previous token")
+    assert shown(opened) == names(range(72))
+    said = page.inner_text(".viz-order-said")
+    assert "Ordering after all layers are computed: layer 4 of 6" in said
+    assert "Searching after all layers are computed: layer 4 of 6" in said
+    for route in held:
+        route.continue_()
+    page.unroute("**/statistics?layer=4")
+    page.wait_for_selector(KNOWN)
+    assert shown(opened) != names(range(72))
+    assert "Ordering" not in page.inner_text(".viz-order-said")
+
+
+@pytest.mark.parametrize(
+    ("text", "statistic", "bound", "says"),
+    [
+        ("heads that look at the previous token", "previous", 0.5, "at least 0.5 of its weight"),
+        ("next token over 20%", "next", 0.2, "at least 0.2 of"),
+        ("[CLS]", "first", 0.5, "on the first token, here “[CLS]”"),
+        ("special tokens", "special", 0.5, "on special tokens"),
+        ("low entropy", "entropy", -0.3 * math.log(15), "at most 0.812 nats (0.3 of"),
+        ("broad", "entropy", 0.8 * math.log(15), "at least 2.17 nats (0.8 of"),
+        ("far", "distance", np.abs(np.subtract.outer(range(15), range(15))).mean(), "4.98 tokens"),
+        ("near", "distance", -2.4888888, "at most 2.49 tokens away"),
+        ("one large weight", "largest", 0.9, "a largest weight of at least 0.9"),
+        ("distance under 3.5", "distance", -3.5, "at most 3.5 tokens away"),
+    ],
+)
+def test_a_search_keeps_the_heads_that_match(opened, surveyed, text, statistic, bound, says):
+    measured = values(surveyed, statistic)
+    kept = measured >= bound if bound > 0 else measured <= -bound
+    opened.page.fill("#viz-find", text)
+    said = opened.page.inner_text(".viz-order-said")
+    assert says in said and said.startswith(f"{kept.sum() or 'No'} head")
+    for part in (".viz-atlas-cell", ".viz-stat-cell"):
+        out = opened.page.eval_on_selector_all(
+            part, "all => all.map(c => c.classList.contains('viz-out'))"
+        )
+        assert out == (~kept).tolist()
+    opened.page.fill("#viz-find", "")
+    assert opened.page.locator(".viz-out").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "says"),
+    [
+        ("layer 3", names(range(36, 48)), "12 heads of layer 3 are shown."),
+        ("head 5", [f"{layer}.5" for layer in range(6)], "6 heads numbered 5 are shown."),
+        ("3.5", ["3.5"], "1 head called 3.5 is shown."),
+    ],
+)
+def test_a_search_by_place(opened, text, kept, says):
+    opened.page.fill("#viz-find", text)
+    assert opened.page.inner_text(".viz-order-said") == says
+    bright = opened.page.eval_on_selector_all(
+        ".viz-atlas-cell:not(.viz-out)", "all => all.map(c => c.dataset.head)"
+    )
+    assert bright == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("banana", "“banana” is not understood. Known are previous token, next token"),
+        ("not previous", "“not” is not understood"),
+        ("layer 9", "There is no layer 9; this run has layers 0 to 5."),
+        ("entropy", "Say how much"),
+        ("changed", "Keep a run of the same size and length as the reference first"),
+    ],
+)
+def test_what_is_not_understood_is_said_and_dims_nothing(opened, text, says):
+    opened.page.fill("#viz-find", text)
+    assert says in opened.page.inner_text(".viz-order-said")
+    assert opened.page.locator(".viz-out").count() == 0
+
+
+def test_enter_goes_to_the_next_match(opened, surveyed):
+    measured = values(surveyed, "previous")
+    matches = names(np.flatnonzero(measured >= 0.15))
+    assert len(matches) > 2
+    opened.page.fill("#viz-find", "previous token over 0.15")
+    for name in [*matches, matches[0]]:
+        opened.page.press("#viz-find", "Enter")
+        assert selected(opened) == [name]
+
+
+def test_heads_of_a_layer_are_chosen_together(opened):
+    page = opened.page
+    page.click("[data-head='3.1']", modifiers=["Control"])
+    assert selected(opened) == ["3.1", "3.5"]
+    assert page.evaluate("vizTab.selection.head") == "1,5"
+    page.focus("[data-head='3.5']")
+    page.keyboard.press("Shift+ArrowRight")
+    assert selected(opened) == ["3.1", "3.5"]
+    page.keyboard.press("Shift+Enter")
+    assert page.evaluate("vizTab.selection.head") == "1,5,6"
+    page.keyboard.press("Shift+Enter")
+    page.click("[data-head='3.1']", modifiers=["Control"])
+    assert page.evaluate("vizTab.selection.head") == 5
+    page.click("[data-head='3.5']", modifiers=["Control"])  # the last one stays
+    assert selected(opened) == ["3.5"]
+    page.click("[data-head='2.4']", modifiers=["Control"])  # of another layer: begin again
+    assert selected(opened) == ["2.4"]
+
+
+def test_the_change_against_a_reference(opened, minilm, trace):
+    page = opened.page
+    run(opened, SWAPPED, keep=True)
+    assert re.search(r"of 15 tokens differ", page.inner_text(".viz-reference-said"))
+    page.get_by_role("button", name="Show the change").click()
+    page.wait_for_function("vizTab.measures.complete('change')")
+    other = vz.capture(minilm, SWAPPED)
+    assert other.n_tokens == trace.n_tokens
+    moved = np.concatenate(
+        [
+            np.abs(other.attention(layer).numpy() - trace.attention(layer).numpy())
+            .sum(axis=-1)
+            .mean(axis=-1)
+            / 2
+            for layer in range(6)
+        ]
+    )
+    found = page.evaluate("vizTab.measures.heads('change').map(({ value }) => value)")
+    assert found == pytest.approx(moved, abs=2e-6)
+    assert shown(opened) == names(np.argsort(-np.array(found), kind="stable"))
+    page.fill("#viz-find", "changed over 0.05")
+    assert page.inner_text(".viz-order-said").startswith(f"{(moved >= 0.05).sum()} heads moved")
+    page.get_by_role("button", name="Forget").click()
+    assert page.input_value("#viz-statistic") == "entropy"
+    assert page.locator("#viz-statistic optgroup").count() == 0
+
+
+def test_runs_of_unequal_lengths_are_compared_by_statistics(opened, surveyed, minilm):
+    page = opened.page
+    run(opened, SENTENCES[1], keep=True)
+    assert "only statistics compared" in page.inner_text(".viz-reference-said")
+    assert page.locator("#viz-statistic option[value=change]").count() == 0
+    page.select_option("#viz-statistic", "first")
+    page.get_by_role("button", name="Show the change").click()
+    other = survey(vz.capture(minilm, SENTENCES[1]))
+    found = page.evaluate("vizTab.measures.heads(vizTab.order.statistic).map(({ value }) => value)")
+    expected = np.abs(values(other, "first") - values(surveyed, "first"))
+    assert found == pytest.approx(expected, abs=2e-6)
+    assert shown(opened) == names(np.argsort(-np.array(found), kind="stable"))
+
+
+def test_a_reference_that_is_gone_is_said(opened):
+    run(opened, SWAPPED, keep=True)
+    opened.page.evaluate("vizTab.measures.reference.run.key = 'gone'")
+    opened.page.get_by_role("button", name="Show the change").click()
+    opened.page.wait_for_function(
+        "document.querySelector('.viz-order-said').textContent.includes('no longer held')"
+    )
+    assert "The reference is no longer held here" in opened.page.inner_text(".viz-order-said")
+    opened.faults.clear()  # the browser itself reports the refused request
+
+
+def run(opened, text, *, keep=False):
+    """Run another text, the shown run kept as the reference."""
+    page = opened.page
+    if keep:
+        page.get_by_role("button", name="Keep this run as reference").click()
+        assert "run that is shown" in page.inner_text(".viz-reference-said")
+    key = page.evaluate("vizTab.run.key")
+    page.fill("#viz-text-a textarea", text)
+    page.click("#viz-run")
+    page.wait_for_selector(f"{KNOWN}:not([data-painted='{key}'])", timeout=60_000)
+
+
+def test_nothing_below_moves_as_layers_come(visit):
+    opened = visit()
+    page = opened.page
+    held = []
+    page.route("**/thumbnails?layer=0", lambda route: held.append(route))
+    page.reload()
+    page.wait_for_function("window.vizTab?.atlas.run && vizTab.source.node.dataset.painted")
+    place = "document.querySelector('.viz-statistic').offsetTop"
+    before = page.evaluate(place)
+    while not held:
+        page.wait_for_event("request", timeout=10_000)
+    held[0].continue_()
+    page.unroute("**/thumbnails?layer=0")
+    page.wait_for_selector(KNOWN, timeout=60_000)
+    assert page.evaluate(place) == before
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_each_head_has_a_cell_that_can_be_hit(visit, width):
+    opened = visit(width=width, height=844)
+    opened.painted()
+    sides = opened.page.eval_on_selector_all(
+        ".viz-atlas-cell", "all => all.map(c => c.getBoundingClientRect().width)"
+    )
+    assert min(sides) >= 16
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
