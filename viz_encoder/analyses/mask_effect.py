@@ -1,0 +1,61 @@
+"""Mask effect: how far a mask moved the hidden states and the pooled vectors of one input."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.errors import InputError
+from viz_encoder.model import pool
+from viz_encoder.trace import Trace
+
+METHODS = ("cls", "mean", "max")
+
+
+@dataclass(frozen=True, eq=False)
+class MaskEffect:
+    """Two runs of one input, with a mask and without.
+
+    moved[l, t] is ‖h − h′‖ / ‖h′‖ of token t after l blocks (0 = embeddings), h′ being the run
+    without; NaN for padding. pooled holds, for each method, the cosine of the two pooled outputs
+    and the relative length of their difference.
+    """
+
+    moved: Float[np.ndarray, "state token"]
+    pooled: dict[str, tuple[float, float]]
+
+
+def mask_effect(masked: Trace, plain: Trace) -> MaskEffect:
+    """How far every token's hidden state and each pooled output moved.
+
+    Raises:
+        InputError: the runs are of other models or inputs.
+    """
+    if masked.tokens != plain.tokens or masked.n_layers != plain.n_layers:
+        raise InputError(
+            f"The runs have {masked.n_tokens} and {plain.n_tokens} tokens, {masked.n_layers} and "
+            f"{plain.n_layers} layers; compare two runs of one input on one model."
+        )
+    states = range(masked.n_layers + 1)
+    moved = np.stack([_moved(masked.hidden(at), plain.hidden(at)) for at in states])
+    moved[:, ~plain.valid.cpu().numpy()] = np.nan
+    pooled = {method: _compared(masked, plain, method) for method in METHODS}
+    return MaskEffect(moved, pooled)
+
+
+def _moved(
+    masked: Float[Tensor, "token d_model"], plain: Float[Tensor, "token d_model"]
+) -> Float[np.ndarray, " token"]:
+    masked, plain = masked.float().cpu(), plain.float().cpu()
+    length = plain.norm(dim=-1).clamp_min(1e-30)
+    return ((masked - plain).norm(dim=-1) / length).numpy()
+
+
+def _compared(masked: Trace, plain: Trace, method: str) -> tuple[float, float]:
+    """Cosine, and length of the difference as a share of the unmasked vector's."""
+    ours, theirs = (
+        pool(trace.output.float().cpu(), trace.valid.cpu(), method) for trace in (masked, plain)
+    )
+    cosine = ours @ theirs / (ours.norm() * theirs.norm()).clamp_min(1e-30)
+    return float(cosine), float((ours - theirs).norm() / theirs.norm().clamp_min(1e-30))

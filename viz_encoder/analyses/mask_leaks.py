@@ -1,0 +1,84 @@
+"""Mask leaks: an intended mask against what each layer got and every weight it gave."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from viz_encoder.errors import InputError
+from viz_encoder.trace import LayerTrace, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class MaskLeaks:
+    """What the maps of a run do where an intended mask forbids.
+
+    leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
+    where there is none. mass[l, h] is the share of their weight that real queries put on forbidden
+    keys, a mean. Weights are shares of a query's total, 0 … 1. Padding queries do not count.
+    """
+
+    leak: Float[np.ndarray, "layer head"]
+    mass: Float[np.ndarray, "layer head"]
+    at: Int[np.ndarray, "layer head 2"]
+    extra: Int[np.ndarray, " layer"]  # pairs that the layer's mask allows and the intent forbids
+    missing: Int[np.ndarray, " layer"]  # pairs that the intent allows and the layer's mask forbids
+    empty: tuple[int, ...]  # real queries that the intent leaves without any key
+
+
+def mask_leaks(trace: Trace, intent: Bool[Tensor, "query key"]) -> MaskLeaks:
+    """Weights on pairs that `intent` forbids, for every layer and head, block by block.
+
+    Args:
+        trace: a run of self-attention.
+        intent: True = this query may attend to this key; one mask for all layers.
+
+    Raises:
+        InputError: the intent is not bool, or not of the run's size.
+    """
+    n = trace.n_tokens
+    if intent.dtype != torch.bool or tuple(intent.shape) != (n, n):
+        raise InputError(
+            f"The intended mask is {intent.dtype} of shape {tuple(intent.shape)}; this run needs "
+            f"torch.bool of shape {(n, n)}, True = may attend."
+        )
+    real = trace.valid.cpu()
+    found = [_layer(layer, intent, real) for layer in trace.layers]
+    counted = [_passed(layer, intent, real) for layer in trace.layers]
+    empty = (real & ~intent.any(dim=1)).nonzero()[:, 0].tolist()
+    leak, mass, at = (np.stack(part) for part in zip(*found, strict=True))
+    extra, missing = (np.array(part) for part in zip(*counted, strict=True))
+    return MaskLeaks(leak, mass, at, extra, missing, tuple(empty))
+
+
+def _layer(
+    layer: LayerTrace, intent: Bool[Tensor, "query key"], real: Bool[Tensor, " query"]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    leak = torch.zeros(layer.n_heads)
+    mass = torch.zeros(layer.n_heads)
+    at = torch.full((layer.n_heads, 2), -1)
+    for rows, weights in layer.blocks(slice(0, layer.n_heads)):
+        counted = (~intent[rows] & real[rows, None]).to(weights.device)
+        forbidden = weights.float().nan_to_num() * counted
+        mass += forbidden.sum(dim=(1, 2)).cpu()
+        largest, place = forbidden.flatten(1).max(dim=1)
+        for head in (largest.cpu() > leak).nonzero()[:, 0].tolist():
+            leak[head] = largest[head]
+            query, key = divmod(int(place[head]), weights.shape[2])
+            at[head] = torch.tensor([rows.start + query, key])
+    return leak.numpy(), (mass / real.sum()).numpy(), at.numpy()
+
+
+def _passed(
+    layer: LayerTrace, intent: Bool[Tensor, "query key"], real: Bool[Tensor, " query"]
+) -> tuple[int, int]:
+    """Pairs of real queries that only the layer allows, and those that only the intent does."""
+    n = len(intent)
+    if layer.mask is None:
+        passed = torch.ones_like(intent)
+    else:
+        passed = layer.mask.cpu().any(dim=0).expand(n, n)
+    counted = real[:, None]
+    return int((passed & ~intent & counted).sum()), int((intent & ~passed & counted).sum())
