@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.audit.setting import Intent
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding
 from viz_encoder.errors import InputError
 from viz_encoder.model import Encoder
@@ -37,11 +38,9 @@ def adapt(model: Any, intent: Any, make_mask: MakeMask | None) -> Adapted:
         return transformer_encoder(model, only, make_mask)
     if isinstance(model, nn.MultiheadAttention):
         return multihead_attention(model, only, make_mask)
-    loaded = getattr(model, "encoder", None)
-    if isinstance(model, Encoder) or (
-        not isinstance(model, nn.Module) and isinstance(loaded, Encoder)
-    ):
-        return our_encoder(loaded if isinstance(loaded, Encoder) else model, only, make_mask)
+    encoder = model.model if isinstance(model, LoadedEncoder) else model
+    if isinstance(encoder, Encoder):
+        return our_encoder(encoder, make_mask)
     if isinstance(model, nn.Module) and hasattr(getattr(model, "config", None), "hidden_size"):
         return transformers_model(model, make_mask)
     if not callable(model):
@@ -104,9 +103,7 @@ def multihead_attention(
     )
 
 
-def our_encoder(
-    encoder: Encoder, intent: Intent | None, make_mask: MakeMask | None = None
-) -> Adapted:
+def our_encoder(encoder: Encoder, make_mask: MakeMask | None = None) -> Adapted:
     """Our Encoder, by valid (True = a real token) and mask (True = may look).
 
     Where no make_mask is given only valid is passed: causal and window are its config's own.

@@ -1,6 +1,7 @@
 """Bench: the model, the case and all that was measured once and is asked for by several checks."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,12 +11,12 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.gradients import Gradients, NoGradient, gradients_of, real_rows
-from viz_encoder.audit.maps import Maps, maps_of
+from viz_encoder.audit.maps import Maps, maps_of, not_over_tokens
 from viz_encoder.audit.naming import Named
 from viz_encoder.audit.reach import Allowed, may_know, must_know
 from viz_encoder.audit.report import Picture, Verdict
 from viz_encoder.audit.setting import TOLERANCE, Case, Setting
-from viz_encoder.audit.subject import Subject
+from viz_encoder.audit.subject import ModelFault, Subject
 
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
 
@@ -97,7 +98,14 @@ class Bench:
     @cached_property
     def maps(self) -> Maps:
         """The maps of the base case, without gradients."""
-        return maps_of(self.subject, self.base)
+        found = maps_of(self.subject, self.base)
+        if not any(layer.by_hand for layer in found.layers):
+            return found
+        valid = self.setting.padding(self.base.valid.shape[1] + 4)
+        with suppress(ModelFault):  # a model of one length only
+            longer = self.setting.case(valid)
+            self.subject.not_attention = not_over_tokens(self.subject, self.base, longer)
+        return maps_of(self.subject, self.base) if self.subject.not_attention else found
 
     @cached_property
     def gradients(self) -> Gradients | str:
@@ -149,7 +157,8 @@ class Bench:
 
     def tolerance(self, out: Tensor) -> float:
         """The largest difference that is still rounding: T of the output's scale."""
-        tol = TOLERANCE.get(out.dtype, 1e-5)
+        # Weights may be half precision inside a model that takes and gives float32.
+        tol = max(TOLERANCE.get(one, 1e-5) for one in (out.dtype, self.subject.dtype))
         finite = out.detach()[out.detach().isfinite()].double().abs()
         scale = max(1.0, float(finite.median())) if finite.numel() else 1.0
         return max(tol * scale, min(10 * self.noise, 50 * tol * scale))

@@ -106,6 +106,10 @@ CAUSES = {
         "a row with nothing to look at gives NaN, and its NaN spreads",
         "Give each row one key (itself), or use scaled_dot_product_attention, which gives zeros.",
     ),
+    "pooling": Cause(
+        "padding has a share in the pooled vector, though no real token looks at it",
+        "(out * m).sum(1) / m.sum(1), with m = valid[..., None]; or masked_fill(~m, -inf).amax(1).",
+    ),
     "path": Cause(
         "two paths of one module treat the mask differently, as where is_causal=True, which is a "
         "hint, replaces attn_mask on one of them",

@@ -1,6 +1,7 @@
 """The command `viz-encoder audit module:function`: an audit for a terminal or a CI job.
 
-Ends with 0 where nothing is red, 1 where the report is FAIL or ERROR, 2 where it was called wrongly.
+Ends with 0 where nothing is red, 1 where the report is FAIL or ERROR, 2 where it was called
+wrongly.
 """
 
 import argparse

@@ -25,6 +25,7 @@ class Layer:
     sink: Float[Tensor, "batch head query"] | None  # attention to slots that are no token
     bias: Tensor | None  # what was added to the scores, where it was
     dtype: torch.dtype  # in which it ran
+    by_hand: bool  # a softmax of the model's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,8 @@ def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | Non
             raise recording._fault
     except TraceError as fault:
         return Maps((), str(fault).split(". ")[0] + ".")
-    layers = [_layer(call, case.valid) for call in recording.calls]
+    calls = [one for n, one in enumerate(recording.calls) if n not in subject.not_attention]
+    layers = [_layer(call, case.valid) for call in calls]
     found = tuple(layer for layer in layers if layer is not None)
     return Maps(found, "" if found else "No recorded call is self-attention over these tokens.")
 
@@ -56,8 +58,7 @@ def _layer(call: AttentionCall, valid: Tensor) -> Layer | None:
     n_batch, _, n_queries, n_keys = call.shape
     ran = call.attended
     extra = n_keys - n_queries
-    squares = not call.cross and extra >= 0
-    if n_batch not in (1, n_samples) or not (squares or 0 < extra <= 2):
+    if n_batch not in (1, n_samples) or call.cross or extra < 0:
         return None
     if n_queries != n_tokens and not ran.ragged:
         return None
@@ -71,9 +72,34 @@ def _layer(call: AttentionCall, valid: Tensor) -> Layer | None:
             weights, opened = _spread(weights, valid), _spread(opened, valid)
     whole = (n_samples, *weights.shape[1:])
     weights, opened = weights.expand(whole), opened.expand(whole)
-    sink = weights[..., n_tokens:].sum(dim=-1) if extra > 0 else None
-    cut = (weights[..., :n_tokens], opened[..., :n_tokens])
-    return Layer(call.name, *cut, mask is not None, sink, ran.bias, ran.v.dtype)
+    first = _first_token(opened, extra)
+    if first is None:
+        return None
+    tokens = slice(first, first + n_tokens)
+    cut = (weights[..., tokens], opened[..., tokens])
+    sink = weights.sum(dim=-1) - cut[0].sum(dim=-1) if extra else None
+    return Layer(
+        call.name, *cut, mask is not None, sink, ran.bias, ran.v.dtype, call.kind == "softmax"
+    )
+
+
+def _first_token(opened: Tensor, extra: int) -> int | None:
+    """The column of token 0: slots of no token, open to all, stand after the tokens or before."""
+    if not extra or bool(opened[..., -extra:].all()):
+        return 0
+    return extra if bool(opened[..., :extra].all()) else None
+
+
+def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]:
+    """Calls whose number of keys does not grow with the tokens: the gate of experts, mostly."""
+    found = []
+    for case in (short, long):
+        with record(subject.whole, hidden=False) as recording:
+            subject.run(case)
+        found.append([call.shape[3] for call in recording.calls])
+    if len(found[0]) != len(found[1]):
+        return frozenset()
+    return frozenset(n for n, (a, b) in enumerate(zip(*found, strict=True)) if a == b)
 
 
 def _weights(call: AttentionCall, sample: int) -> Tensor:

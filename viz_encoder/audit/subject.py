@@ -44,6 +44,7 @@ class Subject:
         weights = [p for p in self.whole.parameters() if p.is_floating_point()]
         self.dtype = weights[0].dtype if weights else torch.float32
         self.device = weights[0].device if weights else torch.device("cpu")
+        self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
 
     def run(self, case: Case, *, x: Tensor | None = None, grad: bool = False) -> Tensor:
         """The output's first tensor, as floats "batch token d" or "batch d".

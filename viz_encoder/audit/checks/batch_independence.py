@@ -19,7 +19,7 @@ def ask(bench: Bench) -> Answer:
         assert alone is not None
         apart = gap(together[sample : sample + 1], bench.subject.run(alone))
         worst = max(worst, apart._replace(sample=sample))
-    limit = 1e3 * TOLERANCE.get(together.dtype, 1e-5)
+    limit = 1e3 * max(TOLERANCE.get(one, 1e-5) for one in (together.dtype, bench.subject.dtype))
     if worst.amount <= limit:
         bench.noise = worst.amount
         return passes(f"Alone and in a batch, without padding, differ by {worst.amount:.1g}.")

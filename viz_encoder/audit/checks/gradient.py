@@ -72,7 +72,8 @@ def _leak(
     )
     answer = Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount)
     if bench.is_pooled:
-        return answer.because(say("padding_ignored", sure=False))
+        right = bench.maps.layers and not bench.failed("maps")
+        return answer.because(say("pooling") if right else say("padding_ignored", sure=False))
     square = _square(found, case)
     if bench.maps.layers and bench.answers.get("maps", answer).verdict in ("PASS", "INFO"):
         cause = (

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes, untested
+from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
 from viz_encoder.audit.setting import Case
 from viz_encoder.audit.subject import ModelFault
@@ -47,6 +48,8 @@ def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
         f"{worst.amount:.2g}."
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
+    if bench.passed("gradient") and out.ndim == 2:
+        return found.because(say("pooling", sure=False))
     if bench.passed("gradient"):
         cause = (
             "consistent with: positions counted from the padding, pooling over padding, or a part "
