@@ -21,7 +21,7 @@ export class AnyView {
   show(run, views) {
     const before = this.view.value;
     Object.assign(this, { run, views });
-    this.view.replaceChildren(...Object.entries(views).map(([name, { title, missing }]) => el("option", { value: name, disabled: Boolean(missing) }, missing ? `${title} (needs the model)` : title)));
+    this.view.replaceChildren(...Object.entries(views).map(([name, { title, missing }]) => el("option", { value: name, disabled: Boolean(missing) }, missing ? `${title}: ${missing}` : title)));
     this.view.value = views[before] && !views[before].missing ? before : "attention_map";
     this.#fill();
     this.draw();

@@ -110,12 +110,15 @@ export class Figure {
   async #draw() {
     const width = this.canvas.clientWidth;
     if (!this.drawn || !width) return;
-    const { figure, library } = this.drawn;
-    this.width = width;
+    const { figure, library, path } = this.drawn;
     const { data, layout } = laidOut(figure, width);
+    // Plotly leaves parts of the old drawing where a scale turns or the kind of figure changes.
+    const kind = `${path.split("?")[0]}:${width}`;
+    const again = this.kind !== kind;
+    if (again && this.kind) library.purge(this.canvas);
+    Object.assign(this, { width, kind });
     await library.react(this.canvas, data, layout, CONFIG);
-    if (this.listening) return;
-    this.listening = true;
+    if (!again) return;
     this.canvas.on("plotly_click", ({ points }) => this.onpoint?.(points[0]));
   }
 

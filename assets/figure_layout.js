@@ -7,19 +7,26 @@ const NARROW = 600;
 const LONGEST = [16, 9]; // letters of a name on an axis; fewer where it is narrow
 const ROW = [18, 30]; // pixels a row of a heatmap, at least and at most
 const [LEAST, MOST] = [150, 620]; // pixels of the plot itself
+const [SCALE, UNDER] = [74, 46]; // pixels of a scale that lies below, and of an axis above it
+const BUTTONS = 30; // pixels for Plotly's own
+const SHORT = 300; // pixels of a plot beside which a scale's title has no room
 const MASKED_DARK = "#57493c";
 
 export function laidOut(figure, width) {
   const narrow = width < NARROW;
+  const plot = plotHeight(figure, width);
+  const under = figure.layout.xaxis?.side === "top" ? 0 : UNDER;
+  // How far below the plot the scale lies, as a share of its height; 0 where it stands beside it.
+  const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
   const layout = {
     ...figure.layout, ...axes(figure, narrow),
-    width, height: height(figure, width, narrow),
+    width, height: height(figure, width, narrow, below),
     title: { text: "" }, // the page has it as text, which wraps
     annotations: (figure.layout.annotations ?? []).filter((each) => !isCaption(each)),
-    margin: { l: 8, r: 8, t: 8, b: 8 },
+    margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
     font: { ...figure.layout.font, color: css("--body-text-color-subdued") },
   };
-  return { data: figure.data.map((trace) => shown(trace, narrow)), layout };
+  return { data: figure.data.map((trace) => shown(trace, narrow, below)), layout };
 }
 
 // The same for paper: black on white, with its title and what it measures.
@@ -27,7 +34,7 @@ export function onPaper(figure) {
   const wide = 1000;
   const { margin = {} } = figure.layout;
   const layout = {
-    ...figure.layout, width: wide, height: height(figure, wide, false) + 190,
+    ...figure.layout, width: wide, height: height(figure, wide, false, false) + 190,
     paper_bgcolor: "white", margin: { ...margin, t: 170, l: 120 },
     title: { ...figure.layout.title, y: 0.98, yanchor: "top" },
   };
@@ -57,29 +64,40 @@ function aliases(figure, letter, narrow) {
   return short;
 }
 
-function height(figure, width, narrow) {
-  if (figure.layout.height) return figure.layout.height;
+// Of the plot alone, without names, titles and scale; Infinity where it is not ours to choose.
+function plotHeight(figure, width) {
   const heatmap = heatmapOf(figure);
-  const picture = figure.data.find((trace) => trace.type === "image");
-  if (picture) {
-    const [tall, wide] = unpack(picture.z).shape;
-    return Math.min(MOST, (width - 160) * (tall / wide)) + 90;
-  }
-  if (!heatmap) return 420;
+  if (!heatmap || figure.layout.height || figure.data.some((trace) => trace.type === "image")) return Infinity;
   const each = Math.max(ROW[0], Math.min(ROW[1], (width - 200) / heatmap.cols));
-  const names = Math.max(...heatmap.x.slice(0, 400).map((name) => name.length), 1);
-  const above = Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 50;
-  const scale = narrow ? 84 : 0;
-  return Math.round(Math.max(LEAST, Math.min(MOST, heatmap.rows * each)) + above + scale);
+  return Math.max(LEAST, Math.min(MOST, heatmap.rows * each));
 }
 
-function shown(trace, narrow) {
+// Of a picture in a figure; what a chart without cells has, where there is none.
+function pictureHeight(figure, width) {
+  const picture = figure.data.find((trace) => trace.type === "image");
+  if (!picture) return 280;
+  const [tall, wide] = unpack(picture.z).shape;
+  return Math.min(MOST, (width - (width < NARROW ? 60 : 200)) * (tall / wide));
+}
+
+function height(figure, width, narrow, below) {
+  if (figure.layout.height) return figure.layout.height;
+  const scale = below ? SCALE : 0;
+  const plot = plotHeight(figure, width);
+  if (figure.data.some((trace) => trace.type === "image")) return Math.round(pictureHeight(figure, width) + BUTTONS + UNDER + scale);
+  if (plot === Infinity) return 420;
+  const names = Math.max(...heatmapOf(figure).x.slice(0, 400).map((name) => name.length), 1);
+  return Math.round(plot + Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 30 + BUTTONS + scale);
+}
+
+function shown(trace, narrow, below) {
   const dark = isDark();
   if (dark && isMarks(trace)) return { ...trace, colorscale: [[0, MASKED_DARK], [1, MASKED_DARK]] };
   if (trace.type !== "heatmap") return trace;
-  const below = { orientation: "h", x: 0.5, xanchor: "center", y: -0.04, yanchor: "top", len: 1 };
-  const title = { ...trace.colorbar?.title, font: { size: 12 }, ...(narrow && { side: "bottom" }) };
-  const colorbar = { ...trace.colorbar, title, ...(narrow && below) };
+  const lying = { orientation: "h", x: 0, xanchor: "left", y: -below, yanchor: "top", len: narrow ? 1 : 0.5 };
+  const text = below && !narrow ? plainText(trace.colorbar?.title?.text) : trace.colorbar?.title?.text;
+  const title = { ...trace.colorbar?.title, text, font: { size: 12 }, ...(below && { side: "bottom" }) };
+  const colorbar = { ...trace.colorbar, title, ...(below && lying) };
   return { ...trace, colorbar, ...(dark && isOneWay(trace) ? { colorscale: turned(trace) } : {}) };
 }
 

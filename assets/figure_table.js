@@ -7,15 +7,21 @@ const MOST = 60; // rows and columns
 
 export function tableOf(figure, title) {
   const heatmap = heatmapOf(figure);
-  return heatmap ? cells(heatmap, title) : points(figure, title);
+  return heatmap ? cells(heatmap, title, marksOf(figure)) : points(figure, title);
 }
 
-function cells(heatmap, title) {
+// Which cells are masked: a heatmap of their own, 0 there. Other cells without a number are gaps.
+function marksOf(figure) {
+  const marks = figure.data.find(isMarks);
+  return marks ? unpack(marks.z).values : [];
+}
+
+function cells(heatmap, title, marks) {
   const { rows, cols, values, x, y } = heatmap;
   const [down, across] = [Math.min(MOST, rows), Math.min(MOST, cols)];
   const head = el("tr", {}, el("td", {}, `${heatmap.yTitle} \\ ${heatmap.xTitle}`), ...x.slice(0, across).map((name) => el("th", { scope: "col" }, el("bdi", {}, name))));
   const lines = y.slice(0, down).map((name, row) => el("tr", {}, el("th", { scope: "row" }, el("bdi", {}, name)),
-    ...Array.from({ length: across }, (_, col) => el("td", {}, digits(values[row * cols + col])))));
+    ...Array.from({ length: across }, (_, col) => el("td", {}, marks[row * cols + col] === 0 ? "masked" : digits(values[row * cols + col])))));
   const cut = down < rows || across < cols ? ` The first ${count(down)} of ${count(rows)} rows and ${count(across)} of ${count(cols)} columns; CSV has all.` : "";
   return framed(title, `${title}. ${heatmap.unit}.${cut}`, head, lines);
 }
@@ -44,6 +50,6 @@ function framed(title, caption, head, lines) {
 const shown = (value) => (typeof value === "number" ? digits(value) : plainText(value));
 
 function digits(value) {
-  if (value == null || Number.isNaN(value)) return "masked";
+  if (value == null || Number.isNaN(value)) return "";
   return Number.isInteger(value) ? String(value) : value.toPrecision(4);
 }

@@ -10,7 +10,6 @@ import { FlowSource } from "./flow_source.js";
 import { TokenList } from "./token_list.js";
 
 const MEASURES = { rollout: "Rollout", value_weighted_depth: "What each key adds", relevance: "Relevance to the answer" };
-const NO_HEAD = "This model has no head that gives an answer. Open one with a head, such as grammar or scene.";
 const PAUSE = 140; // ms without another choice before the server is asked
 const STEP = 800; // ms a layer is shown while it plays
 
@@ -25,8 +24,8 @@ class FlowTab {
     this.selection = current.selection;
     this.figure = new Figure("Layers by keys, for one query", { caption: false });
     this.figure.onpoint = ({ pointNumber }) => this.#setLayer(pointNumber[0]);
-    this.tokens = new TokenList("Query", (query) => this.selection.set({ query }));
-    this.source = new FlowSource((query) => this.selection.set({ query }));
+    this.tokens = new TokenList("Query", (query) => this.#query(query));
+    this.source = new FlowSource((query) => this.#query(query));
     this.answer = new Answer(() => this.#ask());
     this.any = new AnyView(this.selection);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
@@ -41,6 +40,12 @@ class FlowTab {
     this.selection.on((changed) => changed.has("query") && this.#refresh());
     onTheme(() => this.shaded && this.#shade());
     new ResizeObserver(() => this.#seen()).observe(root);
+  }
+
+  // Who chooses a query wants its row: relevance is then read there.
+  #query(query) {
+    if (this.measure === "relevance" && this.answer.readAtQuery()) this.#ask();
+    this.selection.set({ query });
   }
 
   // A hidden tab asks for nothing; it is brought up to date when it is seen.
@@ -71,21 +76,16 @@ class FlowTab {
       this.layer.value = run.nLayers - 1;
       this.head.replaceChildren(el("option", { value: "sum" }, "sum over heads"), ...Array.from({ length: run.nHeads }, (_, head) => el("option", { value: head }, `head ${head}`)));
       for (const [name, radio] of Object.entries(this.radios)) {
-        radio.disabled = Boolean(this.#missing(name));
-        radio.parentNode.title = this.#missing(name);
+        radio.disabled = Boolean(views[name].missing);
+        radio.parentNode.title = views[name].missing;
       }
       if (this.radios[this.measure].disabled) this.#choose("rollout");
-      const missing = Object.keys(MEASURES).map((name) => this.#missing(name)).filter(Boolean);
-      this.missing.textContent = missing.includes(NO_HEAD) ? NO_HEAD : missing[0] ?? "";
+      const missing = Object.keys(MEASURES).map((name) => views[name].missing);
+      this.missing.textContent = [...new Set(missing)].join(" ").trim();
       this.any.show(run, views);
     } catch (fault) {
       if (this.run === run) this.figure.fail(fault.message);
     }
-  }
-
-  #missing(name) {
-    if (this.views[name].missing) return this.views[name].missing;
-    return name === "relevance" && !this.run.tasks.length ? NO_HEAD : "";
   }
 
   #measures() {
@@ -199,12 +199,12 @@ class FlowTab {
     const { run, query, table } = this.shaded;
     const layer = Number(this.layer.value);
     const row = table.values.slice(layer * table.cols, (layer + 1) * table.cols);
-    const whose = query >= 0 ? `${query} “${run.tokens[query]}”` : "the answer";
+    const whose = `${query} “${run.tokens[query]}”`;
     this.layerName.textContent = `${layer} (0 to ${run.nLayers - 1})`;
     this.layer.setAttribute("aria-valuetext", `layer ${layer}`);
     this.reading.textContent = this.measure === "value_weighted_depth" ? `What each place adds to ${whose} in layer ${layer}`
       : this.measure === "rollout" ? `Where ${whose} could have its information from, after layer ${layer}`
-      : `What raised the answer read at ${whose}, after layer ${layer}`;
+      : `What raised the answer${query >= 0 ? `, read at ${whose}` : ""}, after layer ${layer}`;
     this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase());
   }
 

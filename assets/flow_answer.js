@@ -45,6 +45,13 @@ export class Answer {
     };
   }
 
+  // Read the relevance at the chosen query from now on; whether that is something else.
+  readAtQuery() {
+    const other = this.read.value !== "query";
+    this.read.value = "query";
+    return other;
+  }
+
   async #reload() {
     await this.#load();
     this.changed();

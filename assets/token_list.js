@@ -11,7 +11,7 @@ export class TokenList {
     this.onchoose = onchoose;
     this.id = `viz-tokens-${lists++}`;
     this.search = el("input", {
-      type: "search", class: "viz-token-search", placeholder: "Search a token or its number",
+      type: "search", class: "viz-token-search", placeholder: "Token or number",
       role: "combobox", "aria-label": `${label}: search`, "aria-controls": this.id, "aria-expanded": "true", autocomplete: "off",
       oninput: () => this.#list(), onkeydown: (event) => this.#key(event),
     });

@@ -73,4 +73,4 @@ def _share(weight: float) -> str:
     return "masked" if np.isnan(weight) else f"{weight:.3f}"
 
 
-VIEW = View("patch_overlay", "Where a patch looks", draw, (LAYER, HEAD, QUERY))
+VIEW = View("patch_overlay", "Where a patch looks", draw, (LAYER, HEAD, QUERY), needs=("picture",))

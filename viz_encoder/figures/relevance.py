@@ -84,6 +84,7 @@ VIEW = View(
         Control("query", "Read at", counts="token"),
     ),
     takes=("encoder", "inputs"),
+    needs=("answer",),
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Chefer, Gur & Wolf, 2021, arXiv:2103.15679",

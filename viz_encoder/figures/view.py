@@ -28,6 +28,7 @@ class View:
     draw: Callable[..., go.Figure]
     controls: tuple[Control, ...] = ()
     takes: tuple[str, ...] = ("trace",)  # what is drawn, in order: "encoder", "trace", "inputs"
+    needs: tuple[str, ...] = ()  # what else: "picture", "answer" (a head that gives one)
     measured: str = ""  # a sentence each: what it shows, and what it does not
     not_measured: str = ""
     source: str = ""  # of the method: author, year, arXiv

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from viz_encoder.analyses.predictions import tasks
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.figures import VIEWS
@@ -20,6 +21,10 @@ from viz_encoder.ui.store import Entry, TraceStore
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 MODEL_GONE = "The model of this run is not here; run the text or picture again to draw this."
+NO_PICTURE = "This run is of a text, and this view draws pictures."
+NO_HEAD = (
+    "This model has no head that gives an answer; choose one that has, such as grammar or scene."
+)
 AT_ONCE = 2  # figures that are computed at the same time; the others wait, or are given up
 PRIVATE = {"cache-control": "private, max-age=3600"}
 TABLES = {".csv": "text/csv; charset=utf-8", ".npz": "application/octet-stream"}
@@ -83,15 +88,25 @@ def _parts(entry: Entry) -> dict[str, Any]:
 
 
 def _description(view: View, entry: Entry) -> dict[str, Any]:
-    there = all(_parts(entry)[part] is not None for part in view.takes)
     return {
         "title": view.title,
         "controls": offered(view, entry.trace),
         "measured": view.measured,
         "notMeasured": view.not_measured,
         "source": view.source,
-        "missing": "" if there else MODEL_GONE,
+        "missing": _missing(view, entry),
     }
+
+
+def _missing(view: View, entry: Entry) -> str:
+    """Why this run cannot be drawn so, in a sentence; nothing if it can."""
+    if any(_parts(entry)[part] is None for part in view.takes):
+        return MODEL_GONE
+    if "picture" in view.needs and entry.trace.sample.picture is None:
+        return NO_PICTURE
+    if "answer" in view.needs and (entry.encoder is None or not tasks(entry.encoder)):
+        return NO_HEAD
+    return ""
 
 
 def _table(drawn: go.Figure, name: str, kind: str) -> Response:
