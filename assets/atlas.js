@@ -2,7 +2,7 @@
 
 import { amount, css, el, fit } from "./dom.js";
 import { byRow, largest, makeScale, picture, shrink, topsOf } from "./colors.js";
-import { measure, STATISTICS } from "./measures.js";
+import { MAP_CHANGE, measure, STATISTICS } from "./measures.js";
 import { headFrom, headsOf, mapName } from "./selection.js";
 
 const GAP = 2;
@@ -260,7 +260,7 @@ export class Atlas {
     const at = this.at.get(name);
     const { statistic } = this.order;
     const { title, unit } = measure(statistic);
-    const value = statistic in STATISTICS ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
+    const value = statistic in STATISTICS || statistic === MAP_CHANGE ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
     return `${said}${value} · number ${at + 1} of ${this.places.length}`;
   }
 }

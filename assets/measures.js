@@ -20,7 +20,7 @@ export function measure(name) {
   if (name === MAP_CHANGE) {
     return {
       title: "Change of the map", unit: "share moved",
-      meaning: "½ Σ |a − b| of a query's weights here and in the reference, 0 = the same map, 1 = no key in common",
+      meaning: "½ Σ |a − b| of a query's weights and the reference's; 0 = the same, 1 = no key in common",
     };
   }
   if (!name.startsWith(OF)) return STATISTICS[name];
@@ -142,7 +142,7 @@ export class Measures {
     const known = this.layers[layer];
     if (!known) return `Layer ${layer}, head ${head}`;
     const said = (statistic, digits = 2) => amount(known[statistic][head], digits);
-    const changed = this.changes[layer] ? ` · changed by ${amount(this.changes[layer][head], 2)}` : "";
+    const changed = this.changes[layer] ? ` · changed by ${amount(this.changes[layer][head], 3)}` : "";
     return `Layer ${layer}, head ${head}: entropy ${said("entropy")} nats · distance ${said("distance", 1)} tokens · ` +
       `largest weight ${said("largest", 4)} · on the previous token ${said("previous")}, next ${said("next")}, ` +
       `itself ${said("diagonal")}, first ${said("first")}, special ${said("special")}${changed}`;

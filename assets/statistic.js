@@ -21,7 +21,7 @@ export class StatisticMap {
     this.node = el("section", { class: "viz-statistic", "aria-label": "One statistic of all heads" },
       el("div", { class: "viz-stat-heading" }, this.title, this.what), this.cells, this.scale, this.list, this.reference.node);
     this.cells.addEventListener("click", ({ target }) => target.dataset.stat && this.#select(target.dataset.stat));
-    order.on(() => this.draw());
+    order.on(() => this.#update());
     selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.#mark());
   }
 
@@ -29,6 +29,14 @@ export class StatisticMap {
   async show(run) {
     this.draw();
     this.node.dataset.painted = run.key;
+  }
+
+  // Draw again only what a new layer, order or search has changed: there may be thousands of heads.
+  #update() {
+    const { order, measures } = this;
+    const drawn = [measures.run.key, order.statistic, order.lowest, measures.complete(order.statistic)].join();
+    if (drawn !== this.drawn || order.matched !== this.matched) this.draw();
+    Object.assign(this, { drawn, matched: order.matched });
   }
 
   // Empty cells hold the place until all layers are known.

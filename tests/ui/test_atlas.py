@@ -76,7 +76,8 @@ def test_each_thumbnail_stands_at_its_head(opened, surveyed):
       const box = document.querySelector(`[data-head='${name}']`).getBoundingClientRect();
       const origin = canvas.getBoundingClientRect();
       const [width, height] = [box.width * ratio, box.height * ratio];
-      const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+      const copy = new OffscreenCanvas(width, height)
+        .getContext("2d", { willReadFrequently: true });
       copy.drawImage(canvas, (origin.x - box.x) * ratio, (origin.y - box.y) * ratio);
       const image = copy.getImageData(0, 0, width, height);
       return [...image.data].filter((_, at) => at % 4 === 1);
