@@ -183,7 +183,11 @@ export class AttentionMap {
 
   tellSelected() {
     const [row, col] = this.chosen;
-    if (row >= 0 && col >= 0 && this.tiles.length) this.tell(row, col);
+    if (!this.tiles.length) return;
+    if (row >= 0 && col >= 0) return this.tell(row, col);
+    const [side, token] = row < 0 ? ["query", this.selection.query] : ["key", this.selection.key];
+    this.say(`The chosen ${side} ${token} “${this.run.tokens[token]}” is hidden.`);
+    this.subWords.clear();
   }
 
   #changed(changed) {

@@ -11,6 +11,12 @@ export class SubWords {
     this.node = el("p", { class: "viz-caption viz-subwords", hidden: true });
   }
 
+  clear() {
+    this.asked = null;
+    this.node.textContent = "";
+    this.node.hidden = !this.map.selection.words;
+  }
+
   // Say what a cell is made of; the last call wins, and one at rest asks the server.
   tell(row, col) {
     const { map } = this;

@@ -32,6 +32,7 @@ def trace():
     mask = torch.ones(1, N, N, dtype=torch.bool)
     mask[..., -1] = False
     mask[0, 8] = False
+    mask[0, 3, 2] = mask[0, 5, 9] = mask[0, 3, 9:11] = False  # a part of a word, and a whole one
     layer = LayerTrace(draw(), draw(), draw(), scale=1.0, mask=mask)
     sample = Sample(
         tokens=tuple(f"t{at}" for at in range(N)), special=SPECIAL, words=WORDS, segments=SEGMENTS
@@ -75,7 +76,7 @@ def close(found, expected):
 
 @pytest.mark.parametrize("head", HEAD_CHOICES)
 @pytest.mark.parametrize("renormalize", [False, True])
-@pytest.mark.parametrize("entries", [SINGLE, ENTRIES, KEPT, KEPT[::-1]])
+@pytest.mark.parametrize("entries", [SINGLE, SINGLE[::-1], ENTRIES, KEPT, KEPT[::-1]])
 def test_a_map_is_what_loops_give(trace, head, entries, renormalize):
     expected = loops(trace, head, entries, renormalize)
     tile = overview(

@@ -1,0 +1,113 @@
+"""Exports of a map that hides, renormalizes and merges: each holds it exactly, and says so."""
+
+import csv
+import io
+import json
+import re
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.analyses.overview import shown_tokens
+from viz_encoder.errors import SelectionError
+from viz_encoder.export import arrays, csv_lines, draw_page, save, snippet
+
+TEXT = "The reinterpretation of tokenization"
+KEPT = {"special": False, "renormalize": True, "words": True}
+OPTIONS = [KEPT, KEPT | {"renormalize": False}, KEPT | {"words": False}, {"words": True}]
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+def expected(trace, heads, *, special=True, renormalize=False, words=False):
+    """The map by numpy alone."""
+    fused = trace.attention(3).double().numpy()[list(heads)].mean(axis=0)
+    entries = shown_tokens(trace, special=special, words=words)
+    if renormalize:
+        fused = fused / fused[:, [at for entry in entries for at in entry]].sum(1, keepdims=True)
+    return np.array([[fused[np.ix_(q, k)].sum(axis=1).mean() for k in entries] for q in entries])
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_npz_and_csv(trace, options):
+    found, wanted = arrays(trace, 3, (1, 4), **options), expected(trace, (1, 4), **options)
+    assert np.abs(found["weights"] - wanted).max() <= 2e-6
+    header, *rows = csv.reader(io.StringIO("".join(csv_lines(trace, 3, (1, 4), **options))))
+    weights = np.array([[float(cell) for cell in row[2:]] for row in rows])
+    assert (weights.astype(np.float32) == found["weights"]).all()
+    if options.get("words"):
+        assert [row[:2] for row in rows if " " in row[0]] == [
+            ["2 3 4 5", "reinterpretation"],
+            ["7 8", "tokenization"],
+        ]
+        assert "key 2 3 4 5: reinterpretation" in header
+        assert found["key_sizes"].max() == 4 and 7 in found["queries"]
+    note = str(found["note"])
+    assert ("merged" in note) == options.get("words", False)
+    assert ("divided by its sum" in note) == options.get("renormalize", False)
+
+
+def test_one_row_of_a_word_is_its_row_of_the_map(trace):
+    wanted = expected(trace, [5], **KEPT)
+    place = shown_tokens(trace, special=False, words=True).index((7, 8))
+    for query in (7, 8):
+        found = arrays(trace, 3, 5, query=query, **KEPT)
+        assert np.abs(found["weights"] - wanted[place]).max() <= 2e-6
+        assert found["tokens"].tolist() == ["tokenization"]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_page_holds_the_chosen_map(trace, options):
+    page = draw_page(trace, 3, 5, query=8, **options).decode()
+    facts = json.loads(re.search(r'id="data-facts">(.*?)</script>', page)[1])["chosen"]
+    packed = re.search(r'id="data-exact">(.*?)</script>', page)[1]
+    values = np.frombuffer(zlib.decompress(b64decode(packed)), "<f4").reshape(facts["shape"])
+    assert np.abs(values - expected(trace, [5], **options)).max() <= 2e-6
+    entries = shown_tokens(
+        trace, special=options.get("special", True), words=options.get("words", False)
+    )
+    assert facts["counts"] == [len(entries)] * 2 and 8 in entries[facts["query"]]
+    assert facts["names"][1][facts["query"]].endswith("ization")
+    assert ("merged" in facts["note"]) == options.get("words", False)
+
+
+@pytest.mark.browser
+def test_the_page_shows_it(trace, chromium, tmp_path):
+    path = tmp_path / "run.html"
+    save(trace, path, layer=3, head=5, **KEPT)
+    page = chromium.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("body[data-painted]")
+    said = page.inner_text("#kept")
+    assert "Exact" in said and "merged" in said and "divided by its sum" in said
+    page.click("#map", position={"x": 140, "y": 130})
+    assert "query 1 “the” → key 1 “the”" in page.inner_text("#readout")
+    shown = float(re.search(r"weight ([\d.e-]+)$", page.inner_text("#readout"))[1])
+    assert shown == pytest.approx(expected(trace, [5], **KEPT)[0, 0], abs=2e-7)
+    page.close()
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("query", [None, 7])
+def test_the_code_gives_it(trace, options, query):
+    scope: dict[str, object] = {}
+    code = snippet(TEXT, 3, (1, 4), model="all-MiniLM-L6-v2", query=query, **options)
+    exec(code, scope)
+    wanted = expected(trace, (1, 4), **options)
+    if query is not None:
+        entries = shown_tokens(
+            trace, special=options.get("special", True), words=options.get("words", False)
+        )
+        wanted = wanted[next(at for at, entry in enumerate(entries) if query in entry)]
+    assert np.abs(np.asarray(scope["weights"]) - wanted).max() <= 2e-6
+
+
+def test_a_picture_of_plotly_says_that_it_cannot(trace, tmp_path):
+    with pytest.raises(SelectionError, match="shows all tokens as they are"):
+        save(trace, tmp_path / "map.svg", layer=3, head=5, words=True)

@@ -1,0 +1,428 @@
+"""The big map in a browser: finding tokens, head sets, scales, sums, words, renormalized rows."""
+
+import json
+import re
+from urllib.parse import parse_qs, urlparse
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses.overview import overview, shown_tokens
+from viz_encoder.inputs import Sample
+from viz_encoder.trace import LayerTrace
+from viz_encoder.trace.layer import Origin
+
+pytestmark = pytest.mark.browser
+TEXT = "The reinterpretation of the text saw the cat and the tokenization"
+PAIR = ("The cat reinterpreted", "Tokenization ran")
+LONG = 700
+NUMBER = r"(\d[\d,]*\.?\d*(?:e-\d+)?)"
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """Seven hundred tokens, every third word of two sub-words, the first and last special."""
+    rng = torch.Generator().manual_seed(1)
+    draw = lambda: 3 * torch.randn(2, LONG, 8, generator=rng)  # noqa: E731
+    layers = tuple(LayerTrace(draw(), draw(), draw(), scale=0.35) for _ in range(2))
+    special = tuple(at in (0, LONG - 1) for at in range(LONG))
+    words = tuple(None if special[at] else at - (at % 4 == 2) for at in range(LONG))
+    tokens = tuple(f"##t{at}" if at % 4 == 2 else f"t{at}" for at in range(LONG))
+    sample = Sample(tokens=tokens, special=special, words=words, segments=(0,) * LONG)
+    valid = torch.ones(LONG, dtype=torch.bool)
+    found = vz.Trace(layers, (), torch.zeros(LONG, 16), valid, sample, Origin("random"))
+    path = tmp_path_factory.mktemp("run") / "run.safetensors"
+    found.save(path)
+    return found, path
+
+
+@pytest.fixture
+def long_page(visit, long_run):
+    """Open the long run on the page."""
+
+    def open_long():
+        opened = visit()
+        opened.painted()
+        opened.page.get_by_text("Open a saved run").click()
+        opened.page.set_input_files("#viz-saved input[type=file]", long_run[1])
+        opened.page.wait_for_url("**run=**")
+        opened.map_painted("0.0")
+        return opened
+
+    return open_long
+
+
+def shown_map(trace, layer, head, *, special=True, words=False, renormalize=False):
+    """The map by numpy alone, from the trace's own single-head weights."""
+    every = trace.attention(layer).double().numpy()
+    fused = every[list(head)].mean(axis=0) if isinstance(head, tuple) else every[head]
+    entries = shown_tokens(trace, special=special, words=words)
+    kept = [at for entry in entries for at in entry]
+    if renormalize:
+        fused = fused / fused[:, kept].sum(axis=1, keepdims=True)
+    return np.array([[fused[np.ix_(q, k)].sum(axis=1).mean() for k in entries] for q in entries])
+
+
+def ask(opened, expression):
+    return opened.page.evaluate(
+        f"() => {{ const {{ map }} = window.vizTab; return {expression}; }}"
+    )
+
+
+def color_at(opened, row, col):
+    """The color in the corner of a cell, clear of its printed number and of any outline."""
+    return opened.page.evaluate(
+        """([row, col]) => {
+          const { map } = window.vizTab, cell = map.side / map.view.span;
+          const ratio = map.canvas.width / map.width;
+          const at = (start, place, from) => (start + (place - from + 0.12) * cell) * ratio;
+          const [x, y] = [at(map.left, col, map.view.col), at(map.top, row, map.view.row)];
+          const copy = new OffscreenCanvas(map.canvas.width, map.canvas.height);
+          const context = copy.getContext("2d", { willReadFrequently: true });
+          context.drawImage(map.canvas, 0, 0);
+          return [...context.getImageData(Math.round(x), Math.round(y), 1, 1).data].slice(0, 3);
+        }""",
+        [row, col],
+    )
+
+
+def ramp(opened, share):
+    """The color that the page gives a share of its scale."""
+    return opened.page.evaluate(
+        """async (share) => {
+          const { theme } = await import(new URL("viz/static/colors.js", document.baseURI).href);
+          return theme().ramp[Math.round(share * 255)];
+        }""",
+        share,
+    )
+
+
+def near(color, expected):
+    """One step of the ramp, for the page rounds float32 where we round float64."""
+    return max(abs(a - b) for a, b in zip(color, expected, strict=True)) <= 4
+
+
+def numbers_in(text):
+    return [float(found.replace(",", "")) for found in re.findall(NUMBER, text)]
+
+
+def test_search_walks_through_the_occurrences(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+    opened.painted()
+    page, places = opened.page, [at for at, name in enumerate(trace.tokens) if name == "the"]
+    assert len(places) == 4
+    page.fill("#viz-search", "The")
+    assert page.inner_text(".viz-search-count") == "4 found; Enter goes there."
+    for key, place in [("Enter", 0), ("Enter", 1), ("Shift+Enter", 0), ("Shift+Enter", 3)]:
+        page.press("#viz-search", key)
+        assert ask(opened, "map.selection.query") == places[place]
+        assert page.inner_text(".viz-search-count") == f"{place + 1} of 4"
+    page.get_by_role("button", name="Next occurrence").click()
+    assert ask(opened, "map.selection.query") == places[0]
+    page.select_option("#viz-search-side", "key")
+    page.fill("#viz-search", "9")
+    page.press("#viz-search", "Enter")
+    assert ask(opened, "[map.selection.query, map.selection.key]") == [places[0], 9]
+    page.fill("#viz-search", "zebra")
+    assert page.inner_text(".viz-search-count") == "None found."
+    assert page.get_by_role("button", name="Next occurrence").is_disabled()
+
+
+def test_search_says_what_is_hidden_and_leaves_the_browsers_keys(visit):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT, hide=1)
+    opened.painted()
+    opened.page.fill("#viz-search", "[cls]")
+    assert opened.page.inner_text(".viz-search-count") == "Only among the hidden tokens."
+    opened.page.focus(".viz-map-canvas")
+    taken = opened.page.evaluate(
+        """() => [["/", {}], ["f", { ctrlKey: true }]].map(([key, more]) => !document.activeElement
+          .dispatchEvent(new KeyboardEvent("keydown",
+            { key, bubbles: true, cancelable: true, ...more })))"""
+    )
+    assert taken == [False, False]
+
+
+def test_a_jump_in_a_long_run_shows_the_name_readably(long_page):
+    opened = long_page()
+    opened.page.fill("#viz-search", "t401")
+    opened.page.press("#viz-search", "Enter")
+    row, span, side = ask(opened, "[map.view.row, map.view.span, map.side]")
+    assert row <= 401 < row + span and side / span >= 20
+    opened.page.wait_for_function("window.vizTab.map.weight(401, 0).step.join() === '1,1'")
+
+
+def test_each_row_has_its_own_scale(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT, scale="row", query=0, key=0)
+    opened.painted()
+    expected = shown_map(trace, 3, 5)
+    for row, col in [(3, 1), (3, 5), (7, 2), (9, 9)]:
+        share = expected[row, col] / expected[row].max()
+        assert near(color_at(opened, row, col), ramp(opened, share))
+    top = int(expected[6].argmax())
+    assert color_at(opened, 6, top) == ramp(opened, 1)
+    assert "each row up to its own largest" in opened.page.inner_text(".viz-legend-title")
+
+
+def test_a_part_of_a_long_map_knows_its_rows_largest(long_page, long_run):
+    opened = long_page()
+    opened.page.select_option("#viz-scale", "row")
+    opened.page.evaluate(
+        "() => { const { map } = window.vizTab; map.view.center(300, 600, 20); map.moved(); }"
+    )
+    opened.page.wait_for_function("window.vizTab.map.weight(300, 600).step.join() === '1,1'")
+    expected = shown_map(long_run[0], 0, 0)
+    for row, col in [(300, 600), (296, 604), (305, 597)]:
+        share = expected[row, col] / expected[row].max()
+        assert near(color_at(opened, row, col), ramp(opened, share))
+
+
+@pytest.mark.parametrize(
+    ("scale", "layers"), [("layer", [3]), ("all", range(6))], ids=["layer", "all"]
+)
+def test_heads_share_a_scale(visit, trace, scale, layers):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT, scale=scale)
+    opened.painted()
+    top = max(float(trace.attention(layer).max()) for layer in layers)
+    expected = shown_map(trace, 3, 5)
+    assert expected.max() < top
+    assert ask(opened, "map.scale.high") == pytest.approx(top, abs=1e-6)
+    row, col = np.unravel_index(expected[2:, 2:].argmax(), expected[2:, 2:].shape)
+    color = color_at(opened, int(row) + 2, int(col) + 2)
+    assert near(color, ramp(opened, expected[row + 2, col + 2] / top))
+    whose = "this layer's heads" if scale == "layer" else "all heads"
+    assert f"up to the largest weight of {whose}" in opened.page.inner_text(".viz-legend-title")
+
+
+def test_the_weight_in_sight(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT, hide=1, query=3, key=3)
+    opened.painted()
+    expected = shown_map(trace, 3, 5, special=False)
+
+    def seen(part):
+        said = opened.page.inner_text(".viz-sight")
+        n_rows, n_cols, percent, total, each = numbers_in(said)[:5]
+        assert (n_rows, n_cols) == part.shape
+        assert total == pytest.approx(part.sum(), abs=6e-5)
+        assert each == pytest.approx(part.sum() / len(part), abs=6e-5)
+        assert percent == pytest.approx(100 * part.sum() / len(part), abs=0.06)
+
+    seen(expected)
+    opened.page.get_by_role("button", name="Zoom in").click()
+    (top, below), (left, right) = ask(opened, "map.view.cells()")
+    assert below - top < len(expected)
+    seen(expected[top:below, left:right])
+
+
+def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
+    opened = long_page()
+    expected = shown_map(long_run[0], 0, 0)
+    opened.page.evaluate(
+        """() => {
+          const { map } = window.vizTab;
+          Object.assign(map.view, { row: 40, col: 20, span: 600 });
+          map.moved();
+        }"""
+    )
+    opened.page.wait_for_function(
+        "document.querySelector('.viz-sight').textContent.includes('600 queries')"
+    )
+    assert ask(opened, "map.weight(50, 50).step") == [2, 2]
+    total = numbers_in(opened.page.inner_text(".viz-sight"))[3]
+    assert total == pytest.approx(expected[40:640, 20:620].sum(), rel=2e-4)  # as it is written
+
+
+def test_a_marked_part_is_summed(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+    opened.painted()
+    page, expected = opened.page, shown_map(trace, 3, 5)
+    start, end = (ask(opened, f"map.box({at}, {at + 1})") for at in (2, 5))
+    page.keyboard.down("Shift")
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    said = page.inner_text(".viz-marked")
+    assert said.startswith("Marked: 4 queries × 4 keys")
+    assert numbers_in(said)[3] == pytest.approx(expected[2:6, 3:7].sum(), abs=6e-5)
+    assert ask(opened, "[map.view.row, map.view.span]") == [0, len(expected)]  # nothing moved
+    page.focus(".viz-map-canvas")
+    page.keyboard.press("Escape")
+    assert "Marked" not in page.inner_text(".viz-marked")
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Shift+ArrowRight")
+    said = page.inner_text(".viz-marked")
+    row, col = ask(opened, "map.chosen")
+    assert numbers_in(said)[3] == pytest.approx(
+        expected[row : row + 2, col : col + 2].sum(), abs=6e-5
+    )
+
+
+def test_a_marked_part_of_a_pooled_map_is_summed_by_the_server(long_page, long_run):
+    opened = long_page()
+    opened.page.evaluate("window.vizTab.map.mark([10, 20], [509, 419])")
+    opened.page.wait_for_function(
+        "document.querySelector('.viz-marked').textContent.startsWith('Marked: 500 queries × 400')"
+    )
+    total = numbers_in(opened.page.inner_text(".viz-marked"))[3]
+    expected = shown_map(long_run[0], 0, 0)[10:510, 20:420].sum()
+    assert total == pytest.approx(expected, rel=2e-4)
+
+
+def test_any_set_of_heads(visit, trace):
+    opened = visit(layer=4, head=7, kind="text", a=TEXT)
+    opened.painted()
+    opened.page.click(".viz-several summary")
+    opened.page.click("[data-several='4']")
+    opened.page.click("[data-several='1']")
+    opened.map_painted("4.1,4,7")
+    assert "mean of heads 1, 4, 7" in opened.page.inner_text(".viz-map h3")
+    values = np.array(ask(opened, "[...map.tiles[0].values]"))
+    assert np.abs(values - shown_map(trace, 4, (1, 4, 7)).ravel()).max() <= 2e-6
+    assert parse_qs(urlparse(opened.page.url).query)["head"] == ["1,4,7"]
+    opened.page.reload()
+    opened.map_painted("4.1,4,7")
+    assert opened.page.input_value("#viz-head") == "1,4,7"
+    opened.page.click(".viz-several summary")
+    for head in (1, 4, 7):
+        opened.page.click(f"[data-several='{head}']")
+    opened.map_painted("4.7")
+    assert ask(opened, "map.selection.head") == 7  # the last one stays
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("renormalize", [False, True])
+def test_hidden_renormalized_and_merged(visit, trace, words, renormalize):
+    opened = visit(
+        layer=3, head="2,5", kind="text", a=TEXT, hide=1, renorm=int(renormalize), words=int(words)
+    )
+    opened.painted()
+    options = {"special": False, "words": words, "renormalize": renormalize}
+    expected = shown_map(trace, 3, (2, 5), **options)
+    values = np.array(ask(opened, "[...map.tiles[0].values]")).reshape(expected.shape)
+    assert np.abs(values - expected).max() <= 2e-6 * expected.max()
+    said = opened.page.inner_text(".viz-map h3")
+    assert ("each row renormalized to sum to 1" in said) == renormalize
+    assert ("weights not renormalized" in said) == (not renormalize)
+    assert ("sub-words merged" in said) == words
+
+
+def test_the_switches_write_the_url_and_come_back(visit):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+    opened.painted()
+    page = opened.page
+    assert page.is_disabled("#viz-renorm")  # rows sum to 1 already
+    for name in ("hide", "renorm", "words"):
+        page.check(f"#viz-{name}")
+    page.select_option("#viz-scale", "all")
+    query = parse_qs(urlparse(page.url).query)
+    assert [query[name] for name in ("hide", "renorm", "words", "scale")] == [["1"]] * 3 + [["all"]]
+    page.reload()
+    opened.painted()
+    assert [page.is_checked(f"#viz-{name}") for name in ("hide", "renorm", "words")] == [True] * 3
+    assert page.input_value("#viz-scale") == "all"
+
+
+def test_a_merged_cell_lists_its_sub_words(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT, words=1)
+    opened.painted()
+    entries = shown_tokens(trace, words=True)
+    row = next(at for at, entry in enumerate(entries) if len(entry) > 1)
+    col = max(at for at, entry in enumerate(entries) if len(entry) > 1)
+    said = opened.hover(row, col)
+    assert "“reinterpretation”" in said and "“tokenization”" in said
+    assert numbers_in(said)[-1] == pytest.approx(
+        shown_map(trace, 3, 5, words=True)[row, col], abs=6e-5
+    )
+    wanted = len(entries[row]) * len(entries[col])
+    opened.page.wait_for_function(
+        "n => document.querySelector('.viz-subwords').textContent.split('→').length === n + 1",
+        arg=wanted,
+    )
+    listed = opened.page.inner_text(".viz-subwords")
+    weights = trace.attention(3, 5)
+    for query in entries[row]:
+        for key in entries[col]:
+            found = re.search(rf"{query} “[^”]+” → {key} “[^”]+” {NUMBER}", listed)
+            assert float(found[1]) == pytest.approx(float(weights[query, key]), abs=6e-5)
+
+
+def test_words_of_a_pair_stay_in_their_text(visit, minilm):
+    opened = visit(kind="pair", a=PAIR[0], b=PAIR[1], words=1)
+    opened.painted()
+    pair = vz.capture(minilm, PAIR)
+    entries = shown_tokens(pair, words=True)
+    assert len(entries) < pair.n_tokens
+    names = ask(opened, "map.shown.map(({ name }) => name)")
+    assert names == ["".join(pair.tokens[at].removeprefix("##") for at in e) for e in entries]
+    assert ask(opened, "map.shown.map(({ tokens }) => tokens)") == [list(e) for e in entries]
+
+
+def test_a_picture_has_nothing_to_merge(visit):
+    opened = visit(kind="image", example="a wide scene", layer=1, head=2, hide=1, renorm=1)
+    opened.painted()
+    assert opened.page.is_disabled("#viz-words")
+    assert "renormalized to sum to 1" in opened.page.inner_text(".viz-map h3")
+    sums = ask(opened, "map.tiles[0].total / map.view.n")
+    assert sums == pytest.approx(1, abs=1e-5)
+
+
+def test_lines_follow_what_is_shown(visit, trace):
+    opened = visit(layer=3, head="2,5", kind="text", a=TEXT, hide=1, words=1, renorm=1)
+    opened.painted()
+    opened.page.click(".viz-lines summary")
+    opened.page.wait_for_selector(".viz-lines[data-painted]")
+    assert opened.page.locator("[data-line-head][aria-pressed='true']").count() == 2
+    maps = json.loads(
+        opened.page.evaluate(
+            "JSON.stringify(window.vizTab.lines.maps.map(({ values }) => [...values]))"
+        )
+    )
+    for head, values in zip((2, 5), maps, strict=True):
+        expected = shown_map(trace, 3, head, special=False, words=True, renormalize=True)
+        assert np.abs(np.array(values) - expected.ravel()).max() <= 2e-6
+
+
+def test_a_picture_for_a_paper(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT, hide=1)
+    opened.painted()
+    page = opened.page
+    page.select_option("#viz-paper-width", "174")
+    page.get_by_role("button", name="SVG", exact=True).click()
+    link = page.wait_for_selector(".viz-take a[download$='.svg']")
+    with page.expect_download() as started:
+        link.click()
+    text = started.value.path().read_text(encoding="utf-8")
+    assert 'width="174mm"' in text and "<image " in text
+    for said in (
+        "Query (who looks)",
+        "Key (who is looked at)",
+        "not renormalized",
+        *trace.tokens[1:4],
+    ):
+        assert said in text
+    expected = shown_map(trace, 3, 5, special=False)
+    printed = [float(cell) for cell in re.findall(r">(\d?\.\d+)</text>", text)]
+    rounded = [
+        float(f"{value:.1f}" if value >= 0.995 else f"{value:.2f}") for value in expected.flat
+    ]
+    assert np.abs(np.array(printed[: len(rounded)]) - rounded).max() <= 0.0101
+
+
+def test_overview_and_page_agree_on_a_long_run(long_page, long_run):
+    opened = long_page()
+    for name in ("hide", "words"):
+        opened.page.check(f"#viz-{name}")
+    opened.page.wait_for_selector(".viz-map[data-painted$=':hide+words']")
+    entries = shown_tokens(long_run[0], special=False, words=True)
+    everything = slice(None)
+    tile = overview(long_run[0], 0, 0, rows=everything, keys=everything, tokens=entries)
+    values = np.array(ask(opened, "[...map.tiles[0].values]")).reshape(tile.values.shape)
+    assert np.abs(values - tile.values).max() <= 1e-6
