@@ -59,6 +59,22 @@ export class Run {
     return this.#array(`row?layer=${layer}&head=${head}&query=${query}&hide=${hide}${switches(selection)}`);
   }
 
+  // Who looks at one key, as it is shown; the signal stops the server where another is wanted instead.
+  shownColumn(selection, signal) {
+    const { layer, head, key, hide } = selection;
+    return this.#array(`column?layer=${layer}&head=${head}&key=${key}&hide=${hide}${switches(selection)}`, signal);
+  }
+
+  // One query's weights by every head of a layer.
+  rows(layer, query) {
+    return this.#array(`rows?layer=${layer}&query=${query}`);
+  }
+
+  // One query's row of another measure, a number a token, and of which answer it is.
+  measured(measure, { layer, head, query }, signal) {
+    return this.#array(`measured?measure=${measure}&layer=${layer}&head=${head}&query=${query}`, signal);
+  }
+
   predictions(task, layer) {
     return this.#once(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`, (response) => response.json());
   }
@@ -114,7 +130,7 @@ export class Run {
     return shown;
   }
 
-  #array(path) {
+  #array(path, signal) {
     return this.#once(path, async (response) => {
       const { headers } = response;
       const shape = headers.get("x-shape").split(",").map(Number);
@@ -124,14 +140,15 @@ export class Run {
         shape, step: (headers.get("x-step") || "1,1").split(",").map(Number), values: numbers.subarray(0, cells),
         tops: numbers.length > cells ? numbers.subarray(cells) : null,
         total: Number(headers.get("x-total") ?? NaN), empty: Number(headers.get("x-empty") ?? 0),
+        answer: decodeURIComponent(headers.get("x-answer") ?? ""),
       };
-    });
+    }, signal);
   }
 
-  #once(path, read) {
+  #once(path, read, signal) {
     let answer = this.#answers.get(path);
     if (!answer) {
-      answer = this.#ask(path, read);
+      answer = this.#ask(path, read, signal);
       answer.catch(() => this.#answers.delete(path));
     }
     this.#answers.delete(path);
@@ -140,10 +157,10 @@ export class Run {
     return answer;
   }
 
-  async #ask(path, read) {
+  async #ask(path, read, signal) {
     let response;
     try {
-      response = await fetch(this.url(path));
+      response = await fetch(this.url(path), { signal });
     } catch {
       throw new Error("The server does not answer; is it still running?");
     }

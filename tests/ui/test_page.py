@@ -150,6 +150,7 @@ def test_a_patch_shows_where_it_looks(visit, wide_trace):
     opened.painted()
     grid = wide_trace.grid
     assert grid.n_rows != grid.n_cols
+    opened.page.locator(".viz-picture").scroll_into_view_if_needed()
     canvas = opened.page.locator(".viz-picture").bounding_box()
     row, col = 3, 5
     opened.page.mouse.click(

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.column import column_blocks
-from viz_encoder.analyses.overview import row
+from viz_encoder.analyses.overview import overview, row, shown_tokens
 from viz_encoder.analyses.relevance import ANSWERS, Relevance, relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
@@ -32,6 +32,7 @@ MEASURES = ("weight", "value", "rollout", "relevance")
 KEPT = 6  # results of a run that are kept, all layers each
 MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many times
 POLL_SECONDS = 0.1
+ROWS = 512  # of a column, between two looks at whether it is still wanted
 MODEL_GONE = "The model of this run is not here; run the text or picture again to see this."
 
 
@@ -113,15 +114,30 @@ def make_measured_router(
     router, measures = APIRouter(prefix="/viz/run/{run}", route_class=route_class), Measures()
 
     @router.get("/column")
-    async def key_column(run: str, request: Request, layer: int, head: str, key: int) -> Response:
+    async def key_column(
+        run: str,
+        request: Request,
+        layer: int,
+        head: str,
+        key: int,
+        hide: bool = False,
+        renorm: bool = False,
+        words: bool = False,
+    ) -> Response:
         """One key's weight from every query, float32, exact; NaN = masked.
 
+        hide, renorm and words are those of /map; with words, the key is the word that it is in.
         Whoever asks and goes away again stops the work.
         """
         trace = store.get(run).trace
         parse_index("layer", layer, trace.n_layers)
         parse_index("key", key, trace.n_tokens)
-        parts = column_blocks(trace, layer, parse_head(head, trace), key)
+        place = layer, parse_head(head, trace)
+        if hide or renorm or words:
+            kept = shown_tokens(trace, special=not hide, words=words)
+            parts = _shown_column(trace, *place, key, kept, renorm)
+        else:
+            parts = column_blocks(trace, *place, key)
         return array(await _while_wanted(parts, request))
 
     @router.get("/rows")
@@ -150,6 +166,26 @@ def rows_of(trace: Trace, layer: int, query: int) -> Float[np.ndarray, "head key
     """One query's weights by every head of a layer; NaN where the mask forbids the key."""
     n_heads = trace.layers[layer].n_heads
     return np.stack([row(trace, layer, head, query) for head in range(n_heads)])
+
+
+def _shown_column(
+    trace: Trace, layer: int, head: Head, key: int, kept: list[tuple[int, ...]], renormalize: bool
+) -> Iterator[np.ndarray]:
+    """The column of a map as it is shown, some rows at a time."""
+    at = next((place for place, entry in enumerate(kept) if key in entry), None)
+    if at is None:
+        raise SelectionError(f"Key {key} is a special token, and those are hidden; show them.")
+    for start in range(0, len(kept), ROWS):
+        rows = slice(start, start + ROWS)
+        part = overview(
+            *(trace, layer, head),
+            rows=rows,
+            keys=slice(at, at + 1),
+            size=ROWS,
+            tokens=kept,
+            renormalize=renormalize,
+        )
+        yield part.values[:, 0]
 
 
 async def _while_wanted(parts: Iterator[np.ndarray], request: Request) -> np.ndarray:

@@ -1,0 +1,101 @@
+// What shades the words and the picture: the measures with their units, and their color scales.
+
+import { inkOn, largest, makeScale, rgbText, shade } from "./colors.js";
+import { number } from "./dom.js";
+
+const STEPS = 64;
+const LOG_SPAN = 1e4; // a logarithmic scale of lengths shows so much below the largest
+
+// What each measure is called, its unit, and what it says and does not.
+export const MEASURES = {
+  weight: {
+    title: "attention weight of this head",
+    unit: "share of the query's total",
+    says: "The weight by which this head mixes each key's value into the query; not how long that value is, nor why the model answers as it does.",
+  },
+  value: {
+    title: "what each key adds, ‖α·v·W_O‖",
+    unit: "length, in the units of the hidden states",
+    says: "How long a vector each key adds to the query through this head (Kobayashi et al., 2020); not where it points, nor what the residual stream and later layers do with it.",
+  },
+  rollout: {
+    title: "rollout up to this layer",
+    unit: "share of the query's hidden state",
+    says: "How attention could carry each input token to the query, heads averaged and the residual stream counted as a half (Abnar & Zuidema, 2020); not what values and feed-forward networks make of it.",
+  },
+  relevance: {
+    title: "relevance to the answer",
+    unit: "relevance, without a unit",
+    says: "Through which weights the answer's score would rise, to first order, all heads up to this layer (Chefer et al., 2021); no proof of a cause, and not to be compared between answers.",
+  },
+};
+
+export const COLUMN = {
+  unit: "share of each query's own total",
+  says: "The weight that every query gives this key. Each weight is a share of its own query's total, so a column has no fixed sum.",
+};
+
+// Shares follow the page's scale. Lengths have no fixed range, and go up to the largest that is shown;
+// a token's own part, which rollout and relevance begin with, may lie beyond it.
+export function scaleOf(measure, name, values, own, shared = null) {
+  const others = measure === "rollout" || measure === "relevance" ? values.filter((_, at) => at !== own) : values;
+  const top = largest(others) || largest(values);
+  if (measure === "weight") return makeScale(name === "row" ? "head" : name, top, shared);
+  if (name !== "log") return makeScale("head", top);
+  const [high, low] = [top || 1, (top || 1) / LOG_SPAN];
+  return {
+    name, low, high,
+    share: (value) => Math.min(1, 1 + Math.log(Math.max(value, low) / high) / Math.log(LOG_SPAN)),
+    at: (share) => high * LOG_SPAN ** (share - 1),
+  };
+}
+
+// The scale in words: its ends, and what lies beyond them.
+export function scaleText(scale, unit, values) {
+  const beyond = largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, have the last color` : "";
+  return `${unit}${scale.name === "log" ? ", logarithmic" : ""}${beyond}`;
+}
+
+// How strongly a patch is tinted, 0 … 1: fainter weights let more of the picture through.
+export function tint(value, scale) {
+  if (Number.isNaN(value)) return 0.66;
+  return 0.95 * Math.sqrt(Math.min(1, Math.max(0, scale.share(value))));
+}
+
+// CSS gradients of the scale, as the words and as the picture show it.
+export function gradient(to, scale, opacity = null) {
+  const stops = Array.from({ length: 17 }, (_, step) => {
+    const value = scale.at(step / 16);
+    const color = shade(value, scale).join(" ");
+    return opacity === null ? `rgb(${color})` : `rgb(${color} / ${(opacity * tint(value, scale)).toFixed(3)})`;
+  });
+  return `linear-gradient(to ${to}, ${stops.join(", ")})`;
+}
+
+const pairs = new WeakMap();
+
+// The background of a value and the ink on it, the same pair for the same color. In so many steps
+// that no eye sees them, and few enough that most chips keep their color from row to row.
+export function pairOf(value, scale, colors) {
+  const share = Math.min(1, Math.max(0, scale.share(value)));
+  const step = Math.round(Math.round(share * (STEPS - 1)) * ((colors.ramp.length - 1) / (STEPS - 1)));
+  const color = Number.isNaN(value) ? colors.masked : value === 0 ? colors.zero : colors.ramp[step];
+  if (!pairs.has(color)) pairs.set(color, [rgbText(color), inkOn(color)]);
+  return pairs.get(color);
+}
+
+// The fewest values, largest first, that together hold a share of the sum (as the script of DINO
+// keeps them, Caron et al., 2021). Gives which are kept, and how many.
+export function strongestOf(values, share) {
+  const order = [...values.keys()].filter((at) => values[at] > 0).sort((a, b) => values[b] - values[a]);
+  const whole = order.reduce((sum, at) => sum + values[at], 0);
+  const kept = new Uint8Array(values.length);
+  let [sum, count] = [0, 0];
+  for (const at of order) {
+    if (sum >= share * whole) break;
+    sum += values[at];
+    kept[at] = 1;
+    count++;
+  }
+  return { kept, count, whole };
+}
