@@ -10,6 +10,7 @@ from viz_encoder.analyses.overview import Head
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import VizEncoderError
+from viz_encoder.figure_command import add_figure
 from viz_encoder.trace import Trace, capture
 
 
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("-o", "--output", default="run.safetensors", help="%(default)s")
     trace.set_defaults(run=_trace)
     _add_export(commands)
+    add_figure(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")
     models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")
     models.add_argument("--part", default="", help="text or vision, of a model that has both")
