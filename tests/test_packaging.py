@@ -18,7 +18,11 @@ from viz_encoder.checkpoints.files import sha256
 ROOT = Path(__file__).parent.parent
 NOTICES = ROOT / "THIRD_PARTY_NOTICES.md"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-RANGES = {Requirement(line).name.lower(): Requirement(line) for line in PROJECT["dependencies"]}
+EXTRAS = [line for lines in PROJECT["optional-dependencies"].values() for line in lines]
+RANGES = {
+    Requirement(line).name.lower(): Requirement(line)
+    for line in [*PROJECT["dependencies"], *EXTRAS]
+}
 IMPORTED_AS = {"PIL": "pillow"}
 
 

@@ -1,4 +1,4 @@
-"""The command line: serve the page, save a run or a map to a file, or list the models."""
+"""The command line: serve the page, save a run, a map or vectors to a file, or list the models."""
 
 import argparse
 import sys
@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from viz_encoder import __version__
+from viz_encoder.analyses.collection import Collection, collection
 from viz_encoder.analyses.overview import Head
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
-from viz_encoder.errors import VizEncoderError
+from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.figure_command import add_figure
+from viz_encoder.inputs.items import read_set
+from viz_encoder.model.pooling import METHODS
 from viz_encoder.trace import Trace, capture
 
 
@@ -57,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.set_defaults(run=_trace)
     _add_export(commands)
     add_figure(commands)
+    _add_pool(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")
     models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")
     models.add_argument("--part", default="", help="text or vision, of a model that has both")
@@ -74,6 +78,23 @@ def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     export.add_argument("--head", default="0", help="a number, several (1,7), mean or max (0)")
     export.add_argument("--query", type=int, help="one token's row alone; in .html, marked")
     export.set_defaults(run=_export)
+
+
+def _add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    pool = commands.add_parser("pool", help="one vector for each text or picture of a set")
+    pool.add_argument("source", help=".txt, one text a line; .csv (text,label); or a folder")
+    pool.add_argument("-o", "--output", required=True, help="ends in .csv, .npz, .arrow, .parquet")
+    pool.add_argument("--methods", default="mean", help=f"all, or of {', '.join(METHODS)}")
+    pool.add_argument(
+        "--layers", default="-1", help="all, or numbers: --layers=-2,-1 (%(default)s)"
+    )
+    pool.add_argument("--table", help="also write how well labels are told apart: table.csv")
+    pool.add_argument(
+        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
+    )
+    pool.add_argument("--part", default="", help="text or vision, of a model that has both")
+    pool.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    pool.set_defaults(run=_pool)
 
 
 def _serve(given: argparse.Namespace) -> None:
@@ -103,6 +124,50 @@ def _export(given: argparse.Namespace) -> None:
     chosen = {"layer": given.layer, "head": head, "query": given.query}
     size = save(trace, given.output, **chosen, snippet=code)
     print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
+
+
+def _pool(given: argparse.Namespace) -> None:
+    from viz_encoder.export.vectors import check_kind, save_vectors
+
+    check_kind(given.output)
+    items = read_set(Path(given.source))
+    encoder = load(given.model, device=given.device, part=given.part)
+    methods = None if given.methods == "all" else given.methods.split(",")
+    layers = None if given.layers == "all" else _layers(given.layers)
+    found = collection(encoder, items, methods=methods, layers=layers, progress=_tell)
+    if given.table:
+        _save_table(found, Path(given.table))
+    size = save_vectors(found, given.output)
+    methods, at = ", ".join(found.methods), ", ".join(map(str, found.layers))
+    done = f"{len(items):,} items, by {methods}, after layer {at}"
+    print(f"{given.output}: {done}: {size:,} bytes.")
+    for note in found.notes:
+        print(note, file=sys.stderr)
+
+
+def _layers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SelectionError(
+            f"--layers is {text[:40]!r}; give numbers such as 0,-1, or all."
+        ) from None
+
+
+def _save_table(found: Collection, path: Path) -> None:
+    from viz_encoder.export.vectors import save_table
+
+    rows = found.table()
+    save_table(rows, path)
+    print(f"{'method':12}{'layer':>6}{'silhouette':>12}{'centroid':>10}{'recall@1':>10}")
+    for row in rows[:10]:
+        scores = f"{row.silhouette:12.3f}{row.centroid_accuracy:10.3f}{row.recall_at_1:10.3f}"
+        print(f"{row.method:12}{row.layer:6}{scores} {row.why}".rstrip())
+
+
+def _tell(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr)
 
 
 def _head(text: str) -> Head:

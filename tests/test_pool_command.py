@@ -1,0 +1,88 @@
+"""The pool command: one line, one whole file, plain sentences for what cannot be."""
+
+import csv
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.bundled import asset
+from viz_encoder.cli import main
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The command on three texts."""
+    (tmp_path / "texts.txt").write_text("one text\nanother, longer text of more words\n\nthird\n")
+
+    def command(name: str, *options: str) -> int:
+        given = ["pool", str(tmp_path / "texts.txt"), "--device", "cpu"]
+        return main([*given, "-o", str(tmp_path / name), *options])
+
+    return command
+
+
+def test_the_line_of_the_readme(run, minilm, tmp_path, capsys):
+    assert run("out.csv", "--methods", "mean,cls", "--layers", "-1") == 0
+    assert "3 items, by mean, cls, after layer 6" in capsys.readouterr().out
+    rows = list(csv.reader((tmp_path / "out.csv").open(encoding="utf-8", newline="")))[1:]
+    trace = vz.capture(minilm, "another, longer text of more words")
+    for row in rows:
+        if row[2] == "1":
+            wanted = vz.pool(trace.output, trace.valid, row[0]).numpy()
+            assert np.abs(np.array(row[5:], np.float32) - wanted).max() <= 5e-6
+    assert [row[:3] for row in rows] == [
+        [m, "6", str(i)] for m in ("mean", "cls") for i in range(3)
+    ]
+
+
+def test_every_layer_and_method(run, tmp_path):
+    assert run("out.npz", "--methods", "all", "--layers", "all") == 0
+    with np.load(tmp_path / "out.npz") as file:
+        assert file["layers"].tolist() == [*range(7)] and "pooler" in file["methods"]
+    assert run("out.parquet", "--layers=-2,-1") == 0
+
+
+def test_the_table_is_printed_and_written(tmp_path, capsys):
+    source, table = asset("examples/sets/topics.csv"), tmp_path / "table.csv"
+    given = ["pool", str(source), "-o", str(tmp_path / "a.npz"), "--methods", "mean,cls"]
+    assert main([*given, "--table", str(table), "--device", "cpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["method", "layer", "silhouette", "centroid", "recall@1"]
+    assert lines[1].split()[:2] == ["mean", "6"] and lines[2].split()[:2] == ["cls", "6"]
+    assert len(table.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("a.csv", ["--methods", "mean,odd"], "no pooling 'odd'"),
+        ("a.csv", ["--methods", "attention"], "needs a learned query"),
+        ("a.csv", ["--layers", "7"], "no layer 7"),
+        ("a.csv", ["--layers", "x"], "--layers is 'x'"),
+        ("a.pdf", [], "choose one of .csv"),
+        ("a.csv", ["--table", "t.csv"], "no labels"),
+    ],
+)
+def test_faults_are_plain_and_leave_no_file(run, tmp_path, capsys, name, options, says):
+    assert run(name, *options) == 1
+    assert says in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["texts.txt"]
+
+
+def test_without_pyarrow_it_says_what_to_install(run, monkeypatch, capsys):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "pyarrow" else real(name)
+    )
+    assert run("a.arrow") == 1
+    assert "pip install pyarrow" in capsys.readouterr().err
+
+
+def test_pyarrow_is_imported_by_who_asks_for_it():
+    code = "import sys, viz_encoder.export.vectors; print('pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

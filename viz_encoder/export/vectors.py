@@ -1,0 +1,156 @@
+"""Pooled vectors of a set, and the table that compares poolings: CSV, npz, Arrow or Parquet."""
+
+import csv
+import importlib.util
+import io
+from collections.abc import Iterator
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from viz_encoder.analyses.collection import Collection, Separation
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.export.save import _write as write_whole
+from viz_encoder.export.tables import harmless
+
+ARROW = (".arrow", ".parquet")
+KINDS = (".csv", ".npz", *ARROW)
+
+
+def save_vectors(found: Collection, path: str | Path) -> int:
+    """Write all vectors, without any rounding, and give the file's size in bytes.
+
+    A file of that name is replaced only when the new one is whole.
+
+    Args:
+        found: the set.
+        path: ends in .csv, .npz, .arrow or .parquet; the last two need pyarrow.
+
+    Raises:
+        SelectionError: no such kind of file.
+        TraceError: pyarrow is missing, or the file cannot be written.
+    """
+    path = Path(path)
+    check_kind(path)
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        lines = vector_lines(found)
+        return write_whole((line.encode("utf-8", "backslashreplace") for line in lines), path)
+    if kind == ".npz":
+        file = io.BytesIO()
+        np.savez_compressed(file, allow_pickle=False, **vector_arrays(found))
+        return write_whole([file.getvalue()], path)
+    return write_whole([_arrow_bytes(found, kind)], path)
+
+
+def check_kind(path: str | Path) -> None:
+    """Refuse a kind of file that cannot be written, before anything is run."""
+    kind = Path(path).suffix.lower()
+    if kind not in KINDS:
+        name = Path(path).name
+        raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
+    if kind in ARROW and importlib.util.find_spec("pyarrow") is None:
+        raise TraceError(
+            f"{kind} files are written by pyarrow, which is not installed. Run: "
+            "pip install pyarrow, or choose .csv or .npz."
+        )
+
+
+def save_table(rows: tuple[Separation, ...], path: str | Path) -> int:
+    """Write `Collection.table()` as CSV, and give the file's size in bytes.
+
+    Raises:
+        SelectionError: the name does not end in .csv.
+        TraceError: the file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".csv":
+        raise SelectionError(f"The table is written as CSV; {path.name!r} must end in .csv.")
+    return write_whole((line.encode() for line in table_lines(rows)), path)
+
+
+def vector_lines(found: Collection) -> Iterator[str]:
+    """The lines of a CSV: one a method, layer and item; narrower methods leave cells empty.
+
+    Numbers are written so that reading them as float32 gives the same bits. A text that a
+    spreadsheet would take for a formula begins with an apostrophe.
+    """
+    width = max(vectors.shape[2] for vectors in found.vectors.values())
+    yield _line(["method", "layer", "item", "text", "label", *map(str, range(width))])
+    for method, layer, item, vector in _rows(found):
+        named = [harmless(found.items[item].name), harmless(found.items[item].label)]
+        cells = vector.astype(np.str_).tolist()
+        empty = [""] * (width - len(cells))
+        yield _line([method, str(layer), str(item), *named, *cells, *empty])
+
+
+def vector_arrays(found: Collection) -> dict[str, np.ndarray]:
+    """The same by name, as npz keeps it.
+
+    Returns:
+        vectors_mean, vectors_cls …: float32 "layer item d_pooled" of each method.
+        layers: their numbers, 0 = embeddings; texts, labels: of the items; model, methods.
+    """
+    labels = [item.label for item in found.items]
+    return {
+        **{f"vectors_{name}": vectors for name, vectors in found.vectors.items()},
+        "methods": np.array(found.methods, dtype=np.str_),
+        "layers": np.array(found.layers),
+        "texts": np.array(found.names, dtype=np.str_),
+        "labels": np.array(labels, dtype=np.str_),
+        "model": np.array(found.model),
+    }
+
+
+def table_lines(rows: tuple[Separation, ...]) -> Iterator[str]:
+    """The lines of a CSV of `Collection.table()`; where a cell is empty, `why` says the reason."""
+    yield _line([field.name for field in fields(Separation)])
+    for row in rows:
+        yield _line(["" if cell != cell else str(cell) for cell in astuple(row)])
+
+
+def _rows(found: Collection) -> Iterator[tuple[str, int, int, np.ndarray]]:
+    for method in found.methods:
+        for place, layer in enumerate(found.layers):
+            for item, vector in enumerate(found.vectors[method][place]):
+                yield method, layer, item, vector
+
+
+def _arrow_bytes(found: Collection, kind: str) -> bytes:
+    import pyarrow as pa  # only who asks for these files needs it
+
+    table, file = _arrow_table(found), io.BytesIO()
+    if kind == ".parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, file)
+    else:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    return file.getvalue()
+
+
+def _arrow_table(found: Collection) -> Any:
+    """One row a method, layer and item; the vector is a list of float32."""
+    import pyarrow as pa
+
+    rows = list(_rows(found))
+    items = [found.items[item] for _, _, item, _ in rows]
+    texts = [item.name.encode("utf-8", "backslashreplace").decode() for item in items]
+    columns = {
+        "method": pa.array([row[0] for row in rows], pa.string()),
+        "layer": pa.array([row[1] for row in rows], pa.int32()),
+        "item": pa.array([row[2] for row in rows], pa.int32()),
+        "text": pa.array(texts, pa.string()),
+        "label": pa.array([item.label for item in items], pa.string()),
+        "vector": pa.array([row[3] for row in rows], pa.list_(pa.float32())),
+    }
+    return pa.table(columns).replace_schema_metadata({"model": found.model})
+
+
+def _line(cells: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
