@@ -54,9 +54,10 @@ def test_it_is_scikit_learn_s(runs, which, special, center, layers):
     assert np.abs(found.axes - fit.components_).max() <= 1e-7
 
 
-def test_the_axes_do_not_flip(runs):
+@pytest.mark.parametrize("which", ["text", "picture"])
+def test_the_axes_do_not_flip(runs, which):
     """Mirrored states would, if the sign were left to the solver."""
-    trace = runs["picture"]
+    trace = runs[which]
     mirrored = replace(trace, hidden_states=tuple(-state for state in trace.hidden_states))
     one, other = projection(trace), projection(mirrored)
     assert np.allclose(one.axes, other.axes, atol=1e-9)
