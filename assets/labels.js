@@ -13,7 +13,7 @@ const ruler = document.createElement("canvas").getContext("2d");
 
 // How much room the names need, measured on the longest of them.
 export function labelRoom(shown) {
-  ruler.font = FONT;
+  ruler.font = `600 ${FONT}`;
   let widest = 20;
   for (const { name } of shown.slice(0, 2000)) widest = Math.max(widest, ruler.measureText(name).width);
   return {

@@ -77,6 +77,11 @@ def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     export.add_argument("--layer", type=int, default=0, help="counted from 0 (%(default)s)")
     export.add_argument("--head", default="0", help="a number, several (1,7), mean or max (0)")
     export.add_argument("--query", type=int, help="one token's row alone; in .html, marked")
+    export.add_argument("--hide-special", action="store_true", help="leave out tokens as [CLS]")
+    export.add_argument(
+        "--renormalize", action="store_true", help="divide rows by their sum over the kept keys"
+    )
+    export.add_argument("--words", action="store_true", help="merge sub-words into words")
     export.set_defaults(run=_export)
 
 
@@ -120,9 +125,14 @@ def _export(given: argparse.Namespace) -> None:
     from viz_encoder.export import save, snippet  # Plotly is slow to import
 
     trace, head = Trace.load(given.trace), _head(given.head)
-    code = snippet(Path(given.trace), given.layer, head, query=given.query)
+    kept = {
+        "special": not given.hide_special,
+        "renormalize": given.renormalize,
+        "words": given.words,
+    }
+    code = snippet(Path(given.trace), given.layer, head, query=given.query, **kept)
     chosen = {"layer": given.layer, "head": head, "query": given.query}
-    size = save(trace, given.output, **chosen, snippet=code)
+    size = save(trace, given.output, **chosen, snippet=code, **kept)
     print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
 
 

@@ -44,6 +44,16 @@ def test_heads_are_written_as_on_the_page(run, tmp_path, head, meant):
         assert file["head"].tolist() == meant and file["weights"].shape == (14,)
 
 
+def test_what_is_kept_and_merged(run, trace, tmp_path):
+    options = ("--layer", "3", "--head", "5", "--hide-special", "--renormalize", "--words")
+    assert run("a.npz", *options) == 0 and run("a.html", *options) == 0
+    shown = trace.attention(3, 5).double().numpy()[1:-1, 1:-1]  # each of its words is one token
+    wanted = shown / shown.sum(axis=1, keepdims=True)
+    with np.load(tmp_path / "a.npz") as file:
+        assert np.abs(file["weights"] - wanted).max() <= 2e-6 and "merged" in str(file["note"])
+    assert "renormalize=True" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [

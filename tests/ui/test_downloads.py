@@ -51,6 +51,20 @@ def test_a_map_as_npz(site, key, trace, special):
     assert np.allclose(weights, expected if special else expected[1:-1, 1:-1], atol=1e-6)
 
 
+def test_files_hold_and_name_what_is_shown(site, key, trace):
+    chosen = {"head": "1,4", "special": False, "renorm": True, "words": True}
+    response = take(site, key, "npz", **chosen)
+    assert "3.1-4-no-special-renormalized-words.npz" in response.headers["content-disposition"]
+    with np.load(io.BytesIO(response.content)) as held:
+        weights = held["weights"]
+    shown = trace.attention(3).double().numpy()[[1, 4]].mean(axis=0)[1:-1, 1:-1]
+    expected = shown / shown.sum(axis=1, keepdims=True)  # each of its words is one token
+    assert np.abs(weights - expected).max() <= 2e-6
+    scope: dict[str, object] = {}
+    exec(take(site, key, "py", **chosen).text, scope)
+    assert np.abs(np.asarray(scope["weights"]) - expected).max() <= 2e-6
+
+
 def test_the_whole_run(site, key, trace, tmp_path):
     path = tmp_path / "run.safetensors"
     path.write_bytes(take(site, key, "safetensors").content)
