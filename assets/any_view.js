@@ -40,6 +40,7 @@ export class AnyView {
     this.about.textContent = measured ? `Source: ${source}` : "";
     this.controls.replaceChildren(...controls.map((control) => {
       const input = this.#input(control);
+      input.dataset.control = control.name;
       this.inputs[control.name] = input;
       return el("label", { class: "viz-control" }, control.label, input);
     }));

@@ -103,8 +103,8 @@ class FlowTab {
 
   #options() {
     const option = (value) => el("option", { value }, value === "mean" ? "mean" : value === "max" ? "largest" : "smallest");
-    this.fuse = el("select", { onchange: () => this.#ask() }, ...["mean", "max", "min"].map(option));
-    this.head = el("select", { onchange: () => this.#ask() });
+    this.fuse = el("select", { id: "viz-flow-fuse", onchange: () => this.#ask() }, ...["mean", "max", "min"].map(option));
+    this.head = el("select", { id: "viz-flow-head", onchange: () => this.#ask() });
     this.optionNodes = {
       rollout: el("label", { class: "viz-control" }, "Heads fused by", this.fuse),
       value_weighted_depth: el("label", { class: "viz-control", hidden: true }, "Heads", this.head),

@@ -10,15 +10,15 @@ const OTHER = "other";
 export class Answer {
   constructor(changed) {
     this.changed = changed;
-    const choice = (label, onchange) => {
-      const select = el("select", { onchange });
+    const choice = (id, label, onchange) => {
+      const select = el("select", { id: `viz-flow-${id}`, onchange });
       return [select, el("label", { class: "viz-control" }, label, select)];
     };
-    [this.task, this.taskNode] = choice("Head", () => this.#reload());
-    [this.place, this.placeNode] = choice("Answer at", () => { this.#fillLabels(); changed(); });
-    [this.label, this.labelNode] = choice("Answer", () => { this.#reveal(); if (this.label.value !== OTHER) changed(); else this.typed.focus(); });
-    [this.read, this.readNode] = choice("Read at", () => changed());
-    this.typed = el("input", { type: "text", class: "viz-flow-typed", "aria-label": "Another label or word", placeholder: "label or word", onchange: () => changed() });
+    [this.task, this.taskNode] = choice("task", "Head", () => this.#reload());
+    [this.place, this.placeNode] = choice("place", "Answer at", () => { this.#fillLabels(); changed(); });
+    [this.label, this.labelNode] = choice("label", "Answer", () => { this.#reveal(); if (this.label.value !== OTHER) changed(); else this.typed.focus(); });
+    [this.read, this.readNode] = choice("read", "Read at", () => changed());
+    this.typed = el("input", { type: "text", id: "viz-flow-typed", class: "viz-flow-typed", "aria-label": "Another label or word", placeholder: "label or word", onchange: () => changed() });
     this.labelNode.append(this.typed);
     this.read.append(el("option", { value: "answer" }, "where the answer is read"), el("option", { value: "query" }, "the chosen query"));
     this.node = el("span", { class: "viz-flow-answer" }, this.taskNode, this.placeNode, this.labelNode, this.readNode);

@@ -1,0 +1,189 @@
+"""The Flow tab: its numbers are the analyses', its query is the page's, and it waits to be seen."""
+
+import base64
+
+import numpy as np
+import pytest
+from gradio_client import Client
+
+import viz_encoder as vz
+from viz_encoder.analyses.relevance import relevance
+from viz_encoder.analyses.rollout import rollout
+from viz_encoder.analyses.value_weighted import value_weighted
+from viz_encoder.bundled import asset
+from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def flow(visit):
+    def enter(**query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.get_by_role("tab", name="Flow").click()
+        painted(opened.page)
+        return opened.page
+
+    return enter
+
+
+def painted(page, part=":"):
+    page.wait_for_selector(f".viz-flow[data-painted*='{part}']", timeout=60_000)
+
+
+def table(page):
+    """The numbers of the figure as its table says them, by layer."""
+    if page.get_attribute(".viz-flow-result >> text=Table", "aria-expanded") == "false":
+        page.click(".viz-flow-result >> text=Table")
+    rows = page.eval_on_selector_all(
+        ".viz-flow-result tbody tr",
+        "all => all.map(r => [...r.cells].slice(1).map(c => c.innerText))",
+    )
+    return np.array(rows, dtype=float)
+
+
+def test_the_figure_is_the_rollout_of_the_query(flow, minilm):
+    page = flow(query=3)
+    expected = rollout(vz.capture(minilm, SENTENCES[0]), 3).rows
+    np.testing.assert_allclose(table(page), expected, rtol=6e-4)  # as printed: four digits
+    page.select_option("#viz-flow-fuse", "max")
+    painted(page, "fuse=max")
+    expected = rollout(vz.capture(minilm, SENTENCES[0]), 3, "max").rows
+    np.testing.assert_allclose(table(page), expected, rtol=6e-4)
+
+
+def test_what_each_key_adds(flow, minilm):
+    page = flow(query=2)
+    page.check("#viz-flow input[value=value_weighted_depth]")
+    painted(page, "head=sum")
+    page.select_option("#viz-flow-head", "7")
+    painted(page, "head=7")
+    trace = vz.capture(minilm, SENTENCES[0])
+    expected = [value_weighted(minilm, trace, at, 7).norms[0, 2] for at in range(trace.n_layers)]
+    np.testing.assert_allclose(table(page), expected, rtol=6e-4)
+    said = page.inner_text(".viz-flow-says")
+    assert "It measures" in said and "It does not measure" in said and "2004.10102" in said
+
+
+def test_the_query_is_that_of_all_tabs_by_mouse_and_keyboard(flow):
+    page = flow()
+    page.focus(".viz-token-list")
+    page.keyboard.press("ArrowDown")
+    painted(page, "query=1&")
+    assert page.evaluate("window.vizTab.selection.query") == 1
+    page.click(".viz-flow .viz-word[data-token='6']")
+    painted(page, "query=6&")
+    chosen = page.inner_text(".viz-token-list [aria-selected=true]")
+    assert chosen.split() == ["6", "cross"]
+    page.fill(".viz-token-search", "stre")
+    assert page.inner_text(".viz-token-list").split() == ["8", "street"]
+    page.click(".viz-token-list li")
+    painted(page, "query=8&")
+    page.evaluate("window.vizTab.selection.set({query: 11})")
+    painted(page, "query=11&")
+    assert "“was”" in page.inner_text(".viz-figure-title >> nth=0")
+
+
+def test_the_words_are_shaded_by_the_chosen_layer(flow, minilm):
+    page = flow(query=3)
+    rows = rollout(vz.capture(minilm, SENTENCES[0]), 3).rows
+    for layer in (0, 5):
+        page.fill(".viz-flow-reading input[type=range]", str(layer))
+        for at in (0, 3, 14):
+            title = page.get_attribute(f".viz-flow .viz-word[data-token='{at}']", "title")
+            assert float(title.split(": ")[-1]) == pytest.approx(rows[layer, at], abs=6e-5)
+        assert f"after layer {layer}" in page.inner_text(".viz-flow-reading h3")
+
+
+def test_relevance_of_labels_and_queries(flow):
+    grammar = vz.load("grammar", device="cpu")
+    inputs = grammar.read(MASKED[0])
+    mask = inputs.samples[0].tokens.index("[MASK]")
+    page = flow(kind="text", a=MASKED[0], model=MASKED[1])
+    page.check("#viz-flow input[value=relevance]")
+    painted(page, "relevance")
+    found = relevance(grammar, inputs, token=mask)
+    np.testing.assert_allclose(table(page), found.rows - found.reads, rtol=6e-4, atol=1e-9)
+    likeliest = page.eval_on_selector_all("#viz-flow-label option", "all => all.map(o => o.text)")
+    assert likeliest[0].startswith("are ") and len(likeliest) == 11
+    page.select_option("#viz-flow-label", "other")
+    page.fill("#viz-flow-typed", "is")
+    page.press("#viz-flow-typed", "Enter")
+    painted(page, "label=is")
+    found = relevance(grammar, inputs, token=mask, label="is")
+    np.testing.assert_allclose(table(page), found.rows - found.reads, rtol=6e-4, atol=1e-9)
+    page.click(".viz-token-list li >> nth=2")  # who chooses a query wants its row
+    painted(page, "query=2")
+    found = relevance(grammar, inputs, token=mask, label="is", query=2)
+    np.testing.assert_allclose(table(page), found.rows - found.reads, rtol=6e-4, atol=1e-9)
+
+
+def test_a_picture_is_walked_by_arrow_keys(flow):
+    scene = vz.load("scene", device="cpu")
+    trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
+    page = flow(kind="image", example="a wide scene", query=20)
+    page.focus("#viz-flow .viz-picture")
+    page.keyboard.press("ArrowDown")
+    painted(page, f"query={20 + trace.grid.n_cols}&")
+    rows = rollout(trace, 20 + trace.grid.n_cols).rows
+    prefix = page.get_attribute(".viz-flow-prefix .viz-word", "title")
+    assert float(prefix.split(": ")[-1]) == pytest.approx(rows[-1, 0], abs=6e-5)
+
+
+def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(flow):
+    page = flow()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_role("tab", name="Attention").click()
+    page.fill("#viz-text-a textarea", "A short one")
+    page.click("#viz-run")
+    page.wait_for_function("window.vizTab.run.n === 5")
+    page.wait_for_selector(".viz-atlas[data-painted]")
+    assert not [url for url in asked if "/figure/" in url or url.endswith("/views")]
+    page.get_by_role("tab", name="Flow").click()
+    page.wait_for_function("document.querySelectorAll('.viz-token-list li').length === 5")
+    key = page.evaluate("window.vizTab.run.key")
+    painted(page, f"{key}:")
+
+
+def test_a_saved_run_offers_the_rollout_alone(flow, site, minilm, tmp_path):
+    vz.capture(minilm, "a run").save(tmp_path / "run.safetensors")
+    sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
+    run = Client(site, verbose=False).predict(sent, api_name="/open_saved")
+    page = flow(run=run["key"])
+    assert page.is_checked("#viz-flow input[value=rollout]")
+    assert page.is_disabled("#viz-flow input[value=relevance]")
+    assert page.is_disabled("#viz-flow input[value=value_weighted_depth]")
+    assert "The model of this run is not here" in page.inner_text(".viz-flow")
+
+
+def test_any_view_has_controls_of_its_own(flow, minilm):
+    page = flow()
+    page.click("text=Any view as a Plotly figure")
+    page.wait_for_selector(".viz-any .viz-figure[data-painted*='attention_map']", timeout=30_000)
+    page.select_option(".viz-any [data-control=layer]", "2")
+    page.select_option(".viz-any [data-control=head]", "max")
+    page.wait_for_selector(".viz-any .viz-figure[data-painted*='layer=2&head=max']")
+    page.click(".viz-any >> text=Table")
+    cells = page.eval_on_selector_all(
+        ".viz-any tbody tr", "all => all.map(r => [...r.cells].slice(1).map(c => c.innerText))"
+    )
+    expected = vz.capture(minilm, SENTENCES[0]).attention(2).amax(dim=0)
+    np.testing.assert_allclose(np.array(cells, dtype=float), expected, rtol=6e-4, atol=1e-7)
+    for kind in ("PNG", "SVG", "CSV", "npz"):
+        with page.expect_download() as download:
+            page.click(f".viz-any .viz-figure-take >> text={kind}")
+        assert download.value.suggested_filename == f"attention_map.{kind.lower()}"
+
+
+def test_narrow_and_wide_again_without_overflow(flow):
+    page = flow(a="Somebody gets internationalization money")
+    for width in (390, 1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "() => { const plot = document.querySelector('.viz-flow .main-svg');"
+            " const box = document.querySelector('.viz-flow .viz-figure-canvas');"
+            " return plot && Math.abs(plot.clientWidth - box.clientWidth) < 2; }"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
