@@ -27,7 +27,7 @@ export class Picture {
     this.beside = el("div", { class: "viz-prefix" }, el("span", { class: "viz-caption" }, "Prefix"), this.prefix.text);
     this.opacity = this.#slider("viz-opacity", "Opacity", 80, "%");
     this.keep = this.#slider("viz-keep", "Keep", 100, "% of the weight");
-    this.kept = el("p", { class: "viz-caption viz-kept", role: "status" });
+    this.kept = el("p", { class: "viz-caption viz-held", role: "status" });
     this.node = el("div", {}, el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode),
       el("div", { class: "viz-picture-controls" }, this.opacity.node, this.keep.node), this.kept);
   }

@@ -11,7 +11,7 @@ export class Player {
     Object.assign(this, { selection, ready, playing: false });
     const button = (text, label, act) => el("button", { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: act }, text);
     this.toggle = button("▶", "Play the layers", () => (this.playing ? this.pause() : this.#play()));
-    this.slider = el("input", { type: "range", class: "viz-slider", min: 0, step: 1, "aria-label": "Layer", oninput: () => { this.pause(); selection.set({ layer: Number(this.slider.value) }); } });
+    this.slider = el("input", { type: "range", class: "viz-slider", min: 0, step: 1, "aria-label": "Layer", oninput: () => this.#go(Number(this.slider.value)) });
     this.said = el("output", { class: "viz-player-said" });
     this.node = el("div", { class: "viz-player", role: "group", "aria-label": "Play through the layers" },
       button("‹", "One layer back", () => this.#step(-1)), this.toggle, button("›", "One layer on", () => this.#step(1)), this.slider, this.said);
@@ -54,9 +54,12 @@ export class Player {
   }
 
   #step(by) {
+    this.#go(Math.max(0, Math.min(this.run.nLayers - 1, this.selection.layer + by)));
+  }
+
+  #go(layer) {
     this.pause();
-    const to = this.selection.layer + by;
-    if (to >= 0 && to < this.run.nLayers) this.selection.set({ layer: to });
+    this.selection.set({ layer });
   }
 
   #tell() {

@@ -209,3 +209,19 @@ def test_a_column_that_nobody_waits_for_stops(site, key, monkeypatch):
     with pytest.raises(httpx.ReadTimeout):
         httpx.get(f"{site}viz/run/{key}/column?layer=0&head=0&key=0", timeout=0.5)
     assert begun.is_set() and ended.wait(20)
+
+
+@pytest.mark.parametrize("flags", ["hide", "renorm", "words", "hide,renorm,words"])
+def test_a_column_of_the_map_as_it_is_shown(site, key, trace, flags, monkeypatch):
+    """The same cells that a map of these switches has, whatever the size of the parts."""
+    monkeypatch.setattr(module, "ROWS", 4)
+    more = "".join(f"&{flag}=true" for flag in flags.split(","))
+    whole = array(site, key, f"map?layer=3&head=5{more}")
+    shown = trace.tokens.index("animal") - (1 if "hide" in flags else 0)
+    got = array(site, key, f"column?layer=3&head=5&key={trace.tokens.index('animal')}{more}")
+    assert got.shape == (len(whole),) and np.abs(got - whole[:, shown]).max() <= 1e-6
+
+
+def test_a_hidden_key_has_no_column(site, key):
+    answer = ask(site, key, "column?layer=3&head=5&key=0&hide=true")
+    assert answer.status_code == 404 and "those are hidden; show them." in answer.json()["message"]

@@ -1,0 +1,190 @@
+"""The picture in place: patches, prefix tokens, what is kept of the mass, and all heads at once."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
+
+import viz_encoder as vz
+from tests.ui.test_words import strongest, upload, wait_for_told
+from viz_encoder.bundled import asset
+from viz_encoder.ui.run import PICTURES
+
+pytestmark = pytest.mark.browser
+WIDE = {"kind": "image", "example": "a wide scene", "layer": 1, "head": 2, "query": 30}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return vz.capture(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
+
+
+@pytest.fixture(scope="module")
+def registers(tmp_path_factory):
+    """A picture of 8 × 12 patches through a tiny random DINOv2 with registers, saved."""
+    folder = tmp_path_factory.mktemp("dinov2")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "mlp_ratio": 2}
+    config = Dinov2WithRegistersConfig(
+        patch_size=7, image_size=56, num_register_tokens=3, initializer_range=0.5, **sizes
+    )
+    Dinov2WithRegistersModel(config).save_pretrained(folder)
+    trace = vz.capture(vz.load(folder, device="cpu"), asset(PICTURES["a wide scene"]))
+    trace.save(path := folder / "run.safetensors")
+    return trace, path
+
+
+@pytest.fixture
+def shaded(visit):
+    def open_picture(**query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.wait_for_selector(".viz-source[data-painted]")
+        opened.page.wait_for_selector("#viz-proof.viz-good")
+        return opened
+
+    return open_picture
+
+
+def point(opened, token: int) -> None:
+    opened.page.locator(".viz-picture").scroll_into_view_if_needed()
+    box = opened.page.evaluate("token => window.vizTab.source.box(token)", token)
+    opened.page.mouse.move(*box)
+
+
+def patch(opened, token: int) -> list[int]:
+    """The color near the middle of a patch, as it is drawn."""
+    return opened.page.evaluate(
+        """(token) => {
+          const { picture } = window.vizTab.source;
+          const page = picture.canvas.getBoundingClientRect();
+          const [x, y] = window.vizTab.source.box(token);
+          const copy = new OffscreenCanvas(picture.canvas.width, picture.canvas.height);
+          const context = copy.getContext("2d");
+          context.drawImage(picture.canvas, 0, 0);
+          const ratio = picture.canvas.width / page.width;
+          const at = [(x - page.left) * ratio, (y - page.top) * ratio];
+          return [...context.getImageData(...at, 1, 1).data];
+        }""",
+        token,
+    )  # fmt: skip
+
+
+def kept_by_dino(patches: np.ndarray, share: float) -> int:
+    """visualize_attention.py of DINO: the faintest go as long as their sum is in the rest."""
+    ascending = np.sort(patches.astype(np.float64) / patches.astype(np.float64).sum())
+    return int((np.cumsum(ascending) > 1 - share).sum())
+
+
+def test_hovering_a_patch_shows_its_row(shaded, wide):
+    opened = shaded(**WIDE)
+    weights = wide.attention(1, 2)
+    for token in (68, 120, 1):
+        point(opened, token)
+        wait_for_told(opened, strongest(weights[token].tolist(), wide.tokens, "key"))
+    opened.page.hover("[data-token='0']")  # [CLS], beside the picture
+    wait_for_told(opened, strongest(weights[0].tolist(), wide.tokens, "key"))
+    assert opened.page.evaluate("window.vizTab.selection.query") == 30
+    opened.page.mouse.move(2, 2)
+    wait_for_told(opened, strongest(weights[30].tolist(), wide.tokens, "key"))
+
+
+def test_the_strongest_patches_are_kept_as_dino_keeps_them(shaded, wide):
+    opened = shaded(**WIDE)
+    row = wide.attention(1, 2)[30].numpy()
+    patches, prefix = row[1:], float(row[0] / row.sum())
+    for percent in (90, 60, 25, 3):
+        opened.page.fill("#viz-keep", str(percent))
+        said = opened.page.inner_text(".viz-held")
+        many = int(re.search(r"The strongest (\d+) of 150 patches", said)[1])
+        assert many == kept_by_dino(patches, percent / 100)
+        assert f"hold {percent} %" in said or f"holds {percent} %" in said
+        assert f"The prefix tokens hold {100 * prefix:.1f} % of the whole row" in said
+        assert "not counted" in said
+    opened.page.fill("#viz-keep", "100")
+    assert opened.page.inner_text(".viz-held").startswith("All 150 patches are tinted.")
+
+
+def test_patches_that_are_not_kept_show_the_picture(shaded, wide):
+    opened = shaded(**WIDE)
+    order = np.argsort(-wide.attention(1, 2)[30, 1:].numpy()) + 1
+    most, less = int(order[0]), int(order[20])
+    assert opened.page.input_value("#viz-opacity") == "80"
+    tinted = patch(opened, less)
+    opened.page.fill("#viz-keep", "5")
+    bare, strong = patch(opened, less), patch(opened, most)
+    assert bare != tinted
+    opened.page.fill("#viz-opacity", "100")
+    assert patch(opened, less) == bare and patch(opened, most) != strong
+    opened.page.fill("#viz-opacity", "1")
+    opened.page.fill("#viz-keep", "100")
+    assert np.abs(np.subtract(patch(opened, less), bare)).max() <= 4
+    outputs = opened.page.locator(".viz-picture-controls output").all_inner_texts()
+    assert outputs == ["1 %", "100 % of the weight"]
+
+
+def test_all_heads_of_a_layer_in_one_request(shaded, wide):
+    opened = shaded(**WIDE)
+    opened.page.locator("[data-strip='3']").scroll_into_view_if_needed()
+    names = opened.page.locator(".viz-strip-head:visible").all_inner_texts()
+    assert [name.strip() for name in names] == ["1.0", "1.1", "1.2", "1.3"]
+    got = opened.page.evaluate("Array.from(window.vizTab.source.strip.values)")
+    expected = wide.attention(1)[:, 30].numpy()
+    assert np.abs(np.array(got).reshape(expected.shape) - expected).max() <= 1e-6
+    asked = []
+    opened.page.on("request", lambda r: asked.append(r.url) if "/rows?" in r.url else None)
+    opened.page.click("[data-strip='3']")
+    opened.page.wait_for_selector(".viz-source[data-painted*=':1.3:']")
+    assert opened.page.get_attribute("[data-strip='3']", "aria-pressed") == "true" and not asked
+    opened.page.get_by_role("button", name="One layer on").click()
+    opened.page.wait_for_selector(".viz-source[data-painted*=':2.3:']")
+    assert len(asked) == 1 and "layer=2&query=30" in asked[0]
+
+
+def test_arrows_choose_patches_and_reach_the_prefix(shaded, wide):
+    opened = shaded(**{**WIDE, "query": 1})
+    cols = wide.grid.n_cols
+    opened.page.focus(".viz-picture")
+    for key, token in [("ArrowRight", 2), ("ArrowDown", 2 + cols), ("ArrowUp", 2)]:
+        opened.page.keyboard.press(key)
+        opened.page.wait_for_selector(f".viz-source[data-painted$=':{token}']")
+    opened.page.keyboard.press("ArrowUp")
+    assert opened.page.evaluate("document.activeElement.dataset.token") == "0"
+    opened.page.keyboard.press("Enter")
+    opened.page.wait_for_selector(".viz-source[data-painted$=':0']")
+    assert opened.page.get_attribute("[data-token='0']", "aria-pressed") == "true"
+    opened.page.keyboard.press("ArrowRight")
+    focused = "document.activeElement.className"
+    assert opened.page.evaluate(focused) == "viz-picture"
+
+
+def test_registers_stand_beside_the_picture(shaded, registers):
+    trace, path = registers
+    grid = trace.grid
+    assert (grid.n_rows, grid.n_cols, grid.n_prefix) == (8, 12, 4)
+    opened = shaded()
+    upload(opened, path)
+    opened.page.wait_for_selector(".viz-source[data-painted]")
+    chips = opened.page.locator(".viz-prefix .viz-word").all_inner_texts()
+    assert chips == ["[CLS]", "[REG0]", "[REG1]", "[REG2]"]
+    box = opened.page.locator(".viz-picture").bounding_box()
+    assert box["width"] / box["height"] == pytest.approx(12 / 8, abs=0.01)
+    weights = trace.attention(0, 0)
+    for token in (4, 99):
+        point(opened, token)
+        wait_for_told(opened, strongest(weights[token].tolist(), trace.tokens, "key"))
+    opened.page.click("[data-token='2']")
+    opened.page.wait_for_selector(".viz-source[data-painted$=':2']")
+    row = weights[2].numpy()
+    opened.page.fill("#viz-keep", "60")
+    said = opened.page.inner_text(".viz-held")
+    assert said.startswith(f"The strongest {kept_by_dino(row[4:], 0.6)} of 96 patches hold 60 %")
+    assert f"hold {100 * row[:4].sum() / row.sum():.1f} % of the whole row" in said
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_is_wider_than_the_screen(shaded, width):
+    opened = shaded(**WIDE, width=width, height=844)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,241 @@
+"""The words in place: shaded by a row, a column or another measure; hovered, walked and chosen."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.ui.run import MASKED, SENTENCES
+
+pytestmark = pytest.mark.browser
+SENTENCE = SENTENCES[0]
+TOLD = ".viz-source-told"
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, SENTENCE)
+
+
+@pytest.fixture
+def shaded(visit):
+    """Open the page and wait until the words are shaded."""
+
+    def open_words(**query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.wait_for_selector(".viz-source[data-painted]")
+        return opened
+
+    return open_words
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """700 tokens, too many for a whole map in one piece; saved, so without its model."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    with torch.no_grad(), vz.record(layer) as recording:
+        layer(torch.randn(1, 700, 16))
+    trace = recording.trace(tokens=[f"t{i}" for i in range(700)])
+    trace.save(path := tmp_path_factory.mktemp("long") / "run.safetensors")
+    return trace, path
+
+
+def upload(opened, path) -> None:
+    opened.page.get_by_text("Open a saved run").click()
+    opened.page.set_input_files("#viz-saved input[type=file]", path)
+    opened.page.wait_for_url("**run=**")
+    opened.painted()
+
+
+def strongest(values, names, side: str) -> str:
+    """The three largest, as the page lists them."""
+    order = np.argsort(-np.asarray(values), kind="stable")[:3]
+    return ", ".join(f"{side} {at} “{names[at]}” {values[at]:.4f}" for at in order)
+
+
+def wait_for_told(opened, text: str) -> None:
+    opened.page.wait_for_function(
+        "([where, text]) => document.querySelector(where).textContent.endsWith(text)",
+        arg=[TOLD, text],
+        timeout=10_000,
+    )
+
+
+def numbers(titles: list[str]) -> list[float]:
+    return [float(re.search(r": ([\d.e-]+)$", title)[1]) for title in titles]
+
+
+def titles(opened) -> list[str]:
+    return opened.page.eval_on_selector_all(".viz-word", "all => all.map((chip) => chip.title)")
+
+
+def test_hovering_a_word_shows_its_row_and_leaving_the_chosen_one(shaded, trace):
+    opened = shaded(layer=3, head=5, query=8)
+    opened.page.evaluate("document.querySelector('.viz-word').mark = 'kept'")
+    before = opened.page.eval_on_selector(TOLD, "node => node.textContent")
+    for at in (10, 2):
+        opened.page.hover(f"[data-token='{at}']")
+        row = trace.attention(3, 5)[at].tolist()
+        wait_for_told(opened, f"looks most at {strongest(row, trace.tokens, 'key')}")
+        color = "document.querySelector(\"[data-token='0']\").style.backgroundColor"
+        assert opened.page.evaluate(color) != ""
+    assert opened.page.evaluate("window.vizTab.selection.query") == 8
+    opened.page.mouse.move(2, 2)
+    wait_for_told(opened, before)
+    assert opened.page.evaluate("document.querySelector('.viz-word').mark") == "kept"
+
+
+def test_the_darkest_chip_is_the_largest_weight(shaded, trace):
+    opened = shaded(layer=3, head=5, query=8)
+    opened.page.hover("[data-token='9']")
+    row = trace.attention(3, 5)[9]
+    wait_for_told(opened, strongest(row.tolist(), trace.tokens, "key"))
+    brightness = opened.page.eval_on_selector_all(
+        ".viz-word",
+        "all => all.map((c) => c.style.backgroundColor.match(/\\d+/g).reduce((a, b) => a + +b, 0))",
+    )
+    steps = (row / row.max() * 63).round()
+    order = np.lexsort((np.arange(len(row)), brightness))
+    assert torch.equal(steps[order.tolist()], steps.sort(descending=True).values)
+
+
+def test_who_looks_at_a_word_is_its_column(shaded, trace):
+    opened = shaded(layer=3, head=5, key=4)
+    opened.page.click("[data-direction='who']")
+    opened.page.wait_for_selector(".viz-source[data-painted*=':who:'][data-painted$=':4']")
+    assert "no fixed sum" in opened.page.inner_text(".viz-says")
+    weights = trace.attention(3, 5)
+    assert np.allclose(numbers(titles(opened)), weights[:, 4], atol=5e-5)
+    opened.page.hover("[data-token='2']")
+    column = strongest(weights[:, 2].tolist(), trace.tokens, "query")
+    wait_for_told(opened, f"is looked at most by {column}")
+    opened.page.click("[data-token='2']")
+    opened.page.wait_for_selector(".viz-source[data-painted$=':2']")
+    assert opened.page.evaluate("[vizTab.selection.key, vizTab.selection.query]") == [2, 0]
+    assert np.allclose(numbers(titles(opened)), weights[:, 2], atol=5e-5)
+
+
+def test_other_measures_shade_the_words(shaded, trace, minilm):
+    opened = shaded(layer=2, head=7, query=9)
+    part = minilm.model.layers[2].attn.o.weight.double()[:, 7 * 32 : 8 * 32].detach()
+    added = trace.attention(2, 7)[9].double()[:, None] * (trace.layers[2].v[7].double() @ part.T)
+    total = np.eye(trace.n_tokens)
+    for layer in range(3):
+        total = (trace.attention(layer).double().mean(dim=0).numpy() + np.eye(len(total))) @ total
+    for measure, expected, paper in [
+        ("value", added.norm(dim=-1).numpy(), "Kobayashi"),
+        ("rollout", total[9] / 8, "Abnar"),
+    ]:
+        opened.page.select_option("#viz-shade-by", measure)
+        opened.page.wait_for_selector(f".viz-source[data-painted*=':{measure}:']")
+        got = opened.page.evaluate("Array.from(window.vizTab.source.row)")
+        assert np.abs(np.array(got) - expected).max() <= 2e-5 * expected.max()
+        wait_for_told(opened, strongest(expected.tolist(), trace.tokens, "key"))
+        assert paper in opened.page.inner_text(".viz-says")
+    assert opened.page.is_disabled("[data-direction='who']")
+    assert opened.page.is_disabled("#viz-shade-by option[value=relevance]")
+
+
+def test_relevance_names_its_answer(shaded):
+    place = 6  # of [MASK]
+    opened = shaded(a=MASKED[0], model=MASKED[1], query=place)
+    opened.page.select_option("#viz-shade-by", "relevance")
+    opened.page.wait_for_selector(".viz-source[data-painted*=':relevance:']")
+    encoder = vz.load(MASKED[1], device="cpu")
+    trace = vz.capture(encoder, MASKED[0])
+    with torch.inference_mode():
+        scores = encoder.model.heads["masked"](trace.output[None], trace.valid[None])[0, place]
+    name = encoder.reader.tokenizer.id_to_token(int(scores.argmax()))
+    assert opened.page.inner_text(".viz-says").startswith(
+        f"Of the answer “{name}” at token {place}."
+    )
+
+
+def test_arrows_walk_and_enter_chooses(shaded, trace):
+    opened = shaded(layer=1, head=3, query=4)
+    opened.page.focus("[data-token='4']")
+    opened.page.keyboard.press("ArrowRight")
+    opened.page.keyboard.press("ArrowRight")
+    wait_for_told(opened, strongest(trace.attention(1, 3)[6].tolist(), trace.tokens, "key"))
+    assert opened.page.evaluate("window.vizTab.selection.query") == 4
+    opened.page.keyboard.press("Enter")
+    opened.page.wait_for_selector(".viz-source[data-painted$=':6']")
+    assert opened.page.get_attribute("[data-token='6']", "aria-pressed") == "true"
+    opened.page.keyboard.press("End")
+    focused = "document.activeElement.dataset.token"
+    assert opened.page.evaluate(focused) == str(trace.n_tokens - 1)
+
+
+def test_merged_words_are_one_chip_and_tell_their_parts(shaded, minilm):
+    text = "unaffable transmogrifications"
+    trace = vz.capture(minilm, text)
+    word_of = trace.sample.words
+    groups = [[i for i, w in enumerate(word_of) if w == word] for word in (0, 1)]
+    assert max(map(len, groups)) > 1
+    opened = shaded(a=text, layer=2, head=4, words=1, query=groups[1][0])
+    opened.page.wait_for_selector(".viz-source[data-painted]")
+    assert opened.page.locator(".viz-word").count() == 4
+    weights = trace.attention(2, 4).double()
+    cell = weights[groups[1]][:, groups[0]]
+    title = titles(opened)[1]
+    assert float(re.search(r": ([\d.]+)\n", title)[1]) == pytest.approx(
+        float(cell.sum(dim=1).mean()), abs=5e-5
+    )
+    assert np.allclose(numbers(title.split("\n")[1:]), cell.flatten(), atol=5e-5)
+
+
+def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(shaded, long_run):
+    trace, path = long_run
+    opened = shaded()
+    upload(opened, path)
+    opened.page.wait_for_selector(".viz-source[data-painted]")
+    assert opened.page.inner_text(".viz-parts").startswith("Tokens 0 to 599 of 700.")
+    weights = trace.attention(0, 0)
+    opened.page.hover("[data-token='5']")
+    wait_for_told(opened, strongest(weights[5].tolist(), trace.tokens, "key"))
+    opened.page.click("[data-direction='who']")
+    opened.page.wait_for_selector(".viz-source[data-painted*=':who:']")
+    opened.page.hover("[data-token='7']")
+    wait_for_told(opened, "key 7 “t7”: click to compute it.")
+    opened.page.click("[data-token='7']")
+    opened.page.wait_for_selector(".viz-source[data-painted$=':7']")
+    got = opened.page.evaluate("Array.from(window.vizTab.source.row)")
+    assert np.abs(np.array(got) - weights[:, 7].numpy()).max() <= 1e-6
+    opened.page.get_by_role("button", name="Later").click()
+    assert opened.page.inner_text(".viz-parts").startswith("Tokens 100 to 699 of 700.")
+    opened.page.click("[data-token='699']")
+    opened.page.wait_for_selector(".viz-source[data-painted$=':699']")
+    assert opened.page.get_attribute("[data-token='699']", "aria-pressed") == "true"
+    opened.page.select_option("#viz-shade-by", "value")
+    wait_for_told(opened, "run the text or picture again to see this.")
+    opened.faults[:] = [fault for fault in opened.faults if "404" not in fault]
+
+
+def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
+    opened = shaded(layer=2, head=5, query=8)
+    opened.page.get_by_role("button", name="Play the layers").click()
+    opened.page.wait_for_function("window.vizTab.selection.layer === 5", timeout=20_000)
+    opened.page.get_by_role("button", name="Play the layers").wait_for()  # it stopped by itself
+    opened.page.wait_for_selector(".viz-source[data-painted*=':5.5:']")
+    assert np.allclose(numbers(titles(opened)), trace.attention(5, 5)[8], atol=5e-5)
+    opened.page.get_by_role("button", name="One layer back").click()
+    opened.page.wait_for_selector(".viz-source[data-painted*=':4.5:']")
+    assert opened.page.inner_text(".viz-player-said") == "Layer 4 of 0 to 5"
+    opened.page.fill(".viz-player input", "1")
+    opened.page.wait_for_selector(".viz-source[data-painted*=':1.5:']")
+
+
+def test_who_asks_for_less_motion_steps_by_hand(shaded):
+    opened = shaded(layer=2)
+    opened.page.get_by_role("button", name="Play the layers").click()
+    opened.page.emulate_media(reduced_motion="reduce")
+    play = opened.page.locator(".viz-player button").nth(1)
+    play.wait_for(state="hidden")
+    assert opened.page.evaluate("window.vizTab.source.player.playing") is False
+    layer = opened.page.evaluate("window.vizTab.selection.layer")
+    opened.page.get_by_role("button", name="One layer on").click()
+    assert opened.page.evaluate("window.vizTab.selection.layer") == layer + 1
