@@ -13,7 +13,7 @@ const PATIENCE = 1000; // ms until the page says how long it has been computing
 let loading = null;
 
 // Plotly comes once, and only when the first figure is asked for.
-function plotly() {
+export function plotly() {
   loading ??= new Promise((done, failed) => {
     const script = el("script", { src: PLOTLY, onload: () => done(window.Plotly), onerror: () => failed(new Error("Plotly could not be loaded; is the server still running?")) });
     document.head.append(script);
@@ -153,7 +153,7 @@ export class Figure {
   }
 }
 
-async function fetched(run, path, signal) {
+export async function fetched(run, path, signal) {
   if (!answers.has(run)) answers.set(run, new Map());
   const known = answers.get(run);
   if (known.has(path)) return known.get(path);
