@@ -7,7 +7,7 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 
-TEXTS = ["The cat sat on the mat", "The dog ran to the house", "This one is longer than the other two"]
+TEXTS = ["The cat sat on the mat", "The dog ran to the house", "This one is longer than the others"]
 
 
 @pytest.fixture(scope="module")
