@@ -2,7 +2,7 @@
 
 python scripts/train_scene.py               trains, saves assets/scene and prints its numbers
 python scripts/train_scene.py --evaluate    prints the numbers of the weights in assets/scene
-python scripts/train_scene.py --examples    makes the two pictures in assets/examples
+python scripts/train_scene.py --examples    makes the pictures in assets/examples
 
 Attention itself is never trained: no loss looks at a weight, so where the heads look is theirs.
 """
@@ -55,6 +55,8 @@ LEARNING_RATE, MUON_RATE, WEIGHT_DECAY = 3e-3, 0.02, 0.05
 PATCH_LOSS, INK_THRESHOLD, BLANK = 0.5, 0.1, len(CONFIG.heads[0].labels)
 SEED, TEST_SEED = 1, 99
 PICTURES = (("digit", 7, 0, SQUARE, 3), ("wide", 3, 3, (40, 60), 12))  # for variety, by eye
+SET_LABELS, SET_SIZE, SET_SEED = (0, 1, 4, 7), 6, 5  # the set of digits: pictures of each label
+SET_GRAYS = 8  # few, so that the files stay small
 N_THREADS = 1  # sums come out alike on any machine, and a second thread saves a sixth only
 
 
@@ -232,6 +234,21 @@ def make_examples() -> None:
         scene = scenes.make(held_out.choose(index), size, generator).pixels[0, 0]
         pixels = np.kron((scene * 255).round().byte().numpy(), np.ones((4, 4), np.uint8))
         Image.fromarray(pixels).save(EXAMPLES / f"{name}.png", optimize=True)
+    make_set(held_out)
+
+
+def make_set(held_out: scenes.Digits) -> None:
+    """Held-out digits of some labels in small scenes, a folder a label."""
+    generator = torch.Generator().manual_seed(SET_SEED)
+    for label in SET_LABELS:
+        index = (held_out.labels == label).nonzero()[:SET_SIZE, 0]
+        batch = scenes.make(held_out.choose(index), SQUARE, generator)
+        grays = (batch.pixels[:, 0] * (SET_GRAYS - 1)).round() * (255 / (SET_GRAYS - 1))
+        folder = EXAMPLES / "sets" / "digits" / str(label)
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, pixels in enumerate(grays.round().byte().numpy(), 1):
+            picture = Image.fromarray(pixels).quantize(SET_GRAYS)
+            picture.save(folder / f"{label}_{number}.png", optimize=True)
 
 
 def main() -> None:
