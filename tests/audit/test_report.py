@@ -1,0 +1,78 @@
+"""A report says what it found, to a person and to a machine, and folds what follows."""
+
+import json
+
+import pytest
+
+import viz_encoder as vz
+from tests.audit.plants import Stack, causal, padding
+from viz_encoder.audit import Check, MaskReport, Verdict
+
+SMALL = {"d_model": 8, "n_layers": 2}
+
+
+@pytest.fixture(scope="module")
+def failing():
+    return vz.audit_mask(Stack(), causal, lambda valid: ~causal(valid), **SMALL)
+
+
+@pytest.fixture(scope="module")
+def passing():
+    return vz.audit_mask(Stack(), causal, **SMALL)
+
+
+def test_a_red_report_raises_with_its_own_text(failing):
+    with pytest.raises(AssertionError) as caught:
+        vz.assert_mask(Stack(), causal, lambda valid: ~causal(valid), **SMALL)
+    assert "Pass ~mask" in str(caught.value) and isinstance(caught.value, vz.VizEncoderError)
+
+
+def test_what_passes_is_handed_back(passing):
+    assert vz.assert_mask(Stack(), padding, **SMALL).ok and passing.ok
+
+
+def test_the_first_failure_is_shown_and_the_rest_folded_into_it(failing):
+    text = str(failing)
+    assert [check.name for check in failing.failed] == ["maps"]
+    assert "follows from it" in text and text.count("  FAIL") == 1
+    followers = [check for check in failing.checks if check.follows_from]
+    assert {check.follows_from for check in followers} == {"maps"}
+    assert failing.sentence.startswith(failing.check("maps").evidence)
+
+
+def test_json_says_the_same(failing, passing):
+    found = json.loads(failing.to_json())
+    assert found["verdict"] == "FAIL" and found["sentence"] == failing.sentence
+    maps = next(check for check in found["checks"] if check["name"] == "maps")
+    kept = ("layer", "head", "sample", "query", "key", "code", "evidence")
+    assert all(maps[name] == getattr(failing.check("maps"), name) for name in kept)
+    assert json.loads(passing.to_json())["not_tested"] == list(passing.not_tested)
+
+
+def test_numbers_that_json_lacks_are_written_as_words():
+    check = Check("runs", "Runs", Verdict.FAIL, "It differs.", amount=float("inf"))
+    report = MaskReport(Verdict.FAIL, "It differs.", (check,))
+    assert json.loads(report.to_json())["checks"][0]["amount"] == "inf"
+
+
+def test_what_was_not_tested_is_listed(passing):
+    text = "\n".join(passing.not_tested)
+    for word in ("KV cache", "dtypes", "Pooling", "documents", "40 tokens", "intent itself"):
+        assert word in text and word in str(passing)
+
+
+def test_every_check_is_in_the_report_once(passing):
+    names = [check.name for check in passing.checks]
+    assert len(names) == len(set(names)) == 23 and all(c.evidence for c in passing.checks)
+
+
+def test_the_picture_shows_what_was_passed(failing):
+    shot = failing.pictures[0]
+    assert (shot.intended != shot.passed).sum() == 0  # read as "1 = ignored" it is the intent
+    assert shot.passed_as == "True = ignored" and shot.leaks.any()
+    assert shot.observed.shape == shot.intended.shape == (7, 7)
+
+
+def test_a_check_that_is_not_there(passing):
+    with pytest.raises(KeyError):
+        passing.check("nothing")
