@@ -10,6 +10,7 @@ import viz_encoder as vz
 from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.cli import main
+from viz_encoder.figures.options import read_options
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +89,10 @@ def test_pictures_need_kaleido(saved, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert draw(saved[0], tmp_path, "a.png", "rollout")[0] == 1
     assert "pip install kaleido" in capsys.readouterr().err
+
+
+def test_digits_may_be_a_name():
+    view = vz.figures.VIEWS["relevance"]
+    assert read_options(view, {"label": "3", "token": "3"}) == {"label": "3", "token": 3}
+    several = read_options(vz.figures.VIEWS["attention_map"], {"head": "1,7,1", "layer": "2"})
+    assert several == {"head": (1, 7), "layer": 2}
