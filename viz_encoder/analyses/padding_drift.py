@@ -56,7 +56,7 @@ class PaddingDrift:
 
 def padding_drift(
     encoder: LoadedEncoder,
-    text: str,
+    text: str | tuple[str, str],
     *,
     n_padding: int = 16,
     layer: int = -1,
@@ -67,7 +67,7 @@ def padding_drift(
 
     Args:
         encoder: a model of texts.
-        text: what is pooled.
+        text: what is pooled, or a pair of texts.
         n_padding: how many padding tokens are added.
         layer: 0 = embeddings, -1 = the output.
         methods: all that this model has where not given.
@@ -107,7 +107,7 @@ def padding_drift(
     return PaddingDrift(at[0], n_tokens, n_padding, tuple(rows), vectors, alone)
 
 
-def _single(encoder: LoadedEncoder, text: str) -> Inputs:
+def _single(encoder: LoadedEncoder, text: str | tuple[str, str]) -> Inputs:
     if not isinstance(encoder.reader, TextReader):
         raise InputError(
             f"{encoder.card.name} reads no texts; pictures of one batch have one size, and no "

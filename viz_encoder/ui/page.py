@@ -20,6 +20,7 @@ from viz_encoder.ui.measured_endpoints import add_measured_endpoints
 from viz_encoder.ui.model_endpoints import add_model_endpoints
 from viz_encoder.ui.opening import Opening
 from viz_encoder.ui.panel import model_panel
+from viz_encoder.ui.pooling_endpoints import add_pooling_endpoints
 from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES, Runner, restore
 from viz_encoder.ui.tab import Place
 from viz_encoder.ui.tabs import TABS
@@ -68,6 +69,7 @@ def make_page(runner: Runner) -> gr.Blocks:
         add_figure_endpoints(runner)
         add_change_endpoint(runner)
         add_hidden_endpoint(runner)
+        add_pooling_endpoints(runner)
     check_arguments(page)
     page.state_session_capacity = SESSIONS_KEPT
     return page
@@ -166,6 +168,7 @@ class _Events:
         """Let go of a closed page's runs."""
         if request.session_hash:
             self.runner.store.release(request.session_hash)
+            self.runner.sets.release(request.session_hash)
 
     def _choices(self, kind: str, model: str) -> Any:
         names = self.runner.models.names(kind)

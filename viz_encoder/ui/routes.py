@@ -29,6 +29,8 @@ from viz_encoder.ui.figures_of_runs import make_figure_router
 from viz_encoder.ui.hidden_routes import make_hidden_router
 from viz_encoder.ui.measured import make_measured_router
 from viz_encoder.ui.numbers import finite, parse_head, parse_index, parse_range
+from viz_encoder.ui.pooling_routes import make_pooling_router
+from viz_encoder.ui.sets import Sets
 from viz_encoder.ui.store import Entry, TraceStore
 from viz_encoder.ui.summary import printable
 
@@ -42,14 +44,15 @@ PRIVATE = {"cache-control": "private, max-age=3600"}
 REDUCTIONS = ("max", "mean")
 
 
-def add_routes(app: FastAPI, store: TraceStore) -> None:
-    """Serve the page's scripts and the numbers of the stored runs under /viz."""
+def add_routes(app: FastAPI, store: TraceStore, sets: Sets | None = None) -> None:
+    """Serve the page's scripts and the numbers of the stored runs and sets under /viz."""
     app.mount("/viz/static", StaticFiles(directory=ASSETS), name="viz-static")
     app.include_router(make_router(store))
     app.include_router(make_figure_router(store, _PlainRoute))
     app.include_router(make_change_router(store, _PlainRoute))
     app.include_router(make_hidden_router(store, _PlainRoute))
     app.include_router(make_measured_router(store, _PlainRoute, _array))
+    app.include_router(make_pooling_router(store, sets or Sets(), _PlainRoute))
     app.include_router(make_download_router(store))
     app.add_exception_handler(VizEncoderError, _plain_sentence)
     app.add_exception_handler(RequestValidationError, _wrong_parameter)

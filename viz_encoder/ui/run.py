@@ -1,7 +1,7 @@
 """Runs: from what a person typed or dropped to a stored trace and its description for the page."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
@@ -12,6 +12,7 @@ from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.models import Models
+from viz_encoder.ui.sets import Sets
 from viz_encoder.ui.store import TraceStore
 from viz_encoder.ui.summary import describe
 
@@ -39,6 +40,7 @@ class Runner:
     models: Models
     store: TraceStore
     first: str | None = None  # the key of the run that the server was started on
+    sets: Sets = field(default_factory=Sets)  # that poolings were compared on
 
     def text(
         self,

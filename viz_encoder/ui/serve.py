@@ -20,6 +20,7 @@ from viz_encoder.ui.models import Models
 from viz_encoder.ui.page import make_page, make_theme
 from viz_encoder.ui.routes import add_routes
 from viz_encoder.ui.run import Runner, require_showable
+from viz_encoder.ui.sets import PUBLIC_ITEMS, Sets
 from viz_encoder.ui.store import TraceStore
 
 PORT = 7860
@@ -46,18 +47,23 @@ class Settings:
         """Bytes of runs held for all pages together."""
         return min((1 if self.public else 4) * 2**30, psutil.virtual_memory().total // 4)
 
+    @property
+    def max_items(self) -> int | None:
+        """The most items of a set that poolings are compared on; None: what is read at all."""
+        return PUBLIC_ITEMS if self.public else None
+
 
 def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
     """The whole web application, ready for any ASGI server; it opens on the subject."""
     # Gradio's upload folder is shared by all its apps of one user unless each names its own.
     os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="viz_encoder-"))
-    page, store = _make_page(settings, subject)
+    page, runner = _make_page(settings, subject)
     page.queue(default_concurrency_limit=1, max_size=16, api_open=False)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     if settings.host in ("127.0.0.1", "localhost"):
         # A page of another site must not reach us under a name of its own (DNS rebinding).
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-    add_routes(app, store)
+    add_routes(app, runner.store, runner.sets)
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
     page.has_launched = True
@@ -97,7 +103,7 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
 
 def _make_page(
     settings: Settings, subject: Trace | LoadedEncoder | None
-) -> tuple[gr.Blocks, TraceStore]:
+) -> tuple[gr.Blocks, Runner]:
     store = TraceStore(settings.max_bytes, dropped=give_back)
     own = subject if isinstance(subject, LoadedEncoder) else None
     first = None
@@ -106,7 +112,8 @@ def _make_page(
         first = store.pin(subject)
     folders = not settings.public
     models = Models(settings.device, own, folders=folders, hub=settings.hub)
-    return make_page(Runner(models, store, first)), store
+    runner = Runner(models, store, first, Sets(max_items=settings.max_items))
+    return make_page(runner), runner
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,0 +1,52 @@
+"""Item weights: what a learned query weighs each token of each item of a set with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.inputs import Sample
+from viz_encoder.model.pooling import attention_shares
+from viz_encoder.trace.batches import Progress, batches
+from viz_encoder.trace.states import choose_layers
+
+
+@dataclass(frozen=True, eq=False)
+class ItemWeights:
+    """One item: its tokens, and the weight of each in the pooled vector; they sum to 1."""
+
+    sample: Sample
+    weights: Float[np.ndarray, " token"]
+
+
+def item_weights(
+    encoder: LoadedEncoder,
+    sources: Sequence[Any],
+    query: Float[np.ndarray, " d_model"],
+    *,
+    layer: int = -1,
+    progress: Progress | None = None,
+) -> tuple[ItemWeights, ...]:
+    """softmax(hidden · query / √d_model) over each item's tokens, in the order of the items.
+
+    Args:
+        encoder: the model on whose hidden states the query was learned.
+        sources: texts or pictures.
+        query: as `attention_pooling` learns it.
+        layer: where it was learned; 0 = embeddings, -1 = the output.
+        progress: called with the number of items done and of all; if it returns False, the run
+            stops with a TraceError.
+    """
+    at, learned = choose_layers([layer], encoder.config.n_layers), torch.tensor(query)
+    found: dict[int, ItemWeights] = {}
+    for batch in batches(encoder, sources, at, progress=progress):
+        states = batch.states
+        shares = attention_shares(states.after[0], states.valid, learned.to(states.after[0]))
+        for row, number in enumerate(batch.numbers):
+            weights = shares[row][states.valid[row]].float().cpu().numpy()
+            found[number] = ItemWeights(batch.samples[row], weights)
+    return tuple(found[number] for number in range(len(sources)))

@@ -1,0 +1,142 @@
+"""One run pooled, and moved by padding: as plain data for the page and for clients."""
+
+import threading
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from viz_encoder.analyses.padding_drift import CASES, padding_drift
+from viz_encoder.analyses.pooled import pooled
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import TextReader
+from viz_encoder.model.pooling import METHODS
+from viz_encoder.ui.numbers import finite, parse_index
+from viz_encoder.ui.sets import LearnedEntry
+from viz_encoder.ui.store import Entry
+from viz_encoder.ui.summary import printable
+
+MODEL_GONE = "The model of this run is not here; run the text or picture again to see this."
+NO_TEXT = (
+    "Padding is what makes texts of one batch equally long. This run is of a picture, and pictures "
+    "of one batch have one size: there is no padding."
+)
+UNTRAINED = "Attention pooling needs a learned query; train one below."
+one_at_a_time = threading.Lock()  # padding runs the model, beside the queue that runs stand in
+
+
+def pooled_plain(
+    entry: Entry, layer: object = -1, learned: LearnedEntry | None = None
+) -> dict[str, Any]:
+    """Every method after one layer: norms, cosines and shares; null = not defined.
+
+    Args:
+        entry: the run.
+        layer: 0 = embeddings, -1 = the output.
+        learned: a query; attention pooling is there at the layer where it was learned.
+
+    Raises:
+        SelectionError: no such layer, the model is not here, or a query of another model.
+    """
+    encoder, trace = _model(entry), entry.trace
+    last = encoder.config.n_layers
+    at = last if layer == -1 else parse_index("layer", layer, last + 1)
+    queries, reason = _query(encoder, at, learned)
+    found = pooled(encoder, trace, layers=[at], queries=queries)
+    place = found.methods.index("mean")
+    return {
+        "layer": at,
+        "layers": last + 1,
+        "width": encoder.config.d_model,
+        "methods": [
+            {
+                "name": name,
+                "what": METHODS[name],
+                "numbers": found.vectors[name].shape[1],
+                "norm": finite(found.norms[0, number]),
+                "toMean": finite(found.cosines[0, number, place]),
+            }
+            for number, name in enumerate(found.methods)
+        ],
+        "cosines": finite(found.cosines[0]),
+        "shares": {name: finite(shares[0]) for name, shares in found.shares.items()},
+        "weights": None if found.weights is None else finite(found.weights[0]),
+        "wins": np.rint(found.shares["max"][0] * encoder.config.d_model).astype(int).tolist(),
+        "leftOut": {**found.left_out, **({"attention": reason} if reason else {})},
+        "room": _room(entry, encoder),
+    }
+
+
+def padding_plain(entry: Entry, padding: int = 16, layer: object = -1) -> dict[str, Any]:
+    """How far padding moves each method, in every case; "worst" is the row that moved most.
+
+    Raises:
+        InputError: no room for the padding.
+        SelectionError: a run of a picture, or the model is not here.
+    """
+    encoder, texts = _model(entry), entry.trace.sample.texts
+    if not texts or not isinstance(encoder.reader, TextReader):
+        raise SelectionError(NO_TEXT)
+    last = encoder.config.n_layers
+    at = last if layer == -1 else parse_index("layer", layer, last + 1)
+    source = texts[0] if len(texts) == 1 else (texts[0], texts[1])
+    with one_at_a_time:
+        found = padding_drift(encoder, source, n_padding=padding, layer=at)
+    rows = [
+        {name: None if value != value else value for name, value in asdict(row).items()}
+        for row in found.rows
+    ]
+    moved = [row for row in found.rows if row.relative == row.relative]
+    worst = max(moved, key=lambda row: row.relative) if moved else None
+    return {
+        "layer": found.layer,
+        "tokens": found.n_tokens,
+        "padding": found.n_padding,
+        "cases": CASES,
+        "rows": rows,
+        "worst": [worst.method, worst.case] if worst else None,
+    }
+
+
+def item_plain(entry: LearnedEntry, item: object) -> dict[str, Any]:
+    """The learned weights over one item's tokens."""
+    chosen = entry.items[parse_index("item", item, len(entry.items))]
+    sample = chosen.sample
+    grid = sample.grid
+    return {
+        "tokens": [printable(token) for token in sample.tokens],
+        "weights": finite(chosen.weights),
+        "grid": grid and {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix},
+    }
+
+
+def _query(
+    encoder: LoadedEncoder, layer: int, learned: LearnedEntry | None
+) -> tuple[dict[int, np.ndarray] | None, str]:
+    """The query for this layer, or why there is none."""
+    if learned is None:
+        return None, UNTRAINED
+    found = learned.learned
+    if learned.encoder is not encoder:
+        return None, (
+            f"The query below was learned on {printable(learned.encoder.card.name)}, and this run "
+            f"is of {printable(encoder.card.name)}; train one on a set that this model has read."
+        )
+    if layer != found.layer:
+        return None, f"The query below was learned at layer {found.layer}; choose that layer."
+    return {layer: found.query}, ""
+
+
+def _room(entry: Entry, encoder: LoadedEncoder) -> int:
+    """How many padding tokens still fit behind the text; 0 of a picture."""
+    if not isinstance(encoder.reader, TextReader) or not entry.trace.sample.texts:
+        return 0
+    return max(0, encoder.reader.max_tokens - Counter(entry.trace.valid.tolist())[True])
+
+
+def _model(entry: Entry) -> LoadedEncoder:
+    if entry.encoder is None:
+        raise SelectionError(MODEL_GONE)
+    return entry.encoder

@@ -1,0 +1,83 @@
+"""What a person gives as a set: lines, a CSV, a text file, pictures or one of the examples."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+
+from viz_encoder.bundled import asset
+from viz_encoder.errors import InputError, SelectionError, TooLong
+from viz_encoder.inputs.items import PICTURES, Item, read_set
+
+EXAMPLES = {  # title on the button: file or folder in assets/examples/sets
+    "Paraphrases": "paraphrases.csv",
+    "Senses of “bank”": "bank.csv",
+    "4 topics": "topics.csv",
+    "Digits": "digits",
+}
+TEXT_FILES = (".csv", ".tsv", ".txt")
+MAX_CHARACTERS = 5_000_000
+
+
+def example(title: str) -> tuple[Item, ...]:
+    """One of the example sets."""
+    if title not in EXAMPLES:
+        raise SelectionError(
+            f"There is no example {shown(title)}; there are {', '.join(EXAMPLES)}."
+        )
+    return read_set(asset(f"examples/sets/{EXAMPLES[title]}"))
+
+
+def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, ...]:
+    """Items from the box or from the files, whichever was given.
+
+    Pictures have labels where all their names are such as cat_1.png: what stands before the first
+    underscore, if that makes at least two labels.
+
+    Raises:
+        InputError: nothing, or both; or files of both kinds.
+        TooLong: more than is read.
+    """
+    text = lines if isinstance(lines, str) else ""
+    paths = [Path(path) for path in files or ()]
+    if not text.strip() and not paths:
+        raise InputError("The set is empty; give one text a line, or files, or take an example.")
+    if text.strip() and paths:
+        raise InputError("There are lines in the box and files too; clear one of them.")
+    if len(text) > MAX_CHARACTERS:
+        raise TooLong(
+            f"The box holds {len(text):,} characters; at most {MAX_CHARACTERS:,} are read."
+        )
+    if not paths:
+        return read_set(text)
+    pictures = [path for path in paths if path.suffix.lower() in PICTURES]
+    if len(pictures) == len(paths):
+        return named_pictures(pictures, [path.name for path in pictures])
+    if pictures or len(paths) > 1:
+        raise InputError("Give one CSV or text file, or pictures only; not several kinds at once.")
+    if paths[0].suffix.lower() not in TEXT_FILES:
+        raise InputError(
+            f"{paths[0].name!r} is no set; give one of {', '.join(TEXT_FILES)}, or pictures."
+        )
+    return read_set(paths[0])
+
+
+def named_pictures(paths: Sequence[Path], names: Sequence[str]) -> tuple[Item, ...]:
+    """Pictures with the labels that their names carry, if they do."""
+    labels = [name.partition("_")[0] if "_" in name else "" for name in names]
+    labelled = all(labels) and len(set(labels)) > 1
+    items = [Item(path) for path in paths]
+    if not labelled:
+        return tuple(items)
+    return tuple(replace(item, label=label) for item, label in zip(items, labels, strict=True))
+
+
+def check_count(items: Sequence[Item], most: int | None) -> None:
+    """Refuse a set that is larger than this server takes."""
+    if most is not None and len(items) > most:
+        raise TooLong(f"The set has {len(items):,} items; this server takes up to {most:,}.")
+
+
+def kind_of(items: Sequence[Item]) -> str:
+    """What kind of model reads these: "text" or "image"."""
+    return "image" if isinstance(items[0].source, Path) else "text"
