@@ -3,7 +3,7 @@
 import { el, fit } from "./dom.js";
 import { largest } from "./colors.js";
 import { headsOf } from "./selection.js";
-import { scaleOf } from "./shading.js";
+import { colorsOn, scaleOf } from "./shading.js";
 import { overlay } from "./picture.js";
 
 const WIDEST = 84;
@@ -57,7 +57,7 @@ export class HeadsStrip {
       const context = fit(canvas, width, height);
       context.imageSmoothingEnabled = false;
       if (this.image) context.drawImage(this.image, 0, 0, width, height);
-      context.drawImage(overlay(row, run.grid, scale, 1), 0, 0, width, height);
+      context.drawImage(overlay(row, run.grid, scale, 1, colorsOn(this.image)), 0, 0, width, height);
       name.textContent = `${layer}.${head}`;
       button.setAttribute("aria-pressed", String(headsOf(selection.head).includes(head)));
       button.setAttribute("aria-label", `Head ${layer}.${head}`);

@@ -1,8 +1,8 @@
 // The picture under its weights: patches to point at, prefix tokens beside it and never in it.
 
 import { count, css, el, fit, number } from "./dom.js";
-import { shade, theme } from "./colors.js";
-import { gradient, strongestOf, tint } from "./shading.js";
+import { shade } from "./colors.js";
+import { colorsOn, gradient, strongestOf, tint } from "./shading.js";
 import { Words } from "./words.js";
 
 const LARGEST = 420;
@@ -55,16 +55,17 @@ export class Picture {
   paint(values, scale, what, titles) {
     if (!values) return this.#blank();
     Object.assign(this, { values, scale, what });
-    this.prefix.paint(values.subarray(0, this.first), scale, titles);
+    const colors = colorsOn(this.image);
+    this.prefix.paint(values.subarray(0, this.first), scale, titles, colors);
     const patches = values.subarray(this.first);
     const share = this.keep.input.value / 100;
     const found = strongestOf(patches, share);
     this.#tell(found, share);
-    this.#drawScale();
+    this.#drawScale(colors);
     this.context.clearRect(0, 0, this.width, this.height);
     this.context.imageSmoothingEnabled = false;
     if (this.image) this.context.drawImage(this.image, 0, 0, this.width, this.height);
-    const tinted = overlay(patches, this.run.grid, scale, this.opacity.input.value / 100, share < 1 ? found.kept : null);
+    const tinted = overlay(patches, this.run.grid, scale, this.opacity.input.value / 100, colors, share < 1 ? found.kept : null);
     this.context.drawImage(tinted, 0, 0, this.width, this.height);
     this.#outlines();
   }
@@ -125,9 +126,9 @@ export class Picture {
     this.kept.textContent = `${held}.${beside}`;
   }
 
-  #drawScale() {
+  #drawScale(colors) {
     const { scale } = this;
-    this.bar.style.backgroundImage = gradient("top", scale, this.opacity.input.value / 100);
+    this.bar.style.backgroundImage = gradient("top", scale, this.opacity.input.value / 100, colors);
     this.ticks.replaceChildren(...Array.from({ length: TICKS }, (_, at) => {
       const share = at / (TICKS - 1);
       return el("span", { style: `bottom:${100 * share}%` }, short(scale.at(share)));
@@ -171,11 +172,10 @@ export class Picture {
 }
 
 // One pixel a patch, colored by its value and as see-through as it is faint; those not kept are clear.
-export function overlay(patches, grid, scale, opacity, kept = null) {
+export function overlay(patches, grid, scale, opacity, colors, kept = null) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [grid.cols, grid.rows];
   const pixels = new ImageData(grid.cols, grid.rows);
-  const colors = theme();
   patches.forEach((value, at) => {
     if (kept && !kept[at]) return;
     pixels.data.set([...shade(value, scale, colors), Math.round(255 * opacity * tint(value, scale))], 4 * at);

@@ -1,7 +1,7 @@
 // What shades the words and the picture: the measures with their units, and their color scales.
 
-import { inkOn, largest, makeScale, rgbText, shade } from "./colors.js";
-import { number } from "./dom.js";
+import { inkOn, largest, makeScale, rgbText, shade, theme } from "./colors.js";
+import { isDark, number } from "./dom.js";
 
 const STEPS = 64;
 const LOG_SPAN = 1e4; // a logarithmic scale of lengths shows so much below the largest
@@ -62,11 +62,32 @@ export function tint(value, scale) {
   return 0.95 * Math.sqrt(Math.min(1, Math.max(0, scale.share(value))));
 }
 
+// The page's colors, turned where the strongest would drown in the picture: light ones stand out on
+// a dark picture, dark ones on a light picture, whatever the page is.
+export function colorsOn(image) {
+  const colors = theme();
+  return isLight(image) === isDark() ? { ...colors, ramp: colors.ramp.toReversed() } : colors;
+}
+
+const lightness = new WeakMap();
+
+function isLight(image) {
+  if (!image) return !isDark();
+  if (!lightness.has(image)) {
+    const context = new OffscreenCanvas(16, 16).getContext("2d");
+    context.drawImage(image, 0, 0, 16, 16);
+    const { data } = context.getImageData(0, 0, 16, 16);
+    const total = data.reduce((sum, value, at) => (at % 4 === 3 ? sum : sum + value), 0);
+    lightness.set(image, total / (16 * 16 * 3) > 127);
+  }
+  return lightness.get(image);
+}
+
 // CSS gradients of the scale, as the words and as the picture show it.
-export function gradient(to, scale, opacity = null) {
+export function gradient(to, scale, opacity = null, colors = theme()) {
   const stops = Array.from({ length: 17 }, (_, step) => {
     const value = scale.at(step / 16);
-    const color = shade(value, scale).join(" ");
+    const color = shade(value, scale, colors).join(" ");
     return opacity === null ? `rgb(${color})` : `rgb(${color} / ${(opacity * tint(value, scale)).toFixed(3)})`;
   });
   return `linear-gradient(to ${to}, ${stops.join(", ")})`;

@@ -35,8 +35,8 @@ export class Words {
 
   // Change colors alone, of the chips in sight: the others follow when they come into it. `titles`
   // says each chip's exact number, and comes only with a choice.
-  paint(values, scale, titles) {
-    this.shown = { values, scale, colors: theme() };
+  paint(values, scale, titles, colors = theme()) {
+    this.shown = { values, scale, colors };
     for (const at of this.seen) this.#color(at);
     if (!titles) return;
     Object.assign(this, { values, scale, titles });
