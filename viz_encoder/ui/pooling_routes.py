@@ -1,6 +1,7 @@
 """The numbers of the Pooling tab: of one run, of a set, and of a learned query; and their files."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import numpy as np
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
+from viz_encoder.analyses.collection import Collection
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.vectors import save_vectors, table_lines
 from viz_encoder.ui.numbers import parse_index
 from viz_encoder.ui.pooling_results import item_plain, padding_plain, pooled_plain
 from viz_encoder.ui.set_runs import plain_row, png
-from viz_encoder.ui.sets import SetEntry, Sets
+from viz_encoder.ui.sets import Sets
 from viz_encoder.ui.store import TraceStore
 
 PRIVATE = {"cache-control": "private, max-age=3600"}
@@ -73,8 +75,8 @@ def make_pooling_router(store: TraceStore, sets: Sets, route_class: type[Any]) -
         return _picture(content)
 
     @router.get("/set/{key}/take/{kind}")
-    def take(key: str, kind: str) -> Response:
-        """All vectors as csv, npz, arrow or parquet; or the table as table.csv."""
+    def take(key: str, kind: str, method: str = "", layer: int = -1) -> Response:
+        """All vectors, or those of one method and layer, as a file; or the table as table.csv."""
         if kind not in TYPES:
             raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(TYPES)}.")
         headers = {
@@ -110,10 +112,17 @@ def _file_name(kind: str) -> str:
     return "poolings.csv" if kind == "table.csv" else f"vectors.{kind}"
 
 
-def _file(entry: SetEntry, kind: str) -> bytes:
+def one_row(found: Collection, method: str, layer: int) -> Collection:
+    """The same set with the vectors of one method at one layer alone."""
+    vectors = found.of(method, layer)[None]
+    at = found.layers[-1] if layer == -1 else layer
+    return replace(found, methods=(method,), layers=(at,), vectors={method: vectors})
+
+
+def _file(found: Collection, kind: str) -> bytes:
     if kind == "table.csv":
-        return "".join(table_lines(entry.found.table())).encode()
+        return "".join(table_lines(found.table())).encode()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, _file_name(kind))
-        save_vectors(entry.found, path)
+        save_vectors(found, path)
         return path.read_bytes()
