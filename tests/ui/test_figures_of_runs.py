@@ -105,7 +105,9 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     assert fuse["choices"] == ["mean", "max", "min"] and fuse["most"] is None
     head = listed["attention_map"]["controls"][1]
     assert (head["words"], head["most"]) == (["mean", "max"], 11)
-    assert "2005.00928" in listed["rollout"]["source"] and not listed["relevance"]["missing"]
+    assert "2005.00928" in listed["rollout"]["source"] and not listed["rollout"]["missing"]
+    assert "no head that gives an answer" in listed["relevance"]["missing"]
+    assert "This run is of a text" in listed["patch_overlay"]["missing"]
 
 
 def test_a_saved_run_has_no_model(site, minilm, tmp_path):
