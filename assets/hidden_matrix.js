@@ -13,13 +13,19 @@ const SIGNED = {
 };
 const UNDEFINED = { light: [216, 207, 196], dark: [87, 73, 60] };
 
-export const signed = () => SIGNED[isDark() ? "dark" : "light"];
+const STEPS = 512;
 
-export function signedColor(value) {
-  if (Number.isNaN(value)) return UNDEFINED[isDark() ? "dark" : "light"];
-  const place = Math.min(3.9999, Math.max(0, (value + 1) * 2));
-  const [from, to] = [signed()[Math.floor(place)], signed()[Math.floor(place) + 1]];
-  return from.map((part, i) => Math.round(part + (place % 1) * (to[i] - part)));
+const signed = () => SIGNED[isDark() ? "dark" : "light"];
+
+// The colors of −1 … 1, packed, and after them that of what is not defined.
+function ramp() {
+  const stops = signed();
+  const colors = Array.from({ length: STEPS }, (_, step) => {
+    const place = Math.min(3.9999, (4 * step) / (STEPS - 1));
+    const [from, to] = [stops[Math.floor(place)], stops[Math.floor(place) + 1]];
+    return from.map((part, i) => Math.round(part + (place % 1) * (to[i] - part)));
+  });
+  return Uint32Array.from([...colors, UNDEFINED[isDark() ? "dark" : "light"]], ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
 }
 
 export class Matrix {
@@ -185,8 +191,9 @@ const cut = (name) => (name.length > LETTERS ? `${name.slice(0, LETTERS - 1)}…
 function picture(values, side) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = side;
-  const pixels = new ImageData(side, side);
-  values.forEach((value, at) => pixels.data.set([...signedColor(value), 255], 4 * at));
+  const colors = ramp();
+  const packed = Uint32Array.from(values, (value) => colors[Number.isNaN(value) ? STEPS : Math.round(((value + 1) / 2) * (STEPS - 1))]);
+  const pixels = new ImageData(new Uint8ClampedArray(packed.buffer), side, side);
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;
 }

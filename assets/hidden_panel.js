@@ -8,7 +8,8 @@ import { ask } from "./hidden_numbers.js";
 const PATIENCE = 80; // ms before the panel says that it is computing
 
 export class Panel {
-  constructor({ name, title, measures }) {
+  // With `pointed`, a line is kept for what is under the pointer.
+  constructor({ name, title, measures, pointed = false }) {
     this.slots = {};
     this.said = el("p", { class: "viz-caption viz-hidden-said", role: "status" });
     this.told = el("p", { class: "viz-hidden-told" });
@@ -16,7 +17,7 @@ export class Panel {
     this.measures = el("p", { class: "viz-caption viz-hidden-measures" }, measures);
     this.take = el("div", { class: "viz-figure-take", role: "group", "aria-label": `Files of ${title}` });
     this.node = el("section", { class: "viz-hidden-panel", id: `viz-hidden-${name}`, "aria-label": title },
-      el("h3", {}, title), this.measures, this.said, this.body, this.told, this.take);
+      el("h3", {}, title), this.measures, this.said, this.body, ...(pointed ? [this.told] : []), this.take);
   }
 
   // What the answer of a path holds; null where another was asked for in its place, or it failed.

@@ -11,7 +11,7 @@ const CENTERS = { together: "of all layers together", "each layer": "of each lay
 
 export class PlanePanel extends Panel {
   constructor({ hover, choose }) {
-    super({ name: "plane", title: "All layers' tokens in one plane", measures: "Measured: the first two principal components of all layers' states, fitted together. Not measured: all that lies outside this plane; points near here may be far apart." });
+    super({ name: "plane", title: "All layers' tokens in one plane", measures: "Measured: the first two principal components of all layers' states, fitted together. Not measured: all that lies outside this plane; points near here may be far apart.", pointed: true });
     this.plane = new Plane({ hover, choose, tell: (text) => { this.told.textContent = text; } });
     this.center = el("select", { id: "viz-hidden-center", onchange: () => this.show(this.state) }, ...Object.entries(CENTERS).map(([value, text]) => el("option", { value }, text)));
     this.body.append(el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Subtract the mean", this.center)), this.plane.node,
@@ -63,7 +63,7 @@ export class NearestPanel extends Panel {
 
 export class LensPanel extends Panel {
   constructor({ hover, choose, layer }) {
-    super({ name: "lens", title: "What the head would say at each layer", measures: "Measured: what the trained head says of the states after each number of blocks, through the final norm where there is one. The head was trained on the output alone, the last row: what earlier layers hold in another form it cannot read." });
+    super({ name: "lens", title: "What the head would say at each layer", measures: "Measured: what the trained head says of the states after each number of blocks, through the final norm where there is one. The head was trained on the output alone, the last row: what earlier layers hold in another form it cannot read.", pointed: true });
     this.lens = new Lens({ hover, choose, layer, tell: (text) => { this.told.textContent = text; } });
     this.task = el("select", { id: "viz-hidden-task", onchange: () => this.show(this.state) });
     this.taskNode = el("div", { class: "viz-controls", hidden: true }, el("label", { class: "viz-control" }, "Head", this.task));

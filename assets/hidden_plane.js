@@ -164,7 +164,6 @@ function ticks(low, high) {
   const rough = (high - low) / TICKS;
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((each) => each * unit >= rough) * unit;
-  const found = [];
-  for (let at = Math.ceil(low / step); at * step <= high; at++) found.push(at * step);
-  return found;
+  const first = Math.ceil(low / step);
+  return Array.from({ length: 2 * TICKS + 1 }, (_, at) => (first + at) * step).filter((value) => value <= high);
 }

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import quote
 
 import numpy as np
@@ -27,6 +27,16 @@ MAX_TOGETHER = 64  # tokens of a run whose matrices of all layers travel at once
 GIVEN_UP = 499  # nobody reads it
 PRIVATE = {"cache-control": "private, max-age=3600"}
 TABLES = {"csv": "text/csv; charset=utf-8", "npz": "application/octet-stream"}
+
+
+class _Asked(TypedDict):
+    """What a result is of, as measure_states names it."""
+
+    layer: int
+    token: int
+    special: bool
+    center: str
+    task: str
 
 
 def make_hidden_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
@@ -61,7 +71,7 @@ def make_hidden_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
     ) -> Response:
         """A result as a file, csv or npz."""
         entry = store.get(key)
-        asked = {"layer": layer, "token": token, "special": special, "center": center, "task": task}
+        asked = _Asked(layer=layer, token=token, special=special, center=center, task=task)
         return await wanted(request, lambda: _file(entry, what, kind, asked))
 
     @router.get("/{what}")
@@ -77,7 +87,7 @@ def make_hidden_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
     ) -> Response:
         """A result: its numbers as float32 with x-shape, or all of it as JSON where it is short."""
         entry = store.get(key)
-        asked = {"layer": layer, "token": token, "special": special, "center": center, "task": task}
+        asked = _Asked(layer=layer, token=token, special=special, center=center, task=task)
         return await wanted(request, lambda: _drawn(measure_states(entry, what, **asked)))
 
     return router
@@ -125,7 +135,7 @@ def _numbers(values: np.ndarray, about: dict[str, Any]) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-def _file(entry: Entry, what: str, kind: str, asked: dict[str, Any]) -> Response:
+def _file(entry: Entry, what: str, kind: str, asked: _Asked) -> Response:
     if kind not in TABLES:
         raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(TABLES)}.")
     found, trace = measure_states(entry, what, **asked), entry.trace
