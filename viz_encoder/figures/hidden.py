@@ -11,7 +11,7 @@ from viz_encoder.trace import Trace
 
 ALL, INNER = "all", "without special"
 TOKENS = Control("tokens", "Tokens", (ALL, INNER))
-STATE = Control("layer", "Blocks passed (0 = embeddings)")
+STATE = Control("layer", "Blocks passed (0 = embeddings)", counts="state")
 STATE_AXIS = "Number of blocks passed (0 = embeddings)"
 BLOCK_AXIS = "Block"
 MAX_KEYS = 2048

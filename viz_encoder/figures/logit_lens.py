@@ -93,5 +93,10 @@ def _lists(found: LogitLens) -> np.ndarray:
 
 SHOW = Control("show", "Show", (BEST, ANSWER))
 VIEW = View(
-    "logit_lens", "The head read off every layer", draw, (SHOW,), takes=("encoder", "trace")
+    "logit_lens",
+    "The head read off every layer",
+    draw,
+    (SHOW,),
+    takes=("encoder", "trace"),
+    needs=("answer",),
 )

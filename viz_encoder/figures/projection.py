@@ -88,6 +88,6 @@ def _axis(found: Projection, number: int) -> str:
     )
 
 
-TOKEN = Control("token", "Follow token")
+TOKEN = Control("token", "Follow token", counts="token")
 CENTER = Control("center", "Mean subtracted", CENTERS)
 VIEW = View("projection", "All layers in one plane", draw, (TOKEN, TOKENS, CENTER))

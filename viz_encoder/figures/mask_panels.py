@@ -1,0 +1,117 @@
+"""Intended, passed and observed masks of one map, side by side, leaking cells outlined."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Bool
+from plotly.subplots import make_subplots
+from torch import Tensor
+
+from viz_encoder.analyses.mask_panels import Head, MaskPanels
+from viz_encoder.analyses.mask_panels import mask_panels as compute
+from viz_encoder.figures.theme import MASKED, WEIGHTS, apply, caption, head_name, plain, weight_bar
+from viz_encoder.trace import Trace
+
+ALLOWED, LEAK, ZERO = "#366a9f", "#dc2626", "#ffffff"
+PLACE = "query %{y}<br>key %{x}<br>"
+MAX_OUTLINED = 2000  # more red squares than that are one red area
+CAPTION = (
+    "Intended: what the mask should allow. Passed: what the layer's attention was given. Observed: "
+    "the weights it gave; exact zeros are white. Outlined: weight on a pair that is forbidden."
+)
+
+
+def draw(
+    trace: Trace, intent: Bool[Tensor, "query key"], *, layer: int = 0, head: Head = 0
+) -> go.Figure:
+    """Three maps on the same axes: what was meant, what the layer got, the weights it gave.
+
+    Over 512 tokens, each cell is a block: whether any pair may attend, and the largest weight.
+
+    Args:
+        trace: a run.
+        intent: True = this query may attend to this key.
+        layer: counted from 0.
+        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+
+    Raises:
+        InputError: the intent is not bool, or not of the run's size.
+        SelectionError: no such layer or head.
+    """
+    found = compute(trace, intent, layer, head)
+    names = _names(trace.tokens, found.edges)
+    figure = make_subplots(
+        1, 3, shared_yaxes=True, horizontal_spacing=0.03, column_titles=_titles(found)
+    )
+    for column, mask in enumerate((found.intended, found.passed), start=1):
+        figure.add_trace(_mask(mask, names), 1, column)
+    figure.add_trace(_weights(found, names), 1, 3)
+    _outline(figure, found, names)
+    apply(figure, f"The mask of {head_name(layer, head)}: intended, passed, observed")
+    caption(figure, CAPTION)
+    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
+    figure.update_xaxes(title="Key (who is looked at)", side="bottom", tickangle=-60, **axis)
+    figure.update_yaxes(autorange="reversed", **axis)
+    figure.update_yaxes(title="Query (who looks)", col=1)
+    return figure
+
+
+def _titles(found: MaskPanels) -> list[str]:
+    wrong = int(found.leaking.sum())
+    return ["Intended", "Passed", f"Observed: {wrong:,} leaking" if wrong else "Observed: no leak"]
+
+
+def _mask(mask: np.ndarray, names: list[str]) -> go.Heatmap:
+    return go.Heatmap(
+        z=mask.astype(np.int8),
+        x=names,
+        y=names,
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, MASKED], [1, ALLOWED]],
+        showscale=False,
+        text=np.where(mask, "may attend", "forbidden"),
+        hovertemplate=PLACE + "%{text}<extra></extra>",
+    )
+
+
+def _weights(found: MaskPanels, names: list[str]) -> go.Heatmap:
+    top = float(found.observed.max()) or 1.0
+    steps = [[i / (len(WEIGHTS) - 1), color] for i, color in enumerate(WEIGHTS)]
+    return go.Heatmap(
+        z=found.observed,
+        x=names,
+        y=names,
+        zmin=0,
+        zmax=top,
+        colorscale=[[0, ZERO], [1e-9, WEIGHTS[0]], *steps[1:]],
+        colorbar=weight_bar(),
+        hovertemplate=PLACE + "weight %{z:.4g}<extra></extra>",
+    )
+
+
+def _outline(figure: go.Figure, found: MaskPanels, names: list[str]) -> None:
+    rows, cols = np.nonzero(found.leaking)
+    if not len(rows):
+        return
+    figure.add_trace(
+        go.Scatter(
+            x=[names[col] for col in cols[:MAX_OUTLINED]],
+            y=[names[row] for row in rows[:MAX_OUTLINED]],
+            mode="markers",
+            marker={"symbol": "square-open", "size": 10, "color": LEAK, "line": {"width": 2}},
+            name="leaking: weight on a forbidden pair",
+            hoverinfo="skip",
+        ),
+        1,
+        3,
+    )
+
+
+def _names(tokens: Sequence[str], edges: np.ndarray) -> list[str]:
+    """A name for each cell; its number comes first, so that equal tokens stay apart."""
+    return [
+        f"{start} {plain(tokens[start])}" if stop - start == 1 else f"{start}–{stop - 1}"
+        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    ]
