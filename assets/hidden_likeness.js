@@ -50,8 +50,9 @@ export class LikenessPanel extends Panel {
 
   #spread({ cosine, apart }, layer) {
     const numbers = [cosine, apart].map((values) => values.map((value) => value ?? NaN));
-    this.chart.show([{ name: "mean cosine", values: numbers[0], kind: "viz-hidden-a" }, { name: "apart", values: numbers[1], kind: "viz-hidden-b" }], layer, { high: 1 });
-    const said = (at) => `${cosine[at]?.toFixed(2) ?? "not defined"} ${passed(at)}`;
+    const lowest = Math.min(...numbers.flat().filter(Number.isFinite));
+    this.chart.show([{ name: "mean cosine", values: numbers[0], kind: "viz-hidden-a" }, { name: "apart", values: numbers[1], kind: "viz-hidden-b" }], layer, { low: lowest > -0.05 ? 0 : null, high: 1 });
+    const said = (at) => `${cosine[at] === null ? "not defined" : cosine[at].toFixed(2).replace(/^-(?=0\.00$)/, "")} ${passed(at)}`;
     this.sentence.textContent = `Mean cosine of two tokens: ${[...new Set([0, layer, cosine.length - 1])].map(said).join(", ")}.`;
   }
 }

@@ -1,5 +1,6 @@
 // Panels: all layers in one plane, the nearest tokens, and the head read off every layer.
 
+import { rgbText, theme } from "./colors.js";
 import { el } from "./dom.js";
 import { Lens } from "./hidden_lens.js";
 import { named, passed } from "./hidden_numbers.js";
@@ -68,7 +69,9 @@ export class LensPanel extends Panel {
     this.task = el("select", { id: "viz-hidden-task", onchange: () => this.show(this.state) });
     this.taskNode = el("div", { class: "viz-controls", hidden: true }, el("label", { class: "viz-control" }, "Head", this.task));
     this.window = el("p", { class: "viz-caption" });
-    this.body.append(this.taskNode, this.lens.node, this.window);
+    this.bar = el("i", { class: "viz-stat-bar" });
+    this.scale = el("p", { class: "viz-caption viz-stat-scale" }, "0 ", this.bar, " 1, probability of the likeliest label");
+    this.body.append(this.taskNode, this.lens.node, this.scale, this.window);
   }
 
   async show(state) {
@@ -88,7 +91,9 @@ export class LensPanel extends Panel {
     this.lens.show({ ...state, found });
     const real = run.valid.filter(Boolean).length;
     const part = found.tokens.length < real && found.tokens[0] !== -1 ? ` ${found.tokens.length} of ${real.toLocaleString("en-US")} tokens, around the chosen one.` : "";
-    this.window.textContent = `Each cell: the likeliest label and its ${found.unit}${found.unit === "probability" ? ", which is its shade, 0 to 1" : ""}.${part}${found.task === "masked" ? " At words that are not masked, this head may have been trained little or not at all." : ""}`;
+    this.scale.hidden = found.unit !== "probability";
+    this.bar.style.background = `linear-gradient(to right, ${[0, 64, 128, 192, 255].map((at) => rgbText(theme().ramp[at])).join(", ")})`;
+    this.window.textContent = `Each cell: the likeliest label and its ${found.unit}.${part}${found.task === "masked" ? " At words that are not masked, this head may have been trained little or not at all." : ""}`;
     this.node.dataset.painted = `${run.key}:${this.around}:${task}:${state.layer}`;
   }
 

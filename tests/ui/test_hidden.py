@@ -1,0 +1,342 @@
+"""The Hidden states tab: its numbers by numpy or scikit-learn, and one token marked everywhere."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sklearn.decomposition import PCA
+from sklearn.metrics.pairwise import cosine_similarity
+
+import viz_encoder as vz
+from viz_encoder.ui.hidden_results import around
+from viz_encoder.ui.routes import add_routes
+from viz_encoder.ui.run import MASKED, SENTENCES
+from viz_encoder.ui.store import TraceStore
+
+SENTENCE = SENTENCES[0]
+PANELS = ("likeness", "change", "plane", "nearest", "lens")
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, SENTENCE)
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return vz.load("grammar", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def masked(grammar):
+    return vz.capture(grammar, MASKED[0])
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """2,048 tokens through six blocks of torch's own; saved, so without its model."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False).eval()
+    with torch.no_grad(), vz.record(model) as recording:
+        model(torch.randn(1, 2048, 16))
+    trace = recording.trace(tokens=[f"t{i}" for i in range(2048)])
+    trace.save(path := tmp_path_factory.mktemp("long") / "run.safetensors")
+    return trace, path
+
+
+@pytest.fixture(scope="module")
+def client(minilm, trace, grammar, masked, long_run):
+    """The routes over three runs, by name."""
+    store, app = TraceStore(), FastAPI()
+    add_routes(app, store)
+    keys = {
+        "text": store.put(trace, encoder=minilm),
+        "masked": store.put(masked, encoder=grammar),
+        "long": store.put(long_run[0]),
+    }
+    with TestClient(app) as served:
+        yield lambda run, path: served.get(f"/viz/run/{keys[run]}/hidden/{path}")
+
+
+def states(trace, special: bool = True) -> np.ndarray:
+    """Every state of the tokens, "state token d_model", in double precision."""
+    kept = [at for at in range(trace.n_tokens) if special or not trace.sample.special[at]]
+    hidden = torch.stack(list(trace.hidden_states)).double().numpy()
+    return hidden[:, kept]
+
+
+def array(answer) -> np.ndarray:
+    assert answer.status_code == 200, answer.text
+    shape = [int(side) for side in answer.headers["x-shape"].split(",")]
+    return np.frombuffer(answer.content, "<f4").reshape(shape)
+
+
+def close(got, expected) -> None:
+    got, expected = np.asarray(got, float), np.asarray(expected, float)
+    assert got.shape == expected.shape
+    assert np.array_equal(np.isnan(got), np.isnan(expected))
+    assert np.nanmax(np.abs(got - expected)) <= 2e-5 * np.nanmax(np.abs(expected))
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_routes_give_what_numpy_and_sklearn_find(client, trace, minilm, special):
+    hidden, said = states(trace, special), f"special={str(special).lower()}"
+    each = np.stack([cosine_similarity(layer) for layer in hidden])
+    close(array(client("text", f"likenesses?{said}")), each)
+    close(array(client("text", f"likeness?layer=4&{said}")), each[4])
+    pairs = ~np.eye(hidden.shape[1], dtype=bool)
+    lines = client("text", f"over_smoothing?{said}").json()
+    close(lines["cosine"], each[:, pairs].mean(axis=1))
+    rest = hidden - hidden.mean(axis=1, keepdims=True)
+    close(
+        lines["apart"],
+        [np.linalg.norm(r) / np.linalg.norm(h) for r, h in zip(rest, hidden, strict=True)],
+    )
+    moved = np.linalg.norm(np.diff(hidden, axis=0), axis=-1) / np.linalg.norm(hidden[:-1], axis=-1)
+    got = array(client("text", f"change?{said}"))
+    close(got[0], np.linalg.norm(hidden, axis=-1))
+    close(got[2, 1:], moved)
+    assert np.isnan(got[1:, 0]).all()
+    parts = array(client("text", f"parts?{said}"))
+    close(parts[0, 2], attention_part(minilm, trace, 2, special))
+
+
+def attention_part(encoder, trace, layer: int, special: bool) -> np.ndarray:
+    """Lengths of what attention adds, by a loop over heads and their slice of the projection."""
+    o = encoder.model.layers[layer].attn.o
+    weight, total = o.weight.detach().double(), o.bias.detach().double()
+    for head in range(trace.n_heads):
+        mixed = trace.attention(layer, head).double() @ trace.layers[layer].v[head].double()
+        total = total + mixed @ weight[:, head * 32 : (head + 1) * 32].T
+    kept = [at for at in range(trace.n_tokens) if special or not trace.sample.special[at]]
+    return total.norm(dim=-1)[kept].numpy()
+
+
+def test_the_plane_is_sklearns(client, trace):
+    answer = client("text", "plane")
+    hidden = states(trace)
+    fitted = PCA(2, svd_solver="full").fit(hidden.reshape(-1, hidden.shape[-1]))
+    points = fitted.transform(hidden.reshape(-1, hidden.shape[-1])).reshape(*hidden.shape[:2], 2)
+    got = array(answer)
+    signs = np.sign((got * points).sum(axis=(0, 1)))
+    close(got, points * signs)
+    assert f"{fitted.explained_variance_ratio_[0]:.6f}"[:6] in answer.headers["x-about"]
+
+
+def test_a_long_document_is_answered(client, long_run):
+    trace, hidden = long_run[0], states(long_run[0])
+    assert array(client("long", "plane")).shape == (7, 2048, 2)
+    whole = cosine_similarity(hidden[3])
+    blocks = whole.reshape(512, 4, 512, 4)
+    means = blocks.mean(axis=(1, 3))
+    inside = (np.einsum("iaib->i", blocks) - 4) / 12  # no token is compared with itself
+    means[np.diag_indices(512)] = inside
+    close(array(client("long", "likeness?layer=3")), means)
+    refused = client("long", "likenesses")
+    assert refused.status_code == 404
+    assert "up to 64" in refused.json()["message"]
+    nearest = client("long", "nearest?layer=3&token=700").json()
+    order = np.argsort(-whole[700], kind="stable")
+    assert nearest["neighbors"] == order[order != 700][:10].tolist()
+    assert "model of this run is not here" in client("long", "parts").json()["message"]
+    assert trace.n_layers == 6
+
+
+def test_files_hold_the_same_numbers(client, trace):
+    hidden = states(trace)
+    file = client("text", "take/likeness.npz?layer=2")
+    assert 'filename="likeness.npz"' in file.headers["content-disposition"]
+    with np.load(io.BytesIO(file.content)) as held:
+        close(held["cosines"], cosine_similarity(hidden[2]))
+        assert held["token_names"].tolist() == list(trace.tokens)
+    lines = client("text", "take/nearest.csv?layer=2&token=4").text.splitlines()
+    likeness = cosine_similarity(hidden[2])[4]
+    likeness[4] = -2
+    assert lines[1].split(",")[2] == str(likeness.argmax())
+    close([float(line.split(",")[-1]) for line in lines[1:]], np.sort(likeness)[::-1][:10])
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("likeness?layer=7", "There is no layer 7; choose 0 to 6."),
+        ("nearest?token=99", "There is no token 99"),
+        ("sharpness", "There is no measure 'sharpness'"),
+        ("take/plane.exe", "There is no download 'exe'; choose csv, npz."),
+        ("lens", "no head that predicts anything"),
+    ],
+)
+def test_what_is_not_there_is_said(client, path, said):
+    answer = client("text", path)
+    assert answer.status_code == 404
+    assert said in answer.json()["message"]
+
+
+def lens_of(encoder, trace, layer: int, token: int) -> tuple[str, float]:
+    """The likeliest word after some blocks, by the head's own modules."""
+    with torch.inference_mode():
+        state = encoder.model.final_norm(trace.hidden(layer))
+        shares = encoder.model.heads["masked"](state[None])[0, token].double().softmax(dim=-1)
+    best = int(shares.argmax())
+    return encoder.output_name(encoder.config.heads[0], best), float(shares[best])
+
+
+def test_the_lens_reads_a_window_of_a_long_text(client, masked, grammar, minilm):
+    found = client("masked", "lens?token=2").json()
+    assert found["tokens"] == list(range(masked.n_tokens))
+    for layer in range(masked.n_layers + 1):
+        label, share = lens_of(grammar, masked, layer, 6)
+        assert found["labels"][layer][6][0] == label
+        assert found["shares"][layer][6][0] == pytest.approx(share, rel=2e-5)
+    text = vz.capture(minilm, "the cat sees the dog " * 12)
+    assert text.n_tokens > 40
+    assert around(text, 0) == list(range(32))
+    assert around(text, 30) == list(range(14, 46))
+    assert around(text, text.n_tokens - 1) == list(range(text.n_tokens - 32, text.n_tokens))
+
+
+@pytest.fixture
+def shown(visit):
+    """Open the page on the tab and wait until the panels of a run are drawn."""
+
+    def open_tab(*names: str, **query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.get_by_role("tab", name="Hidden states").click()
+        for name in names or PANELS[:-1]:
+            opened.page.wait_for_selector(f"#viz-hidden-{name}[data-painted]", timeout=60_000)
+        return opened
+
+    return open_tab
+
+
+def until(opened, where: str, text: str) -> None:
+    opened.page.wait_for_function(
+        "([where, text]) => document.querySelector(where).textContent.includes(text)",
+        arg=[where, text],
+        timeout=15_000,
+    )
+
+
+def slide(opened, layer: int) -> None:
+    opened.page.locator(".viz-hidden .viz-slider").fill(str(layer))
+    for name in ("likeness", "plane", "nearest"):
+        opened.page.wait_for_function(
+            "([name, at]) => document.querySelector(`#viz-hidden-${name}`).dataset.painted"
+            ".split(':').includes(at)",
+            arg=[name, str(layer)],
+            timeout=15_000,
+        )
+
+
+@pytest.mark.browser
+def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
+    opened = shown(query=8)
+    page, hidden = opened.page, states(trace)
+    slide(opened, 5)
+    cosines = [cosine_similarity(layer) for layer in hidden]
+    pairs = ~np.eye(trace.n_tokens, dtype=bool)
+    sentence = [f"{cosines[at][pairs].mean():.2f}" for at in (0, 5, 6)]
+    until(opened, ".viz-hidden-sentence", f"{sentence[0]} after the embeddings, {sentence[1]}")
+    until(opened, ".viz-hidden-sentence", f"{sentence[2]} after 6 blocks.")
+    page.locator(".viz-hidden-matrix").scroll_into_view_if_needed()
+    page.mouse.move(*page.evaluate("vizHidden.likeness.matrix.box(3, 10)"))
+    words = f"3 “{trace.tokens[3]}” and 10 “{trace.tokens[10]}”: cosine {cosines[5][3, 10]:.4f}"
+    until(opened, "#viz-hidden-likeness .viz-hidden-told", words)
+    check_marked(opened, 3)
+    fitted = PCA(2).fit(hidden.reshape(-1, hidden.shape[-1]))
+    first, second = (f"{100 * share:.1f} %" for share in fitted.explained_variance_ratio_)
+    label = page.get_attribute(".viz-hidden-plane", "aria-label")
+    assert f"Component 1: {first} of the variance; Component 2: {second}" in label
+    page.locator(".viz-hidden-plane").scroll_into_view_if_needed()
+    page.mouse.move(*page.evaluate("vizHidden.plane.plane.box(11, 5)"))
+    until(opened, "#viz-hidden-plane .viz-hidden-told", f"11 “{trace.tokens[11]}” after 5 blocks")
+    check_marked(opened, 11)
+    check_nearest(opened, trace, cosines[5][8].copy(), 8)
+    check_lines(opened, trace, hidden)
+
+
+def check_marked(opened, token: int) -> None:
+    """In the chips, the matrix, the plane and, where it is among them, the nearest tokens."""
+    pointed = "#viz-hidden .viz-word.viz-pointed"
+    assert opened.page.get_attribute(pointed, "data-token") == str(token)
+    held = "[vizHidden.likeness.matrix.hovered, vizHidden.plane.plane.hovered]"
+    assert opened.page.evaluate(held) == [token, token]
+    near = f".viz-hidden-neighbor[data-token='{token}']"
+    if opened.page.locator(near).count():
+        assert "viz-pointed" in opened.page.get_attribute(near, "class")
+
+
+def check_nearest(opened, trace, likeness: np.ndarray, token: int) -> None:
+    likeness[token] = -2
+    order = np.argsort(-likeness, kind="stable")[:10]
+    expected = [f"{at} “{trace.tokens[at]}”{likeness[at]:.4f}" for at in order]
+    found = opened.page.locator(".viz-hidden-neighbor")
+    assert found.all_text_contents() == expected
+    found.nth(2).hover()
+    check_marked(opened, int(order[2]))
+    found.nth(2).click()
+    opened.page.wait_for_function("at => vizTab.selection.query === at", arg=int(order[2]))
+    until(opened, "#viz-hidden-nearest h4", f"To {order[2]} “")
+
+
+def check_lines(opened, trace, hidden: np.ndarray) -> None:
+    """The values beside the lines, at the marked layer, of the token that was chosen last."""
+    chosen = opened.page.evaluate("vizTab.selection.query")
+    until(opened, "#viz-hidden-change .viz-hidden-legend", f"{chosen} “")
+    norms = np.linalg.norm(hidden, axis=-1)[5]
+    said = opened.page.locator("#viz-hidden-change .viz-hidden-legend strong").all_text_contents()
+    found = [float(each) for each in said]
+    assert found[:2] == pytest.approx([np.median(norms), norms[chosen]], rel=5e-4)
+    before = np.linalg.norm(hidden[4], axis=-1)
+    moved = np.linalg.norm(hidden[5] - hidden[4], axis=-1) / before
+    assert found[-2:] == pytest.approx([np.median(moved), moved[chosen]], rel=5e-4)
+
+
+@pytest.mark.browser
+def test_the_head_is_read_off_every_layer(shown, masked, grammar):
+    opened = shown(*PANELS, kind="text", model="grammar", a=MASKED[0], query=6)
+    page = opened.page
+    for layer in range(masked.n_layers + 1):
+        label, share = lens_of(grammar, masked, layer, 6)
+        cell = page.locator(f".viz-hidden-lens td[data-layer='{layer}'][data-place='6']")
+        assert cell.locator("bdi").inner_text() == label
+        assert cell.locator("small").inner_text() == f"{share:.2f}"
+    cell.hover()
+    label, share = lens_of(grammar, masked, masked.n_layers, 6)
+    until(
+        opened,
+        "#viz-hidden-lens .viz-hidden-told",
+        f"“[MASK]”, after 4 blocks: “{label}” {share:.4f}",
+    )
+    check_marked(opened, 6)
+    assert "trained on the output alone" in page.inner_text("#viz-hidden-lens")
+    page.click(".viz-hidden-lens tbody th[data-layer='2']")
+    until(opened, ".viz-hidden-where", "After 2 of 4 blocks")
+    page.uncheck("#viz-hidden-special")
+    kept = cosine_similarity(states(masked, special=False)[2])
+    mean = kept[~np.eye(len(kept), dtype=bool)].mean()
+    until(opened, ".viz-hidden-sentence", f"{mean:.2f} after 2 blocks")
+    page.get_by_role("button", name="One layer back").last.click()
+    until(opened, ".viz-hidden-where", "After 1 of 4 blocks")
+
+
+@pytest.mark.browser
+def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
+    trace, path = long_run
+    opened = shown()
+    opened.page.get_by_text("Open a saved run").click()
+    opened.page.set_input_files("#viz-saved input[type=file]", path)
+    opened.page.wait_for_url("**run=**", timeout=60_000)
+    until(opened, "#viz-hidden-likeness h4", "each cell is the mean of up to 4 × 4 tokens")
+    until(opened, "#viz-hidden-change", "The model of this run is not here")
+    opened.page.wait_for_selector("#viz-hidden-change[data-painted]", timeout=60_000)
+    assert opened.page.is_hidden("#viz-hidden-lens")
+    slide(opened, 3)
+    norms = np.linalg.norm(states(trace)[3], axis=-1)
+    legend = opened.page.locator("#viz-hidden-change .viz-hidden-legend strong").first
+    assert float(legend.inner_text()) == pytest.approx(np.median(norms), rel=5e-4)
