@@ -41,7 +41,6 @@ def test_nothing_is_red_where_all_is_right(kind, intent, seed):
         (lambda valid: ~causal(valid), "inverted"),
         (lambda valid: causal(valid).mT, "transposed"),
         (lambda valid: torch.ones_like(causal(valid)), "ignored"),
-        (lambda valid: causal(torch.ones_like(valid)), "padding_ignored"),
         (padding, "pattern_ignored"),
         (
             lambda valid: padding(valid) & torch.ones(2 * valid.shape[1:]).tril(1).bool(),
@@ -57,6 +56,16 @@ def test_a_map_names_its_cause(make_mask, code):
     maps = report.check("maps")
     assert report.verdict == "FAIL" and maps.code == code and maps.cause and maps.cure
     assert "consistent with" not in maps.cause
+
+
+def near(valid):
+    place = torch.arange(valid.shape[1])
+    return padding(valid) & ((place[:, None] - place[None, :]).abs() <= 2)
+
+
+def test_padding_that_is_not_masked_is_named():
+    report = audit(Stack(), near, lambda valid: near(torch.ones_like(valid)))
+    assert own(report) == ["maps"] and report.check("maps").code == "padding_ignored"
 
 
 def test_a_window_that_is_one_too_narrow_is_lost_links_and_named():
@@ -130,9 +139,7 @@ def test_constants_that_nothing_else_can_see():
 
 def test_it_runs_only_where_batch_is_length():
     def crossed(x, valid):
-        return Stack()(
-            x, valid[None].expand(len(x), *valid.shape) & torch.ones(2 * x.shape[1:2]) > 0
-        )
+        return Stack()(x, valid[None].expand(len(x), *x.shape[1:2], -1))
 
     report = audit(crossed, padding, of)
     assert own(report) == ["runs"] and report.check("runs").code == "axes"
@@ -200,7 +207,9 @@ def test_nan_gradients_of_finite_outputs():
     class Poisoned(Stack):
         def forward(self, x, keep):
             both = keep & keep.any(1)[:, :, None]
-            return super().forward(x, both).nan_to_num(0.0)
+            q, k, v = self.layers[0].qkv(x).chunk(3, -1)
+            weights = (q @ k.mT).masked_fill(~both, -torch.inf).softmax(dim=-1)
+            return (weights @ v).nan_to_num(0.0)
 
     report = audit(Poisoned(n_layers=1), padding, n_layers=1)
     assert own(report) == ["gradient"] and report.check("gradient").code == "empty_row"
@@ -499,3 +508,8 @@ def test_wrong_arguments_are_answered(options, words):
     intent = given.pop("intent")
     with pytest.raises(InputError, match=words):
         vz.audit_mask(Stack(), intent, **given)
+
+
+def test_a_make_mask_that_raises_is_the_code_that_fails():
+    report = audit(Stack(), padding, lambda valid: valid[99])
+    assert report.verdict == "FAIL" and "in make_mask" in report.sentence

@@ -122,6 +122,7 @@ def audit_mask(
         positions=_side(positions),
         dtype=dtype,
     )
+    setting.allowed(setting.first_valid())  # a wrong intent is the caller's fault, not the model's
     bench = Bench(subject, setting, options, was_training=subject.trains)
     with torch.random.fork_rng(devices=[]), subject.in_mode(training=False), quiet():
         checks = ask_all(bench, QUESTIONS)

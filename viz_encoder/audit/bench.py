@@ -15,8 +15,8 @@ from viz_encoder.audit.maps import Maps, maps_of, not_over_tokens
 from viz_encoder.audit.naming import Named
 from viz_encoder.audit.reach import Allowed, may_know, must_know
 from viz_encoder.audit.report import Picture, Verdict
-from viz_encoder.audit.setting import TOLERANCE, Case, Setting
-from viz_encoder.audit.subject import ModelFault, Subject
+from viz_encoder.audit.setting import TOLERANCE, Case, ModelFault, Setting
+from viz_encoder.audit.subject import Subject
 
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
 

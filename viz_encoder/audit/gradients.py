@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from viz_encoder.audit.setting import Case
-from viz_encoder.audit.subject import ModelFault, Subject
+from viz_encoder.audit.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,3 @@ def real_rows(case: Case, most: int = 0) -> list[tuple[int, int]]:
         return rows
     picks = torch.linspace(0, len(rows) - 1, most).round().int().tolist()
     return [rows[pick] for pick in dict.fromkeys(picks)]
-
-
-__all__ = ["Gradients", "ModelFault", "NoGradient", "gradients_of", "leaf_of", "real_rows"]

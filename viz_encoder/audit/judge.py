@@ -4,7 +4,7 @@ import traceback
 
 from viz_encoder.audit.bench import Answer, Bench, Question
 from viz_encoder.audit.report import Check, MaskReport, Verdict
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import ModelFault
 
 SUSPECTING = ("static", "constants")
 COMPARING = (

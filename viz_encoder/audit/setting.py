@@ -29,6 +29,10 @@ GRADIENT = 1e-6  # the same for a gradient, relative to the largest of its row
 Intent = Callable[[Tensor], Tensor]
 
 
+class ModelFault(Exception):
+    """The audited code raised, or gave what cannot be judged; str() says what and where."""
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One batch: what the model gets, and what it is meant to look at."""
@@ -65,8 +69,7 @@ class Setting:
 
     def base(self) -> Case:
         """The case that everything is tried on first."""
-        valid = self.padding(self.first) if self.given is None else self.given
-        return self.case(valid)
+        return self.case(self.first_valid())
 
     def padding(self, length: int, *, left: bool | None = None) -> Bool[Tensor, "batch token"]:
         """Samples of different numbers of tokens, one of them whole."""
@@ -83,7 +86,18 @@ class Setting:
         valid = valid.to(x.device)
         if not x.is_floating_point():
             x = x.masked_fill(~valid, self.pad_id)
-        return Case(x, valid, self.allowed(valid), self.make_mask(valid))
+        return Case(x, valid, self.allowed(valid), self._passed(valid))
+
+    def _passed(self, valid: Tensor) -> Any:
+        try:
+            return self.make_mask(valid)
+        except Exception as fault:
+            sizes = f"batch {valid.shape[0]}, {valid.shape[1]} tokens"
+            raise ModelFault(f"{type(fault).__name__} in make_mask: {fault} ({sizes})") from fault
+
+    def first_valid(self) -> Bool[Tensor, "batch token"]:
+        """The padding of the base case."""
+        return self.padding(self.first) if self.given is None else self.given
 
     def with_x(self, case: Case, x: Tensor) -> Case:
         """The same case on other inputs."""

@@ -11,13 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.audit.setting import Case
+from viz_encoder.audit.setting import Case, ModelFault
 
 DEPTH = 4  # how far a model's functions are followed in search of its modules
-
-
-class ModelFault(Exception):
-    """The audited model raised, or gave what cannot be judged; str() says what and where."""
 
 
 class Whole(nn.Module):

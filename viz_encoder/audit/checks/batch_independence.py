@@ -1,6 +1,7 @@
 """Whether samples know nothing of one another, tried without any padding."""
 
 import torch
+from torch import Tensor
 
 from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes
 from viz_encoder.audit.gradients import NoGradient, gradients_of
@@ -28,12 +29,24 @@ def ask(bench: Bench) -> Answer:
         "any padding."
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
-    if _by_gradient(bench) is False:
+    if _by_gradient(bench) is False and _by_content(bench, together, worst.sample):
         cause = (
             "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
         )
         return found._replace(verdict=Verdict.WARN, cause=cause)
     return found.because(say("axes", sure=False))
+
+
+def _by_content(bench: Bench, together: Tensor, sample: int) -> bool:
+    """Whether it matters what the neighbors are, and not only that there are some."""
+    full = bench.full
+    for seed in range(1, 6):
+        x = bench.setting.make_x(bench.setting.seed + seed, *full.valid.shape)
+        x[sample] = full.x[sample]
+        moved = bench.subject.run(full, x=x)
+        if gap(moved[sample : sample + 1], together[sample : sample + 1]).amount > 0:
+            return True
+    return False
 
 
 def _by_gradient(bench: Bench) -> bool | None:

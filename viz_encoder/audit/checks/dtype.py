@@ -6,8 +6,7 @@ from viz_encoder.audit.decode import tensors_in
 from viz_encoder.audit.maps import maps_of
 from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import MASS, TOLERANCE, Case
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import MASS, TOLERANCE, Case, ModelFault
 
 
 def ask(bench: Bench) -> Answer:

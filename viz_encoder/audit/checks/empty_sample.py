@@ -5,7 +5,7 @@ import torch
 from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
 from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import ModelFault
 
 
 def ask(bench: Bench) -> Answer:

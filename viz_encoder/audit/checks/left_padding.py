@@ -4,8 +4,7 @@ from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
 from viz_encoder.audit.checks import gradient, maps, padding_invariance
 from viz_encoder.audit.maps import maps_of
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import Case, ModelFault
 
 CURE = "Pass position_ids that count from the first real token: (valid.cumsum(1) - 1).clamp(min=0)"
 

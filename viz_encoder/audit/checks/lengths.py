@@ -5,8 +5,7 @@ from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturb
 from viz_encoder.audit.gradients import NoGradient, gradients_of, real_rows
 from viz_encoder.audit.maps import maps_of
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import Case, ModelFault
 
 ROWS = 8  # differentiated at each length
 

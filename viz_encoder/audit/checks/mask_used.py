@@ -9,8 +9,7 @@ from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untest
 from viz_encoder.audit.decode import readings, tensors_in
 from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import Case, ModelFault
 
 
 def ask(bench: Bench) -> Answer:

@@ -5,8 +5,7 @@ from torch import Tensor
 from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes, untested
 from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import Case, ModelFault
 
 
 def ask(bench: Bench) -> Answer:

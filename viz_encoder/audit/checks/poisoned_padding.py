@@ -4,7 +4,7 @@ import torch
 
 from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import ModelFault
 
 
 def ask(bench: Bench) -> Answer:

@@ -8,14 +8,13 @@ from viz_encoder.audit.checks import maps
 from viz_encoder.audit.decode import suspicions
 from viz_encoder.audit.naming import Named, say
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.subject import ModelFault
+from viz_encoder.audit.setting import ModelFault
 
 
 def ask(bench: Bench) -> Answer:
     """One batch of three samples of different lengths, twice."""
-    case = bench.base
     try:
-        out = bench.out
+        case, out = bench.base, bench.out
     except ModelFault as fault:
         bench.stopped = True
         return _raised(bench, fault)
@@ -55,7 +54,7 @@ def ask(bench: Bench) -> Answer:
 
 def _raised(bench: Bench, fault: ModelFault) -> Answer:
     """What it raised, and whether it would have run with batch == length."""
-    n_tokens = bench.base.valid.shape[1]
+    n_tokens = bench.setting.first_valid().shape[1]
     answer = Answer(Verdict.FAIL, f"The model raised {fault}.")
     if "without overflow" in str(fault):
         return answer.because(say("overflow"))
@@ -78,4 +77,4 @@ def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
     return answer.because(say("axes", sure=False)) if turned else answer
 
 
-QUESTION = Question("runs", "Runs, keeps its shape, gives numbers", ask)
+QUESTION = Question("runs", "Runs, keeps its shape, gives numbers", ask, ("static",))
