@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { inkOn } from "./colors.js";
-import { signed, signedColor } from "./hidden_matrix.js";
+import { signed, signedColors } from "./signed_colors.js";
 
 // { values, side } of a matrix in raw bytes, or what was sent as JSON.
 export async function ask(path, signal) {
@@ -36,15 +36,15 @@ export function small(value) {
 // Color a cell by a value from −1 to 1.
 export function tint(node, value) {
   if (value == null || Number.isNaN(value)) return node;
-  const color = signedColor(Math.max(-1, Math.min(1, value)));
+  const color = signedColors()(value);
   node.style.background = `rgb(${color})`;
   node.style.color = inkOn(color);
   return node;
 }
 
-// A bar of the signed colors between two numbers.
+// A bar of the signed colors between two numbers, or of their upper half where it begins at 0.
 export function signedScale(low, high, unit) {
-  const stops = signed().map((color) => `rgb(${color})`).join(", ");
+  const stops = signed().slice(low === "0" ? 2 : 0).map((color) => `rgb(${color})`).join(", ");
   return [`${low} `, el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` }), ` ${high}, ${unit}`];
 }
 

@@ -2,8 +2,8 @@
 
 import { css, el, fit } from "./dom.js";
 import { makeScale, rgbText, shade, theme } from "./colors.js";
-import { signedColor } from "./hidden_matrix.js";
 import { cut, fixed, signedScale } from "./pooling_numbers.js";
+import { signedColors } from "./signed_colors.js";
 
 const [LARGEST, NAMES, STRIP, AXIS, LETTERS] = [520, 76, 8, 18, 11];
 export const HUES = ["#4269d0", "#d08b00", "#e0503f", "#2a9d8f", "#8a5cc2", "#5c8a2f", "#c2578f", "#7a6a58"]; // of labels; repeated after eight
@@ -21,7 +21,7 @@ export class ItemMatrix {
   constructor({ choose }) {
     Object.assign(this, { choose, cell: null });
     this.title = el("h3", {});
-    this.range = el("select", { id: "viz-set-range", onchange: () => this.draw() }, el("option", { value: "signed" }, "−1 … 1"), el("option", { value: "positive" }, "0 … 1"));
+    this.range = el("select", { id: "viz-set-range", onchange: () => this.draw() }, el("option", { value: "signed" }, "−1 … 1"), el("option", { value: "positive" }, "0 … 1"), el("option", { value: "own" }, "smallest … 1"));
     this.canvas = el("canvas", {
       class: "viz-set-matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix of items",
       onpointermove: (event) => this.#point(this.#at(event)), onpointerleave: () => this.#point(null), onblur: () => this.#point(null),
@@ -81,16 +81,22 @@ export class ItemMatrix {
     return this.range.value === "signed";
   }
 
+  // Where the colors begin, unless they are signed.
+  get low() {
+    return this.range.value === "own" ? this.values.reduce((least, value) => (value < least ? value : least), 1) : 0;
+  }
+
   #cells() {
     const canvas = document.createElement("canvas");
     canvas.width = canvas.height = this.side;
     const pixels = new ImageData(this.side, this.side);
-    const scale = makeScale("shared", 1);
+    const [scale, low, color, { signed }] = [makeScale("shared", 1), this.low, signedColors(), this];
+    const share = (value) => Math.max(0, (value - low) / Math.max(1e-9, 1 - low));
     for (let row = 0; row < this.side; row++) {
       for (let column = 0; column < this.side; column++) {
         const value = this.value(row, column);
-        const color = this.signed || Number.isNaN(value) ? signedColor(value) : shade(Math.max(0, value), scale);
-        pixels.data.set([...color, 255], 4 * (row * this.side + column));
+        const shown = signed || Number.isNaN(value) ? color(value) : shade(share(value), scale);
+        pixels.data.set([...shown, 255], 4 * (row * this.side + column));
       }
     }
     canvas.getContext("2d").putImageData(pixels, 0, 0);
@@ -100,7 +106,8 @@ export class ItemMatrix {
   #legend() {
     if (this.signed) return this.scale.replaceChildren(...signedScale("−1", "1", "cosine (no unit)"));
     const stops = [0, 64, 128, 192, 255].map((step) => rgbText(theme().ramp[step])).join(", ");
-    this.scale.replaceChildren("0 or less ", el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` }), " 1, cosine (no unit)");
+    const start = this.range.value === "own" ? `${fixed(this.low)} ` : "0 or less ";
+    this.scale.replaceChildren(start, el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` }), " 1, cosine (no unit)");
   }
 
   // Axis titles, a strip of the labels' colors on both sides, and their names on the left.

@@ -2,7 +2,7 @@
 
 import { css, el, fit } from "./dom.js";
 import { fixed, signedScale, tint } from "./pooling_numbers.js";
-import { signedColor } from "./hidden_matrix.js";
+import { signedColors } from "./signed_colors.js";
 
 const [MOST, LISTED, WIDEST, TALLEST] = [400, 6, 380, 300];
 
@@ -35,7 +35,8 @@ export class Shares {
     this.chips.replaceChildren(...beside, ...Array.from({ length: first }, (_, at) => this.#chip(at)));
     this.note.textContent = !grid && tokens.length > MOST ? `The first ${MOST} of ${tokens.length.toLocaleString("en-US")} tokens.` : "";
     const end = fixed(this.high, digits);
-    this.scale.replaceChildren(...signedScale(`−${end}`, end, unit));
+    const negative = values.some((value) => value < 0);
+    this.scale.replaceChildren(...signedScale(negative ? `−${end}` : "0", end, unit));
     this.canvas.hidden = !grid;
     if (grid) this.#picture(picture);
   }
@@ -79,9 +80,10 @@ export class Shares {
     const context = fit(this.canvas, ...size);
     context.imageSmoothingEnabled = false;
     if (this.image) context.drawImage(this.image, 0, 0, ...size);
+    const color = signedColors();
     for (let at = grid.prefix; at < values.length; at++) {
       context.globalAlpha = 0.15 + 0.7 * Math.sqrt(Math.abs(values[at] ?? 0) / this.high);
-      context.fillStyle = `rgb(${signedColor((values[at] ?? 0) / this.high)})`;
+      context.fillStyle = `rgb(${color((values[at] ?? 0) / this.high)})`;
       context.fillRect(...this.#box(at));
     }
     context.globalAlpha = 1;

@@ -6,7 +6,6 @@ import gradio as gr
 
 from viz_encoder.analyses.attention_pooling import STEPS
 from viz_encoder.ui.components import script_view
-from viz_encoder.ui.form import caption
 from viz_encoder.ui.pooling_events import PoolingEvents
 from viz_encoder.ui.set_items import EXAMPLES
 from viz_encoder.ui.set_runs import MAX_SEEDS, MAX_STEPS
@@ -108,8 +107,8 @@ def _connect(
 
 
 def _heading(title: str, help_line: str) -> None:
-    gr.HTML(f"<h2 class='viz-part'>{title}</h2>", apply_default_css=False)
-    caption(help_line)
+    content = f"<h2 class='viz-part'>{title}</h2><p class='viz-caption'>{help_line}</p>"
+    gr.HTML(content, apply_default_css=False)
 
 
 TAB = Tab("pooling", "Pooling", 40, build)
