@@ -7,10 +7,13 @@ import pytest
 import torch
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from gradio_client import Client
+from gradio_client.exceptions import AppError
 from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
+from viz_encoder.bundled import asset
 from viz_encoder.ui.hidden_results import around
 from viz_encoder.ui.routes import add_routes
 from viz_encoder.ui.run import MASKED, SENTENCES
@@ -199,6 +202,24 @@ def test_the_lens_reads_a_window_of_a_long_text(client, masked, grammar, minilm)
     assert around(text, text.n_tokens - 1) == list(range(text.n_tokens - 32, text.n_tokens))
 
 
+def test_the_endpoint_names_every_field(site, trace):
+    client, hidden = Client(site, verbose=False), states(trace)
+    key = client.predict(SENTENCE, api_name="/run_text")["key"]
+
+    def ask(*given):
+        return client.predict(key, *given, api_name="/hidden_states")
+
+    close(ask("likeness", 3)["cosines"], cosine_similarity(hidden[3]))
+    close(ask("change", 0, 0, False)["norms"], np.linalg.norm(states(trace, False), axis=-1))
+    likeness = cosine_similarity(hidden[2])[4]
+    likeness[4] = -2
+    nearest = ask("nearest", 2, 4)
+    assert nearest["neighbors"] == np.argsort(-likeness, kind="stable")[:10].tolist()
+    assert nearest["token_names"][0] == trace.tokens[likeness.argmax()]
+    with pytest.raises(AppError, match="There is no measure 'sharpness'"):
+        ask("sharpness")
+
+
 @pytest.fixture
 def shown(visit):
     """Open the page on the tab and wait until the panels of a run are drawn."""
@@ -340,3 +361,26 @@ def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     norms = np.linalg.norm(states(trace)[3], axis=-1)
     legend = opened.page.locator("#viz-hidden-change .viz-hidden-legend strong").first
     assert float(legend.inner_text()) == pytest.approx(np.median(norms), rel=5e-4)
+
+
+@pytest.mark.browser
+def test_a_picture_is_pointed_at_and_played_through(shown):
+    opened = shown(*PANELS, kind="image", model="scene", example="a wide scene")
+    page = opened.page
+    trace = vz.capture(vz.load("scene", device="cpu"), asset("examples/wide.png"))
+    page.mouse.move(*page.evaluate("vizHidden.source.box(20)"))
+    assert page.evaluate("vizHidden.likeness.matrix.hovered") == 20
+    assert page.evaluate("vizHidden.plane.plane.hovered") == 20
+    page.mouse.down()
+    page.mouse.up()
+    last = trace.n_layers
+    until(opened, "#viz-hidden-nearest h4", f"To 20 “{trace.tokens[20]}” after {last} blocks")
+    likeness = cosine_similarity(states(trace)[last])[20]
+    likeness[20] = -2
+    first = page.locator(".viz-hidden-neighbor").first
+    until(opened, ".viz-hidden-neighbor", f"{likeness.max():.4f}")
+    assert first.get_attribute("data-token") == str(likeness.argmax())
+    page.locator(".viz-hidden").get_by_role("button", name="Play the layers").click()
+    until(opened, ".viz-hidden-where", "Embeddings, before any block")
+    until(opened, ".viz-hidden-where", f"After {last} of {last} blocks")
+    page.locator(".viz-hidden").get_by_role("button", name="Play the layers").wait_for()
