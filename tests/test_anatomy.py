@@ -34,6 +34,8 @@ def said(**axes) -> dict[str, str]:
         ({"embedding": "vector"}, "Input", "vectors of 8 numbers"),
         ({"final_norm": True}, "Final norm", "output = norm(x)"),
         ({"heads": [{"task": "masked", "n_out": 9}]}, "Head: masked", "each [MASK]"),
+        ({"heads": [{"task": "pool", "pool": "cls"}]}, "Head: pool", "one vector for the input | "),
+        ({"heads": [{"task": "pool", "pool": "probe"}]}, "Head: pool", "learned query that looks"),
     ],
 )
 def test_each_axis_is_said(axes, name, words):

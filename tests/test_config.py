@@ -31,7 +31,14 @@ SMALL = {
             "final_norm": st.booleans(),
             "n_segments": st.integers(0, 2),
             "prefix": st.sampled_from([(), ("[CLS]",), ("[CLS]", "[REG]")]),
-            "heads": st.sampled_from([(), ({"task": "classify", "pool": "cls", "n_out": 3},)]),
+            "gated": st.booleans(),
+            "heads": st.sampled_from(
+                [
+                    (),
+                    ({"task": "classify", "pool": "cls", "n_out": 3},),
+                    ({"task": "pool", "pool": "probe", "n_out": 3},),
+                ]
+            ),
         }
     )
 )

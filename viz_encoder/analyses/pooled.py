@@ -23,7 +23,9 @@ class PooledInput:
     `shares[method]` says what each token put into the pooled vector p, and sums to 1 in each
     layer: <part, p> / <p, p> of its additive part, which may be negative; for max, the dimensions
     in which the token is the largest, divided by d_model (the first wins a tie). It is NaN where
-    p is a zero vector. The pooler adds no parts up, so it has no shares.
+    p is a zero vector. The pooler adds no parts up, so it has no shares; where it looks at the
+    tokens by a learned query, as SigLIP's does, `looks` holds how much each of its heads does: 0
+    at padding, each row sums to 1, and `looks.mean(axis=1)` is one row a layer.
     """
 
     methods: tuple[str, ...]
@@ -35,6 +37,7 @@ class PooledInput:
     shares: dict[str, Float[np.ndarray, "layer token"]]
     weights: Float[np.ndarray, "layer token"] | None  # of attention pooling, where it is asked for
     left_out: dict[str, str]  # method: why this model has none
+    looks: Float[np.ndarray, "layer head token"] | None = None  # of the pooler's learned query
 
 
 def pooled(
@@ -71,6 +74,9 @@ def pooled(
     weights = None
     if "attention" in chosen:
         weights = _rows([_weights(states, place, learned.get(x)) for place, x in enumerate(at)])
+    looks = None
+    if "pooler" in chosen and states.has_query:
+        looks = _rows([states.looks(place)[0].cpu() for place in range(len(at))])
     return PooledInput(
         methods=chosen,
         layers=at,
@@ -81,6 +87,7 @@ def pooled(
         shares={name: _rows([shares[name] for _, shares in each]) for name in adding},
         weights=weights,
         left_out=left_out(encoder),
+        looks=looks,
     )
 
 
@@ -151,7 +158,7 @@ def _weights(states: States, place: int, query: Tensor | None) -> Float[Tensor, 
     return attention_shares(states.after[place], states.valid, query)[0].float().cpu()
 
 
-def _rows(each: list[Tensor]) -> Float[np.ndarray, "layer _"]:
+def _rows(each: list[Tensor]) -> Float[np.ndarray, "layer *_"]:
     return torch.stack(each).numpy()
 
 

@@ -2,8 +2,17 @@
 
 from dataclasses import dataclass
 
-from viz_encoder.config.choices import Activation, Embedding, Norm, NormPlacement, Positions, Task
+from viz_encoder.config.choices import (
+    Activation,
+    Embedding,
+    HeadPool,
+    Norm,
+    NormPlacement,
+    Positions,
+    Task,
+)
 from viz_encoder.config.encoder import EncoderConfig
+from viz_encoder.config.head import HeadConfig
 
 NAMES = {
     Activation.RELU: "ReLU",
@@ -48,7 +57,7 @@ def anatomy(config: EncoderConfig) -> tuple[Part, ...]:
     parts += [_attention(config), _mask(config), _feed_forward(config)]
     if config.final_norm:
         parts.append(Part("Final norm", "after the last block", "output = norm(x)"))
-    parts += [Part(f"Head: {head.task}", HEADS[head.task]) for head in config.heads]
+    parts += [_head(config, head) for head in config.heads]
     return tuple(parts)
 
 
@@ -138,3 +147,11 @@ def _feed_forward(config: EncoderConfig) -> Part:
     else:
         words, equation = name, "f(x) = W₂ · act(W₁ x + b₁) + b₂"
     return Part("Feed-forward", f"d_ff {config.d_ff}, {words}", f"{equation}, act(x) = {formula}")
+
+
+def _head(config: EncoderConfig, head: HeadConfig) -> Part:
+    name, words = f"Head: {head.task}", HEADS[head.task]
+    if head.pool is not HeadPool.PROBE:
+        return Part(name, words)
+    words += f", by a learned query that looks at all tokens with {config.n_heads} heads"
+    return Part(name, words, "x = W_O · (A V) + b_O, A = softmax(q Kᵀ · scale), x + f(norm(x))")

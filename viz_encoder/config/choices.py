@@ -77,3 +77,4 @@ class HeadPool(Choice):
     CLS_DIST = "cls_dist"  # [CLS] and [DIST], side by side
     LAST = "last"  # the last valid token
     LATE = "late"  # every token, and the mean is taken of their answers
+    PROBE = "probe"  # all valid tokens, by attention of a learned query

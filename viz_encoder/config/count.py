@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from viz_encoder.config.choices import Embedding, Norm, NormPlacement, Positions
+from viz_encoder.config.choices import Embedding, HeadPool, Norm, NormPlacement, Positions
 
 if TYPE_CHECKING:
     from viz_encoder.config.encoder import EncoderConfig
@@ -17,6 +17,8 @@ def n_parameters(config: "EncoderConfig") -> int:
     relative = config.relative_buckets * config.n_heads
     final = config.final_norm * _norm(config, config.d_model)
     heads = sum(head.n_parameters(config.d_model) for head in config.heads)
+    probes = sum(head.pool is HeadPool.PROBE for head in config.heads)
+    heads += probes * (config.d_model + attention + feed_forward + _norm(config, config.d_model))
     return _embeddings(config) + layers + relative + final + heads
 
 

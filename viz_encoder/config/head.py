@@ -52,7 +52,7 @@ class HeadConfig:
         return d_model * (2 if self.pool in (HeadPool.CLS_MEAN, HeadPool.CLS_DIST) else 1)
 
     def n_parameters(self, d_model: int) -> int:
-        """Number of weights."""
+        """Number of weights, without those of a learned query, which the encoder's axes tell."""
         width = self.width(d_model)
         dense = self.d_dense * (width + ("dense" not in self.unbiased)) if self.d_dense else 0
         width = self.d_dense or width

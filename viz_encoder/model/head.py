@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool
 from viz_encoder.model.activations import ACTIVATIONS
+from viz_encoder.model.probe import Probe
 
 
 class Head(nn.Module):
@@ -16,6 +17,7 @@ class Head(nn.Module):
         super().__init__()
         self.config, self.n_prefix = head, len(config.prefix)
         width = head.width(config.d_model)
+        self.probe = Probe(config) if head.pool is HeadPool.PROBE else None
         self.dense = self.norm = self.out = None
         if head.d_dense:
             self.dense = nn.Linear(width, head.d_dense, bias="dense" not in head.unbiased)
@@ -64,6 +66,9 @@ class Head(nn.Module):
             case HeadPool.LAST:
                 last = valid.shape[1] - 1 - valid.flip(1).int().argmax(dim=1)
                 return hidden[torch.arange(len(hidden), device=hidden.device), last]
+            case HeadPool.PROBE:
+                assert self.probe is not None
+                return self.probe(hidden, valid)
 
     def _mean(self, hidden: Tensor, valid: Tensor) -> Float[Tensor, "batch d_model"]:
         """Over the valid tokens that are no prefix."""

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.model.head import Head
 
 Hidden = Float[Tensor, "batch token d_model"]
 Valid = Bool[Tensor, "batch token"]
@@ -147,6 +148,32 @@ def attention_shares(
     scores = torch.where(valid[:, :, None], hidden, 0) @ query.to(hidden)
     scores = scores / math.sqrt(hidden.shape[-1])
     return scores.masked_fill(~valid, -torch.inf).softmax(dim=-1)
+
+
+def head_shares(
+    hidden: Float[Tensor, "*batch token d_model"],
+    mask: Bool[Tensor, "*batch token"],
+    head: object,
+) -> Float[Tensor, "*batch head token"]:
+    """How much each head of the pooler's learned query looks at each token: 0 at padding.
+
+    Each head's row sums to 1. The mean over heads is one row: `.mean(dim=-2)`. The pooled vector
+    is no weighted mean of the hidden states: values are projected, and a feed-forward network
+    follows.
+
+    Raises:
+        SelectionError: the model has no pooler with a learned query, as SigLIP's has.
+        InputError: the mask does not fit, or a sequence is all padding.
+    """
+    if not isinstance(head, Head) or head.probe is None:
+        raise SelectionError(
+            "This model's pooler has no learned query, so it has no weights over the tokens; "
+            "SigLIP's has one."
+        )
+    _check_mask(hidden, mask)
+    kept = torch.where(mask[..., None], hidden, 0)[None].flatten(0, -3)
+    weights = head.probe.weights(kept, mask[None].flatten(0, -2))
+    return weights.reshape(*hidden.shape[:-2], *weights.shape[1:])
 
 
 def _to_the_front(hidden: Hidden, valid: Valid) -> tuple[Tensor, Tensor]:

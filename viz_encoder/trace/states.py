@@ -10,7 +10,8 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding, Task
 from viz_encoder.errors import SelectionError
-from viz_encoder.model.pooling import METHODS, pool
+from viz_encoder.model.head import Head
+from viz_encoder.model.pooling import METHODS, head_shares, pool
 from viz_encoder.trace.trace import Trace
 
 NEEDS_QUERY = "attention"
@@ -57,6 +58,16 @@ class States:
                 n_prefix=self.n_prefix,
             )
         return vectors.float()
+
+    @property
+    def has_query(self) -> bool:
+        """Whether the pooler looks at the tokens by a learned query, as SigLIP's does."""
+        return isinstance(self.head, Head) and self.head.probe is not None
+
+    def looks(self, place: int) -> Float[Tensor, "batch head token"]:
+        """How much each head of the pooler looks at each token, after layers[place]; sum 1."""
+        with torch.inference_mode():
+            return head_shares(self.after[place], self.valid, self.head).float()
 
 
 def states_of(

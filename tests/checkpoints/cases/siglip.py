@@ -42,12 +42,14 @@ def pool_text(reference: Any, inputs: Inputs) -> Expected:
 def see(reference: Any, inputs: Inputs) -> Expected:
     model = getattr(reference, "vision_model", reference)
     out = model(inputs.values, interpolate_pos_encoding=True, **FLAGS)
-    return Expected(out.hidden_states, out.attentions, out.last_hidden_state)
+    heads = {} if out.pooler_output is None else {"pool": out.pooler_output}
+    return Expected(out.hidden_states, out.attentions, out.last_hidden_state, heads)
 
 
 def classify(reference: Any, inputs: Inputs) -> Expected:
     out = reference(inputs.values, interpolate_pos_encoding=True)
-    return see(reference, inputs)._replace(heads={"classify": out.logits})
+    seen = see(reference, inputs)
+    return seen._replace(heads={**seen.heads, "classify": out.logits})
 
 
 def text(**settings: Any):

@@ -57,6 +57,16 @@ LAYERS = (
     logit_bias                               -
 """
 )
+# A learned query looks at the patches: nn.MultiheadAttention, then norm and feed-forward network.
+PROBE = """
+    head.probe                               heads.pool.probe.query
+    head.attention.in_proj_weight            heads.pool.probe.q|k|v.weight
+    head.attention.in_proj_bias              heads.pool.probe.q|k|v.bias
+    head.attention.out_proj.*                heads.pool.probe.o.*
+    head.layernorm.*                         heads.pool.probe.norm.*
+    head.mlp.fc1.*                           heads.pool.probe.ff.up.*
+    head.mlp.fc2.*                           heads.pool.probe.ff.down.*
+"""
 
 VISION = Family(
     model_types=("siglip_vision_model",),
@@ -66,11 +76,11 @@ VISION = Family(
     tensors="""
         embeddings.patch_embedding.*         embed.tokens.patch.*
         post_layernorm.*                     final_norm.*
-        head.*                               -
         text_model.*                         -
-    """  # head pools by an attention of its own (a learned query), which is none of our heads
+    """
     + LAYERS,
     heads=(
+        HeadTable(lambda file: HeadConfig(Task.POOL, HeadPool.PROBE), PROBE),
         HeadTable(
             lambda file: classes(file, task=Task.CLASSIFY, pool=HeadPool.MEAN),
             "classifier.*                    heads.classify.out.*",
