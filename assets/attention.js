@@ -49,7 +49,9 @@ class AttentionTab {
     this.body = el("div", { class: "viz-body", hidden: true },
       this.facts, this.notes, this.#controls(), this.readout,
       el("div", { class: "viz-columns" },
-        el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node, this.source.node), this.map.node), this.lines.node, this.predictions.node, this.take.node);
+        el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node),
+        el("div", { class: "viz-right" }, this.map.node, this.source.node)),
+      this.lines.node, this.predictions.node, this.take.node);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     root.replaceChildren(this.empty, this.fault, this.body);
     onTheme(() => this.#repaint());

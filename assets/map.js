@@ -18,6 +18,7 @@ const MIN_SIDE = 420;
 const MAX_CELL = 60;
 const RIGHT = 30; // room for the last key's tilted name
 const WHOLE = 512; // up to so many tokens a whole map comes in one exact piece
+const THUMBNAIL = 64; // most cells a side of a thumbnail, as the server makes them
 const READABLE = 20; // pixels a cell needs for its token's name to be read
 
 export class AttentionMap {
@@ -47,7 +48,8 @@ export class AttentionMap {
     return this.load();
   }
 
-  // Fetch what is in sight: the whole map when small, else coarse at first and then exact.
+  // Fetch what is in sight: the whole map when small, else the atlas's own coarse one at once, and
+  // then the exact cells before the finer whole.
   async load() {
     const { run, selection, view } = this;
     const asked = `${run.key}:${selection.name}:${selection.kept}`;
@@ -55,10 +57,14 @@ export class AttentionMap {
     this.asked = asked;
     if (!view.n) return this.layout();
     const whole = [0, view.n];
-    if (!this.tiles.length) await this.#fetch(asked, whole, whole);
-    if (view.n > WHOLE && view.zoomed) await this.#fetch(asked, ...this.#wanted());
+    if (!this.tiles.length) this.#sketch(asked, whole);
+    const near = view.n > WHOLE && view.zoomed;
+    if (!this.tiles.length || (this.tiles[0].sketch && !near)) await this.#fetch(asked, whole, whole);
+    if (near) await this.#fetch(asked, ...this.#wanted());
     if (this.asked !== asked) return;
     this.node.dataset.painted = asked;
+    if (this.tiles[0].sketch) await this.#fetch(asked, whole, whole);
+    if (this.asked !== asked) return;
     if (this.sight.marked) this.sight.mark(this.sight.anchor, this.sight.end);
     await this.#share(run);
   }
@@ -238,13 +244,27 @@ export class AttentionMap {
     return makeScale(scale, scale === "row" ? 1 : most, this.run.largest(scale, layer));
   }
 
+  // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost.
+  #sketch(asked, whole) {
+    const { run, selection, view } = this;
+    const thumbnail = view.n > WHOLE && view.n === run.n && run.thumbnail(selection);
+    if (!thumbnail) return;
+    const { values, shape } = thumbnail;
+    const step = shape.map(() => Math.ceil(view.n / THUMBNAIL));
+    this.tiles = [{ values, shape, step, rows: whole, keys: whole, total: null, tops: topsOf(values, shape[1]), sketch: true }];
+    this.layout();
+    this.node.dataset.coarse = asked;
+  }
+
   async #fetch(asked, rows, keys) {
-    const known = this.tiles.find((tile) => tile.rows.join() === rows.join() && tile.keys.join() === keys.join());
+    const known = this.tiles.find((tile) => !tile.sketch && tile.rows.join() === rows.join() && tile.keys.join() === keys.join());
     if (known) return;
     const found = await this.run.map(this.selection, rows, keys, this.view.n > WHOLE ? "&tops=true" : "");
     if (this.asked !== asked) return;
     const tile = { ...found, rows, keys, tops: found.tops ?? topsOf(found.values, found.shape[1]) };
-    this.tiles = this.tiles.length ? [this.tiles[0], tile] : [tile];
+    const first = this.tiles[0];
+    if (first?.sketch && rows[1] - rows[0] === this.view.n) this.tiles = [tile, ...this.tiles.slice(1)];
+    else this.tiles = first ? [first, tile] : [tile];
     if (this.tiles.length === 1) this.layout();
     else this.draw();
     this.tellSelected();

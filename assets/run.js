@@ -11,6 +11,7 @@ const wordOf = ([first, ...more]) => first + more.map((name) => name.replace(/^#
 export class Run {
   #answers = new Map();
   #shown = new Map();
+  #thumbnails = new Map();
   #largest = new Map();
 
   constructor(description) {
@@ -23,7 +24,17 @@ export class Run {
   }
 
   thumbnails(layer) {
-    return this.#array(`thumbnails?layer=${layer}`);
+    const answer = this.#array(`thumbnails?layer=${layer}`);
+    answer.then((found) => this.#thumbnails.set(layer, found), () => {});
+    return answer;
+  }
+
+  // One head's thumbnail if it is here already, of all tokens as they are.
+  thumbnail({ layer, head, kept }) {
+    const found = this.#thumbnails.get(layer);
+    if (!found || typeof head !== "number" || kept !== "all") return null;
+    const [, height, width] = found.shape;
+    return { shape: [height, width], values: found.values.subarray(head * height * width, (head + 1) * height * width) };
   }
 
   statistics(layer) {
