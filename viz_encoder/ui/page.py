@@ -16,6 +16,7 @@ from viz_encoder.ui.endpoints import add_endpoints
 from viz_encoder.ui.figure_endpoints import add_figure_endpoints
 from viz_encoder.ui.form import Form, make_form, reveal
 from viz_encoder.ui.hidden_endpoint import add_hidden_endpoint
+from viz_encoder.ui.mask_endpoints import add_mask_endpoints
 from viz_encoder.ui.measured_endpoints import add_measured_endpoints
 from viz_encoder.ui.model_endpoints import add_model_endpoints
 from viz_encoder.ui.opening import Opening
@@ -69,6 +70,7 @@ def make_page(runner: Runner) -> gr.Blocks:
         add_figure_endpoints(runner)
         add_change_endpoint(runner)
         add_hidden_endpoint(runner)
+        add_mask_endpoints(runner)
         add_pooling_endpoints(runner)
     check_arguments(page)
     page.state_session_capacity = SESSIONS_KEPT

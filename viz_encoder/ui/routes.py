@@ -27,6 +27,7 @@ from viz_encoder.ui.change import make_change_router
 from viz_encoder.ui.downloads import make_download_router
 from viz_encoder.ui.figures_of_runs import make_figure_router
 from viz_encoder.ui.hidden_routes import make_hidden_router
+from viz_encoder.ui.mask_routes import make_mask_router
 from viz_encoder.ui.measured import make_measured_router
 from viz_encoder.ui.numbers import finite, parse_head, parse_index, parse_range
 from viz_encoder.ui.pooling_routes import make_pooling_router
@@ -53,6 +54,7 @@ def add_routes(app: FastAPI, store: TraceStore, sets: Sets | None = None) -> Non
     app.include_router(make_hidden_router(store, _PlainRoute))
     app.include_router(make_measured_router(store, _PlainRoute, _array))
     app.include_router(make_pooling_router(store, sets or Sets(), _PlainRoute))
+    app.include_router(make_mask_router(store, _PlainRoute, _array))
     app.include_router(make_download_router(store))
     app.add_exception_handler(VizEncoderError, _plain_sentence)
     app.add_exception_handler(RequestValidationError, _wrong_parameter)

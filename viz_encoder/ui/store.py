@@ -13,6 +13,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.ui.keyed import GRACE_SECONDS as GRACE_SECONDS
 from viz_encoder.ui.keyed import MAX_AGE_SECONDS as MAX_AGE_SECONDS
 from viz_encoder.ui.keyed import KeyedStore
+from viz_encoder.ui.masked import Masked
 
 
 @dataclass(eq=False)
@@ -24,6 +25,7 @@ class Entry:
     owner: str | None
     encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
     inputs: Inputs | None = None  # what it ran on, for whatever must run again
+    masked: Masked | None = None  # where it ran with a mask that somebody painted
     surveyed: list[LayerSurvey] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _sweep: Iterator[LayerSurvey] | None = None

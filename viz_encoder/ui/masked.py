@@ -1,0 +1,53 @@
+"""Masked: of a run that was made with a painted mask, what was meant and what was planted."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import NoReturn
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.errors import SelectionError
+
+
+class Mistake(StrEnum):
+    """A mistake that code makes with masks, planted so that one sees what it does."""
+
+    NONE = "none"
+    IGNORED = "ignored"
+    INVERTED = "inverted"
+    TRANSPOSED = "transposed"
+
+    @property
+    def words(self) -> str:
+        """What the code does with the mask."""
+        return _WORDS[self]
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        choices = ", ".join(repr(member.value) for member in cls)
+        raise SelectionError(f"There is no mistake {shown(value)}; choose one of {choices}.")
+
+
+_WORDS = {
+    Mistake.NONE: "passes it on as it is",
+    Mistake.IGNORED: "ignores it",
+    Mistake.INVERTED: "inverts it (True taken for ignore)",
+    Mistake.TRANSPOSED: "transposes it (queries taken for keys)",
+}
+
+
+def planted(mask: Bool[Tensor, "query key"], mistake: Mistake) -> Bool[Tensor, "query key"] | None:
+    """The mask as the mistaken code passes it on; None where it passes none."""
+    made = {Mistake.NONE: mask, Mistake.INVERTED: ~mask, Mistake.TRANSPOSED: mask.T}
+    return made.get(mistake)
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """The mask that was meant, the mistake that was planted, and the run without either."""
+
+    intent: Bool[Tensor, "query key"]
+    mistake: Mistake
+    plain: str  # its key
