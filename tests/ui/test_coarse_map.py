@@ -42,8 +42,6 @@ def test_a_thumbnail_stands_in_until_the_map_comes(visit, long_run):
     block = trace.attention(0, 1)[22:33, 33:44].numpy()
     assert f"at most {np.max(block):.4f} in {STEP} × {STEP} cells" in said
     assert held and not opened.page.query_selector(".viz-map[data-painted*=':0.1:']")
-    opened.page.unroute("**/map?**")
-    for route in held:
-        route.continue_()
+    opened.page.unroute("**/map?**")  # which lets go of what was held
     opened.map_painted("0.1")
     assert "largest of 2 × 2" in opened.page.inner_text(".viz-map h3")
