@@ -41,6 +41,7 @@ class Axes:
     gated: bool = False
     qkv_bias: bool = True
     pool: str = "token"
+    d_pool: int = D_FF  # of the feed-forward network in attention pooling
     fc_norm: bool = False
     head: bool = True
     file: Mapping[str, Any] = field(default_factory=dict)  # more of config.json
@@ -88,6 +89,30 @@ class Block(nn.Module):
         return x + self.ls2(self.mlp.fc2(act(middle)))
 
 
+class AttentionPool(nn.Module):
+    """timm.layers.AttentionPoolLatent of one latent, by torch's own multi-head attention."""
+
+    def __init__(self, axes: Axes) -> None:
+        super().__init__()
+        self.axes = axes
+        self.latent = nn.Parameter(torch.randn(1, 1, WIDTH))
+        self.q, self.kv = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 2 * WIDTH)
+        self.proj = nn.Linear(WIDTH, WIDTH)
+        self.norm = nn.LayerNorm(WIDTH, eps=axes.eps)
+        self.mlp = nn.Module()
+        self.mlp.fc1, self.mlp.fc2 = nn.Linear(WIDTH, axes.d_pool), nn.Linear(axes.d_pool, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found, _ = F.multi_head_attention_forward(
+            self.latent.expand(len(x), -1, -1).transpose(0, 1), *[x.transpose(0, 1)] * 2,
+            WIDTH, self.axes.n_heads, torch.cat([self.q.weight, self.kv.weight]),
+            torch.cat([self.q.bias, self.kv.bias]), None, None, False, 0.0,
+            self.proj.weight, self.proj.bias,
+        )  # fmt: skip
+        middle = ACTIVATIONS[self.axes.activation](self.mlp.fc1(self.norm(found)))
+        return (found + self.mlp.fc2(middle))[0]
+
+
 class TimmViT(nn.Module):
     """timm.models.vision_transformer.VisionTransformer with dynamic_img_size."""
 
@@ -109,7 +134,7 @@ class TimmViT(nn.Module):
         self.norm = nn.Identity() if axes.fc_norm else norm()
         self.fc_norm = norm() if axes.fc_norm else nn.Identity()
         if axes.pool == "map":
-            self.attn_pool = nn.ParameterDict({"latent": torch.randn(1, 1, WIDTH)})
+            self.attn_pool = AttentionPool(axes)
         if axes.head:
             self.head = nn.Linear(WIDTH, N_CLASSES)
             self.head_dist = nn.Linear(WIDTH, N_CLASSES) if axes.dist else nn.Identity()
@@ -134,7 +159,12 @@ class TimmViT(nn.Module):
         return Expected(tuple(hidden), tuple(maps), output, self.classified(output))
 
     def classified(self, x: Tensor) -> dict[str, Tensor]:
-        if not self.axes.head or self.axes.pool == "map":
+        if self.axes.pool == "map":
+            if self.axes.d_pool != D_FF:  # which is left out
+                return {}
+            pooled = self.attn_pool(x)
+            return {"pool": pooled, **({"classify": self.head(pooled)} if self.axes.head else {})}
+        if not self.axes.head:
             return {}
         if self.axes.dist:
             return {"classify": (self.head(x[:, 0]) + self.head_dist(x[:, 1])) / 2}
@@ -147,6 +177,9 @@ def tensors(model: TimmViT) -> dict[str, Tensor]:
     with torch.no_grad():
         for block in model.blocks:
             block.attn.qkv.weight.mul_(0.3)
+        if model.axes.pool == "map":
+            model.attn_pool.q.weight.mul_(0.3)
+            model.attn_pool.kv.weight.mul_(0.3)
     return {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
 
 
@@ -196,7 +229,10 @@ CASES = [
          clip=True, activation="quick_gelu"),
     case("vit_giantopt_patch16_siglip_gap_256", {"architecture": "vit_tiny_patch16_siglip_gap_256"},
          cls=False, activation="gelu_tanh", n_heads=16, pool="avg"),
-    case("vit_base_patch16_siglip_256", cls=False, pool="map"),
+    case("vit_base_patch16_siglip_256", cls=False, pool="map", head=False),
+    case("vit_base_patch16_siglip_256", name="timm SigLIP, 5 labels", cls=False, pool="map"),
+    case("vit_base_patch16_siglip_256", name="timm SigLIP, pooled more widely", cls=False,
+         pool="map", d_pool=96),
     case("deit_tiny_distilled_patch4_16", dist=True),
     case("deit3_small_patch4_16", embed_class=False, scaled=True),
     case("vit_tiny_patch4_16", name="timm, heads said", n_heads=8,

@@ -12,6 +12,8 @@ from viz_encoder.checkpoints.picture import average_classes, join_tokens, patche
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
 from viz_encoder.errors import CheckpointError
 
+POOL, KINDS = ("q", "kv", "proj", "norm", "mlp.fc1", "mlp.fc2"), ("weight", "bias")
+POOLED = "heads.pool.probe."
 WRAPPED = "timm_model."  # put there by transformers
 KNOWN = ("vit_", "deit_", "deit3_", "flexivit_", "eva_large_")
 SIXTEEN = (1152, 1280, 1408, 1664)  # widths with 16 heads, where others have heads of 64
@@ -129,12 +131,18 @@ def _config(file: Json) -> EncoderConfig:
 
 
 def _heads(file: Json) -> tuple[HeadConfig, ...]:
-    """The classifier, unless it reads a pooling by attention, which we do not have."""
+    """Attention pooling (SigLIP's) and the classifier, unless it reads a pooling not as wide."""
     found = file["tensors"]
-    if "head.weight" not in found or "attn_pool.latent" in found:
+    mapped = "attn_pool.latent" in found
+    if mapped and not _probed(found):
         return ()
+    pooler = (HeadConfig(Task.POOL, HeadPool.PROBE),) if mapped else ()
+    if "head.weight" not in found:
+        return pooler
     pool = HeadPool.CLS
-    if "head_dist.weight" in found:
+    if mapped:
+        pool = HeadPool.PROBE
+    elif "head_dist.weight" in found:
         pool = HeadPool.CLS_DIST
     elif "fc_norm.weight" in found or "cls_token" not in found or file.get("global_pool") == "avg":
         pool = HeadPool.MEAN
@@ -144,12 +152,32 @@ def _heads(file: Json) -> tuple[HeadConfig, ...]:
         names = [f"LABEL_{number}" for number in range(n_out)]
     normed = "fc_norm.weight" in found
     named = tuple(map(str, names))
-    return (HeadConfig(Task.CLASSIFY, pool, norm=normed, n_out=n_out, labels=named),)
+    return (*pooler, HeadConfig(Task.CLASSIFY, pool, norm=normed, n_out=n_out, labels=named))
+
+
+def _probed(found: Shapes) -> bool:
+    """Whether attention pooling is made as a block is: of its widths and biases, and one query."""
+    names = {name for name in found if name.startswith("attn_pool.")}
+    known = {"attn_pool.latent", *(f"attn_pool.{part}.{kind}" for part in POOL for kind in KINDS)}
+    alike = all(
+        found.get(f"attn_pool.{name}.weight") == found.get(f"blocks.0.{name}.weight")
+        for name in ("mlp.fc1", "mlp.fc2")
+    )
+    biased = ("attn_pool.q.bias" in found) == ("blocks.0.attn.qkv.bias" in found)
+    return names <= known and found["attn_pool.latent"][:-1] == (1, 1) and alike and biased
 
 
 def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """Split gate and up, which share timm's fc1; leave the head out if we do not have it."""
-    kept = {k: t for k, t in tensors.items() if config.heads or not k.startswith("heads.")}
+    """Split gate and up, which share timm's fc1; leave a head out if we do not have it."""
+    pools = {str(head.task): head.pool for head in config.heads}
+    kept = {
+        name: tensor
+        for name, tensor in tensors.items()
+        if not name.startswith("heads.") or name.split(".")[1] in pools
+    }
+    if pools.get("classify") is HeadPool.PROBE:  # one pooling, which both heads read
+        shared = [name for name in kept if name.startswith(POOLED)]
+        kept |= {name.replace(POOLED, "heads.classify.probe."): kept[name] for name in shared}
     if config.gated:
         for name in [name for name in kept if ".ff.up." in name]:
             halves = kept[name].chunk(2)
@@ -184,6 +212,13 @@ FAMILY = Family(
         fc_norm.*                  heads.classify.norm.*
         head.*                     heads.classify.out.*
         head_dist.*                heads.classify.dist.*
+        attn_pool.latent           heads.pool.probe.query
+        attn_pool.q.*              heads.pool.probe.q.*
+        attn_pool.kv.*             heads.pool.probe.k|v.*
+        attn_pool.proj.*           heads.pool.probe.o.*
+        attn_pool.norm.*           heads.pool.probe.norm.*
+        attn_pool.mlp.fc1.*        heads.pool.probe.ff.up.*
+        attn_pool.mlp.fc2.*        heads.pool.probe.ff.down.*
         attn_pool.*                -
     """,
     adapt=_adapt,
