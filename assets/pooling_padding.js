@@ -26,13 +26,21 @@ export class Padding {
       this.controls, this.said, this.result);
   }
 
-  show(run, { layer, room }) {
+  show(run, { layer, room, noRoom }) {
     const same = this.run === run && this.layer === layer;
     Object.assign(this, { run, layer });
     this.slider.max = Math.max(1, Math.min(MOST, room));
     this.controls.hidden = room < 1;
     this.#count();
-    if (!same) this.#load();
+    if (noRoom) this.#none(noRoom);
+    else if (!same) this.#load();
+  }
+
+  #none(sentence) {
+    this.asked = null;
+    this.said.textContent = sentence;
+    this.result.hidden = true;
+    this.node.dataset.painted = `${this.run.key}:${this.layer}:0`;
   }
 
   #count() {

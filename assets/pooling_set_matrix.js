@@ -63,18 +63,13 @@ export class ItemMatrix {
     context.drawImage(this.#cells(), this.margin, this.top, this.size, this.size);
     this.#write(context);
     this.canvas.setAttribute("aria-label", `Cosine of ${this.side} × ${this.side} items, ordered by label. Arrow keys walk through the cells, Enter lists the row's neighbors.`);
+    this.canvas.dataset.box = JSON.stringify([this.margin, this.top, this.each]); // where cells are, for tests and tools
     this.#legend();
     this.#marks();
   }
 
   value(row, column) {
     return this.values[this.order[row] * this.side + this.order[column]];
-  }
-
-  // The middle of a cell on the screen, for tests and tools.
-  box(row, column) {
-    const page = this.canvas.getBoundingClientRect();
-    return [page.left + this.margin + (column + 0.5) * this.each, page.top + this.top + (row + 0.5) * this.each];
   }
 
   get signed() {

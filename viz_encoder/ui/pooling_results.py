@@ -1,7 +1,6 @@
 """One run pooled, and moved by padding: as plain data for the page and for clients."""
 
 import threading
-from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -65,7 +64,7 @@ def pooled_plain(
         "weights": None if found.weights is None else finite(found.weights[0]),
         "wins": np.rint(found.shares["max"][0] * encoder.config.d_model).astype(int).tolist(),
         "leftOut": {**found.left_out, **({"attention": reason} if reason else {})},
-        "room": _room(entry, encoder),
+        **_room(entry, encoder),
     }
 
 
@@ -129,11 +128,16 @@ def _query(
     return {layer: found.query}, ""
 
 
-def _room(entry: Entry, encoder: LoadedEncoder) -> int:
-    """How many padding tokens still fit behind the text; 0 of a picture."""
+def _room(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any]:
+    """How many padding tokens still fit behind the text, and why none does where that is so."""
     if not isinstance(encoder.reader, TextReader) or not entry.trace.sample.texts:
-        return 0
-    return max(0, encoder.reader.max_tokens - Counter(entry.trace.valid.tolist())[True])
+        return {"room": 0, "noRoom": NO_TEXT}
+    most = encoder.reader.max_tokens
+    room = max(0, most - int(entry.trace.valid.sum()))
+    full = (
+        f"The text fills all {most:,} tokens that this model reads, so no padding fits behind it."
+    )
+    return {"room": room, "noRoom": "" if room else full}
 
 
 def _model(entry: Entry) -> LoadedEncoder:

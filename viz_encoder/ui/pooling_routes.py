@@ -84,9 +84,9 @@ def make_pooling_router(store: TraceStore, sets: Sets, route_class: type[Any]) -
             "content-disposition": f'attachment; filename="{_file_name(kind)}"',
             "x-content-type-options": "nosniff",
         }
-        return Response(
-            _file(sets.compared.get(key), kind), media_type=TYPES[kind], headers=headers
-        )
+        found = sets.compared.get(key).found
+        part = one_row(found, method, layer) if method else found
+        return Response(_file(part, kind), media_type=TYPES[kind], headers=headers)
 
     @router.get("/learned/{key}/item/{item}")
     def weighed(key: str, item: int) -> JSONResponse:

@@ -1,0 +1,176 @@
+"""The Pooling tab of one input: its numbers by plain numpy, on the routes and on screen."""
+
+import math
+
+import httpx
+import numpy as np
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+import viz_encoder as vz
+from viz_encoder.ui.run import PICTURES, SENTENCES
+
+TEXT = SENTENCES[0]
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def key(client):
+    return client.predict(TEXT, api_name="/run_text")["key"]
+
+
+def ask(site, path, status=200):
+    response = httpx.get(f"{site}viz/{path}", timeout=60)
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def states(trace, layer):
+    return trace.hidden(layer).double().numpy()
+
+
+@pytest.mark.parametrize("layer", [0, 3, 6])
+def test_norms_and_cosines_are_those_of_the_hidden_states(site, key, trace, layer):
+    found = ask(site, f"run/{key}/pooled?layer={layer}")
+    hidden = states(trace, layer)
+    mean, largest = hidden.mean(axis=0), hidden.max(axis=0)
+    naive = {"cls": hidden[0], "mean": mean, "max": largest, "last": hidden[-1]}
+    naive["cls_mean"] = np.concatenate([hidden[0], hidden[1:].mean(axis=0)])
+    methods = {each["name"]: each for each in found["methods"]}
+    names = list(methods)
+    for name, vector in naive.items():
+        assert methods[name]["norm"] == pytest.approx(np.linalg.norm(vector), rel=2e-5)
+        assert methods[name]["numbers"] == len(vector)
+    for a in ("cls", "max", "last"):
+        cosine = naive[a] @ mean / np.linalg.norm(naive[a]) / np.linalg.norm(mean)
+        assert methods[a]["toMean"] == pytest.approx(cosine, abs=2e-5)
+        assert found["cosines"][names.index("mean")][names.index(a)] == pytest.approx(
+            cosine, abs=2e-5
+        )
+    assert methods["cls_mean"]["toMean"] is None  # of another width
+
+
+def test_shares_and_wins_are_those_of_each_token(site, key, trace):
+    found = ask(site, f"run/{key}/pooled?layer=6")
+    hidden = states(trace, 6)
+    mean = hidden.mean(axis=0)
+    expected = [row @ mean / len(hidden) / (mean @ mean) for row in hidden]
+    np.testing.assert_allclose(found["shares"]["mean"], expected, atol=2e-5)
+    wins = [0] * len(hidden)
+    for column in hidden.T:
+        wins[int(np.argmax(column))] += 1
+    assert found["wins"] == wins and sum(wins) == found["width"] == 384
+    assert "learned query" in found["leftOut"]["attention"]
+
+
+def test_padding_moves_each_method_as_it_must(site, key, trace):
+    found = ask(site, f"run/{key}/padding?padding=7")
+    rows = {(row["method"], row["case"]): row for row in found["rows"]}
+    hidden, n = states(trace, 6), trace.n_tokens
+    largest = hidden.max(axis=0)
+    lost = np.linalg.norm(np.maximum(largest, 0) - largest) / np.linalg.norm(largest)
+    assert rows["max", "zeroed"]["relative"] == pytest.approx(lost, abs=2e-6)
+    assert rows["mean", "zeroed"]["relative"] == pytest.approx(7 / (n + 7), rel=2e-5)
+    assert rows["last", "zeroed"]["relative"] == pytest.approx(1, rel=2e-5)
+    assert all(row["relative"] < 1e-5 for row in found["rows"] if row["case"] == "masked")
+    worst = max(found["rows"], key=lambda row: row["relative"])
+    assert found["worst"] == [worst["method"], worst["case"]]
+    raised = (largest < -1e-5 * np.abs(largest).max()).sum()  # by more than rounding
+    assert f"in {raised} of 384 dimensions" in rows["max", "zeroed"]["why"]
+
+
+def test_two_texts_are_padded_as_a_pair(site, client, minilm):
+    key = client.predict(TEXT, "It slept.", api_name="/run_text")["key"]
+    found = client.predict(key, 3, api_name="/padding_drift")
+    assert found["tokens"] == vz.capture(minilm, (TEXT, "It slept.")).n_tokens
+    assert all(row["relative"] < 1e-5 for row in found["rows"] if row["case"] == "masked")
+
+
+def test_faults_are_sentences(site, client, key):
+    assert "There is no layer 7" in ask(site, f"run/{key}/pooled?layer=7", 404)["message"]
+    assert "no longer held" in ask(site, "run/nothing/pooled", 404)["message"]
+    assert "no longer held" in ask(site, f"run/{key}/pooled?learned=x", 404)["message"]
+    with pytest.raises(AppError, match="do not fit"):
+        client.predict(key, 5000, api_name="/padding_drift")
+
+
+@pytest.fixture
+def tab(visit):
+    def enter(**query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.get_by_role("tab", name="Pooling").click()
+        painted(opened.page, ":")
+        return opened.page
+
+    return enter
+
+
+def painted(page, part):
+    page.wait_for_selector(f"#viz-pooling .viz-pool[data-painted*='{part}']", timeout=60_000)
+
+
+def drawn_padding(page, part):
+    page.wait_for_selector(f".viz-pool-padding[data-painted*='{part}']", timeout=60_000)
+
+
+@pytest.mark.browser
+def test_the_page_shows_these_numbers(tab, trace):
+    page = tab()
+    hidden = states(trace, 6)
+    mean = hidden.mean(axis=0)
+    cells = page.locator(".viz-pool-methods [data-method=mean] td").all_inner_texts()
+    assert cells[1:] == ["384", f"{np.linalg.norm(mean):.3f}", "1.0000"]
+    shares = [row @ mean / len(hidden) / (mean @ mean) for row in hidden]
+    shown = page.locator("#viz-pooling .viz-pool-number").all_inner_texts()
+    assert [float(text.replace("−", "-")) for text in shown] == pytest.approx(shares, abs=6e-4)
+    page.click(".viz-pool-methods [data-method=max]")
+    wins = np.bincount(hidden.argmax(axis=0), minlength=len(hidden))
+    first = int(np.argmax(wins))
+    sentence = f"{first} “{trace.tokens[first]}” wins {wins[first]} of 384 dimensions"
+    assert sentence in page.inner_text("#viz-pooling .viz-pool-top")
+    drawn_padding(page, ":6:16")
+    drift = 16 / (trace.n_tokens + 16)
+    cell = page.inner_text("[data-cell='mean:zeroed']")
+    assert float(cell) == pytest.approx(drift, rel=2e-3)  # three digits
+    assert page.locator(".viz-pool-worst").count() == 1
+    page.fill("#viz-pool-layer", "0")
+    painted(page, ":0:")
+    norm = np.linalg.norm(states(trace, 0).mean(axis=0))
+    assert page.locator("[data-method=mean] td").all_inner_texts()[2] == f"{norm:.3f}"
+    page.fill("#viz-pool-padding", "3")
+    drawn_padding(page, ":0:3")
+    page.click("[data-cell='max:zeroed'] button")
+    assert "Zero is above" in page.inner_text(".viz-pool-padding .viz-readout")
+
+
+@pytest.mark.browser
+def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
+    page = tab(kind="image", example="a wide scene")
+    trace = vz.capture(vz.load("scene", device="cpu"), vz.bundled.asset(PICTURES["a wide scene"]))
+    drawn_padding(page, ":0")
+    assert "there is no padding" in page.inner_text(".viz-pool-padding")
+    assert "only its lower right patch" in page.inner_text("#viz-pooling .viz-notes >> nth=0")
+    hidden = trace.output.double().numpy()
+    mean = hidden.mean(axis=0)
+    chip = page.inner_text("#viz-pooling .viz-pool-number")
+    share = hidden[0] @ mean / len(hidden) / (mean @ mean)
+    assert float(chip.replace("−", "-")) == pytest.approx(share, abs=6e-4)
+    page.focus("#viz-pooling canvas")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    share = hidden[2] @ mean / len(hidden) / (mean @ mean)
+    said = page.inner_text("#viz-pooling .viz-pool-told")
+    assert said.startswith("2 “") and math.isclose(
+        float(said.split(": ")[-1].replace("−", "-")), share, abs_tol=6e-5
+    )

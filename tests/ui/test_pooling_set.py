@@ -1,0 +1,284 @@
+"""Sets on the Pooling tab: compared with scikit-learn from the exported vectors, and stopped."""
+
+import base64
+import csv
+import io
+import json
+
+import httpx
+import numpy as np
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from sklearn.metrics import silhouette_score
+from sklearn.neighbors import NearestNeighbors
+
+from viz_encoder.bundled import asset
+from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
+from viz_encoder.ui.models import Models
+from viz_encoder.ui.pooling_results import item_plain, pooled_plain
+from viz_encoder.ui.run import Runner
+from viz_encoder.ui.serve import Settings
+from viz_encoder.ui.set_items import example, given_items
+from viz_encoder.ui.set_runs import answer, compare, learn
+from viz_encoder.ui.sets import PUBLIC_ITEMS, Sets
+from viz_encoder.ui.store import TraceStore
+
+MODEL = "all-MiniLM-L6-v2"
+TOPICS = asset("examples/sets/topics.csv").read_text()
+MIXED = "text,label\nA cat slept.,cat\nA dog barked.,dog\nThe cat purred.,cat\nDogs run.,dog\n"
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def topics(client):
+    return client.predict(TOPICS, api_name="/compare_set")
+
+
+@pytest.fixture
+def runner():
+    return Runner(Models("cpu"), TraceStore(), sets=Sets(max_items=50))
+
+
+def fetched(site, path):
+    response = httpx.get(f"{site}viz/set/{path}", timeout=60)
+    assert response.status_code == 200, response.text
+    return response
+
+
+def exported(site, key, method, layer):
+    """The vectors of a row as a person finds them in the exported file, and their labels."""
+    file = fetched(site, f"{key}/take/csv?method={method}&layer={layer}").text
+    rows = list(csv.DictReader(io.StringIO(file)))
+    vectors = [[float(row[str(at)]) for at in range(384)] for row in rows]
+    return np.array(vectors), [row["label"] for row in rows]
+
+
+@pytest.mark.parametrize(("method", "layer"), [("mean", 6), ("cls", 6), ("max", 2)])
+def test_a_row_can_be_checked_from_the_exported_file(site, topics, method, layer):
+    row = next(r for r in topics["table"] if (r["method"], r["layer"]) == (method, layer))
+    vectors, labels = exported(site, topics["key"], method, layer)
+    expected = silhouette_score(vectors, labels, metric="cosine")
+    assert row["silhouette"] == pytest.approx(expected, abs=1e-6)
+    near = NearestNeighbors(n_neighbors=2, metric="cosine").fit(vectors).kneighbors()[1][:, 0]
+    hits = [labels[at] == label for at, label in zip(near, labels, strict=True)]
+    assert row["recall_at_1"] == pytest.approx(np.mean(hits))
+
+
+def test_the_table_is_sorted_and_its_first_row_is_the_answer(site, client, topics):
+    values = [row["silhouette"] for row in topics["table"] if row["silhouette"] is not None]
+    assert values == sorted(values, reverse=True) and len(values) > 40
+    first = topics["table"][0]
+    start = f"Best by silhouette: {first['method']} at layer {first['layer']}, {values[0]:.3f};"
+    assert topics["answer"].startswith(start)
+    by = client.predict(topics["key"], "recall_at_1", api_name="/set_table")
+    recalls = [row["recall_at_1"] for row in by if row["recall_at_1"] is not None]
+    assert recalls == sorted(recalls, reverse=True)
+    assert f"{recalls[0]:.2f}" in topics["answer"].split("recall@1")[1]
+    lines = fetched(site, f"{topics['key']}/take/table.csv").text.splitlines()
+    assert len(lines) == len(topics["table"]) + 1
+
+
+def test_cosines_and_neighbors(site, client, topics):
+    key, (vectors, labels) = topics["key"], exported(site, topics["key"], "mean", 6)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    response = fetched(site, f"{key}/cosine?method=mean&layer=6")
+    values = np.frombuffer(response.content, "<f4").reshape(40, 40)
+    np.testing.assert_allclose(values, unit @ unit.T, atol=2e-6)
+    asked = client.predict(key, "mean", 7, 6, 3, api_name="/set_neighbours")
+    order = [int(at) for at in np.argsort(-(unit @ unit[7])) if at != 7][:3]
+    assert [each["item"] for each in asked] == order
+    assert [each["same_label"] for each in asked] == [labels[at] == labels[7] for at in order]
+
+
+def test_pictures_take_their_labels_from_their_names(client, site):
+    folder = asset("examples/sets/digits")
+    files = {path.name: path for path in sorted(folder.glob("*/*.png")) if path.name[2] in "123"}
+    sent = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+    found = client.predict({"pictures": sent}, api_name="/compare_pictures")
+    assert found["labels"] == [name[0] for name in files] and found["pictures"]
+    assert found["names"] == list(files)
+    assert set(found["leftOut"]) == {"last", "pooler"}
+    picture = fetched(site, f"{found['key']}/item/2.png").content
+    assert picture.startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_read_is_said(client):
+    for lines, files, part in (
+        ("", [], "is empty"),
+        ("a", ["b.csv"], "clear one of them"),
+        ("", ["a.png", "b.csv"], "pictures only"),
+        ("", ["a.exe"], "is no set"),
+    ):
+        with pytest.raises(InputError, match=part):
+            given_items(lines, files)
+    named = [item.label for item in given_items("", ["cat_1.png", "dog_1.png"])]
+    assert named == ["cat", "dog"]
+    assert not any(item.label for item in given_items("", ["img_1.png", "img_2.png"]))
+    with pytest.raises(AppError, match="reads images"):
+        client.predict(MIXED, "scene", api_name="/compare_set")
+    with pytest.raises(AppError, match="no longer held"):
+        client.predict("x", api_name="/set_table")
+
+
+def test_public_servers_take_fewer_items(runner):
+    assert Settings(public=True).max_items == PUBLIC_ITEMS == 500
+    assert Settings().max_items is None
+    items = given_items("\n".join(f"text {at}" for at in range(51)))
+    with pytest.raises(TooLong, match="up to 50"):
+        compare(runner, items, MODEL)
+
+
+def test_without_labels_there_is_no_table(runner):
+    found = json.loads(compare(runner, given_items("one\ntwo\nthree"), MODEL))
+    assert found["table"] == [] and found["answer"] == "" and found["labels"] == []
+    with pytest.raises(SelectionError, match="no labels"):
+        runner.sets.compared.get(found["key"]).found.table()
+
+
+def test_stop_works_within_one_batch_and_keeps_nothing(runner):
+    items = given_items("\n".join("word " * 200 + str(at) for at in range(40)))
+    runner.models.get(MODEL)
+    said = []
+
+    def report(share, words):
+        said.append(words)
+        return False if "items" in words else None
+
+    with pytest.raises(TraceError, match="nothing was kept"):
+        compare(runner, items, MODEL, report=report)
+    assert sum("items" in words for words in said) == 1
+    assert not runner.sets.compared._entries
+
+
+def test_sets_go_with_their_page(runner):
+    key = json.loads(compare(runner, given_items(MIXED), MODEL, owner="page"))["key"]
+    runner.sets.release("page")
+    entry = runner.sets.compared.get(key)
+    runner.sets.compared._clock = lambda: entry.expires + 1
+    with pytest.raises(SelectionError, match="press Compare"):
+        runner.sets.compared.get(key)
+
+
+def test_the_learned_weights_are_the_softmax_of_the_query(runner):
+    found = json.loads(learn(runner, "", MODEL, steps=3, n_seeds=2, layer=4))
+    entry = runner.sets.learned.get(found["key"])
+    run = runner.store.get(json.loads(runner.text(MODEL, "The band played on"))["key"])
+
+    def weights(hidden):
+        scores = hidden.double().numpy() @ entry.learned.query.astype(float) / np.sqrt(384)
+        return np.exp(scores) / np.exp(scores).sum()
+
+    shown = pooled_plain(run, 4, entry)["weights"]
+    np.testing.assert_allclose(shown, weights(run.trace.hidden(4)), rtol=2e-5)
+    items = example("4 topics")
+    item = json.loads(runner.text(MODEL, items[5].source))["key"]
+    shown = item_plain(entry, 5)
+    np.testing.assert_allclose(
+        shown["weights"], weights(runner.store.get(item).trace.hidden(4)), rtol=2e-5
+    )
+    assert tuple(shown["tokens"]) == runner.store.get(item).trace.tokens
+    assert "learned at layer 4" in pooled_plain(run, 5, entry)["leftOut"]["attention"]
+    assert len(found["losses"]) == 2 and len(found["losses"][0]) == 3
+    assert found["chance"] == 0.25 and set(found["accuracy"]) == {"attention", "mean", "cls"}
+    with pytest.raises(InputError, match="number of seeds"):
+        learn(runner, "", MODEL, n_seeds=99)
+
+
+def test_an_answer_names_who_is_better_by_another_column(topics):
+    assert answer(()) == ""
+    assert "(best:" in topics["answer"]
+
+
+@pytest.fixture
+def tab(visit):
+    opened = visit()
+    opened.painted()
+    opened.page.get_by_role("tab", name="Pooling").click()
+    opened.page.wait_for_selector("#viz-pooling .viz-pool[data-painted]", timeout=60_000)
+    return opened.page
+
+
+def drawn(page, part):
+    page.wait_for_selector(f"#viz-set .viz-pool[data-painted*='{part}']", timeout=90_000)
+    page.wait_for_selector(f".viz-set-neighbors[data-painted$='{part}']", timeout=30_000)
+
+
+def table(page):
+    rows = page.eval_on_selector_all(
+        ".viz-set-table tbody tr", "all => all.map(r => [...r.cells].map(c => c.innerText))"
+    )
+    return [(row[0], *map(float, (cell.replace("−", "-") for cell in row[1:4]))) for row in rows]
+
+
+@pytest.mark.browser
+def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topics):
+    page = tab
+    page.get_by_role("button", name="4 topics").click()
+    best = topics["table"][0]
+    drawn(page, f":{best['method']}:{best['layer']}")
+    assert page.inner_text("#viz-set .viz-pool-answer") == topics["answer"]
+    expected = [(r["method"], r["layer"], round(r["silhouette"], 3)) for r in topics["table"][:40]]
+    assert [row[:3] for row in table(page)[:40]] == expected
+    page.click("[data-column=layer] button")
+    layers = [
+        row.split(":")[1]
+        for row in page.eval_on_selector_all(
+            ".viz-set-table tbody tr", "all => all.map(r => r.dataset.row)"
+        )
+    ]
+    assert layers == sorted(layers)
+    page.click("[data-row='mean:6']")
+    drawn(page, ":mean:6")
+    cosine = client.predict(topics["key"], "mean", 6, api_name="/set_cosine")
+    labels = topics["labels"]
+    order = sorted(range(40), key=lambda item: (labels[item], item))
+    box = page.locator(".viz-set-matrix").bounding_box()
+    place = json.loads(page.get_attribute(".viz-set-matrix", "data-box"))
+    left, top, each = place
+    page.mouse.move(box["x"] + left + 17.5 * each, box["y"] + top + 3.5 * each)
+    said = page.inner_text(".viz-set-cosines .viz-readout")
+    a, b = order[3], order[17]
+    assert f"{a} “" in said and f"{b} “" in said and f"({labels[b]})" in said
+    value = float(said.split(": ")[0].removeprefix("Cosine ").replace("−", "-"))
+    assert value == pytest.approx(cosine[a][b], abs=2e-6)
+    page.mouse.click(box["x"] + left + 17.5 * each, box["y"] + top + 3.5 * each)
+    page.wait_for_selector(f".viz-set-neighbors[data-painted='{a}:mean:6']", timeout=30_000)
+    near = client.predict(topics["key"], "mean", a, 6, 8, api_name="/set_neighbours")
+    listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")
+    assert listed == [str(each["item"]) for each in near]
+    page.click("text=Table (CSV)")
+    page.wait_for_selector("a[download='poolings.csv']")
+    page.fill("#viz-learn-steps input[type=number]", "20")
+    page.press("#viz-learn-steps input[type=number]", "Tab")
+    page.click("#viz-learn-train")
+    page.wait_for_selector("#viz-learn .viz-pool[data-painted]", timeout=120_000)
+    page.wait_for_selector("#viz-learn .viz-pool-shares[data-painted*='run/']", timeout=30_000)
+    numbers = page.locator("#viz-learn .viz-pool-number").all_inner_texts()
+    assert sum(map(float, numbers)) == pytest.approx(1, abs=0.0005 * len(numbers))
+    assert page.locator("#viz-learn polyline").count() == 3
+    assert "the set above" in page.inner_text("#viz-learn .viz-pool-answer")
+    page.wait_for_selector("#viz-pooling [data-method=attention]", timeout=30_000)
+
+
+@pytest.mark.browser
+def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
+    page = tab
+    page.fill("#viz-set-lines textarea", "one text\nanother text\na third one")
+    page.click("#viz-set-compare")
+    drawn(page, ":mean:6")
+    assert "With labels" in page.inner_text("#viz-set .viz-pool-answer")
+    assert not page.is_visible(".viz-set-table")
+    lines = "\n".join(f"text {at}: " + "many words " * 100 for at in range(500))
+    page.fill("#viz-set-lines textarea", lines)
+    page.click("#viz-set-compare")
+    page.wait_for_selector("text=/of 500 items/", timeout=60_000)
+    page.click("#viz-set-stop")
+    page.wait_for_selector("#viz-set-notice .viz-alert", timeout=60_000)
+    assert "nothing was kept" in page.inner_text("#viz-set-notice")
+    assert "3 items" in page.inner_text("#viz-set")
+    page.wait_for_selector("#viz-set-stop", state="hidden")
