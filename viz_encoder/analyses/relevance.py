@@ -11,6 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.inputs import Inputs, TextReader
+from viz_encoder.model.pooling import head_shares
 from viz_encoder.model.written_out import WrittenOut
 
 MAX_TOKENS = 1024  # all maps and their gradients are held at once, each T × T
@@ -62,7 +63,8 @@ def relevance(
             likely one where not given.
         token: where the label stands, for heads that speak of tokens.
         query: whose row of R is read; where not given, `token`'s or the one that the head reads,
-            [CLS] mostly. A head that reads several gets their mean: the paper has none such.
+            [CLS] mostly. A head that reads several gets their mean, by its own weights where it
+            looks by a learned query: the paper has none such.
 
     Raises:
         SelectionError: no such head, label, token or query, or a model in training mode.
@@ -84,6 +86,10 @@ def relevance(
         gradients = torch.autograd.grad(scores[number], written.maps)
     apart = _apart(output.detach(), plain, valid)
     reads = _reads(head, token if query is None else query, valid, len(encoder.config.prefix))
+    if head.pool is HeadPool.PROBE and query is None:
+        with torch.inference_mode():
+            speak = encoder.model.heads[str(head.task)]
+            reads = head_shares(plain, inputs.valid.to(plain.device), speak)[0].mean(dim=0).cpu()
     rows = _rows(written.maps, gradients, reads)
     name = encoder.output_name(head, number)
     score = float(scores[number].detach())

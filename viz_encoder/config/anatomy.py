@@ -118,13 +118,16 @@ def _norm(config: EncoderConfig) -> Part:
 
 
 def _attention(config: EncoderConfig) -> Part:
-    scale = "" if config.scale == 1 else " / √d_head"
-    if config.scale not in (None, 1):
-        scale = f" · {config.scale:g}"
     missing = [part for part in "qkvo" if not config.has_bias(part)]
     bias = f"; no bias in {', '.join(missing)}" if missing else ""
     words = f"{config.n_heads} heads, d_head {config.d_head}{bias}"
-    return Part("Attention", words, f"A = softmax(Q Kᵀ{scale}), f(x) = W_O · (A V) + b_O")
+    return Part("Attention", words, f"A = softmax(Q Kᵀ{_scale(config)}), f(x) = W_O · (A V) + b_O")
+
+
+def _scale(config: EncoderConfig) -> str:
+    if config.scale is None:
+        return " / √d_head"
+    return "" if config.scale == 1 else f" · {config.scale:g}"
 
 
 def _mask(config: EncoderConfig) -> Part:
@@ -154,4 +157,5 @@ def _head(config: EncoderConfig, head: HeadConfig) -> Part:
     if head.pool is not HeadPool.PROBE:
         return Part(name, words)
     words += f", by a learned query that looks at all tokens with {config.n_heads} heads"
-    return Part(name, words, "x = W_O · (A V) + b_O, A = softmax(q Kᵀ · scale), x + f(norm(x))")
+    weights = f"A = softmax(q Kᵀ{_scale(config)})"
+    return Part(name, words, f"{weights}, x = W_O · (A V) + b_O, out = x + f(norm(x))")

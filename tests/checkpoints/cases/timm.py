@@ -103,7 +103,7 @@ class AttentionPool(nn.Module):
         self.mlp.fc1, self.mlp.fc2 = nn.Linear(WIDTH, axes.d_pool), nn.Linear(axes.d_pool, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
-        found, _ = F.multi_head_attention_forward(
+        found, self.looks = F.multi_head_attention_forward(
             self.latent.expand(len(x), -1, -1).transpose(0, 1), *[x.transpose(0, 1)] * 2,
             WIDTH, self.axes.n_heads, torch.cat([self.q.weight, self.kv.weight]),
             torch.cat([self.q.bias, self.kv.bias]), None, None, False, 0.0,
