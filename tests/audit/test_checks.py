@@ -326,6 +326,12 @@ def test_a_bug_in_training_mode_only():
     assert model.training and report.check("eval_mode").verdict == "INFO"
 
 
+def test_a_model_in_eval_mode_is_not_said_to_train():
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = nn.TransformerEncoder(layer, 1).eval()
+    assert vz.audit_mask(model, padding).check("eval_mode").verdict == "PASS"
+
+
 @pytest.mark.parametrize("from_length", [11, 33])
 def test_a_bug_above_a_length(from_length):
     model = Stack()

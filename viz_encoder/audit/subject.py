@@ -61,8 +61,9 @@ class Subject:
 
     @property
     def trains(self) -> bool:
-        """Whether any module was in training mode."""
-        return any(one.training for one in self.whole.modules() if one is not self.whole)
+        """Whether any of the caller's modules was in training mode."""
+        ours = (self.whole, self.whole.parts)
+        return any(one.training for one in self.whole.modules() if one not in ours)
 
     @contextmanager
     def in_mode(self, training: bool) -> Iterator[None]:
