@@ -342,6 +342,14 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     kept = cosine_similarity(states(masked, special=False)[2])
     mean = kept[~np.eye(len(kept), dtype=bool)].mean()
     until(opened, ".viz-hidden-sentence", f"{mean:.2f} after 2 blocks")
+    with page.expect_download() as taken:
+        page.locator("#viz-hidden-likeness").get_by_role("button", name="PNG").click()
+    assert taken.value.suggested_filename == "token_similarity.png"
+    assert taken.value.path().read_bytes()[:4] == b"\x89PNG"
+    with page.expect_download() as taken:
+        page.click("#viz-hidden-likeness a[data-what='likeness'] >> nth=1")
+    with np.load(taken.value.path()) as held:
+        close(held["cosines"], kept)
     page.get_by_role("button", name="One layer back").last.click()
     until(opened, ".viz-hidden-where", "After 1 of 4 blocks")
 
