@@ -12,7 +12,9 @@ import { Run } from "./run.js";
 const TICK = 1000; // ms between two looks at the clock while it runs
 
 export class Result {
-  constructor() {
+  // `made` gets each run with a mask.
+  constructor(made) {
+    this.made = made;
     const choose = (query, key) => current.selection.set({ query, ...(key !== undefined && { key }) });
     this.leaks = new Leaks((layer, head) => current.selection.set({ layer, head }));
     this.panels = new Panels(choose);
@@ -138,6 +140,7 @@ export class Result {
 
   async #enter(result, mask) {
     Object.assign(this, { result, ranWith: mask, run: new Run(result.run) });
+    this.made(this.run);
     const words = [...this.mistake.options].find(({ value }) => value === result.mistake)?.textContent;
     const planted = result.mistake !== this.mistake.options[0].value;
     this.sentence.textContent = `${planted ? `With a planted mistake (the code ${words}): ` : ""}${result.sentence}`;

@@ -23,12 +23,13 @@ export function mount(root) {
 class MasksTab {
   constructor(root) {
     this.root = root;
+    this.family = new Set(); // keys of the run without a mask, and of its runs with one
     this.origins = new WeakMap(); // mask → the preset that made it
     this.convention = new Convention();
     this.painter = new Painter((mask) => this.#changed(mask));
     this.presets = new Presets({ convention: () => this.convention.value, made: (mask, by) => this.#made(mask, by) });
     this.emptyRows = new EmptyRows();
-    this.result = new Result();
+    this.result = new Result((run) => this.family.add(run.key));
     this.reach = new Reach((token) => current.selection.set({ query: token }));
     this.code = new Code();
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
@@ -85,7 +86,7 @@ class MasksTab {
 
   // The run that the painting is about, with a mask or without.
   #isKnown(run) {
-    return this.asked === run || [...(this.family ?? [])].includes(run.key);
+    return this.asked === run || this.family.has(run.key);
   }
 
   async #enter(run) {
@@ -133,7 +134,6 @@ class MasksTab {
 
   // In line with the selection and with the run that all tabs show.
   #follow() {
-    if (this.result.run) this.family.add(this.result.run.key);
     this.result.show();
     this.reach.show(this.mask, Math.min(current.selection.query, this.plain.n - 1));
   }

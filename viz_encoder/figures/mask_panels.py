@@ -17,8 +17,9 @@ ALLOWED, LEAK, ZERO = "#366a9f", "#dc2626", "#ffffff"
 PLACE = "query %{y}<br>key %{x}<br>"
 MAX_OUTLINED = 2000  # more red squares than that are one red area
 CAPTION = (
-    "Intended: what the mask should allow. Passed: what the layer's attention was given. Observed: "
-    "the weights it gave; exact zeros are white. Outlined: weight on a pair that is forbidden."
+    "Intended: what the mask should allow (blue: may attend). Passed: what the layer's attention "
+    "was given. Observed: the weights it gave; exact zeros are white. Outlined: weight on a pair "
+    "that is forbidden."
 )
 
 
@@ -41,9 +42,8 @@ def draw(
     """
     found = compute(trace, intent, layer, head)
     names = _names(trace.tokens, found.edges)
-    figure = make_subplots(
-        1, 3, shared_yaxes=True, horizontal_spacing=0.03, column_titles=_titles(found)
-    )
+    end = len(names) - 0.5
+    figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.03)
     for column, mask in enumerate((found.intended, found.passed), start=1):
         figure.add_trace(_mask(mask, names), 1, column)
     figure.add_trace(_weights(found, names), 1, 3)
@@ -51,8 +51,12 @@ def draw(
     apply(figure, f"The mask of {head_name(layer, head)}: intended, passed, observed")
     caption(figure, CAPTION)
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
-    figure.update_xaxes(title="Key (who is looked at)", side="bottom", tickangle=-60, **axis)
-    figure.update_yaxes(autorange="reversed", **axis)
+    for column, title in enumerate(_titles(found), start=1):
+        title = f"<b>{title}</b><br>Key (who is looked at)"
+        figure.update_xaxes(
+            title=title, side="top", tickangle=-60, range=[-0.5, end], col=column, **axis
+        )
+    figure.update_yaxes(range=[end, -0.5], **axis)
     figure.update_yaxes(title="Query (who looks)", col=1)
     return figure
 
@@ -101,8 +105,8 @@ def _outline(figure: go.Figure, found: MaskPanels, names: list[str]) -> None:
             y=[names[row] for row in rows[:MAX_OUTLINED]],
             mode="markers",
             marker={"symbol": "square-open", "size": 10, "color": LEAK, "line": {"width": 2}},
-            name="leaking: weight on a forbidden pair",
             hoverinfo="skip",
+            showlegend=False,
         ),
         1,
         3,

@@ -110,10 +110,17 @@ def made_by(given: object, n_tokens: int) -> Mask:
         raise InputError("Name a preset and its sizes.")
     lengths = given.get("lengths")
     if lengths is None:
-        return preset(given.get("name", "")).mask(require_size(n_tokens), **_sizes(given))
+        return _named(given).mask(require_size(n_tokens), **_sizes(given))
     if not isinstance(lengths, list) or not 0 < len(lengths) <= MAX_DOCUMENTS:
         raise InputError("Write the lengths of the documents as whole numbers, such as 5, 7, 3.")
     return packed(require_size(n_tokens), lengths)
+
+
+def _named(given: Mapping[str, Any]) -> Preset:
+    name = given.get("name")
+    if not isinstance(name, str):
+        raise InputError(f"Name a preset by its name: {', '.join(PRESETS)}.")
+    return preset(name)
 
 
 def _sizes(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,8 +162,9 @@ def code_of(mask: Mask, target: str, given: object) -> str:
     n_tokens = len(mask)
     if isinstance(given, Mapping) and given.get("name") and given.get("lengths") is None:
         sizes = _sizes(given)
-        if torch.equal(preset(given["name"]).mask(n_tokens, **sizes), mask):
-            return mask_code(n_tokens, target, rule=given["name"], sizes=sizes)
+        made = _named(given)
+        if torch.equal(made.mask(n_tokens, **sizes), mask):
+            return mask_code(n_tokens, target, rule=made.name, sizes=sizes)
     if n_tokens > PAINTED:
         raise TooLong(
             f"This mask has {n_tokens:,} rows; rows are written out up to {PAINTED}. Choose a "

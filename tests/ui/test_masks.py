@@ -1,0 +1,497 @@
+"""The Masks tab and its routes: what is painted is what runs, and each number is numpy's."""
+
+import base64
+import io
+import json
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+import viz_encoder as vz
+from viz_encoder.analyses.predictions import predictions
+from viz_encoder.audit.conventions import Convention, from_bool
+from viz_encoder.audit.mask_code import mask_code
+from viz_encoder.audit.presets import PRESETS
+from viz_encoder.ui.run import MASKED, SENTENCES
+
+TEXT = SENTENCES[0]
+RAN = "[aria-label='Run with the mask'][data-painted]"
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def key(client):
+    return client.predict(TEXT, api_name="/run_text")["key"]
+
+
+@pytest.fixture(scope="module")
+def plain(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def saved(site, client, plain, tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "run.safetensors"
+    plain.save(path)
+    sent = base64.b64encode(path.read_bytes()).decode()
+    return client.predict(sent, api_name="/open_saved")["key"]
+
+
+def bits(mask) -> bytes:
+    return np.packbits(np.asarray(mask, dtype=bool)).tobytes()
+
+
+def cells(content: bytes, *shape: int) -> np.ndarray:
+    return np.unpackbits(np.frombuffer(content, np.uint8))[: np.prod(shape)].reshape(shape) > 0
+
+
+def post(site, key, path, body=b""):
+    return httpx.post(f"{site}viz/run/{key}/mask/{path}", content=body, timeout=60)
+
+
+def panels(site, key, layer, head) -> np.ndarray:
+    answer = httpx.get(f"{site}viz/run/{key}/mask/panels?layer={layer}&head={head}")
+    shape = [int(part) for part in answer.headers["x-shape"].split(",")]
+    return np.frombuffer(answer.content, "<f4").reshape(shape)
+
+
+def numbers(written) -> list[float]:
+    """Cells as a person reads them: True, False, 0, 1, -inf."""
+    return [{"True": 1.0, "False": 0.0}[c] if c in ("True", "False") else float(c) for c in written]
+
+
+def speckled(n: int) -> np.ndarray:
+    """A mask with no symmetry, every token seeing at least itself."""
+    return (np.random.default_rng(3).random((n, n)) < 0.5) | np.eye(n, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"name": "none"}, lambda q, k: q >= 0),
+        ({"name": "padding-right", "sizes": {"padding": 3}}, lambda q, k: k < 12),
+        ({"name": "padding-left", "sizes": {"padding": 3}}, lambda q, k: k >= 3),
+        ({"name": "causal"}, lambda q, k: k <= q),
+        ({"name": "window", "sizes": {"reach": 1}}, lambda q, k: abs(q - k) <= 1),
+        ({"name": "prefix", "sizes": {"prefix": 4}}, lambda q, k: k <= q or k < 4),
+        ({"name": "documents", "sizes": {"length": 6}}, lambda q, k: q // 6 == k // 6),
+        ({"lengths": [2, 9]}, lambda q, k: (q > 1) + (q > 10) == (k > 1) + (k > 10)),
+    ],
+)
+def test_presets_come_as_bits(site, key, plain, given, rule):
+    n = plain.n_tokens
+    answer = post(site, key, "preset", json.dumps(given).encode())
+    expected = [[bool(rule(q, k)) for k in range(n)] for q in range(n)]
+    np.testing.assert_array_equal(cells(answer.content, n, n), expected)
+
+
+def test_what_is_offered_has_words_sizes_and_cells(site, key):
+    found = httpx.get(f"{site}viz/run/{key}/mask/offered").json()
+    assert [each["name"] for each in found["presets"]] == list(PRESETS)
+    one = torch.tensor([True, False])
+    for each, convention in zip(found["conventions"], Convention, strict=True):
+        assert each["words"] == convention.words
+        assert numbers(each["cells"]) == from_bool(one, convention).double().tolist()
+    assert found["missing"] == "" and found["plain"] is None
+
+
+def test_the_painted_mask_is_the_one_that_runs(site, key, minilm, plain):
+    n = plain.n_tokens
+    mask = speckled(n)
+    found = post(site, key, "run", bits(mask)).json()
+    assert found["sentence"] == "0 leaks in 72 heads: every forbidden weight is exactly 0."
+    assert not np.any(found["leak"]) and not np.any(found["extra"]) and found["empty"] == []
+    ours = vz.capture(minilm, TEXT, mask=torch.from_numpy(mask))
+    intended, passed, observed, leaking = panels(site, found["run"]["key"], 3, 5)
+    np.testing.assert_array_equal(intended > 0, mask)
+    np.testing.assert_array_equal(passed > 0, ours.mask[0].numpy())
+    np.testing.assert_allclose(observed, ours.attention(3, 5).numpy(), atol=1e-6)
+    assert not observed[~mask].any() and not leaking.any()
+    for layer, row in enumerate(found["moved"]):
+        apart = (ours.hidden(layer) - plain.hidden(layer)).double().norm(dim=1)
+        expected = apart / plain.hidden(layer).double().norm(dim=1)
+        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-6)
+        assert found["movedMean"][layer] == pytest.approx(np.mean(row), rel=1e-5, abs=1e-9)
+    theirs, mine = (t.output.double().mean(dim=0).numpy() for t in (plain, ours))
+    cosine = mine @ theirs / np.linalg.norm(mine) / np.linalg.norm(theirs)
+    assert found["pooled"]["mean"]["cosine"] == pytest.approx(cosine, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "ran"),
+    [
+        ("ignored", np.ones_like),
+        ("inverted", np.logical_not),
+        ("transposed", np.transpose),
+    ],
+)
+def test_a_planted_mistake_leaks_what_numpy_says(site, key, minilm, plain, mistake, ran):
+    n = plain.n_tokens
+    mask = speckled(n)
+    found = post(site, key, f"run?mistake={mistake}", bits(mask)).json()
+    wrong = ran(mask).copy()
+    trace = vz.capture(minilm, TEXT, mask=torch.from_numpy(wrong))
+    for layer in range(trace.n_layers):
+        for head, weights in enumerate(trace.attention(layer).double().numpy()):
+            forbidden = np.where(mask, 0, weights)
+            assert found["leak"][layer][head] == pytest.approx(forbidden.max(), abs=1e-6)
+            mass = forbidden.sum(axis=1).mean()
+            assert found["mass"][layer][head] == pytest.approx(mass, abs=1e-6)
+    assert set(found["extra"]) == {int((wrong & ~mask).sum())}
+    assert set(found["missing"]) == {int((mask & ~wrong).sum())}
+    _, passed, observed, leaking = panels(site, found["run"]["key"], 2, 4)
+    np.testing.assert_array_equal(passed > 0, wrong)
+    np.testing.assert_array_equal(leaking > 0, (observed > 0) & ~mask)
+    assert found["sentence"].startswith("Leaks in 72 of 72 heads: the largest")
+
+
+def test_a_row_without_any_key_gets_zeros_and_is_named(site, key, plain):
+    mask = np.ones((plain.n_tokens, plain.n_tokens), dtype=bool)
+    mask[4] = False
+    found = post(site, key, "run", bits(mask)).json()
+    assert found["empty"] == [4]
+    assert not panels(site, found["run"]["key"], 5, 0)[2][4].any()
+    tried = httpx.get(f"{site}viz/run/{key}/mask/empty").json()
+    assert {each["way"]: each["words"] for each in tried}["this encoder"].startswith("zeros")
+
+
+def test_a_run_with_a_mask_knows_the_run_without(site, key, plain):
+    mask = speckled(plain.n_tokens)
+    made = post(site, key, "run", bits(mask)).json()["run"]["key"]
+    told = httpx.get(f"{site}viz/run/{made}/mask/offered").json()
+    assert told["plain"]["key"] == key
+    held = httpx.get(f"{site}viz/run/{made}/mask/intent").content
+    np.testing.assert_array_equal(cells(held, *mask.shape), mask)
+    again = post(site, made, "run", bits(~mask | np.eye(len(mask), dtype=bool))).json()
+    assert again["plain"] == key and not np.any(again["leak"])
+
+
+@pytest.mark.parametrize("name", ["window", "causal", None])
+def test_reach_is_a_power_of_the_mask(site, key, saved, plain, name):
+    n, layers = plain.n_tokens, plain.n_layers
+    mask = speckled(n) & speckled(n).T if name is None else PRESETS[name].mask(n).numpy()
+    step = (mask | np.eye(n, dtype=bool)).astype(np.int64)
+    for run in (key, saved):
+        found = cells(post(site, run, "reach", bits(mask)).content, layers, n, n)
+        for layer in range(layers):
+            power = np.linalg.matrix_power(step, layer + 1) > 0
+            np.testing.assert_array_equal(found[layer], power)
+
+
+def test_code_is_that_of_the_package(site, key, saved, plain):
+    n = plain.n_tokens
+    for kind in httpx.get(f"{site}viz/run/{key}/mask/offered").json()["targets"]:
+        painted = speckled(n)
+        answer = post(site, saved, f"snippet?kind={kind}", bits(painted))
+        assert answer.text == mask_code(torch.from_numpy(painted), kind)
+        made = json.dumps({"name": "window", "sizes": {"reach": 3}})
+        window = PRESETS["window"].mask(n, reach=3).numpy()
+        by_rule = post(site, key, f"snippet?kind={kind}&made={made}", bits(window)).text
+        assert by_rule == mask_code(n, kind, rule="window", sizes={"reach": 3})
+        window[0, -1] = True  # painted since: the rule does not make it any more
+        told = post(site, key, f"snippet?kind={kind}&made={made}", bits(window)).text
+        assert told == mask_code(torch.from_numpy(window), kind)
+
+
+def file_of(array) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("convention", list(Convention))
+def test_a_file_is_read_by_its_convention(site, key, plain, convention):
+    n = plain.n_tokens
+    mask = speckled(n)
+    numbers = from_bool(torch.from_numpy(mask), convention).numpy()
+    text = "\n".join(",".join(str(cell) for cell in row) for row in numbers.tolist()).encode()
+    for name, content in (("mask.npy", file_of(numbers)), ("mask.CSV", text)):
+        answer = post(site, key, f"upload?name={name}&convention={convention}", content)
+        np.testing.assert_array_equal(cells(answer.content, n, n), mask)
+
+
+def test_one_row_of_a_file_is_meant_for_every_query(site, key, plain):
+    n = plain.n_tokens
+    row = np.arange(n) < 9
+    answer = post(site, key, "upload?name=p.npy&convention=keep", file_of(row))
+    np.testing.assert_array_equal(cells(answer.content, n, n), np.tile(row, (n, 1)))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("upload?name=m.npy&convention=added", file_of(np.eye(15, dtype="f4")), "mask nothing"),
+        ("upload?name=m.npy&convention=keep", file_of(np.eye(15)), "takes bool"),
+        ("upload?name=m.npy&convention=keep", file_of(np.eye(9) > 0), "this run has 15"),
+        ("upload?name=m.txt&convention=keep", b"x", "neither .npy nor .csv"),
+        ("upload?name=m.npy&convention=odd", file_of(np.eye(15) > 0), "no mask convention"),
+        ("upload?name=m.npy&convention=keep", b"\x93NUMPY nonsense", "no array"),
+        ("upload?name=m.npy&convention=keep", file_of(np.array([{}])), "Python objects"),
+        ("upload?name=m.csv&convention=keep", b"x" * 100_000, "at most"),
+        ("run", b"abc", "The mask has 3 bytes"),
+        ("run", b"x" * 4000, "at most 29"),
+        ("run?mistake=odd", bytes(29), "no mistake"),
+        ("reach", b"", "0 bytes"),
+        ("snippet?kind=odd", bytes(29), "no mask code"),
+        ("preset", b"{", "no JSON"),
+        ("preset", b"[" * 5000, "no JSON"),
+        ("preset", b"[]", "Name a preset"),
+        ("preset", b'{"name": "odd"}', "no mask preset"),
+        ("preset", b'{"name": ["causal"]}', "by its name"),
+        ("preset", b'{"name": "window", "sizes": {"reach": -1}}', "at least 0"),
+        ("preset", b'{"name": "window", "sizes": {"reach": ""}}', "whole number"),
+        ("preset", b'{"name": "window", "sizes": [1]}', "by their names"),
+        ("preset", b'{"name": "window", "sizes": {"odd": 1}}', "no size"),
+        ("preset", b'{"lengths": [90]}', "90 tokens"),
+        ("preset", b'{"lengths": "5"}', "whole numbers"),
+        ("preset", b'{"lengths": ["x"]}', "such as 5, 7, 3"),
+    ],
+)
+def test_what_does_not_fit_is_a_sentence(site, key, path, body, says):
+    answer = post(site, key, path, body)
+    told = answer.json()["message"]
+    assert answer.status_code in (404, 422)
+    assert says in told and told.endswith(".") and len(told) < 400
+
+
+def test_a_saved_run_keeps_all_but_running(site, saved):
+    told = httpx.get(f"{site}viz/run/{saved}/mask/offered").json()
+    assert told["missing"].startswith("The model of this run is not here")
+    assert post(site, saved, "preset", b'{"name": "causal"}').status_code == 200
+    answer = post(site, saved, "run", bytes(29))
+    assert answer.json()["message"] == told["missing"]
+
+
+def test_named_endpoints_do_the_same(client, key, minilm, plain):
+    rows = client.predict(key, "window", {"reach": 1}, api_name="/mask_preset")
+    assert rows[0] == "11" + "0" * 13 and len(rows) == 15
+    found = client.predict(key, rows, "ignored", api_name="/mask_run")
+    forbidden = np.triu(plain.attention(0).numpy(), 2) + np.tril(plain.attention(0).numpy(), -2)
+    np.testing.assert_allclose(found["leak"][0], forbidden.max(axis=(1, 2)), atol=1e-6)
+    after = client.predict(key, rows, api_name="/mask_reach")
+    assert after[2][0] == "1111" + "0" * 11
+    mask = torch.tensor([[sign == "1" for sign in row] for row in rows])
+    code = client.predict(rows, "nn.MultiheadAttention", api_name="/mask_code")
+    assert code == mask_code(mask, "nn.MultiheadAttention")
+    with pytest.raises(AppError, match="list of rows"):
+        client.predict(key, "11", api_name="/mask_run")
+
+
+@pytest.fixture
+def masks(visit):
+    def enter(**query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.get_by_role("tab", name="Masks").click()
+        opened.page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
+        enter.opened = opened
+        return opened.page
+
+    return enter
+
+
+def painted_mask(page) -> np.ndarray:
+    n, flat = page.evaluate("[vizMasks.mask.n, [...vizMasks.mask.cells]]")
+    return np.array(flat, dtype=bool).reshape(n, n)
+
+
+def at(page, row, col, grid="painter.grid"):
+    page.evaluate(f"vizMasks.{grid}.canvas.scrollIntoView({{block: 'center'}})")
+    return page.evaluate(f"vizMasks.{grid}.box({row}, {col})")
+
+
+def drag(page, start, end):
+    page.mouse.move(*at(page, *start))
+    page.mouse.down()
+    page.mouse.move(*at(page, *end), steps=3)
+    page.mouse.up()
+
+
+@pytest.mark.browser
+def test_painting_by_mouse_and_keys_and_back(masks):
+    page = masks()
+    expected = np.ones((15, 15), dtype=bool)
+    page.mouse.click(*at(page, 2, 5))
+    expected[2, 5] = False
+    np.testing.assert_array_equal(painted_mask(page), expected)
+    assert "Query 2 “animal” is forbidden key 5 “t”." in page.inner_text(".viz-mask-said")
+    drag(page, (4, 1), (4, 6))  # a stroke paints the opposite of its first cell
+    expected[4, 1:7] = False
+    np.testing.assert_array_equal(painted_mask(page), expected)
+    page.click("[data-tool=column]")
+    page.mouse.click(*at(page, 0, 9))
+    expected[:, 9] = False
+    page.click("[data-tool=rectangle]")
+    drag(page, (10, 10), (12, 13))
+    expected[10:13, 10:14] = False
+    np.testing.assert_array_equal(painted_mask(page), expected)
+    before = expected.copy()
+    page.focus(".viz-mask-painter canvas")
+    page.keyboard.press("ArrowDown")  # from 12, 13
+    page.keyboard.press("r")
+    expected[13] = False
+    np.testing.assert_array_equal(painted_mask(page), expected)
+    assert "Without any key: query 13 “tired”." in page.inner_text(".viz-mask-painter")
+    page.keyboard.press("Control+z")
+    np.testing.assert_array_equal(painted_mask(page), before)
+    page.keyboard.press("Control+Shift+z")
+    np.testing.assert_array_equal(painted_mask(page), expected)
+    page.click("text=Invert")
+    np.testing.assert_array_equal(painted_mask(page), ~expected)
+    page.click("text=Clear")
+    assert painted_mask(page).all()
+    page.check("#viz-mask-symmetric")
+    page.click("[data-tool=cell]")
+    page.mouse.click(*at(page, 3, 8))
+    assert {tuple(cell) for cell in np.argwhere(~painted_mask(page))} == {(3, 8), (8, 3)}
+    for _ in range(20):
+        page.keyboard.press("Control+z")
+    page.focus(".viz-mask-painter canvas")
+    for _ in range(10):
+        page.keyboard.press("Control+z")
+    assert painted_mask(page).all() and page.is_disabled("text=Undo")
+    assert page.input_value("#viz-mask-preset") == "none"
+
+
+@pytest.mark.browser
+def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
+    page = masks(layer=3, head=5, query=10)
+    n = 15
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
+    page.mouse.click(*at(page, 0, 14))
+    mask = np.tri(n, dtype=bool)
+    mask[0, 14] = True
+    posted = []
+    page.on("request", lambda r: posted.append(r) if "mask/run" in r.url else None)
+    page.click("#viz-mask-run")
+    page.wait_for_selector(RAN, timeout=60_000)
+    np.testing.assert_array_equal(cells(posted[0].post_data_buffer, n, n), mask)
+    assert page.inner_text("#viz-mask-sentence").startswith("0 leaks in 72 heads")
+    ours = vz.capture(minilm, TEXT, mask=torch.from_numpy(mask))
+    page.wait_for_function("vizMasks.result.panels.found")
+    shown = page.evaluate("[...vizMasks.result.panels.found.observed]")
+    np.testing.assert_allclose(np.reshape(shown, (n, n)), ours.attention(3, 5).numpy(), atol=1e-6)
+    assert not np.reshape(shown, (n, n))[~mask].any()
+    bars = page.eval_on_selector_all("[data-moved]", "all => all.map(b => +b.dataset.moved)")
+    plain = vz.capture(minilm, TEXT)
+    apart = (ours.hidden(6) - plain.hidden(6)).norm(dim=1) / plain.hidden(6).norm(dim=1)
+    assert bars[0] == 0 and bars[6] == pytest.approx(float(apart.mean()), rel=1e-5)
+    page.click("#viz-mask-everywhere")
+    page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
+    assert "the run with this mask" in page.inner_text(".viz-mask-result")
+    page.get_by_role("tab", name="Attention").click()
+    page.wait_for_selector("#viz-proof.viz-good")
+    page.get_by_role("tab", name="Masks").click()
+    np.testing.assert_array_equal(painted_mask(page), mask)  # still there
+    page.reload()  # the link holds the run with the mask, and its mask with it
+    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    page.get_by_role("tab", name="Masks").click()
+    page.wait_for_selector(RAN, timeout=60_000)
+    np.testing.assert_array_equal(painted_mask(page), mask)
+    page.click("#viz-mask-back")
+    page.wait_for_function("vizTab.run.key === vizMasks.plain.key")
+
+
+@pytest.mark.browser
+def test_a_planted_mistake_is_said_and_outlined(masks, plain):
+    page = masks(layer=1, head=2)
+    page.select_option("#viz-mask-preset", "window")
+    page.fill("[data-size=reach]", "1")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 182")
+    page.select_option("#viz-mask-mistake", "ignored")
+    assert "A mistake is planted" in page.inner_text(".viz-mask-warning")
+    page.click("#viz-mask-run")
+    page.wait_for_selector(RAN, timeout=60_000)
+    weights = plain.attention(1).numpy()
+    far = np.abs(np.subtract.outer(range(15), range(15))) > 1
+    cells_said = page.eval_on_selector_all("[data-leak]", "all => all.map(c => +c.dataset.value)")
+    np.testing.assert_allclose(cells_said[12:24], (weights * far).max(axis=(1, 2)), atol=1e-6)
+    page.wait_for_function("vizMasks.result.panels.found")
+    outlined = page.evaluate("vizMasks.result.panels.grids.observed.outlined")
+    assert outlined == np.flatnonzero((weights[2] > 0) & far).tolist()
+    page.click("[data-leak='4.7']")
+    page.wait_for_selector("[data-painted$=':4:7']")
+    assert page.evaluate("[vizTab.selection.layer, vizTab.selection.head]") == [4, 7]
+    page.mouse.click(*at(page, 9, 3, "result.panels.grids.observed"))
+    said = page.inner_text(".viz-mask-result-part .viz-readout")
+    assert "Query 9 “because” → key 3 “didn”: intended forbidden, passed may attend" in said
+    assert said.endswith(": a leak.")
+
+
+@pytest.mark.browser
+def test_convention_code_and_reach_follow_the_mask(masks, plain):
+    page = masks(query=10)
+    page.select_option("#viz-mask-preset", "window")
+    page.wait_for_function("vizMasks.mask.summary().forbidden > 0")
+    mask = PRESETS["window"].mask(15)
+    for convention in Convention:
+        page.select_option("#viz-mask-convention", convention)
+        table = page.eval_on_selector_all(
+            ".viz-mask-numbers tbody tr",
+            "all => all.map(r => [...r.cells].slice(1).map(c => c.innerText))",
+        )
+        values = [numbers(row) for row in table]
+        expected = from_bool(mask[:8, :8], convention).double().numpy()
+        np.testing.assert_array_equal(values, expected)
+    page.select_option("#viz-mask-target", "nn.MultiheadAttention")
+    page.wait_for_selector("[data-painted='nn.MultiheadAttention']")
+    by_rule = mask_code(15, "nn.MultiheadAttention", rule="window", sizes={"reach": 2})
+    assert page.text_content("#viz-mask-code") == by_rule
+    page.wait_for_selector("[aria-label=Reach][data-painted$=':0:10']")
+    said = ".viz-mask-sentence[data-layer]"
+    assert page.inner_text(said) == "After 1 layer “it” (10) can know 5 of 15 tokens."
+    page.click("[aria-label=Reach] [aria-label='One layer on']")
+    assert page.inner_text(said) == "After 2 layers “it” (10) can know 9 of 15 tokens."
+    known = page.eval_on_selector_all(".viz-mask-known", "all => all.map(c => +c.dataset.token)")
+    assert known == list(range(6, 15))
+    sent = {"name": "m.csv", "mimeType": "text/csv", "buffer": b"1,0\n0,1"}
+    page.set_input_files("#viz-mask-file", files=[sent])
+    page.wait_for_selector("#viz-masks .viz-alert:visible")
+    faults = masks.opened.faults  # the browser itself reports the refused file
+    faults[:] = [fault for fault in faults if "404" not in fault]
+    assert "The file is of 2 tokens" in page.inner_text("#viz-masks .viz-alert:visible")
+    np.testing.assert_array_equal(painted_mask(page), mask)
+
+
+@pytest.mark.browser
+def test_predictions_without_and_with_the_mask(masks):
+    page = masks(kind="text", a=MASKED[0], model=MASKED[1])
+    page.select_option("#viz-mask-preset", "window")
+    page.fill("[data-size=reach]", "1")
+    page.wait_for_function("vizMasks.mask.at(0, 2) === 0 && vizMasks.mask.at(0, 1) === 1")
+    page.click("#viz-mask-run")
+    page.wait_for_selector(RAN, timeout=60_000)
+    grammar = vz.load("grammar", device="cpu")
+    n = vz.capture(grammar, MASKED[0]).n_tokens
+    far = torch.arange(n)
+    mask = (far[:, None] - far[None, :]).abs() <= 1
+    for place, trace in (
+        (1, vz.capture(grammar, MASKED[0])),
+        (2, vz.capture(grammar, MASKED[0], mask=mask)),
+    ):
+        guess = predictions(grammar, trace)[0]
+        row = page.locator(f".viz-mask-guesses tr[data-label='{guess.labels[0]}']").first
+        said = row.locator("th, td").nth(place).inner_text()
+        assert float(said) == pytest.approx(float(guess.shares[0]), abs=6e-5)
+
+
+@pytest.mark.browser
+def test_a_saved_run_paints_and_does_not_run(masks, saved):
+    page = masks(run=saved)
+    assert page.is_disabled("#viz-mask-run")
+    assert "The model of this run is not here" in page.inner_text("#viz-masks")
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
+    page.wait_for_selector("[aria-label=Reach][data-painted]")
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
