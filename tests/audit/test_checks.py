@@ -519,3 +519,43 @@ def test_wrong_arguments_are_answered(options, words):
 def test_a_make_mask_that_raises_is_the_code_that_fails():
     report = audit(Stack(), padding, lambda valid: valid[99])
     assert report.verdict == "FAIL" and "in make_mask" in report.sentence
+
+
+@pytest.mark.parametrize(
+    ("make_mask", "code"),
+    [
+        (lambda valid: torch.ones_like(padding(valid)), "ignored"),
+        (lambda valid: padding(valid).mT, "transposed"),
+    ],
+)
+def test_rows_of_padding_tell_what_real_rows_cannot(make_mask, code):
+    def fused(x, keep):
+        q = x.unflatten(-1, (2, -1)).transpose(1, 2)
+        mixed = F.scaled_dot_product_attention(q, q, q, attn_mask=keep[:, None])
+        return x + mixed.transpose(1, 2).flatten(2)
+
+    maps = audit(fused, padding, make_mask, n_layers=1).check("maps")
+    assert maps.verdict == "FAIL" and maps.code == code and "consistent" not in maps.cause
+
+
+def test_nan_gradients_of_padded_inputs_alone_are_not_red():
+    model = Stack()
+
+    def divided(x, valid):
+        x = (x / valid[..., None]).masked_fill(~valid[..., None], 0.0)
+        return model(x, padding(valid))
+
+    report = audit(divided, padding, of)
+    assert report.verdict == "PASS", str(report)
+
+
+def test_a_leak_in_half_precision_only():
+    model = Stack()
+
+    def half(x, keep):
+        if x.dtype != torch.float16:
+            return model(x, keep)
+        return model(x, None if keep.ndim == 2 else keep | True)
+
+    report = audit(half, dtype=torch.float16)
+    assert own(report) == ["dtype"] and "forbidden keys" in report.check("dtype").evidence
