@@ -15,6 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
+from viz_encoder.ui.keyed import GRACE_SECONDS
 from viz_encoder.ui.models import Models
 from viz_encoder.ui.pooling_results import item_plain, pooled_plain
 from viz_encoder.ui.run import Runner
@@ -157,9 +158,9 @@ def test_stop_works_within_one_batch_and_keeps_nothing(runner):
 
 def test_sets_go_with_their_page(runner):
     key = json.loads(compare(runner, given_items(MIXED), MODEL, owner="page"))["key"]
+    later = runner.sets.compared._clock() + GRACE_SECONDS + 1
     runner.sets.release("page")
-    entry = runner.sets.compared.get(key)
-    runner.sets.compared._clock = lambda: entry.expires + 1
+    runner.sets.compared._clock = lambda: later
     with pytest.raises(SelectionError, match="press Compare"):
         runner.sets.compared.get(key)
 
