@@ -1,0 +1,308 @@
+"""Specimens in models of transformers, tiny and random; the catalogue's numbers, as in the zoo."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import transformers as hf
+from torch import Tensor, nn
+
+from viz_encoder.audit.zoo.intents import (
+    earlier_tokens,
+    last_tokens,
+    neighbors,
+    own_document,
+    real_tokens,
+)
+from viz_encoder.audit.zoo.models import Around, drawn
+from viz_encoder.audit.zoo.specimen import Case, Specimen, plant
+
+WIDE = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
+TEXT = {**WIDE, "num_hidden_layers": 2, "vocab_size": 40, "max_position_embeddings": 128}
+GPT2 = {"n_embd": 16, "n_head": 2, "n_layer": 2, "vocab_size": 40, "n_positions": 128}
+GPT2 |= {"bos_token_id": 2, "eos_token_id": 2}
+PATCH = 4
+VIT = {**WIDE, "num_hidden_layers": 2, "image_size": 16, "patch_size": PATCH}
+RIGHT_ONLY = {"positions": "right"}  # BERT counts its positions by column
+Call = Callable[[nn.Module, Tensor, Any], Any]
+
+
+def made(seed: int, kind: str, sizes: dict[str, Any], call: Call, attn: str = "sdpa") -> Around:
+    """A model of transformers by its kind ("Bert"), called by `call`."""
+    config = getattr(hf, f"{kind}Config")(**sizes, attn_implementation=attn)
+    model = getattr(hf, f"{kind}Model")
+    return drawn(
+        seed,
+        lambda: Around(model(config), lambda self, x, passed: call(self.inner, x, passed)),
+    )
+
+
+def embedded(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+    return model(inputs_embeds=x, attention_mask=mask).last_hidden_state
+
+
+def ones(valid: Tensor) -> Tensor:
+    return valid.long()
+
+
+def added(allowed: Tensor) -> Tensor:
+    """Bool "batch query key" as (batch, 1, query, key), 0 = may attend."""
+    return torch.zeros(allowed.shape).masked_fill(~allowed, torch.finfo().min)[:, None]
+
+
+@plant(
+    "A1-attention-mask",
+    "1 means keep in transformers",
+    symptom="Real tokens are hidden and padding is read.",
+    story="A torch.nn padding mask (True = padding) is passed as attention_mask (1 = keep).",
+    wrong="attention_mask=padding.long()",
+    right="attention_mask=(~padding).long()",
+    flagged_by="gradient",
+    needs="transformers",
+)
+def turned_over(seed: int, fixed: bool) -> Case:
+    def call(model: nn.Module, x: Tensor, padding: Tensor) -> Tensor:
+        if fixed:
+            return model(inputs_embeds=x, attention_mask=(~padding).long())[0]
+        return model(inputs_embeds=x, attention_mask=padding.long())[0]
+
+    model = made(seed, "Bert", TEXT, call)
+    return Case(model, real_tokens, lambda valid: ~valid, more=RIGHT_ONLY)
+
+
+@plant(
+    "A4-bool-eager",
+    "A bool mask of four axes under eager",
+    symptom="sdpa obeys it, eager adds it to the scores: the outputs differ a little.",
+    story="huggingface/transformers#48363 is its kin; eager takes every 4-D mask as added.",
+    wrong="allowed[:, None]",
+    right="added(allowed)",
+    flagged_by="maps",
+    needs="transformers",
+)
+def bool_under_eager(seed: int, fixed: bool) -> Case:
+    def make_mask(valid: Tensor) -> Tensor:
+        allowed = real_tokens(valid)
+        return added(allowed) if fixed else allowed[:, None]
+
+    model = made(seed, "Bert", TEXT, embedded, "eager")
+    return Case(model, real_tokens, make_mask, more=RIGHT_ONLY)
+
+
+@plant(
+    "A4-ones-added",
+    "A 0/1 float mask of four axes",
+    symptom="Nothing is masked, under eager and under sdpa.",
+    story="The tokenizer's 1 = keep, given the four axes by hand.",
+    wrong="allowed[:, None].float()",
+    right="added(allowed)",
+    flagged_by="static",
+    needs="transformers",
+)
+def ones_added(seed: int, fixed: bool) -> Case:
+    def make_mask(valid: Tensor) -> Tensor:
+        allowed = real_tokens(valid)
+        return added(allowed) if fixed else allowed[:, None].float()
+
+    return Case(made(seed, "Bert", TEXT, embedded), real_tokens, make_mask, more=RIGHT_ONLY)
+
+
+@plant(
+    "D5-mistral",
+    "sliding_window counts the token itself",
+    symptom="Four keys a row where three were meant.",
+    story="sliding_window=W is W keys, the token itself among them: "
+    "huggingface/transformers#39408, vllm-project/vllm#3385.",
+    wrong='"sliding_window": 3 + 1',
+    right='"sliding_window": 3',
+    flagged_by="maps",
+    needs="transformers",
+)
+def mistral_window(seed: int, fixed: bool) -> Case:
+    sizes = {**TEXT, "num_key_value_heads": 1, "sliding_window": 3 + 1}
+    if fixed:
+        sizes = {**sizes, "sliding_window": 3}
+    more = {"positions": "right", "window": 3}
+    return Case(made(seed, "Mistral", sizes, embedded), last_tokens(3), ones, more=more)
+
+
+@plant(
+    "D5-modernbert",
+    "local_attention is both sides together",
+    symptom="Two neighbors on either side where four were meant, in the local layers only.",
+    story="local_attention=W reaches W // 2 to either side; layer 0 is global.",
+    wrong='"local_attention": 4',
+    right='"local_attention": 2 * 4',
+    flagged_by="maps",
+    needs="transformers",
+)
+def modernbert_window(seed: int, fixed: bool) -> Case:
+    sizes = {**modernbert(), "local_attention": 4}
+    if fixed:
+        sizes = {**sizes, "local_attention": 2 * 4}
+    intents = [real_tokens, neighbors(4), neighbors(4)]
+    model = made(seed, "ModernBert", sizes, embedded)
+    return Case(model, intents, ones, n_layers=3, more={"lengths": (13,)})
+
+
+def modernbert() -> dict[str, Any]:
+    ids = {f"{name}_token_id": 2 for name in ("bos", "eos", "cls", "sep")} | {"pad_token_id": 1}
+    return {**TEXT, **ids, "num_hidden_layers": 3, "global_attn_every_n_layers": 3}
+
+
+@plant(
+    "D6-llama",
+    "position_ids alone do not separate documents",
+    symptom="Document 2 reads document 1, unless use_cache=False and no mask is passed.",
+    story="Positions that start again are taken as borders only in one of the paths: "
+    "huggingface/trl#3526, huggingface/nanoVLM#204.",
+    wrong="model(inputs_embeds=x, position_ids=positions)",
+    right="model(inputs_embeds=x, position_ids=positions, attention_mask=passed)",
+    flagged_by="maps",
+    needs="transformers",
+)
+def llama_packed(seed: int, fixed: bool) -> Case:
+    def call(model: nn.Module, x: Tensor, passed: Tensor) -> Tensor:
+        positions = (torch.arange(x.shape[1]) % 4).expand(len(x), -1)
+        if fixed:
+            return model(inputs_embeds=x, position_ids=positions, attention_mask=passed)[0]
+        return model(inputs_embeds=x, position_ids=positions)[0]
+
+    intent = own_document(4, causal=True)
+    more = {"positions": "right", "documents": True}
+    sizes = {**TEXT, "num_key_value_heads": 1}
+    model = made(seed, "Llama", sizes, call)
+    return Case(model, intent, lambda valid: added(intent(valid)), more=more)
+
+
+@plant(
+    "E6-gpt2",
+    "GPT-2 counts positions from the padding",
+    symptom="A prompt gives other numbers when it is padded on the left.",
+    story="Without position_ids, GPT-2 counts columns: ndif-team/nnsight#673, "
+    "tloen/alpaca-lora#315.",
+    wrong="model(inputs_embeds=x, attention_mask=mask)",
+    right="model(inputs_embeds=x, attention_mask=mask, position_ids=positions)",
+    flagged_by="padding_invariance",
+    needs="transformers",
+)
+def gpt2_left(seed: int, fixed: bool) -> Case:
+    def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        if fixed:
+            return model(inputs_embeds=x, attention_mask=mask, position_ids=positions)[0]
+        return model(inputs_embeds=x, attention_mask=mask)[0]
+
+    model = made(seed, "GPT2", GPT2, call)
+    return Case(model, earlier_tokens, ones, more={"positions": "left"})
+
+
+@plant(
+    "E7-roberta",
+    "RoBERTa's padding must be id 1",
+    symptom="Left padding with another id shifts every position.",
+    story="RoBERTa counts the tokens whose id is not 1: huggingface/transformers#34528, #9116.",
+    wrong='"pad_id": 0',
+    right='"pad_id": 1',
+    flagged_by="padding_invariance",
+    needs="transformers",
+)
+def roberta_pad_id(seed: int, fixed: bool) -> Case:
+    more: dict[str, Any] = {"positions": "left", "inputs": words, "pad_id": 0}
+    if fixed:
+        more = {**more, "pad_id": 1}
+    return Case(roberta(seed), real_tokens, ones, more=more)
+
+
+def roberta(seed: int) -> Around:
+    def call(model: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
+        return model(input_ids=ids, attention_mask=mask).last_hidden_state
+
+    return made(seed, "Roberta", {**TEXT, "pad_token_id": 1}, call)
+
+
+def words(seed: int, batch: int, length: int) -> Tensor:
+    """Ids of ordinary words, none of them special."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(5, 40, (batch, length), generator=generator)
+
+
+@plant(
+    "E9-bert",
+    "BERT without attention_mask",
+    symptom="A text's vectors change with the length of its neighbors in the batch.",
+    story="At its initial scale of 0.02 such a BERT is off by 0.008 only, at 0.3 by 0.8.",
+    wrong="model(inputs_embeds=x)",
+    right="model(inputs_embeds=x, attention_mask=mask)",
+    flagged_by="gradient",
+    needs="transformers",
+)
+def bert_without(seed: int, fixed: bool) -> Case:
+    def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+        if fixed:
+            return model(inputs_embeds=x, attention_mask=mask)[0]
+        return model(inputs_embeds=x)[0]
+
+    return Case(made(seed, "Bert", TEXT, call), real_tokens, ones, more=RIGHT_ONLY)
+
+
+@plant(
+    "E10-implementations",
+    "eager and sdpa read one mask differently",
+    symptom="Right under sdpa; switch to eager to see the maps, and the numbers change.",
+    story="The same 4-D bool mask: huggingface/transformers#48363.",
+    wrong='made(seed, "Bert", TEXT, embedded, "eager")',
+    right='made(seed, "Bert", TEXT, embedded, "sdpa")',
+    flagged_by="implementations",
+    needs="transformers",
+)
+def implementations_differ(seed: int, fixed: bool) -> Case:
+    other = made(seed, "Bert", TEXT, embedded, "eager")
+    if fixed:
+        other = made(seed, "Bert", TEXT, embedded, "sdpa")
+    model, more = made(seed, "Bert", TEXT, embedded), {**RIGHT_ONLY, "variants": {"other": other}}
+    return Case(model, real_tokens, lambda valid: real_tokens(valid)[:, None], more=more)
+
+
+@plant(
+    "E11-vit",
+    "A ViT reads the black padding",
+    symptom="Patches put up to half of their attention on padding; its pixels move [CLS].",
+    story="Pictures are filled up to one size, and no mask is passed: lucidrains/vit-pytorch#246, "
+    "facebookresearch/CovidPrognosis#16.",
+    wrong="vit(model, x)",
+    right="vit(model, x, attention_mask=with_cls(mask))",
+    flagged_by="gradient",
+    needs="transformers",
+)
+def vit_without(seed: int, fixed: bool) -> Case:
+    def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+        if fixed:
+            return vit(model, x, attention_mask=with_cls(mask))
+        return vit(model, x)
+
+    return Case(vit_model(seed, call), real_tokens, ones, d_model=3 * PATCH * PATCH)
+
+
+def vit_model(seed: int, call: Call) -> Around:
+    """A ViT whose positions are zeros, for a wider picture would stretch them."""
+    model = made(seed, "ViT", VIT, call)
+    with torch.no_grad():
+        model.inner.embeddings.position_embeddings.zero_()
+    return model
+
+
+def vit(model: nn.Module, x: Tensor, **mask: Tensor) -> Tensor:
+    """Tokens as patches of a picture one patch high; the rows of its patches."""
+    pixels = x.unflatten(-1, (3, PATCH, PATCH)).permute(0, 2, 3, 1, 4).flatten(-2)
+    out = model(pixel_values=pixels, interpolate_pos_encoding=True, **mask)
+    return out.last_hidden_state[:, 1:]
+
+
+def with_cls(mask: Tensor) -> Tensor:
+    return torch.cat([mask.new_ones(len(mask), 1), mask], dim=1)
+
+
+SPECIMENS: dict[str, Specimen] = {
+    one.identifier: one for one in list(globals().values()) if isinstance(one, Specimen)
+}
