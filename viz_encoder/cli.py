@@ -8,6 +8,7 @@ from pathlib import Path
 from viz_encoder import __version__
 from viz_encoder.analyses.collection import Collection, collection
 from viz_encoder.analyses.overview import Head
+from viz_encoder.audit.command import add_audit
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import SelectionError, VizEncoderError
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     trace.set_defaults(run=_trace)
     _add_export(commands)
     add_figure(commands)
+    add_audit(commands)
     _add_pool(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")
     models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")

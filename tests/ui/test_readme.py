@@ -27,9 +27,15 @@ def test_the_predictions_block_runs_as_it_says():
     assert scope["early"].shares[0] < scope["guess"].shares[0]
 
 
-def test_the_pooling_block_runs_as_it_says():
+def test_the_audit_block_runs_as_it_says():
     scope: dict[str, object] = {}
     exec(BLOCKS[2], scope)
+    assert scope["report"].verdict == "FAIL" and "~mask" in str(scope["report"])
+
+
+def test_the_pooling_block_runs_as_it_says():
+    scope: dict[str, object] = {}
+    exec(BLOCKS[3], scope)
     rows = scope["found"].table()
     assert len(rows) == 6 and scope["best"] == rows[0]
     assert rows == tuple(sorted(rows, key=lambda row: -row.silhouette))
@@ -39,7 +45,7 @@ def test_the_pooling_block_runs_as_it_says():
 def test_the_record_block_runs_as_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
-    exec(BLOCKS[3], scope)
+    exec(BLOCKS[4], scope)
     assert scope["trace"].proof.passed
     assert float(scope["trace"].attention(1, 3)[:, 3].abs().max()) == 0
     assert scope["figure"].data
@@ -47,7 +53,7 @@ def test_the_record_block_runs_as_it_says(tmp_path, monkeypatch):
 
 def test_the_client_block_runs_against_a_server(site):
     scope: dict[str, object] = {}
-    exec(BLOCKS[4].replace("http://127.0.0.1:7860/", site), scope)
+    exec(BLOCKS[5].replace("http://127.0.0.1:7860/", site), scope)
     assert len(scope["weights"]) == len(scope["run"]["tokens"])
 
 
