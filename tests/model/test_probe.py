@@ -1,7 +1,10 @@
 """The pooler's learned query: its vector and its weights against transformers and torch."""
 
+import json
+
 import pytest
 import torch
+from safetensors.torch import save_file
 from transformers import Siglip2VisionConfig
 from transformers.models.siglip2.modeling_siglip2 import Siglip2MultiheadAttentionPoolingHead
 
@@ -12,7 +15,7 @@ from tests.checkpoints.parity import TOLERANCE, Case, save
 from viz_encoder.analyses.pooled import pooled
 from viz_encoder.analyses.relevance import relevance
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.model import pool
+from viz_encoder.model import Encoder, pool
 from viz_encoder.model.pooling import head_shares
 
 PIXELS = torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(2))
@@ -117,3 +120,17 @@ def test_relevance_is_read_as_the_learned_query_looks(tmp_path):
     assert looks.std() > 0.01 and apart(found.reads, looks) <= TOLERANCE
     at_one = relevance(encoder, inputs, label=3, query=5)
     assert at_one.reads.tolist() == [0] * 5 + [1] + [0] * 10
+
+
+def test_our_own_files_may_hold_one(tmp_path):
+    axes = {"n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 12, "embedding": "vector",
+            "gated": True, "heads": [{"task": "pool", "pool": "probe"}]}  # fmt: skip
+    model = Encoder(vz.EncoderConfig(**axes)).eval()
+    torch.nn.init.normal_(model.heads["pool"].probe.query)
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    said = json.dumps({"model_type": "viz_encoder", "encoder": axes})
+    (tmp_path / "config.json").write_text(said)
+    again = vz.load(tmp_path, device="cpu").model
+    hidden = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(6))
+    with torch.inference_mode():
+        assert torch.equal(again.heads["pool"](hidden), model.heads["pool"](hidden))

@@ -43,6 +43,15 @@ FAMILY = Family(
         heads.classify.out.*           heads.classify.out.*
         heads.tokens.out.*             heads.tokens.out.*
         heads.pool.dense.*             heads.pool.dense.*
+        heads.pool.probe.query         heads.pool.probe.query
+        heads.pool.probe.q.*           heads.pool.probe.q.*
+        heads.pool.probe.k.*           heads.pool.probe.k.*
+        heads.pool.probe.v.*           heads.pool.probe.v.*
+        heads.pool.probe.o.*           heads.pool.probe.o.*
+        heads.pool.probe.norm.*        heads.pool.probe.norm.*
+        heads.pool.probe.ff.up.*       heads.pool.probe.ff.up.*
+        heads.pool.probe.ff.gate.*     heads.pool.probe.ff.gate.*
+        heads.pool.probe.ff.down.*     heads.pool.probe.ff.down.*
     """,
 )
 FAMILIES = (FAMILY,)
