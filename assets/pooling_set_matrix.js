@@ -85,12 +85,12 @@ export class ItemMatrix {
     const canvas = document.createElement("canvas");
     canvas.width = canvas.height = this.side;
     const pixels = new ImageData(this.side, this.side);
-    const [scale, low, color, { signed }] = [makeScale("shared", 1), this.low, signedColors(), this];
+    const [scale, low, color, colors, { signed }] = [makeScale("shared", 1), this.low, signedColors(), theme(), this]; // asked once: a set may have millions of cells
     const share = (value) => Math.max(0, (value - low) / Math.max(1e-9, 1 - low));
     for (let row = 0; row < this.side; row++) {
       for (let column = 0; column < this.side; column++) {
         const value = this.value(row, column);
-        const shown = signed || Number.isNaN(value) ? color(value) : shade(share(value), scale);
+        const shown = signed || Number.isNaN(value) ? color(value) : shade(share(value), scale, colors);
         pixels.data.set([...shown, 255], 4 * (row * this.side + column));
       }
     }
