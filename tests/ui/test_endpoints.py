@@ -53,6 +53,8 @@ def test_every_action_has_a_named_endpoint(client):
     wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
     wanted |= {"/model", "/open_model", "/predictions", "/change"}
     wanted |= {"/column", "/measured"}
+    wanted |= {"/pooled", "/padding_drift", "/compare_set", "/compare_pictures"}
+    wanted |= {"/set_table", "/set_cosine", "/set_neighbours", "/attention_pooling"}
     assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)
 
 
