@@ -25,6 +25,7 @@ from viz_encoder.ui.pooling_endpoints import add_pooling_endpoints
 from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES, Runner, restore
 from viz_encoder.ui.tab import Place
 from viz_encoder.ui.tabs import TABS
+from viz_encoder.ui.zoo_endpoints import add_zoo_endpoints
 
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
@@ -72,6 +73,7 @@ def make_page(runner: Runner) -> gr.Blocks:
         add_hidden_endpoint(runner)
         add_mask_endpoints(runner)
         add_pooling_endpoints(runner)
+        add_zoo_endpoints()
     check_arguments(page)
     page.state_session_capacity = SESSIONS_KEPT
     return page

@@ -34,6 +34,7 @@ from viz_encoder.ui.pooling_routes import make_pooling_router
 from viz_encoder.ui.sets import Sets
 from viz_encoder.ui.store import Entry, TraceStore
 from viz_encoder.ui.summary import printable
+from viz_encoder.ui.zoo_routes import make_zoo_router
 
 log = logging.getLogger(__name__)
 UNFORESEEN = (
@@ -55,6 +56,7 @@ def add_routes(app: FastAPI, store: TraceStore, sets: Sets | None = None) -> Non
     app.include_router(make_measured_router(store, _PlainRoute, _array))
     app.include_router(make_pooling_router(store, sets or Sets(), _PlainRoute))
     app.include_router(make_mask_router(store, _PlainRoute, _array))
+    app.include_router(make_zoo_router(_PlainRoute))
     app.include_router(make_download_router(store))
     app.add_exception_handler(VizEncoderError, _plain_sentence)
     app.add_exception_handler(RequestValidationError, _wrong_parameter)
