@@ -1,10 +1,9 @@
 // A square of cells with token names along its sides: rows are queries, columns are keys.
 
-import { css, el, fit } from "./dom.js";
+import { css, el, fit, isDark } from "./dom.js";
 import { rgbText } from "./colors.js";
 import { drawLabels, labelRoom } from "./labels.js";
 import { Viewport } from "./viewport.js";
-import { isDark } from "./dom.js";
 
 const RIGHT = 30; // room for the last key's tilted name
 const LINES = 7; // pixels a cell needs for lines between cells
@@ -15,16 +14,16 @@ const DARK = { allowed: hex("#57b3e6"), forbidden: hex("#4a3f33"), line: "rgb(0 
 export const maskColors = () => (isDark() ? DARK : LIGHT);
 
 export class TokenGrid {
-  // `color` gives a cell's [r, g, b] by its number, row by row.
   constructor({ label, maxSide = 620, maxCell = 40 }) {
-    Object.assign(this, { label, maxSide, maxCell, outlined: [] });
-    this.canvas = el("canvas", { class: "viz-mask-canvas", role: "img", tabindex: "0" });
+    Object.assign(this, { maxSide, maxCell, outlined: [] });
+    this.canvas = el("canvas", { class: "viz-mask-canvas", role: "img", tabindex: "0", "aria-label": label });
     this.over = el("canvas", { class: "viz-map-over", "aria-hidden": "true" });
     this.node = el("div", { class: "viz-stage viz-mask-stage" }, this.canvas, this.over);
     new ResizeObserver(() => this.node.clientWidth !== this.laidOut && this.layout()).observe(this.node);
   }
 
-  // `names` has an entry a cell of a side; a view of another size begins whole.
+  // `names` has an entry a cell of a side, `color` gives a cell's [r, g, b] by its number, row by
+  // row; a view of another size begins whole.
   show(names, color) {
     this.color = color;
     this.shown = names.map((name) => ({ name }));

@@ -72,7 +72,7 @@ export class Painter {
       return;
     }
     const may = (this.seen ?? this.mask).at(row, col);
-    this.said.textContent = `Query ${row} “${this.run.tokens[row]}” ${may ? "may attend to" : "is forbidden"} key ${col} “${this.run.tokens[col]}”.`;
+    this.said.textContent = `Query ${row} “${this.run.tokens[row]}” ${may ? "may" : "may not"} attend to key ${col} “${this.run.tokens[col]}”.`;
     this.grid.canvas.setAttribute("aria-label", `Mask, ${this.run.n} queries by ${this.run.n} keys. ${this.said.textContent} Arrow keys move, Space paints the cell, R its row, C its column.`);
   }
 

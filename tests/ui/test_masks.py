@@ -322,7 +322,7 @@ def test_painting_by_mouse_and_keys_and_back(masks):
     page.mouse.click(*at(page, 2, 5))
     expected[2, 5] = False
     np.testing.assert_array_equal(painted_mask(page), expected)
-    assert "Query 2 “animal” is forbidden key 5 “t”." in page.inner_text(".viz-mask-said")
+    assert "Query 2 “animal” may not attend to key 5 “t”." in page.inner_text(".viz-mask-said")
     drag(page, (4, 1), (4, 6))  # a stroke paints the opposite of its first cell
     expected[4, 1:7] = False
     np.testing.assert_array_equal(painted_mask(page), expected)
