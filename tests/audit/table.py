@@ -48,16 +48,11 @@ Written by `python -m tests.audit.table` with torch {torch}, transformers {trans
 | plant | what is wrong | seen by | also by | caught | mended passes | seconds |
 |---|---|---|---|---|---|---|
 """
-ROUNDING = """\
-Where it alarms in bfloat16, this comes and goes: one step between 4 and 8 is 0.031, the audit
-allows 0.030, and kernels round otherwise from run to run. Three runs of this table gave 3, 2 and
-3 alarms in 210 audits.
-"""
 CORRECT_HEAD = """
 ## Correct models
 
 False alarms: {alarms} in {audits} audits (FAIL, ERROR or WARN){names}.
-{rounding}
+
 | model | passes | seconds |
 |---|---|---|
 """
@@ -147,9 +142,7 @@ def main() -> None:
     text = head(rows, SEEDS) + "".join(f"{row}\n" for row in rows) + missed()
     loud = [row.cells[0] for row in right if row.cells[1] != f"{SEEDS} of {SEEDS}"]
     names = f": {'; '.join(loud)}" if loud else ""
-    text += CORRECT_HEAD.format(
-        alarms=audits - quiet, audits=audits, names=names, rounding=ROUNDING
-    )
+    text += CORRECT_HEAD.format(alarms=audits - quiet, audits=audits, names=names)
     DOCUMENT.write_text(text + "".join(f"{row}\n" for row in right))
 
 

@@ -158,10 +158,15 @@ class Bench:
     def tolerance(self, out: Tensor) -> float:
         """The largest difference that is still rounding: T of the output's scale."""
         # Weights may be half precision inside a model that takes and gives float32.
-        tol = max(TOLERANCE.get(one, 1e-5) for one in (out.dtype, self.subject.dtype))
+        dtypes = out.dtype, self.subject.dtype
+        tol = max(TOLERANCE.get(one, 1e-5) for one in dtypes)
         finite = out.detach()[out.detach().isfinite()].double().abs()
-        scale = max(1.0, float(finite.median())) if finite.numel() else 1.0
-        return max(tol * scale, min(10 * self.noise, 50 * tol * scale))
+        if not finite.numel():
+            return max(tol, min(10 * self.noise, 50 * tol))
+        scale = max(1.0, float(finite.median()))
+        # The largest value may be rounded the other way twice: by two of its own steps.
+        steps = 2 * max(torch.finfo(one).eps for one in dtypes) * float(finite.max())
+        return max(tol * scale, min(10 * self.noise, 50 * tol * scale), steps)
 
     def failed(self, *names: str) -> bool:
         """Whether any of these checks is red."""
