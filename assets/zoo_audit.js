@@ -49,10 +49,16 @@ export class Audit {
       this.radios[name] = el("input", { type: "radio", name: "viz-zoo-line", value: name, onchange: () => this.#ask() });
       return el("label", { class: "viz-zoo-choice" }, this.radios[name], words);
     };
-    this.seed = el("input", { type: "number", id: "viz-zoo-seed", min: 0, max: seeds - 1, step: 1, value: 0, onchange: () => this.#ask() });
+    this.seed = el("input", { type: "number", id: "viz-zoo-seed", min: 0, max: seeds - 1, step: 1, value: 0, onchange: () => this.#reseed(seeds) });
     return el("div", { class: "viz-controls" },
       el("div", { class: "viz-zoo-choices", role: "radiogroup", "aria-label": "Which line is audited" }, choice("wrong", "wrong line"), choice("right", "corrected line")),
       el("label", { class: "viz-control", title: "Another seed draws other random weights" }, `Weights drawn with seed (0–${seeds - 1})`, this.seed));
+  }
+
+  #reseed(seeds) {
+    const seed = Number(this.seed.value || NaN);
+    if (Number.isInteger(seed) && seed >= 0 && seed < seeds) this.#ask();
+    else this.#fail(new Error(`The seed is ${this.seed.value || "empty"}; choose a whole number from 0 to ${seeds - 1}.`));
   }
 
   // The last one asked for wins; on a fault the audit before stays.
@@ -60,7 +66,7 @@ export class Audit {
     this.stop?.abort();
     const stop = (this.stop = new AbortController());
     const { specimen } = this;
-    const asked = new URLSearchParams({ fixed: this.radios.right.checked, seed: this.seed.value || 0 });
+    const asked = new URLSearchParams({ fixed: this.radios.right.checked, seed: this.seed.value });
     const clock = this.#wait();
     try {
       const found = await json(`/${specimen.identifier}?${asked}`, stop.signal);
@@ -93,7 +99,7 @@ export class Audit {
   #fail(fault) {
     this.fault.textContent = fault.message;
     this.fault.hidden = false;
-    if (this.results.hidden) return;
+    if (this.found?.identifier !== this.specimen.identifier) return;
     this.radios[this.found.fixed ? "right" : "wrong"].checked = true;
     this.seed.value = this.found.seed;
   }

@@ -55,6 +55,8 @@ def test_every_action_has_a_named_endpoint(client):
     wanted |= {"/column", "/measured"}
     wanted |= {"/pooled", "/padding_drift", "/compare_set", "/compare_pictures"}
     wanted |= {"/set_table", "/set_cosine", "/set_neighbours", "/attention_pooling"}
+    wanted |= {"/mask_preset", "/mask_run", "/mask_reach", "/mask_code"}
+    wanted |= {"/figure", "/hidden_states", "/zoo", "/zoo_audit"}
     assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)
 
 

@@ -1,0 +1,285 @@
+"""The Mask zoo: what the tab, the routes and the endpoints show is what audit_mask says."""
+
+import json
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+import viz_encoder as vz
+from tests.ui.conftest import serving
+from viz_encoder.audit.zoo import SPECIMENS
+from viz_encoder.audit.zoo.models import N_HEADS
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.zoo_audits import Audits, zoo
+
+AUDITED = ".viz-zoo-audit[data-painted='{}']"
+
+
+@pytest.fixture(scope="module")
+def client(site):
+    return Client(site, verbose=False)
+
+
+def audited(identifier, *, fixed=False, seed=0):
+    given = SPECIMENS[identifier].build(seed, fixed=fixed)
+    return vz.audit_mask(given.model, given.intent, given.make_mask, **given.options)
+
+
+def answer(site, identifier, **query) -> dict:
+    return httpx.get(f"{site}viz/zoo/{identifier}", params=query, timeout=60).json()
+
+
+def said(checks) -> list[tuple]:
+    return [(c["name"], c["verdict"], c["evidence"], c.get("follows_from", "")) for c in checks]
+
+
+def floats(rows) -> np.ndarray:
+    """None is NaN in JSON."""
+    return np.array(rows, dtype=float)
+
+
+def test_each_specimen_is_listed_once_in_its_section(site):
+    found = httpx.get(f"{site}viz/zoo").json()
+    titles = [section["title"] for section in found["sections"]]
+    assert titles[0] == "Conventions and types" and titles[-1] == "Hard ones"
+    listed = [one for section in found["sections"] for one in section["specimens"]]
+    assert sorted(one["identifier"] for one in listed) == sorted(SPECIMENS)
+    for section in found["sections"]:
+        assert len({one["identifier"][0].replace("F", "H") for one in section["specimens"]}) == 1
+    for one in listed:
+        own = SPECIMENS[one["identifier"]]
+        assert (one["wrong"], one["right"], one["story"]) == (own.wrong, own.right, own.story)
+        assert (one["expected"], one["flagged_by"]) == (own.verdict, own.flagged_by)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "fixed", "seed"),
+    [("A1-multihead", False, 0), ("C5-one-head", False, 3), ("D5-one-too-few", True, 1)],
+)
+def test_the_endpoint_and_the_route_say_what_the_audit_says(site, client, identifier, fixed, seed):
+    report = audited(identifier, fixed=fixed, seed=seed)
+    for found in (
+        client.predict(identifier, fixed, seed, api_name="/zoo_audit"),
+        answer(site, identifier, fixed=fixed, seed=seed),
+    ):
+        assert found["report"]["verdict"] == str(report.verdict)
+        assert found["report"]["sentence"] == report.sentence
+        assert said(found["report"]["checks"]) == said(json.loads(report.to_json())["checks"])
+        assert tuple(found["report"]["not_tested"]) == report.not_tested
+
+
+@pytest.mark.parametrize(
+    "identifier", ["A1-sdpa", "C5-one-layer", "D5-one-too-few", "E11-cls-shift"]
+)
+def test_pictures_are_the_reports_own(site, identifier):
+    report = audited(identifier)
+    found = answer(site, identifier)["pictures"]
+    own = {(p.title, p.intended.tobytes(), p.observed.tobytes()): p for p in report.pictures}
+    assert len(found) == len(own) > 0
+    for shown, picture in zip(found, own.values(), strict=True):
+        assert (shown["title"], shown["source"]) == (picture.title, "audit")
+        assert (shown["layer"], shown["head"]) == (picture.layer, picture.head)
+        for name in ("intended", "passed", "leaks"):
+            np.testing.assert_array_equal(shown[name], getattr(picture, name))
+        measured = ~np.isnan(floats(shown["observed"]))
+        expected = np.where(measured, picture.observed, np.nan)
+        np.testing.assert_array_equal(floats(shown["observed"]), expected)
+        np.testing.assert_array_equal(shown["lost"], picture.lost & measured)
+        assert measured.all() or not picture.observed[~measured.any(axis=1)].any()
+
+
+def test_the_corrected_line_is_shown_at_the_same_place_as_it_ran(site):
+    wrong, right = (answer(site, "C5-one-layer", fixed=fixed) for fixed in (False, True))
+    assert (wrong["report"]["verdict"], right["report"]["verdict"]) == ("FAIL", "PASS")
+    (shown,) = right["pictures"]
+    assert (shown["layer"], shown["head"], shown["sample"]) == (1, 0, 0)
+    assert shown["source"] == "run" and not np.any(shown["leaks"]) and not np.any(shown["lost"])
+    np.testing.assert_array_equal(shown["intended"], wrong["pictures"][0]["intended"])
+    assert shown["real"] == [True] * 5 + [False] * 2
+    np.testing.assert_allclose(shown["observed"], second_layer_map(), atol=2e-6)
+
+
+def second_layer_map() -> np.ndarray:
+    """Layer 1, head 0, sample 0 of the mended C5-one-layer, written out in plain torch."""
+    model = SPECIMENS["C5-one-layer"].build(0, fixed=True).model.eval()
+    x = torch.randn(3, 7, 16, generator=torch.Generator().manual_seed(0))
+    keep = torch.arange(7) < torch.tensor([5, 3, 7])[:, None]
+    with torch.no_grad():
+        hidden = model.blocks[0](x, keep[:, None, :].expand(-1, 7, -1))
+        attention = model.blocks[1].attention
+        q, k = (part(hidden[0])[:, : 16 // N_HEADS] for part in (attention.q, attention.k))
+        scores = q @ k.T / (16 // N_HEADS) ** 0.5
+    return scores.masked_fill(~keep[0], -torch.inf).softmax(dim=-1).numpy()
+
+
+def test_a_model_that_raises_shows_no_weights(site):
+    (shown,) = answer(site, "C3-batch-is-length")["pictures"]
+    assert shown["observed"] is None and shown["observed_is"] == "nothing"
+    assert not np.any(shown["leaks"])
+    np.testing.assert_array_equal(shown["intended"], [[True] * 5 + [False] * 2] * 7)
+
+
+def test_rows_that_were_not_differentiated_are_not_called_lost(site):
+    found = answer(site, "A5-after-softmax")["pictures"]
+    longer = next(one for one in found if len(one["intended"]) == 12)
+    rows = np.isnan(floats(longer["observed"])).all(axis=1)
+    assert rows.any() and not np.any(np.array(longer["lost"])[rows])
+
+
+def test_the_same_audit_is_made_once_and_faults_are_sentences(site, client):
+    made = []
+
+    def counted(*args, **options):
+        made.append(options)
+        return vz.audit_mask(*args, **options)
+
+    audits = Audits(counted)
+    assert audits.of("C2-transposed", True) is audits.of("C2-transposed", True)
+    assert len(made) == 2  # the wrong line, whose place is shown, and the corrected one
+    for wrong in (("no", False, 0), ("C2-transposed", "yes", 0), ("C2-transposed", True, 100)):
+        with pytest.raises(SelectionError):
+            audits.of(*wrong)
+    assert answer(site, "no-such")["message"].startswith("There is no specimen 'no-such'; choose")
+    assert answer(site, "A1-sdpa", seed=-1)["message"] == "There is no seed -1; choose 0 to 99."
+    with pytest.raises(AppError, match="There is no specimen"):
+        client.predict("no-such", False, 0, api_name="/zoo_audit")
+    assert client.predict(api_name="/zoo") == json.loads(json.dumps(zoo()))
+
+
+def test_the_lines_for_ones_own_code_run(capsys):
+    layer = torch.nn.TransformerEncoderLayer(768, 4, 32, dropout=0.0, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+
+    def run(x, passed):
+        return model(x, src_key_padding_mask=passed)
+
+    exec(zoo()["own_code"], {"model": run, "make_mask": lambda valid: ~valid})
+    assert capsys.readouterr().out.startswith("PASS")
+
+
+def test_a_public_server_has_the_zoo_without_any_run():
+    with serving(make_app(Settings(public=True))) as address:
+        found = answer(address, "C2-transposed")
+    assert found["report"]["verdict"] == "FAIL"
+
+
+@pytest.fixture
+def zoo_tab(visit):
+    def enter(**query):
+        opened = visit(**query)
+        opened.painted()
+        opened.page.get_by_role("tab", name="Mask zoo").click()
+        opened.page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
+        return opened.page
+
+    return enter
+
+
+def test_a_bug_is_one_click_away_and_its_correction_another(zoo_tab, client):
+    page = zoo_tab()
+    listed = page.locator(".viz-zoo-section h4").all_inner_texts()
+    assert listed == [section["title"] for section in zoo()["sections"]]
+    assert page.locator("[role=option]").count() == len(SPECIMENS)
+    page.get_by_role("option", name="C2-transposed").click()
+    page.wait_for_selector(AUDITED.format("C2-transposed:wrong:0"))
+    report = audited("C2-transposed")
+    failed = page.locator("tr[data-verdict=FAIL]")
+    assert failed.get_attribute("data-check") == SPECIMENS["C2-transposed"].flagged_by == "maps"
+    assert "✗ FAIL" in failed.inner_text() and report.check("maps").cure in failed.inner_text()
+    assert page.inner_text(".viz-zoo-sentence") == f"✗ FAIL {report.sentence}"
+    outlined = page.evaluate("vizZoo.audit.panels.grids.observed.outlined")
+    assert outlined == np.flatnonzero(report.pictures[0].leaks).tolist()
+    drawn = page.evaluate("[...vizZoo.audit.panels.parts.observed]")
+    np.testing.assert_array_equal(drawn, report.pictures[0].observed.ravel())
+    row, col = divmod(outlined[-1], 7)
+    page.evaluate("vizZoo.audit.panels.grids.observed.canvas.scrollIntoView({block: 'center'})")
+    page.mouse.click(*page.evaluate(f"vizZoo.audit.panels.grids.observed.box({row}, {col})"))
+    weight = report.pictures[0].observed[row, col]
+    written = f"{weight:.4f}: a leak."
+    assert page.inner_text(".viz-zoo-pictures .viz-readout").endswith(written)
+    assert page.locator(".viz-zoo-wrong mark").all_inner_texts() == [":", "None"]
+    assert page.locator(".viz-zoo-corrected code").inner_text() == SPECIMENS["C2-transposed"].right
+    page.get_by_label("corrected line", exact=True).check()
+    page.wait_for_selector(AUDITED.format("C2-transposed:right:0"))
+    assert page.inner_text(".viz-zoo-sentence").startswith("✓ PASS")
+    assert page.locator("tr[data-verdict=FAIL]").count() == 0
+    assert page.evaluate("vizZoo.audit.panels.grids.observed.outlined") == []
+
+
+def test_the_list_by_search_and_keys_and_the_last_choice_wins(zoo_tab):
+    page = zoo_tab()
+    page.fill("#viz-zoo-search", "is_causal window")
+    seen = [one for one in page.locator("[role=option]").all() if one.is_visible()]
+    words = {one.get_attribute("data-specimen") for one in seen}
+    texts = {i: " ".join(str(v) for v in vars(s).values()).lower() for i, s in SPECIMENS.items()}
+    assert words == {i for i, text in texts.items() if "is_causal" in text and "window" in text}
+    page.fill("#viz-zoo-search", "H5-cache")
+    page.press("#viz-zoo-search", "Enter")
+    page.wait_for_selector(AUDITED.format("H5-cache:wrong:0"))
+    page.fill("#viz-zoo-search", "")
+    page.press("#viz-zoo-search", "ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(AUDITED.format("A1-encoder:wrong:0"))
+    assert page.locator("[aria-selected=true][role=option]").count() == 1
+    page.evaluate("['H2-above-32', 'E3-mean', 'C4-batch-first'].map((id) => vizZoo.open(id))")
+    page.wait_for_selector(AUDITED.format("C4-batch-first:wrong:0"))
+    assert "C4-batch-first" in page.inner_text(".viz-zoo-title")
+    page.fill("#viz-zoo-seed", "4000")
+    page.press("#viz-zoo-seed", "Tab")
+    page.wait_for_selector(".viz-zoo-audit .viz-alert:visible")
+    assert "4000; choose a whole number from 0 to 99" in page.inner_text(
+        ".viz-zoo-audit .viz-alert"
+    )
+    assert page.input_value("#viz-zoo-seed") == "0"
+    assert page.inner_text(".viz-zoo-sentence").startswith("✗ FAIL")
+
+
+def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
+    page = zoo_tab()
+    page.click("#viz-zoo-surprise")
+    page.wait_for_selector(".viz-zoo-answer")
+    shown = page.evaluate("vizZoo.quiz.specimen")
+    own = SPECIMENS[shown["identifier"]]
+    detail = page.inner_text(".viz-zoo-detail")
+    assert own.identifier not in detail and own.story not in detail and own.wrong not in detail
+    assert page.locator(".viz-zoo-sentence").is_hidden()
+    assert not page.locator(".viz-zoo-checks").is_visible()
+    assert page.locator("[aria-selected=true][role=option]").count() == 0
+    choices = page.locator(".viz-zoo-answer").all_inner_texts()
+    assert own.title in choices and len(set(choices)) == 4
+    assert page.locator(".viz-zoo-pictures canvas").first.is_visible()
+    page.get_by_role("button", name=own.title, exact=True).click()
+    assert page.inner_text(".viz-zoo-truth").startswith("Right.")
+    assert own.title in page.inner_text(".viz-zoo-title")
+    assert page.locator(".viz-zoo-sentence").is_visible()
+    page.get_by_role("button", name="Another one").click()
+    page.wait_for_selector(".viz-zoo-answer:enabled")
+    assert page.evaluate("vizZoo.quiz.specimen.identifier") != own.identifier
+    wrong = page.evaluate("vizZoo.specimens.map((s) => s.title)")
+    second = page.evaluate("vizZoo.quiz.specimen.title")
+    other = next(
+        t for t in page.locator(".viz-zoo-answer").all_inner_texts() if t != second and t in wrong
+    )
+    page.locator(".viz-zoo-answer", has_text=other).click()
+    assert second in page.inner_text(".viz-zoo-truth")
+    assert "1 of 2 right" in page.inner_text(".viz-zoo-quiz")
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(visit):
+    opened = visit(width=390, height=844)
+    opened.painted()
+    page = opened.page
+    page.locator(".overflow-menu button").first.click()
+    page.get_by_text("Mask zoo").last.click()
+    page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    panels = page.locator(".viz-zoo-panel")
+    boxes = [panel.bounding_box() for panel in panels.all()]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+    assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
