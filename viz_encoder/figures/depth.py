@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 from viz_encoder.figures.theme import WEIGHTS, add_masked, plain, weight_bar
 
-MAX_KEYS = 2048
+MAX_KEYS = 512  # more would be thinner than a pixel, and a single peak could not be seen
 
 
 def depth_figure(

@@ -1,6 +1,5 @@
 """Figures of a run: every view of figures/ as Plotly's JSON, or its numbers, by its name."""
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import plotly
 import plotly.graph_objects as go
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
-from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.predictions import tasks
 from viz_encoder.errors import SelectionError
@@ -17,6 +15,7 @@ from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
+from viz_encoder.ui.places import Places
 from viz_encoder.ui.store import Entry, TraceStore
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -28,13 +27,12 @@ NO_HEAD = (
 AT_ONCE = 2  # figures that are computed at the same time; the others wait, or are given up
 PRIVATE = {"cache-control": "private, max-age=3600"}
 TABLES = {".csv": "text/csv; charset=utf-8", ".npz": "application/octet-stream"}
-GIVEN_UP = 499  # nobody reads it
 
 
 def make_figure_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
     """The routes: Plotly itself, the list of views, and each view of a run."""
     router = APIRouter(prefix="/viz", route_class=route_class)
-    places = asyncio.Semaphore(AT_ONCE)
+    places = Places(AT_ONCE)
 
     @router.get("/plotly.min.js")
     def library() -> FileResponse:
@@ -52,16 +50,7 @@ def make_figure_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
     async def figure(key: str, view: str, request: Request) -> Response:
         """One view; its controls are the query's parameters, and .csv or .npz gives its numbers."""
         entry, given = store.get(key), dict(request.query_params)
-        name, kind = Path(view).stem, Path(view).suffix
-        async with places:
-            if await request.is_disconnected():  # another choice was made while this one waited
-                return Response(status_code=GIVEN_UP)
-            drawn = await run_in_threadpool(
-                draw_view, entry, name if kind in TABLES else view, given
-            )
-        if kind in TABLES:
-            return await run_in_threadpool(_table, drawn, name, kind)
-        return Response(drawn.to_json(), media_type="application/json", headers=PRIVATE)
+        return await places.answer(request, lambda: _figure(entry, view, given))
 
     return router
 
@@ -80,6 +69,14 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
     if any(part is None for part in taken):
         raise SelectionError(MODEL_GONE)
     return view.draw(*taken, **options)
+
+
+def _figure(entry: Entry, view: str, given: Mapping[str, str]) -> Response:
+    name, kind = Path(view).stem, Path(view).suffix
+    if kind in TABLES:
+        return _table(draw_view(entry, name, given), name, kind)
+    drawn = draw_view(entry, view, given)
+    return Response(drawn.to_json(), media_type="application/json", headers=PRIVATE)
 
 
 def _parts(entry: Entry) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Hidden states: the numbers that the tab draws, and their files."""
 
-import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypedDict
 from urllib.parse import quote
@@ -11,7 +9,6 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from jaxtyping import Float
-from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.projection import Projection
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange
@@ -20,11 +17,11 @@ from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export.states import Result, state_lines, state_npz
 from viz_encoder.trace.kept import kept_tokens, n_states
 from viz_encoder.ui.hidden_results import measure_states, plain
+from viz_encoder.ui.places import Places
 from viz_encoder.ui.store import Entry, TraceStore
 
 AT_ONCE = 2  # results that are computed at the same time; the others wait, or are given up
 MAX_TOGETHER = 64  # tokens of a run whose matrices of all layers travel at once
-GIVEN_UP = 499  # nobody reads it
 PRIVATE = {"cache-control": "private, max-age=3600"}
 TABLES = {"csv": "text/csv; charset=utf-8", "npz": "application/octet-stream"}
 
@@ -42,14 +39,7 @@ class _Asked(TypedDict):
 def make_hidden_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
     """The routes of one store, under /viz/run/{key}/hidden."""
     router = APIRouter(prefix="/viz/run/{key}/hidden", route_class=route_class)
-    places = asyncio.Semaphore(AT_ONCE)
-
-    async def wanted(request: Request, work: Callable[[], Response]) -> Response:
-        """The answer, unless another choice was made while this one waited."""
-        async with places:
-            if await request.is_disconnected():
-                return Response(status_code=GIVEN_UP)
-            return await run_in_threadpool(work)
+    wanted = Places(AT_ONCE).answer
 
     @router.get("/likenesses")
     async def likenesses(key: str, request: Request, special: bool = True) -> Response:

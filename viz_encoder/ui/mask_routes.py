@@ -1,6 +1,5 @@
 """Masks of a run: presets, files, runs with a mask, their maps, reach and code, by its key."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -25,9 +24,9 @@ from viz_encoder.ui.masked_runs import (
     run_masked,
 )
 from viz_encoder.ui.numbers import parse_head, parse_index
+from viz_encoder.ui.places import Places
 from viz_encoder.ui.store import TraceStore
 
-GIVEN_UP = 499  # nobody reads it
 FRESH = {"cache-control": "no-store"}
 
 
@@ -36,17 +35,10 @@ def make_mask_router(
 ) -> APIRouter:
     """The routes of one store, under /viz/run/{key}/mask; masks travel as packed bits."""
     router = APIRouter(prefix="/viz/run/{key}/mask", route_class=route_class)
-    places = asyncio.Semaphore(1)
+    wanted = Places(1).answer
 
     def size(key: str) -> int:
         return requests.require_size(store.get(key).trace.n_tokens)
-
-    async def wanted(request: Request, work: Callable[[], Response]) -> Response:
-        """The answer, unless whoever asked went away while this one waited."""
-        async with places:
-            if await request.is_disconnected():
-                return Response(status_code=GIVEN_UP)
-            return await run_in_threadpool(work)
 
     @router.get("/offered")
     def offered(key: str) -> JSONResponse:

@@ -25,12 +25,14 @@ from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.ui.numbers import Head, parse_head, parse_index
+from viz_encoder.ui.places import Places
 from viz_encoder.ui.store import Entry, TraceStore
 from viz_encoder.ui.summary import printable
 
 MEASURES = ("weight", "value", "rollout", "relevance")
 KEPT = 6  # results of a run that are kept, all layers each
 MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many times
+AT_ONCE = 1  # of rollout and relevance, which hold much; the others wait, or are given up
 POLL_SECONDS = 0.1
 ROWS = 512  # of a column, between two looks at whether it is still wanted
 MODEL_GONE = "The model of this run is not here; run the text or picture again to see this."
@@ -112,6 +114,7 @@ def make_measured_router(
 ) -> APIRouter:
     """The routes of one store, under /viz/run/{run}: column, rows and measured."""
     router, measures = APIRouter(prefix="/viz/run/{run}", route_class=route_class), Measures()
+    places = Places(AT_ONCE)
 
     @router.get("/column")
     async def key_column(
@@ -149,15 +152,22 @@ def make_measured_router(
         return array(rows_of(trace, layer, query))
 
     @router.get("/measured")
-    def measured(run: str, measure: str, layer: int, head: str, query: int) -> Response:
+    async def measured(
+        run: str, request: Request, measure: str, layer: int, head: str, query: int
+    ) -> Response:
         """One query's row of a measure, float32 " key"; x-answer names the answer it is of."""
         entry = store.get(run)
         parse_index("layer", layer, entry.trace.n_layers)
         parse_index("query", query, entry.trace.n_tokens)
-        found = measures.of(entry, measure, layer, parse_head(head, entry.trace), query)
-        answer = array(found.values)
-        answer.headers["x-answer"] = quote(printable(found.answer))
-        return answer
+        place = layer, parse_head(head, entry.trace), query
+
+        def work() -> Response:
+            found = measures.of(entry, measure, *place)
+            answer = array(found.values)
+            answer.headers["x-answer"] = quote(printable(found.answer))
+            return answer
+
+        return await places.answer(request, work)
 
     return router
 
