@@ -139,19 +139,21 @@ class OneInput {
 
   #drawShares() {
     const { run, method } = this;
-    const values = this.found.shares[method];
-    this.shareTitle.textContent = `What each token put into ${method}`;
+    const looks = method === "pooler" ? this.found.looks : null;
+    const values = looks ?? this.found.shares[method];
+    this.shareTitle.textContent = looks ? "Where the pooler's learned query looks" : `What each token put into ${method}`;
     this.shareText.textContent = this.#explained(method);
     if (!values) return this.shares.fail("The model's own head is a function of the whole vector; it adds no parts up, so there are no shares.");
     const { wins, width } = this.found;
     const name = (at) => `${at} “${run.tokens[at]}”`;
     const say = method === "max" ? (at) => `${name(at)} wins ${wins[at]} of ${width} dimensions` : (at) => `${name(at)}: ${fixed(values[at], 4)}`;
-    this.shares.show({ tokens: run.tokens, values, grid: run.grid, picture: run.grid && run.url("picture.png"), say, unit: "share of the pooled vector (no unit; the shares sum to 1)" });
+    const unit = looks ? "attention weight, share of the query's total" : "share of the pooled vector (no unit; the shares sum to 1)";
+    this.shares.show({ tokens: run.tokens, values, grid: run.grid, picture: run.grid && run.url("picture.png"), say, unit });
   }
 
   #explained(method) {
     if (method === "max") return "In how many dimensions the token has the largest value, as a share of all dimensions. The first of equals wins.";
-    if (method === "pooler") return "";
+    if (method === "pooler") return this.found.looks ? "Weights of the learned query over the tokens, a mean over its heads. A feed-forward network follows, so they are no shares of the vector." : "";
     return "The token's part projected on the pooled vector, divided by its squared length. A negative share points away from the result.";
   }
 }

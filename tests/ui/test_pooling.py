@@ -5,11 +5,16 @@ import math
 import httpx
 import numpy as np
 import pytest
+import torch
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.checkpoints.cases.siglip import vision
+from tests.checkpoints.parity import Case, save
+from viz_encoder.ui.pooling_results import pooled_plain
 from viz_encoder.ui.run import PICTURES, SENTENCES
+from viz_encoder.ui.store import Entry
 
 TEXT = SENTENCES[0]
 
@@ -174,3 +179,14 @@ def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
     assert said.startswith("2 “") and math.isclose(
         float(said.split(": ")[-1].replace("−", "-")), share, abs_tol=6e-5
     )
+
+
+def test_a_learned_query_of_the_model_shows_where_it_looks(tmp_path):
+    reference = save(Case("x", "siglip_vision_model", vision(), None, kind="image"), tmp_path)
+    encoder = vz.load(tmp_path, device="cpu")
+    pixels = torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(2))
+    entry = Entry(vz.capture(encoder, encoder.read(pixels))[0], math.inf, None, encoder)
+    with torch.no_grad():
+        hidden, head = reference(pixels).last_hidden_state, reference.head
+        _, weights = head.attention(head.probe, hidden, hidden)  # a mean over its heads
+    assert pooled_plain(entry)["looks"] == pytest.approx(weights[0, 0].tolist(), abs=2e-6)
