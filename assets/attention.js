@@ -73,7 +73,7 @@ class AttentionTab {
     this.shown = true;
     this.take.show(run);
     this.atlas.enter(run);
-    this.notes.replaceChildren(...run.notes.map((note) => el("li", {}, note)));
+    this.notes.replaceChildren(...[...run.notes, this.selection.fallen].filter(Boolean).map((note) => el("li", {}, note)));
     this.#facts(run, null);
     this.#sync();
     try {

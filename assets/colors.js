@@ -99,7 +99,16 @@ export function shade(value, scale, colors = theme()) {
   return colors.ramp[Math.min(STEPS - 1, Math.max(0, Math.round(scale.share(value) * (STEPS - 1))))];
 }
 
-export const inkOn = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#111827" : "#f9fafb");
+// Black or white, whichever stands out more: at least 4.58 : 1 on any color (WCAG 2.2, 1.4.3).
+export const inkOn = (color) => ((luminance(color) + 0.05) ** 2 > 0.05 * 1.05 ? "#000000" : "#ffffff");
+
+function luminance(color) {
+  const [r, g, b] = color.map((part) => {
+    const share = part / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
 
 // Fewer cells by the largest of each block, so that a single spike is never lost.
 export function shrink(values, height, width, toHeight, toWidth) {

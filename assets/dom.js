@@ -35,15 +35,21 @@ export const isDark = () => document.querySelector("body.dark, html.dark") !== n
 
 export const css = (name, node = document.body) => getComputedStyle(node).getPropertyValue(name).trim();
 
-// A weight with four decimals; a smaller one in powers of ten, so that it never reads as zero.
+// A weight with four decimals; a small one with three digits, so that it never reads as zero.
 export function number(value) {
   if (value == null) return "unknown";
   if (Number.isNaN(value)) return "masked";
   if (value === 0) return "0";
-  return value < 0.00005 ? value.toExponential(1) : value.toFixed(4);
+  return Math.abs(value) < 0.001 ? small(value) : value.toFixed(4);
 }
 
-// A statistic; null where there is none, for its numbers were not finite.
-export const amount = (value, digits) => (value == null ? "unknown" : value.toFixed(digits));
+const small = (value) => (Math.abs(value) < 0.0001 ? value.toExponential(2) : value.toPrecision(3));
+
+// A statistic, with three digits where so few decimals would leave none; null where there is none,
+// for its numbers were not finite.
+export function amount(value, digits) {
+  if (value == null) return "unknown";
+  return value !== 0 && Math.abs(value) < Math.max(0.001, 10 ** -digits) ? small(value) : value.toFixed(digits);
+}
 
 export const count = (value) => value.toLocaleString("en-US");

@@ -111,8 +111,12 @@ function drawLegend() {
     context.fillStyle = `rgb(${color(x / 229).join(" ")})`;
     context.fillRect(x, 0, 1, 12);
   }
-  at("ticks").textContent = `0 … ${digits(shown.top, 4)}`;
-  at("scale").setAttribute("aria-label", `Color scale from 0 to ${digits(shown.top, 4)}`);
+  const log = facts.scale.name === "log";
+  const [from, to] = [log ? `${LOG_FLOOR} and below` : "0", digits(high(shown), 4)];
+  at("what").textContent = facts.scale.name === "row" ? "Attention weight ÷ the largest weight of its row" : "Attention weight, share of the query's total";
+  at("up-to").textContent = facts.scale.says;
+  at("ticks").textContent = `${from} … ${log ? `${Math.sqrt(LOG_FLOOR)} … ` : ""}${to}`;
+  at("scale").setAttribute("aria-label", `Color scale from ${from} to ${to}`);
   let masked = false;
   for (let i = 0; i < shown.rows * shown.cols && !masked; i++) masked = Number.isNaN(shown.weight(i));
   at("blank").hidden = !masked;
@@ -153,6 +157,7 @@ function tell() {
   for (const [name, value] of Object.entries(facts.facts)) {
     at("facts").append(el("div", {}, el("dt", {}, name), el("dd", {}, plain(value))));
   }
+  at("colors").textContent = `Colors are ${facts.scale.says}.`;
   at("proof").textContent = facts.proof;
   at("proof").classList.toggle("passed", facts.passed);
   at("notes").append(...facts.notes.map((note) => el("li", {}, plain(note))));

@@ -58,6 +58,21 @@ function ramp() {
   };
 }
 
+const LOG_FLOOR = 1e-4;
+// What the colors of a map go up to, as a weight; per row, as a share of the row's largest.
+function high(view) {
+  const { name } = facts.scale;
+  if (name === "shared" || name === "log" || name === "row") return 1;
+  const together = name === "layer" ? views[view.layer] : name === "all" ? views.flat() : [view];
+  return Math.max(...together.map(({ top }) => top)) || 1;
+}
+
+// A weight as a place on the scale, 0 to 1; `most` is the largest of its row.
+function shareOf(value, top, most) {
+  if (facts.scale.name === "log") return 1 - Math.log(Math.max(value, LOG_FLOOR)) / Math.log(LOG_FLOOR);
+  return value / (facts.scale.name === "row" ? most || 1 : top);
+}
+
 // A canvas with one pixel a cell; beyond `most` a side, each pixel is the largest of its block.
 function picture(view, most = Infinity) {
   const [tall, wide] = [Math.min(most, view.rows), Math.min(most, view.cols)];
@@ -73,8 +88,12 @@ function picture(view, most = Infinity) {
   const shades = Array.from({ length: 256 }, (_, step) => color(step / 255));
   const masked = [1, 3, 5].map((i) => parseInt(css("--masked").slice(i, i + 2), 16));
   const image = new ImageData(wide, tall);
+  const top = high(view);
+  const tops = new Float32Array(tall);
+  values.forEach((value, i) => { if (value > tops[Math.floor(i / wide)]) tops[Math.floor(i / wide)] = value; });
   values.forEach((value, i) => {
-    image.data.set(value === value ? shades[Math.round((255 * value) / (view.top || 1))] : masked, 4 * i);
+    const place = shareOf(value, top, tops[Math.floor(i / wide)]);
+    image.data.set(value === value ? shades[Math.min(255, Math.max(0, Math.round(255 * place)))] : masked, 4 * i);
     image.data[4 * i + 3] = 255;
   });
   const canvas = el("canvas", { width: wide, height: tall });

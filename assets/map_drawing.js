@@ -34,6 +34,8 @@ function printValues(map, cell) {
   context.font = "11px ui-monospace, monospace";
   context.textAlign = "center";
   context.textBaseline = "middle";
+  const letter = context.measureText("0").width; // of a font in which all are as wide
+  const fits = (text) => text.length * letter <= cell;
   const [rows, cols] = view.cells();
   for (let row = rows[0]; row < rows[1]; row++) {
     for (let col = cols[0]; col < cols[1]; col++) {
@@ -41,12 +43,17 @@ function printValues(map, cell) {
       if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
       const shown = scale.name === "row" && value > 0 ? value / topAt(tile, row) : value;
       context.fillStyle = inkOn(shade(shown, scale));
-      context.fillText(printed(value), map.left + (col - view.col + 0.5) * cell, map.top + (row - view.row + 0.5) * cell);
+      context.fillText(printed(value, fits), map.left + (col - view.col + 0.5) * cell, map.top + (row - view.row + 0.5) * cell);
     }
   }
 }
 
-export const printed = (value) => (value >= 0.995 ? value.toFixed(1) : value.toFixed(2).slice(1));
+// A weight in a cell: two digits that count where they fit, ".12", ".0024" or "2.4e-7", else one.
+export function printed(value, fits) {
+  if (value === 0) return "0";
+  const plain = value.toPrecision(2).replace(/^0\./, ".");
+  return [plain, value.toExponential(1), value.toExponential(0)].find(fits) ?? value.toExponential(0);
+}
 
 // The selected query's row and key's column, the marked part, and the cell under the pointer.
 export function drawOver(map) {

@@ -5,8 +5,8 @@ import { amount } from "./dom.js";
 export const STATISTICS = {
   entropy: { title: "Entropy", unit: "nats", meaning: "how evenly each query spreads its weight" },
   distance: { title: "Mean distance", unit: "tokens", meaning: "how far away the keys are, weighted" },
-  previous: { title: "Weight on the previous token", unit: "share", meaning: "heads that look at the previous token" },
-  next: { title: "Weight on the next token", unit: "share", meaning: "heads that look at the next token" },
+  previous: { title: "Weight on the previous token", unit: "share", meaning: "heads that look at the previous token", edge: "The first query has none and counts 0." },
+  next: { title: "Weight on the next token", unit: "share", meaning: "heads that look at the next token", edge: "The last query has none and counts 0." },
   diagonal: { title: "Weight on the query itself", unit: "share", meaning: "heads that look at the same token" },
   first: { title: "Weight on the first token", unit: "share", meaning: "heads that look at the first token" },
   special: { title: "Weight on special tokens", unit: "share", meaning: "heads that look at special tokens" },
@@ -24,8 +24,8 @@ export function measure(name) {
     };
   }
   if (!name.startsWith(OF)) return STATISTICS[name];
-  const { title, unit } = STATISTICS[name.slice(OF.length)];
-  return { title: `Change: ${title.toLowerCase()}`, unit, meaning: "how far it is from the reference's, up or down" };
+  const { title, unit, edge } = STATISTICS[name.slice(OF.length)];
+  return { title: `Change: ${title.toLowerCase()}`, unit, meaning: "how far it is from the reference's, up or down", edge };
 }
 
 // Whether a run can be compared with a reference, its maps and its statistics, and why not.
@@ -38,7 +38,7 @@ export function comparable(reference, run) {
     return { maps: false, statistics: false, why };
   }
   if (reference.run.n !== run.n) {
-    const why = `It has ${reference.run.n} tokens, this run ${run.n}: their maps cannot be subtracted, only statistics compared.`;
+    const why = `It has ${reference.run.n} tokens, this run ${run.n}: there is no change of maps, only statistics compared head by head.`;
     return { maps: false, statistics: true, why };
   }
   return { maps: true, statistics: true, why: "" };
@@ -100,7 +100,8 @@ export class Measures {
     if (name === MAP_CHANGE) return this.changes[layer]?.[head];
     if (!name.startsWith(OF)) return this.layers[layer]?.[name][head];
     const [now, then] = [this.layers, this.reference.layers].map((layers) => layers[layer]?.[name.slice(OF.length)][head]);
-    return now == null || then == null ? now : Math.abs(now - then);
+    if (now === undefined || then === undefined) return undefined;
+    return now === null || then === null ? null : Math.abs(now - then);
   }
 
   // Every head with its value, by layer and head.

@@ -32,6 +32,9 @@ export class Order {
       control("Statistic", this.choice), control("Order", this.direction), control("Find heads", this.find), words, this.said);
     measures.on(() => this.#learn());
     this.#options();
+    // As the link has it.
+    if (Object.hasOwn(STATISTICS, selection.stat)) this.choice.value = selection.stat;
+    if (["highest", "lowest"].includes(selection.order)) this.direction.value = selection.order;
   }
 
   on(listener) {
@@ -76,6 +79,8 @@ export class Order {
   #chosen() {
     if (!this.measures.run) return;
     if (this.statistic === MAP_CHANGE) this.measures.compare();
+    // A change needs a reference, which no link can bring back.
+    this.selection.keep(this.statistic in STATISTICS ? { stat: this.statistic, order: this.direction.value } : {});
     this.#tell();
   }
 

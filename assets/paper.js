@@ -1,6 +1,6 @@
 // What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
 
-import { largest, paperColors, rgbText, shade } from "./colors.js";
+import { inkOn, largest, paperColors, rgbText, shade } from "./colors.js";
 import { heading } from "./heading.js";
 import { thin } from "./labels.js";
 import { sentence, tick, TICKS } from "./legend.js";
@@ -98,14 +98,15 @@ function names({ map, rows, cols, left, top, cell }) {
 function values({ map, rows, cols, left, top, cell }) {
   const found = [];
   if (cell < PRINTED) return found;
+  ruler.font = `${SIZE}px ${FONT}`;
+  const fits = (text) => ruler.measureText(text).width <= cell - 1;
   for (let row = rows[0]; row < rows[1]; row++) {
     for (let col = cols[0]; col < cols[1]; col++) {
       const { value, step, tile } = map.weight(row, col);
       if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
       const top1 = tile.tops[row - tile.rows[0]];
       const color = shade(map.scale.name === "row" && value > 0 ? value / top1 : value, map.scale, paperColors);
-      const dark = 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2] <= 140;
-      found.push(say(printed(value), left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3, { "text-anchor": "middle", ...(dark && { fill: "#ffffff" }) }));
+      found.push(say(printed(value, fits), left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3, { "text-anchor": "middle", fill: inkOn(color) }));
     }
   }
   return found;

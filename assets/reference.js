@@ -10,7 +10,7 @@ export class Reference {
     Object.assign(this, { measures, order });
     const button = (text, title, onclick) => el("button", { type: "button", class: "viz-small", title, onclick }, text);
     this.keep = button("Keep this run as reference", "Later runs are compared with it, head by head", () => measures.keep(measures.run));
-    this.show = button("Show the change", "The atlas by how far each map moved", () => this.#show());
+    this.show = button("Show the change", "", () => this.#show());
     this.forget = button("Forget", "Compare with no run any more", () => measures.keep(null));
     this.said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
     this.node = el("div", { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
@@ -28,10 +28,12 @@ export class Reference {
 
   #sync() {
     const { reference, run } = this.measures;
-    const { statistics } = this.measures.comparable;
+    const { maps, statistics } = this.measures.comparable;
     this.keep.disabled = !this.measures.complete("entropy") || reference?.run === run;
     this.show.hidden = !statistics;
     this.forget.hidden = !reference;
+    this.show.textContent = maps ? "Show the change" : "Show the statistic's change";
+    this.show.title = maps ? "The atlas by how far each head's map moved, one number a head" : "The atlas by how far the statistic of each head moved";
     const said = reference ? `Reference: ${named(reference.run)}. ${this.#compared()}` : "Keep a run, run another text or model, and see which heads changed.";
     if (said !== this.said.textContent) this.said.textContent = said;
   }
@@ -40,8 +42,10 @@ export class Reference {
     const { reference, run, comparable } = this.measures;
     if (!run) return "";
     if (comparable.why) return comparable.why;
-    const other = run.tokens.filter((token, at) => token !== reference.run.tokens[at]).length;
-    return `Maps are compared position by position; ${count(other)} of ${count(run.n)} tokens differ.`;
+    const before = reference.run.tokens;
+    const other = run.tokens.flatMap((token, at) => (token === before[at] ? [] : [at]));
+    const which = other.length ? `: ${other.length > 1 ? "first " : ""}“${before[other[0]]}” → “${run.tokens[other[0]]}”` : "";
+    return `${count(other.length)} of ${count(run.n)} tokens differ${which}. Maps are compared position by position, to one number a head.`;
   }
 }
 

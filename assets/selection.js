@@ -2,6 +2,7 @@
 
 const DEFAULTS = { layer: 0, head: 0, query: 0, key: 0, scale: "head", hide: false, renorm: false, words: false };
 const SWITCHES = ["hide", "renorm", "words"];
+const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
 
 // Up to which weight colors go: this map's or each row's largest, that of this layer's or of all
 // heads; "shared" is 0 to 1, as in links of old.
@@ -47,23 +48,29 @@ function parse(params) {
     key: whole("key"),
     scale: Object.hasOwn(SCALES, params.get("scale")) ? params.get("scale") : DEFAULTS.scale,
     ...Object.fromEntries(SWITCHES.map((name) => [name, params.get(name) === "1"])),
+    ...Object.fromEntries(Object.entries(ATLAS).map(([name, usual]) => [name, params.get(name) ?? usual])),
   };
 }
 
 export class Selection {
   #listeners = new Set();
   #link = {};
+  #due = false;
 
   constructor() {
-    Object.assign(this, parse(new URLSearchParams(location.search)));
+    Object.assign(this, parse(new URLSearchParams(location.search)), { fallen: "" });
+    addEventListener("pagehide", () => this.flush());
   }
 
-  // A new run: keep the selection where the run has it, else the nearest it has.
+  // A new run: keep the selection where the run has it, else the nearest it has; of a set of heads,
+  // those that it has. `fallen` says what of the heads was left.
   enter(run) {
     this.#link = run.link;
     this.layer = Math.min(this.layer, run.nLayers - 1);
     const heads = headsOf(this.head);
-    if (heads.length) this.head = headFrom(heads.map((head) => Math.min(head, run.nHeads - 1)));
+    const left = heads.filter((head) => head < run.nHeads);
+    if (heads.length) this.head = left.length ? headFrom(left) : heads.length > 1 ? 0 : run.nHeads - 1;
+    this.fallen = left.length < heads.length ? fell(heads, left, this.head, run.nHeads) : "";
     const last = run.tokens.length - 1;
     this.query = Math.min(this.query, last);
     this.key = Math.min(this.key, last);
@@ -76,6 +83,12 @@ export class Selection {
     Object.assign(this, changes);
     this.#write();
     for (const listener of this.#listeners) listener(new Set(changed));
+  }
+
+  // Keep in the link what only the atlas shows: its statistic and its order.
+  keep(changes) {
+    Object.assign(this, ATLAS, changes);
+    this.#write();
   }
 
   on(listener) {
@@ -91,13 +104,32 @@ export class Selection {
     return SWITCHES.filter((name) => this[name]).join("+") || "all";
   }
 
+  // Browsers take their time over a new address, so it waits until what was clicked is painted.
   #write() {
+    if (this.#due) return;
+    this.#due = true;
+    requestAnimationFrame(() => setTimeout(() => this.flush()));
+  }
+
+  // Have the address say what is selected now.
+  flush() {
+    if (!this.#due) return;
+    this.#due = false;
     const params = new URLSearchParams(this.#link);
     for (const name of ["layer", "head", "query", "key"]) params.set(name, this[name]);
     if (this.scale !== DEFAULTS.scale) params.set("scale", this.scale);
     for (const name of SWITCHES) if (this[name]) params.set(name, "1");
+    for (const [name, usual] of Object.entries(ATLAS)) if (this[name] !== usual) params.set(name, this[name]);
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
     history.replaceState(history.state, "", `${location.pathname}?${params}`);
   }
+}
+
+// What became of heads of which the run has not all.
+function fell(heads, left, head, nHeads) {
+  const has = nHeads > 1 ? `heads 0 to ${nHeads - 1}` : "head 0 alone";
+  const chosen = heads.length > 1 ? `heads ${heads.join(", ")}` : `head ${heads[0]}`;
+  const shown = left.length > 1 ? `heads ${left.join(", ")} are` : `head ${head} is`;
+  return `This run has ${has}; ${left.length ? "of the chosen" : "instead of"} ${chosen}, ${shown} shown.`;
 }

@@ -43,13 +43,13 @@ export class StatisticMap {
   draw() {
     if (!this.measures.run) return;
     const { statistic } = this.order;
-    const { title, unit, meaning } = measure(statistic);
+    const { title, unit, meaning, edge = "" } = measure(statistic);
     const complete = this.measures.complete(statistic);
     const heads = this.measures.heads(statistic);
     const known = complete ? heads.filter(({ value }) => value != null) : [];
     const highest = known.reduce((most, { value }) => Math.max(most, value), 0);
     this.title.textContent = `${title}, by head`;
-    this.what.textContent = `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${statistic.endsWith("largest") ? "The largest of all real queries." : "Mean over the real queries."}`;
+    this.what.textContent = `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${statistic.endsWith("largest") ? "The largest of all real queries." : "Mean over the real queries."} ${edge}`.trim();
     this.#map(heads, complete ? makeScale("head", highest) : null, unit);
     this.#legend(complete ? `${amount(highest, 2)} ${unit}` : "…", complete && known.length < heads.length);
     this.#rank(known);

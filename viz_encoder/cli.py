@@ -84,6 +84,12 @@ def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--renormalize", action="store_true", help="divide rows by their sum over the kept keys"
     )
     export.add_argument("--words", action="store_true", help="merge sub-words into words")
+    export.add_argument(
+        "--scale",
+        default="head",
+        help="colors in .html: up to the largest of each head, row, layer or all; "
+        "shared (0 to 1), or log (%(default)s)",
+    )
     export.set_defaults(run=_export)
 
 
@@ -134,7 +140,7 @@ def _export(given: argparse.Namespace) -> None:
     }
     code = snippet(Path(given.trace), given.layer, head, query=given.query, **kept)
     chosen = {"layer": given.layer, "head": head, "query": given.query}
-    size = save(trace, given.output, **chosen, snippet=code, **kept)
+    size = save(trace, given.output, **chosen, snippet=code, scale=given.scale, **kept)
     print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
 
 

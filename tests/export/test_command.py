@@ -54,9 +54,16 @@ def test_what_is_kept_and_merged(run, trace, tmp_path):
     assert "renormalize=True" in (tmp_path / "a.html").read_text(encoding="utf-8")
 
 
+def test_the_scale_of_the_page(run, tmp_path):
+    assert run("a.html", "--scale", "log") == 0
+    assert '"name": "log"' in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
+        ("a.html", ["--scale", "jet"], "no color scale 'jet'"),
+        ("a.csv", ["--scale", "log"], "no choice of color scale"),
         ("a.csv", ["--layer", "6"], "no layer 6"),
         ("a.html", ["--head", "12"], "no head 12"),
         ("a.html", ["--head", "1,,2"], "no head '1,,2'"),

@@ -91,6 +91,45 @@ def test_other_heads_are_within_what_is_stated(opened, trace):
     assert page.inner_text("#name") == "Layer 3, head 5"
 
 
+@pytest.mark.parametrize("scale", ["head", "row", "layer", "all", "shared", "log"])
+def test_colors_are_those_of_the_scale(opened, trace, scale):
+    page = opened(draw_page(trace, 3, 5, scale=scale))
+    every = trace.attention(3, 5).double().numpy()
+    share = {
+        "head": every / every.max(),
+        "row": every / every.max(axis=1, keepdims=True),
+        "layer": every / float(trace.attention(3).max()),
+        "all": every / max(float(layer.max()) for layer in map(trace.attention, range(6))),
+        "shared": every,
+        "log": 1 + np.log(np.maximum(every, 1e-4)) / np.log(1e4),
+    }[scale]
+    painted, ramp = page.evaluate(
+        """() => {
+          const found = shown.picture.getContext("2d");
+          const { data } = found.getImageData(0, 0, shown.cols, shown.rows);
+          const colors = Array.from({ length: 256 }, (_, step) => ramp()(step / 255));
+          return [[...data].filter((_, at) => at % 4 < 3), colors];
+        }"""
+    )
+    wanted = np.array(ramp)[np.rint(255 * share.clip(0, 1)).astype(int)]
+    # One step of the ramp, for the chosen map is float32 and the other heads' tops are 8 bits.
+    assert np.abs(np.array(painted).reshape(wanted.shape) - wanted).max() <= 4
+    said = page.inner_text("#up-to")
+    assert said.startswith("logarithmic" if scale == "log" else "linear")
+    assert said in page.inner_text("#colors")
+
+
+def test_an_unknown_scale_is_said(trace):
+    with pytest.raises(SelectionError, match="no color scale 'jet'"):
+        draw_page(trace, 0, 0, scale="jet")
+
+
+def test_a_note_is_told_once(trace):
+    note = "[MASK] is read as the mask token."
+    noted = replace(trace, sample=replace(trace.sample, notes=(note,)), notes=(note, "Another."))
+    assert facts_of(draw_page(noted, 0, 0))["notes"] == [note, "Another."]
+
+
 def test_arrows_move_the_head(opened, trace):
     page = opened(draw_page(trace, 0, 0))
     for key, name in (

@@ -202,6 +202,32 @@ def test_what_is_not_understood_is_refused(saved, fault):
     assert not re.search(r"Error|object|\btype\b|NoneType|unhashable|'layers", str(told.value))
 
 
+def test_a_run_saved_before_its_origin_had_a_revision_is_read(saved, trace):
+    about = json.loads(content(saved))
+    del about["origin"]["revision"], about["origin"]["kernel"]
+    change(saved, content=json.dumps(about))
+    back = vz.Trace.load(saved)
+    assert back.origin.revision == "" and back.origin.model == trace.origin.model
+    assert back.proof.passed
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda about: about["origin"].pop("model"), "its origin lacks model"),
+        (lambda about: about["origin"].update(next=1), "unknown part 'next'"),
+        (lambda about: about.pop("key_tokens"), "its description lacks key_tokens"),
+    ],
+)
+def test_a_run_of_another_version_is_not_called_damaged(saved, edit, says):
+    about = json.loads(content(saved))
+    edit(about)
+    change(saved, content=json.dumps(about))
+    with pytest.raises(TraceError, match=f"another version of viz_encoder.*{says}") as told:
+        vz.Trace.load(saved)
+    assert "damaged" not in str(told.value)
+
+
 def test_a_changed_query_no_longer_proves(saved):
     change(saved, lambda t: t["layers.2.q"][0, 1].mul_(1.5))
     proof = vz.Trace.load(saved).proof

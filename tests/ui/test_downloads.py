@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import httpx
 import numpy as np
@@ -41,6 +42,29 @@ def test_one_row_as_csv(site, key, trace):
     text = take(site, key, "csv", query=10).text
     last = next(csv.reader([text.strip().splitlines()[-1]]))
     assert float(last[-1]) == pytest.approx(float(trace.attention(3, 5)[10, -1]), abs=1e-6)
+
+
+def test_a_row_and_its_map_have_names_of_their_own(site, key):
+    names = [
+        take(site, key, kind, **query).headers["content-disposition"]
+        for kind in ("csv", "npz")
+        for query in ({}, {"query": 10}, {"query": 11})
+    ]
+    assert len(set(names)) == 6 and "3.5-query-10.csv" in names[1]
+
+
+def test_the_page_has_the_scale_that_was_chosen(site, key):
+    assert '"name": "log"' in take(site, key, "html", scale="log").text
+    assert "no color scale" in take(site, key, "html", scale="jet").json()["message"]
+
+
+def test_what_nobody_foresaw_is_a_sentence(site, key, monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("viz_encoder.ui.downloads.npz_bytes", fail)
+    response = take(site, key, "npz")
+    assert response.status_code == 422 and "could not be computed" in response.json()["message"]
 
 
 @pytest.mark.parametrize("special", [True, False])
@@ -112,9 +136,19 @@ def test_the_buttons_offer_files_with_their_size(visit):
     ):
         page.get_by_role("button", name=name, exact=True).click()
         link = page.wait_for_selector(f".viz-take a[download$='{ending}']")
-        assert "B)" in link.inner_text()
+        assert re.fullmatch(r"Save \d[\d.]* [kM]B", link.inner_text())
+        # The second step has the place and the focus of the first.
+        assert page.evaluate("document.activeElement.download").endswith(ending)
+        assert page.get_by_role("button", name=name, exact=True).count() == 0
         with page.expect_download() as started:
-            link.click()
+            page.keyboard.press("Enter")
         assert started.value.suggested_filename.endswith(ending)
+        page.wait_for_function("!document.querySelector('.viz-take a')")
+        assert page.evaluate("document.activeElement.textContent") == name
+    page.get_by_role("button", name="CSV", exact=True).click()
+    page.wait_for_selector(".viz-take a")
+    page.select_option("#viz-layer", "4")  # the file was of another view
+    page.wait_for_function("!document.querySelector('.viz-take a')")
+    assert "prepare the file again" in page.inner_text(".viz-take [role=status]")
     page.get_by_role("button", name="Copy Python").click()
     page.wait_for_function("!document.querySelector('.viz-take a')")

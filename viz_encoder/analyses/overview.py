@@ -230,7 +230,7 @@ def _range(chosen: slice, side: _Side) -> tuple[int, int]:
 
 
 def _heads(trace: Trace, layer: int, head: Head) -> list[int]:
-    """The heads that are meant, one or several, each of them there."""
+    """The heads that are meant, one or several, each of them there and counted once."""
     if isinstance(head, str) and head in ("mean", "max"):
         nothing = trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
         return list(range(len(nothing)))
@@ -239,7 +239,7 @@ def _heads(trace: Trace, layer: int, head: Head) -> list[int]:
         raise SelectionError(f'There is no head {head!r}; give a number, "mean" or "max".')
     for number in chosen:
         trace.attention(layer, int(number), slice(0, 0))
-    return [int(number) for number in chosen]
+    return list(dict.fromkeys(int(number) for number in chosen))
 
 
 def _rows(

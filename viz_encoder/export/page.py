@@ -11,7 +11,7 @@ from typing import Any
 from viz_encoder import __version__
 from viz_encoder.analyses.overview import Head, Tile, overview
 from viz_encoder.bundled import asset
-from viz_encoder.errors import TraceError
+from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.quantize import Packed, pack
 from viz_encoder.export.tables import (
     kept_keys,
@@ -26,6 +26,14 @@ from viz_encoder.trace import Trace
 
 MAX_BYTES = 5_000_000
 EXACT_SIDE = 512  # cells a side of the chosen map: at most 1 MiB
+SCALES = {  # what the colors of a map go up to; the names are the page's own
+    "head": "linear, up to this map's largest weight",
+    "row": "linear, each row up to its own largest weight",
+    "layer": "linear, up to the largest weight of this layer's heads",
+    "all": "linear, up to the largest weight of all heads",
+    "shared": "linear, 0 to 1 for every head",
+    "log": "logarithmic, the same for every head",
+}
 
 
 def draw_page(
@@ -38,6 +46,7 @@ def draw_page(
     special: bool = True,
     renormalize: bool = False,
     words: bool = False,
+    scale: str = "head",
 ) -> bytes:
     """The whole file. It opens from a disk, and its policy forbids it any network.
 
@@ -53,14 +62,17 @@ def draw_page(
         snippet: Python that gives the chosen map again, to be shown on the page.
         special, renormalize, words: what the chosen map keeps and merges, as in `csv_lines`; the
             other maps are whole.
+        scale: of the colors, a name of `SCALES`.
 
     Raises:
-        SelectionError: no such layer, head or query.
+        SelectionError: no such layer, head, query or scale.
         TraceError: the check of the maps failed, so they are not shown.
     """
     proof = trace.proof
     if proof.checked and not proof.passed:
         raise TraceError(f"The maps are not shown, for their check failed. {proof.sentence}")
+    if scale not in SCALES:
+        raise SelectionError(f"There is no color scale {scale[:20]!r}; choose {', '.join(SCALES)}.")
     everything, kept = slice(None), kept_queries(trace, special, words)
     tile = overview(
         trace,
@@ -81,6 +93,7 @@ def draw_page(
         merged = word_of(trace, query, words)
         chosen["query"] = kept.index(merged) if merged in kept else None
     facts = _facts(trace) | {"chosen": chosen, "snippet": snippet}
+    facts["scale"] = {"name": scale, "says": SCALES[scale]}
     room = MAX_BYTES - len(exact) - len(_filled(facts | {"layers": [], "levels": 0}, "", ""))
     packed = pack(trace, lambda found: _taken(trace, found) <= room)
     facts |= {"levels": packed.levels, "layers": _layers(trace, packed)}
@@ -109,7 +122,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         },
         "proof": proof.sentence,
         "passed": proof.passed,
-        "notes": [*trace.sample.notes, *trace.notes],
+        "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
         "tokens": list(trace.tokens),
         "special": list(trace.sample.special),
         "others": [] if cross is None else list(key_tokens(trace, cross)),

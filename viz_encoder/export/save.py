@@ -27,6 +27,7 @@ def save(
     special: bool = True,
     renormalize: bool = False,
     words: bool = False,
+    scale: str = "head",
 ) -> int:
     """Write one map, or one row of it, and give the file's size in bytes.
 
@@ -41,14 +42,17 @@ def save(
         snippet: Python that gives the map again, shown in .html.
         special, renormalize, words: which tokens are kept and merged, as in `csv_lines`; .png and
             .svg show all tokens as they are.
+        scale: of the colors in .html, a name of `viz_encoder.export.page.SCALES`.
 
     Raises:
-        SelectionError: no such layer, head, query or kind of file.
+        SelectionError: no such layer, head, query, scale or kind of file.
         TraceError: the file cannot be written, or maps whose check failed.
     """
     path = Path(path)
     kind = path.suffix.lower()
     kept = {"special": special, "renormalize": renormalize, "words": words}
+    if scale != "head" and kind != ".html":
+        raise SelectionError(f"A {kind} file has no choice of color scale; choose .html for it.")
     if kind == ".csv":
         lines = csv_lines(trace, layer, head, query=query, **kept)
         # A broken character (lone surrogate) has no UTF-8; it is written as \udc00.
@@ -56,7 +60,8 @@ def save(
     if kind == ".npz":
         return _write([npz_bytes(trace, layer, head, query=query, **kept)], path)
     if kind == ".html":
-        return _write([draw_page(trace, layer, head, query=query, snippet=snippet, **kept)], path)
+        page = draw_page(trace, layer, head, query=query, snippet=snippet, scale=scale, **kept)
+        return _write([page], path)
     if kind in PICTURES and (not special or renormalize or words):
         raise SelectionError(
             f"A {kind} file shows all tokens as they are; choose .html, .csv or .npz, or take the "

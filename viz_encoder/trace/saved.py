@@ -18,7 +18,7 @@ from viz_encoder.checkpoints.files import read_safetensors
 from viz_encoder.errors import CheckpointError, TraceError
 from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack import unpack
-from viz_encoder.trace.unpack_layer import LAYER_TENSORS, Damaged
+from viz_encoder.trace.unpack_layer import LAYER_TENSORS, Damaged, Foreign
 
 FORMAT = "viz_encoder.trace"
 VERSION = 1
@@ -68,11 +68,17 @@ def load(path: str | Path) -> Trace:
         raise TraceError(f"{path.name} holds no saved trace; save one with trace.save(path).")
     if metadata.get("version") != str(VERSION):
         raise TraceError(
-            f"{path.name} was saved in version {shown(metadata.get('version'))} of the format; "
-            f"this program reads version {VERSION}. Save it again with this version."
+            f"{path.name} was written by another version of viz_encoder, in format "
+            f"{shown(metadata.get('version'))}; this one reads format {VERSION}. Save it again "
+            "with this version."
         )
     try:
         return unpack(tensors, json.loads(metadata["content"]))
+    except Foreign as fault:
+        raise TraceError(
+            f"{path.name} was written by another version of viz_encoder: {fault}. Save it again "
+            "with this version."
+        ) from None
     except Damaged as fault:
         why = str(fault)
     except FAULTS:

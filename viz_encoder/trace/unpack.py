@@ -1,7 +1,8 @@
 """Unpack: the parts of a saved trace, each checked before it is put in its place."""
 
 import math
-from dataclasses import fields
+from collections.abc import Set
+from dataclasses import MISSING, fields
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.trace import Trace
-from viz_encoder.trace.unpack_layer import Damaged, take, unpack_layer
+from viz_encoder.trace.unpack_layer import Damaged, Foreign, take, unpack_layer
 
 PER_TOKEN = ("words", "spans", "segments")
 MOST = 2**31  # no count in a trace is larger, and JSON carries larger ones only in Python
@@ -32,6 +33,7 @@ def unpack(tensors: dict[str, Tensor], facts: Any) -> Trace:
 
     Raises:
         Damaged: a part is missing, of another kind, or does not fit the others.
+        Foreign: the description has other parts than this version writes.
     """
     _exactly(facts, "its description", "sample origin layers n_hidden key_tokens notes same")
     named = {**tensors, **{name: tensors[kept] for name, kept in facts["same"].items()}}
@@ -106,7 +108,8 @@ def _grid(about: Any, n: int) -> Grid | None:
 
 
 def _origin(about: Any) -> Origin:
-    _exactly(about, "its origin", " ".join(field.name for field in fields(Origin)))
+    usual = {field.name for field in fields(Origin) if field.default is not MISSING}
+    _exactly(about, "its origin", " ".join(field.name for field in fields(Origin)), usual)
     return Origin(**{name: _one(value, str, name) for name, value in about.items()})
 
 
@@ -126,9 +129,15 @@ def _valid(named: dict[str, Tensor], n: int) -> Tensor:
     return valid
 
 
-def _exactly(about: Any, what: str, names: str) -> None:
-    if not isinstance(about, dict) or set(about) != set(names.split()):
-        raise Damaged(f"{what} does not have the parts {names.replace(' ', ', ')}")
+def _exactly(about: Any, what: str, names: str, usual: Set[str] = frozenset()) -> None:
+    """Those parts and no others; the usual ones may be missing, for they have a default."""
+    if not isinstance(about, dict):
+        raise Damaged(f"{what} is a {type(about).__name__}")
+    missing, unknown = set(names.split()) - usual - set(about), set(about) - set(names.split())
+    if missing:
+        raise Foreign(f"{what} lacks {', '.join(sorted(missing))}")
+    if unknown:
+        raise Foreign(f"{what} has the unknown part {shown(min(unknown))}")
 
 
 def _one(value: Any, kind: Kind, what: str) -> Any:

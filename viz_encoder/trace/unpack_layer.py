@@ -11,6 +11,10 @@ FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 MAX_SCORE = 1e7  # beyond it float32 rounds a score by more than 1, so no map could be checked
 
 
+class Foreign(ValueError):
+    """A description with other parts than this version of the program writes."""
+
+
 class Damaged(ValueError):
     """What does not fit in a saved trace, in words that a sentence can end with."""
 

@@ -3,7 +3,7 @@
 import re
 import tempfile
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from fastapi import APIRouter, Response
 from starlette.concurrency import run_in_threadpool
@@ -14,7 +14,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.ui.numbers import parse_head, parse_index
 from viz_encoder.ui.store import Entry, TraceStore
 
-
+ROWS = ("csv", "npz")  # kinds that hold one query's row alone, where one is given
 MAX_TOKENS = 2048  # of a whole map as a table; one row goes at any length
 TYPES = {
     "html": "text/html; charset=utf-8",
@@ -33,9 +33,9 @@ class Kept(TypedDict):
     words: bool
 
 
-def make_download_router(store: TraceStore) -> APIRouter:
+def make_download_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
     """The routes of one store, under /viz/run/{key}/take."""
-    router = APIRouter(prefix="/viz/run/{key}/take")
+    router = APIRouter(prefix="/viz/run/{key}/take", route_class=route_class)
 
     @router.get("/{kind}")
     async def take(
@@ -47,8 +47,12 @@ def make_download_router(store: TraceStore) -> APIRouter:
         special: bool = True,
         renorm: bool = False,
         words: bool = False,
+        scale: str = "head",
     ) -> Response:
-        """A file of the map, or of one query's row; html is the whole run, safetensors too."""
+        """A file of the map, or of one query's row; html is the whole run, safetensors too.
+
+        scale is that of html's colors, as `draw_page` has it.
+        """
         if kind not in TYPES:
             raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(TYPES)}.")
         entry = store.get(key)
@@ -56,9 +60,10 @@ def make_download_router(store: TraceStore) -> APIRouter:
         if query is not None:
             parse_index("query", query, entry.trace.n_tokens)
         kept = Kept(special=special, renormalize=renorm, words=words)
-        content = await run_in_threadpool(_content, entry, kind, layer, head, query, kept)
+        content = await run_in_threadpool(_content, entry, kind, layer, head, query, kept, scale)
         stem = f"{_plain_name(entry.trace.origin.model)}-{layer}.{_plain_name(head)}"
-        name = f"{stem}{'' if kind == 'safetensors' else _changes(kept)}.{kind}"
+        row = "" if query is None or kind not in ROWS else f"-query-{query}"
+        name = f"{stem}{row}{'' if kind == 'safetensors' else _changes(kept)}.{kind}"
         headers = {
             "cache-control": "no-store",
             "content-disposition": f'attachment; filename="{name}"',
@@ -80,14 +85,14 @@ def _changes(kept: Kept) -> str:
 
 
 def _content(
-    entry: Entry, kind: str, layer: int, head: str, query: int | None, kept: Kept
+    entry: Entry, kind: str, layer: int, head: str, query: int | None, kept: Kept, scale: str
 ) -> bytes:
     trace, chosen = entry.trace, parse_head(head, entry.trace)
     if kind == "py":
         return _code(entry, layer, head, query, kept).encode("utf-8", "backslashreplace")
     if kind == "html":
         code = _code(entry, layer, head, query, kept)
-        return draw_page(trace, layer, chosen, query=query, snippet=code, **kept)
+        return draw_page(trace, layer, chosen, query=query, snippet=code, scale=scale, **kept)
     if kind == "safetensors":
         return _saved(trace)
     if query is None and trace.n_tokens > MAX_TOKENS:

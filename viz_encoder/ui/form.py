@@ -43,7 +43,7 @@ class Form:
     @property
     def shown(self) -> list[Any]:
         """What is shown or hidden when the kind of input changes, in the order of `reveal`."""
-        return [self.text_group, self.text_b, self.picture_group]
+        return [self.text_group, self.text_a, self.text_b, self.picture_group]
 
 
 def make_form(models: Models) -> Form:
@@ -80,10 +80,11 @@ def make_form(models: Models) -> Form:
     return Form(kind, *texts, *pictured, run, notice, about, opening, saved)
 
 
-def reveal(kind: str) -> tuple[Any, Any, Any]:
+def reveal(kind: str) -> tuple[Any, Any, Any, Any]:
     """Show the widgets of this kind of input and hide the others."""
-    image = kind == "image"
-    return gr.update(visible=not image), gr.update(visible=kind == "pair"), gr.update(visible=image)
+    image, pair = kind == "image", kind == "pair"
+    named = gr.update(label="Text A" if pair else "Text")
+    return gr.update(visible=not image), named, gr.update(visible=pair), gr.update(visible=image)
 
 
 def caption(text: str) -> None:

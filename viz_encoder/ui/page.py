@@ -96,7 +96,7 @@ class _Events:
     def connect(self, page: gr.Blocks) -> None:
         form = self.form
         form.run.click(self.run, form.inputs, self.result, **self.running)
-        form.saved.upload(self.show_saved, form.saved, self.result, **self.running)
+        form.saved.upload(self.show_saved, form.saved, [*self.result, form.saved], **self.running)
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
         form.kind.change(reveal, form.kind, form.shown, **quick)
         for button, sentence in zip(form.sentences, SENTENCES, strict=True):
@@ -164,9 +164,10 @@ class _Events:
         except VizEncoderError as fault:
             return alert(str(fault))
 
-    def show_saved(self, path: str | None, request: gr.Request) -> tuple[Any, Any]:
-        """Show an uploaded trace."""
-        return _told(lambda: self.runner.saved(path, request.session_hash))
+    def show_saved(self, path: str | None, request: gr.Request) -> tuple[Any, Any, Any]:
+        """Show an uploaded trace; after a refusal the box is empty for another one."""
+        view, notice = _told(lambda: self.runner.saved(path, request.session_hash))
+        return view, notice, None if notice else gr.skip()
 
     def close(self, request: gr.Request) -> None:
         """Let go of a closed page's runs."""

@@ -5,8 +5,7 @@ travel as JSON. A run is reached by its unguessable key alone.
 """
 
 import io
-import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from PIL import Image
 
@@ -30,17 +28,13 @@ from viz_encoder.ui.hidden_routes import make_hidden_router
 from viz_encoder.ui.mask_routes import make_mask_router
 from viz_encoder.ui.measured import make_measured_router
 from viz_encoder.ui.numbers import finite, parse_head, parse_index, parse_range
+from viz_encoder.ui.plain_route import PlainRoute, sentence
 from viz_encoder.ui.pooling_routes import make_pooling_router
 from viz_encoder.ui.sets import Sets
 from viz_encoder.ui.store import Entry, TraceStore
 from viz_encoder.ui.summary import printable
 from viz_encoder.ui.zoo_routes import make_zoo_router
 
-log = logging.getLogger(__name__)
-UNFORESEEN = (
-    "That part of the run could not be computed; the server's log says why. Choose another part, "
-    "or run it again."
-)
 MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 PRIVATE = {"cache-control": "private, max-age=3600"}
 REDUCTIONS = ("max", "mean")
@@ -50,21 +44,21 @@ def add_routes(app: FastAPI, store: TraceStore, sets: Sets | None = None) -> Non
     """Serve the page's scripts and the numbers of the stored runs and sets under /viz."""
     app.mount("/viz/static", StaticFiles(directory=ASSETS), name="viz-static")
     app.include_router(make_router(store))
-    app.include_router(make_figure_router(store, _PlainRoute))
-    app.include_router(make_change_router(store, _PlainRoute))
-    app.include_router(make_hidden_router(store, _PlainRoute))
-    app.include_router(make_measured_router(store, _PlainRoute, _array))
-    app.include_router(make_pooling_router(store, sets or Sets(), _PlainRoute))
-    app.include_router(make_mask_router(store, _PlainRoute, _array))
-    app.include_router(make_zoo_router(_PlainRoute))
-    app.include_router(make_download_router(store))
+    app.include_router(make_figure_router(store, PlainRoute))
+    app.include_router(make_change_router(store, PlainRoute))
+    app.include_router(make_hidden_router(store, PlainRoute))
+    app.include_router(make_measured_router(store, PlainRoute, _array))
+    app.include_router(make_pooling_router(store, sets or Sets(), PlainRoute))
+    app.include_router(make_mask_router(store, PlainRoute, _array))
+    app.include_router(make_zoo_router(PlainRoute))
+    app.include_router(make_download_router(store, PlainRoute))
     app.add_exception_handler(VizEncoderError, _plain_sentence)
     app.add_exception_handler(RequestValidationError, _wrong_parameter)
 
 
 def make_router(store: TraceStore) -> APIRouter:
     """The routes of one store."""
-    router = APIRouter(prefix="/viz/run/{key}", route_class=_PlainRoute)
+    router = APIRouter(prefix="/viz/run/{key}", route_class=PlainRoute)
 
     @router.get("/thumbnails")
     def thumbnails(key: str, layer: int, reduce: str = "max") -> Response:
@@ -196,24 +190,6 @@ def visible(trace: Trace, hide_special: bool) -> Sequence[int]:
     return [index for index, special in enumerate(trace.sample.special) if not special]
 
 
-class _PlainRoute(APIRoute):
-    """A route that says in a sentence what nobody foresaw; the log has the details."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handle_plainly(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except (VizEncoderError, RequestValidationError):
-                raise
-            except Exception:
-                log.exception("%s failed", request.url.path)
-                return _sentence(UNFORESEEN, 422)
-
-        return handle_plainly
-
-
 def _tile(part: Tile, tops: bool) -> Response:
     answer = _array(part.values, f"{part.row_step},{part.key_step}", part.row_tops if tops else ())
     answer.headers.update({"x-total": repr(part.total), "x-empty": str(part.empty)})
@@ -228,14 +204,10 @@ def _array(values: np.ndarray, step: str = "1,1", more: Any = ()) -> Response:
 
 
 async def _plain_sentence(_: Request, fault: Exception) -> JSONResponse:
-    return _sentence(str(fault), 404)
+    return sentence(str(fault), 404)
 
 
 async def _wrong_parameter(_: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, RequestValidationError)
     first = fault.errors()[0]
-    return _sentence(f"{first['loc'][-1]} is {shown(first['input'])}: {first['msg'].lower()}.", 422)
-
-
-def _sentence(message: str, status: int) -> JSONResponse:
-    return JSONResponse({"message": message}, status, {"cache-control": "no-store"})
+    return sentence(f"{first['loc'][-1]} is {shown(first['input'])}: {first['msg'].lower()}.", 422)
