@@ -1,5 +1,6 @@
 """Whether the mask that is passed has any influence at all."""
 
+import math
 from typing import Any
 
 import torch
@@ -24,7 +25,8 @@ def ask(bench: Bench) -> Answer:
         return passes(f"The opposite mask is refused: {fault}.")
     apart = gap(other, bench.out, case.valid)
     if apart.amount > 0:
-        return passes(f"The opposite mask changes the output by {apart.amount:.2g}.")
+        how = f"by {apart.amount:.2g}" if math.isfinite(apart.amount) else "to NaN"
+        return passes(f"The opposite mask changes the output {how}.")
     text = "The opposite of the mask gives the very same output: it is not used."
     if bench.passed("gradient") or bench.passed("maps"):
         more = " Real tokens look where they should all the same."
