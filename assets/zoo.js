@@ -51,6 +51,7 @@ class Zoo {
   open(identifier) {
     this.quiz.close();
     this.#describe(identifier);
+    this.#top();
     return this.audit.show(this.shown);
   }
 
@@ -60,7 +61,13 @@ class Zoo {
     this.list.mark(null);
     for (const node of [this.head, this.lines.node]) node.hidden = true;
     this.shown = specimen;
+    this.#top();
     return this.audit.show(specimen, { masked: true, done: (picture) => this.quiz.begin(picture) });
+  }
+
+  // Its beginning comes into sight where the page was scrolled past it.
+  #top() {
+    if (this.detail.getBoundingClientRect().top < 0) this.detail.scrollIntoView({ block: "start" });
   }
 
   #reveal() {

@@ -185,7 +185,9 @@ def test_a_bug_is_one_click_away_and_its_correction_another(zoo_tab, client):
     listed = page.locator(".viz-zoo-section h4").all_inner_texts()
     assert listed == [section["title"] for section in zoo()["sections"]]
     assert page.locator("[role=option]").count() == len(SPECIMENS)
+    page.locator("tr[data-check=train_mode]").scroll_into_view_if_needed()
     page.get_by_role("option", name="C2-transposed").click()
+    assert page.locator(".viz-zoo-title").bounding_box()["y"] >= 0
     page.wait_for_selector(AUDITED.format("C2-transposed:wrong:0"))
     report = audited("C2-transposed")
     failed = page.locator("tr[data-verdict=FAIL]")
@@ -227,7 +229,10 @@ def test_the_list_by_search_and_keys_and_the_last_choice_wins(zoo_tab):
     page.keyboard.press("Enter")
     page.wait_for_selector(AUDITED.format("A1-encoder:wrong:0"))
     assert page.locator("[aria-selected=true][role=option]").count() == 1
-    page.evaluate("['H2-above-32', 'E3-mean', 'C4-batch-first'].map((id) => vizZoo.open(id))")
+    page.route("**/viz/zoo/H2-above-32?*", lambda route: None)  # never answered
+    with page.expect_event("requestfailed", timeout=10_000) as given_up:
+        page.evaluate("['H2-above-32', 'C4-batch-first'].forEach((id) => void vizZoo.open(id))")
+    assert "H2-above-32" in given_up.value.url
     page.wait_for_selector(AUDITED.format("C4-batch-first:wrong:0"))
     assert "C4-batch-first" in page.inner_text(".viz-zoo-title")
     page.fill("#viz-zoo-seed", "4000")
@@ -248,7 +253,8 @@ def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
     own = SPECIMENS[shown["identifier"]]
     detail = page.inner_text(".viz-zoo-detail")
     assert own.identifier not in detail and own.story not in detail and own.wrong not in detail
-    assert page.locator(".viz-zoo-sentence").is_hidden()
+    for part in (".viz-zoo-sentence", ".viz-zoo-title", ".viz-zoo-lines"):
+        assert page.locator(part).is_hidden()
     assert not page.locator(".viz-zoo-checks").is_visible()
     assert page.locator("[aria-selected=true][role=option]").count() == 0
     choices = page.locator(".viz-zoo-answer").all_inner_texts()
@@ -279,6 +285,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visit):
     page.get_by_text("Mask zoo").last.click()
     page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    boxes = page.locator(".viz-zoo-box")
+    assert max(boxes.evaluate_all("all => all.map((b) => b.scrollWidth - b.clientWidth)")) <= 0
     panels = page.locator(".viz-zoo-panel")
     boxes = [panel.bounding_box() for panel in panels.all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
