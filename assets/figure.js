@@ -44,20 +44,26 @@ export class Figure {
   // Returns the figure, or null if another was asked for or it could not be drawn.
   async show(run, path) {
     const asked = `${run.key}:${path}`;
-    if (this.asked === asked && this.drawn) return this.drawn.figure;
+    if (this.asked === asked) return this.showing;
     this.asked = asked;
     this.last = [run, path];
     this.stop?.abort();
     this.stop = new AbortController();
+    this.showing = this.#show(run, path, this.stop.signal);
+    return this.showing;
+  }
+
+  async #show(run, path, signal) {
+    const { asked } = this;
     const waiting = this.#wait();
     try {
-      const [figure, library] = await Promise.all([fetched(run, path, this.stop.signal), plotly()]);
-      if (this.asked !== asked) return null;
+      const [figure, library] = await Promise.all([fetched(run, path, signal), plotly()]);
+      if (signal.aborted) return null;
       this.drawn = { figure, library, run, path };
       await this.#enter(asked);
       return figure;
     } catch (fault) {
-      if (this.asked === asked) this.fail(fault.message, true);
+      if (!signal.aborted) this.fail(fault.message, true);
       return null;
     } finally {
       clearInterval(waiting);

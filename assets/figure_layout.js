@@ -10,6 +10,7 @@ const [LEAST, MOST] = [150, 620]; // pixels of the plot itself
 const [SCALE, UNDER] = [74, 46]; // pixels of a scale that lies below, and of an axis above it
 const BUTTONS = 30; // pixels for Plotly's own
 const SHORT = 300; // pixels of a plot beside which a scale's title has no room
+const [LETTER, NAMES] = [6.4, 60]; // pixels of a letter of a scale's title, and of the names beside a plot
 const MASKED_DARK = "#57493c";
 
 export function laidOut(figure, width) {
@@ -26,7 +27,7 @@ export function laidOut(figure, width) {
     margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
     font: { ...figure.layout.font, color: css("--body-text-color-subdued") },
   };
-  return { data: figure.data.map((trace) => shown(trace, narrow, below)), layout };
+  return { data: figure.data.map((trace) => shown(trace, narrow, below, width)), layout };
 }
 
 // The same for paper: black on white, with its title and what it measures.
@@ -90,12 +91,14 @@ function height(figure, width, narrow, below) {
   return Math.round(plot + Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 30 + BUTTONS + scale);
 }
 
-function shown(trace, narrow, below) {
+function shown(trace, narrow, below, width) {
   const dark = isDark();
   if (dark && isMarks(trace)) return { ...trace, colorscale: [[0, MASKED_DARK], [1, MASKED_DARK]] };
   if (trace.type !== "heatmap") return trace;
   const lying = { orientation: "h", x: 0, xanchor: "left", y: -below, yanchor: "top", len: narrow ? 1 : 0.5 };
-  const text = below && !narrow ? plainText(trace.colorbar?.title?.text) : trace.colorbar?.title?.text;
+  // In one line only where the scale is as wide, for what is wider loses its ends.
+  const line = plainText(trace.colorbar?.title?.text);
+  const text = below && !narrow && line.length * LETTER < 0.5 * (width - NAMES) ? line : trace.colorbar?.title?.text;
   const title = { ...trace.colorbar?.title, text, font: { size: 12 }, ...(below && { side: "bottom" }) };
   const colorbar = { ...trace.colorbar, title, ...(below && lying) };
   return { ...trace, colorbar, ...(dark && isOneWay(trace) ? { colorscale: turned(trace) } : {}) };

@@ -24,6 +24,7 @@ class FlowTab {
     this.selection = current.selection;
     this.figure = new Figure("Layers by keys, for one query", { caption: false });
     this.figure.onpoint = ({ pointNumber }) => this.#setLayer(pointNumber[0]);
+    this.tokensTitle = el("h3", {});
     this.tokens = new TokenList("Query", (query) => this.#query(query));
     this.source = new FlowSource((query) => this.#query(query));
     this.answer = new Answer(() => this.#ask());
@@ -32,11 +33,11 @@ class FlowTab {
     this.body = el("div", { class: "viz-flow", hidden: true },
       this.#measures(), this.#options(), this.#says(),
       el("div", { class: "viz-flow-columns" },
-        el("section", { "aria-label": "Query" }, el("h3", {}, "Query: whose information"), this.tokens.node),
+        el("section", { "aria-label": "Query" }, this.tokensTitle, this.tokens.node),
         el("div", { class: "viz-flow-result" }, this.figure.node, this.#reading())),
       this.any.node);
     root.replaceChildren(this.empty, this.body);
-    current.on((run) => { this.run = run; this.#refresh(); });
+    current.on((run) => { this.run = run; this.#dim(true); this.#refresh(); });
     this.selection.on((changed) => changed.has("query") && this.#refresh());
     onTheme(() => this.shaded && this.#shade());
     new ResizeObserver(() => this.#seen()).observe(root);
@@ -46,6 +47,7 @@ class FlowTab {
   #query(query) {
     if (this.measure === "relevance" && this.answer.readAtQuery()) this.#ask();
     this.selection.set({ query });
+    if (this.measure === "relevance") this.#list(query);
   }
 
   // A hidden tab asks for nothing; it is brought up to date when it is seen.
@@ -61,7 +63,7 @@ class FlowTab {
     this.empty.hidden = Boolean(run);
     this.body.hidden = !run;
     if (!run || !this.root.clientWidth) return;
-    this.tokens.show(run, this.selection.query);
+    if (this.measure !== "relevance" || this.tokens.run !== run) this.#list(this.selection.query);
     if (this.entered !== run) await this.#enter(run);
     if (this.run === run) this.#ask();
   }
@@ -84,7 +86,9 @@ class FlowTab {
       this.missing.textContent = [...new Set(missing)].join(" ").trim();
       this.any.show(run, views);
     } catch (fault) {
-      if (this.run === run) this.figure.fail(fault.message);
+      if (this.run !== run) return;
+      this.figure.fail(fault.message);
+      this.#drop();
     }
   }
 
@@ -141,6 +145,8 @@ class FlowTab {
   #ask() {
     if (!this.views || this.entered !== this.run) return;
     this.#say();
+    this.#dim(true);
+    this.choice = {};
     clearTimeout(this.asking);
     this.asking = setTimeout(() => this.#draw(), PAUSE);
   }
@@ -154,25 +160,27 @@ class FlowTab {
   }
 
   async #draw() {
-    const { run, measure } = this;
+    const { run, measure, choice } = this;
     const { query } = this.selection;
     if (!run || !this.root.clientWidth) return;
     try {
       if (measure === "relevance") await this.answer.show(run, query);
     } catch (fault) {
+      if (this.choice !== choice) return;
       this.#drop();
       return this.figure.fail(fault.message, false);
     }
-    if (this.run !== run || this.measure !== measure || this.selection.query !== query) return;
+    if (this.run !== run || this.choice !== choice) return;
     const options = { rollout: () => ({ query, fuse: this.fuse.value }), value_weighted_depth: () => ({ query, head: this.head.value }), relevance: () => this.answer.options() }[measure]();
     if (!options) return;
+    const whose = this.#whose(options, query);
+    this.#list(whose);
     const path = `${measure}?${new URLSearchParams(options)}`;
-    this.readingNode.classList.add("viz-busy");
     const figure = await this.figure.show(run, path);
-    if (this.run !== run || this.figure.asked !== `${run.key}:${path}`) return figure ? undefined : this.figure.drawn || this.#drop();
-    if (!figure) return;
-    this.shaded = { run, query: this.#whose(options, query), table: heatmapOf(figure), path };
-    this.readingNode.classList.remove("viz-busy");
+    if (this.run !== run || this.choice !== choice) return;
+    if (!figure) return this.#drop();
+    this.shaded = { run, measure, query: whose, table: heatmapOf(figure) };
+    this.#dim(false);
     this.readingNode.hidden = false;
     this.#shade();
     this.body.dataset.painted = `${run.key}:${path}`;
@@ -181,6 +189,18 @@ class FlowTab {
   #whose(options, query) {
     if (this.measure !== "relevance") return query;
     return Number(options.query ?? options.token ?? -1); // -1: where the head reads
+  }
+
+  // What is there is of an older choice, until the new one has come.
+  #dim(on) {
+    for (const node of [this.figure.node, this.readingNode]) node.classList.toggle("viz-busy", on);
+  }
+
+  // The token whose row is shown; relevance is read where the answer stands, or where the head reads.
+  #list(whose) {
+    const answer = this.measure === "relevance";
+    this.tokensTitle.textContent = !answer ? "Query: whose information" : whose < 0 ? "Read where the classifier reads" : "Query: where the answer is read";
+    this.tokens.show(this.run, whose);
   }
 
   #drop() {
@@ -196,15 +216,15 @@ class FlowTab {
   }
 
   #shade() {
-    const { run, query, table } = this.shaded;
+    const { run, measure, query, table } = this.shaded;
     const layer = Number(this.layer.value);
     const row = table.values.slice(layer * table.cols, (layer + 1) * table.cols);
     const whose = `${query} “${run.tokens[query]}”`;
     this.layerName.textContent = `${layer} (0 to ${run.nLayers - 1})`;
     this.layer.setAttribute("aria-valuetext", `layer ${layer}`);
-    this.reading.textContent = this.measure === "value_weighted_depth" ? `What each place adds to ${whose} in layer ${layer}`
-      : this.measure === "rollout" ? `Where ${whose} could have its information from, after layer ${layer}`
-      : `What raised the answer${query >= 0 ? `, read at ${whose}` : ""}, after layer ${layer}`;
+    this.reading.textContent = measure === "value_weighted_depth" ? `What each place adds to ${whose} in layer ${layer}`
+      : measure === "rollout" ? `Where ${whose} could have its information from, after layer ${layer}`
+      : `Through which weights the answer’s score would rise${query >= 0 ? `, read at ${whose}` : ""}, after layer ${layer}`;
     this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase());
   }
 

@@ -1,9 +1,12 @@
 // The text or the picture itself, shaded by one layer's row of a depth figure.
 
 import { css, el, fit, number } from "./dom.js";
-import { inkOn, largest, makeScale, rgbText, shade, theme } from "./colors.js";
+import { inkOn, largest, makeScale, rgbText, shade } from "./colors.js";
+import { overlay } from "./picture.js";
+import { gradient, tintGradient } from "./shading.js";
+import { Words } from "./words.js";
 
-const MOST_WORDS = 600;
+const OPACITY = 0.8; // of the tint on a picture, where it is largest
 const MAX_PICTURE = 440;
 
 export class FlowSource {
@@ -12,8 +15,14 @@ export class FlowSource {
     this.told = el("p", { class: "viz-caption viz-flow-told", role: "status" });
     this.body = el("div", { class: "viz-source-body" });
     this.scaleNode = el("p", { class: "viz-caption viz-stat-scale" });
-    this.node = el("div", { class: "viz-flow-source" }, this.body, this.scaleNode, this.told);
-    new ResizeObserver(() => this.run?.grid && this.node.clientWidth !== this.width && this.#draw()).observe(this.node);
+    this.words = new Words({
+      label: "The tokens. Arrow keys move, Enter chooses.", choose: (unit) => choose(unit),
+      preview: (unit) => { if (unit !== null && this.row) this.told.textContent = this.#sentence(unit); },
+    });
+    this.node = el("div", { class: "viz-flow-source" }, this.words.parts, this.body, this.scaleNode, this.told);
+    new ResizeObserver(() => {
+      if (this.node.clientWidth !== this.width) this.#draw();
+    }).observe(this.node);
   }
 
   // `row` has a number for each block of `step` tokens; NaN where the query may not look.
@@ -24,16 +33,11 @@ export class FlowSource {
     this.#draw();
   }
 
-  clear() {
-    this.row = null;
-    this.body.replaceChildren();
-    this.scaleNode.replaceChildren();
-  }
-
   async #enter(run) {
     this.run = run;
     this.image = null;
-    if (!run.grid) return;
+    this.words.parts.hidden = true;
+    if (!run.grid) return this.body.replaceChildren(this.words.text);
     const image = new Image();
     image.src = run.url("picture.png");
     const loaded = await image.decode().then(() => image, () => null); // a run may have kept none
@@ -46,14 +50,14 @@ export class FlowSource {
     if (!this.row) return;
     this.width = this.node.clientWidth;
     if (!this.width) return;
+    const { grid } = this.run;
     this.scale = makeScale("head", largest(this.row));
-    if (this.run.grid) this.#drawPicture();
+    if (grid) this.#drawPicture();
     else this.#drawWords();
-    const { ramp } = theme();
-    const stops = [0, 64, 128, 192, 255].map((at) => rgbText(ramp[at])).join(", ");
-    const bar = el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` });
+    const background = grid ? `${tintGradient("right", this.tints, OPACITY)}, linear-gradient(to bottom, #222222 50%, #dddddd 50%)` : gradient("right", this.scale);
+    const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
     const blocks = this.step > 1 ? ` Each shade is the largest of ${this.step} tokens.` : "";
-    this.scaleNode.replaceChildren("0 ", bar, ` ${number(this.scale.high)}, ${this.unit}.${blocks}`);
+    this.scaleNode.replaceChildren("0 ", bar, ` ${number(grid ? this.tints.high : this.scale.high)}${grid ? " (the largest on a patch; the tint on dark and on light)" : ""}, ${this.unit}.${blocks}`);
   }
 
   #value(at) {
@@ -65,16 +69,10 @@ export class FlowSource {
   }
 
   #drawWords() {
-    const { run, query } = this;
-    const start = Math.max(0, Math.min(query - MOST_WORDS / 2, run.n - MOST_WORDS));
-    const stop = Math.min(run.n, start + MOST_WORDS);
-    const words = [];
-    for (let at = start; at < stop; at++) {
-      if (at && run.segments[at] !== run.segments[at - 1]) words.push(el("hr", {}));
-      words.push(this.#chip(at));
-    }
-    const note = stop - start < run.n ? [el("p", { class: "viz-caption" }, `Tokens ${start} to ${stop - 1} of ${run.n.toLocaleString("en-US")}.`)] : [];
-    this.body.replaceChildren(el("p", { class: "viz-words", dir: "auto" }, ...words), ...note);
+    const { run, words } = this;
+    words.show(run.shown({ hide: false, words: false }), run.segments, this.query);
+    words.mark(this.query);
+    words.paint(Float32Array.from({ length: run.n }, (_, at) => this.#value(at)), this.scale, (at) => this.#sentence(at));
   }
 
   #chip(at) {
@@ -106,26 +104,24 @@ export class FlowSource {
     const context = fit(this.canvas, ...size);
     context.imageSmoothingEnabled = false;
     if (this.image) context.drawImage(this.image, 0, 0, ...size);
-    this.#overlay(context);
+    const patches = Float32Array.from({ length: this.run.n - grid.prefix }, (_, at) => this.#value(grid.prefix + at));
+    this.tints = makeScale("head", largest(patches));
+    context.drawImage(overlay(patches, grid, this.tints, OPACITY), 0, 0, ...size);
+    this.#outline(context);
     this.canvas.setAttribute("aria-label", `Picture of ${grid.rows} × ${grid.cols} patches, shaded. Arrow keys choose the query patch.`);
   }
 
-  #overlay(context) {
+  // Black around the color, so that it is seen on dark and on light pictures.
+  #outline(context) {
     const { grid } = this.run;
-    const box = (at) => [((at - grid.prefix) % grid.cols) * this.patch, Math.floor((at - grid.prefix) / grid.cols) * this.patch, this.patch, this.patch];
-    for (let at = grid.prefix; at < this.run.n; at++) {
-      const value = this.#value(at);
-      const share = Math.min(1, Math.max(0, this.scale.share(value)));
-      context.globalAlpha = Number.isNaN(share) ? 0.66 : 0.85 * Math.sqrt(share);
-      context.fillStyle = rgbText(shade(value, this.scale));
-      context.fillRect(...box(at));
-    }
-    context.globalAlpha = 1;
     if (this.query < grid.prefix) return;
-    const [x, y, w, h] = box(this.query);
-    context.strokeStyle = css("--viz-mark", this.node);
-    context.lineWidth = 3;
-    context.strokeRect(x + 1.5, y + 1.5, w - 3, h - 3);
+    const at = this.query - grid.prefix;
+    const [x, y, side] = [(at % grid.cols) * this.patch, Math.floor(at / grid.cols) * this.patch, this.patch];
+    for (const [color, width, from] of [["#000000", 1, 0.5], [css("--viz-mark", this.node), 3, 2.5]]) {
+      context.strokeStyle = color;
+      context.lineWidth = width;
+      context.strokeRect(x + from, y + from, side - 2 * from, side - 2 * from);
+    }
   }
 
   #at(event, then) {

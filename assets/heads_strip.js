@@ -3,7 +3,7 @@
 import { el, fit } from "./dom.js";
 import { largest } from "./colors.js";
 import { headsOf } from "./selection.js";
-import { colorsOn, scaleOf } from "./shading.js";
+import { scaleOf } from "./shading.js";
 import { overlay } from "./picture.js";
 
 const WIDEST = 84;
@@ -37,17 +37,18 @@ export class HeadsStrip {
     const asked = (this.asked = `${run.key}:${layer}:${query}`);
     const { shape, values } = await run.rows(layer, query);
     if (this.asked !== asked) return;
-    Object.assign(this, { shape, values });
+    Object.assign(this, { shape, values, layer, query });
     this.draw();
     this.node.dataset.painted = asked;
   }
 
-  draw() {
-    const { run, selection, shape, values } = this;
+  // Of the layer and the query that the numbers are of, whatever has been chosen since.
+  draw(direction = this.direction) {
+    const { run, selection, shape, values, layer, query } = this;
+    this.direction = direction;
     if (!shape) return;
-    const { layer, query } = selection;
     const side = Math.min(WIDEST / run.grid.cols, TALLEST / run.grid.rows);
-    this.caption.textContent = `All heads of layer ${layer}: where query ${query} “${run.tokens[query]}” looks. Each is tinted by its own attention weights${["shared", "log"].includes(selection.scale) ? "" : ", up to its largest on a patch"}; click to choose.`;
+    this.caption.textContent = `All heads of layer ${layer}: where query ${query} “${run.tokens[query]}” looks${direction === "who" ? " (this strip shows queries, also while the picture above shows who looks at a key)" : ""}. Each is tinted by its own attention weights${["shared", "log"].includes(selection.scale) ? "" : ", up to its largest on a patch"}; click to choose.`;
     this.buttons.forEach(({ button, canvas, name }, head) => {
       button.hidden = head >= shape[0];
       if (button.hidden) return;
@@ -57,7 +58,7 @@ export class HeadsStrip {
       const context = fit(canvas, width, height);
       context.imageSmoothingEnabled = false;
       if (this.image) context.drawImage(this.image, 0, 0, width, height);
-      context.drawImage(overlay(row, run.grid, scale, 1, colorsOn(this.image)), 0, 0, width, height);
+      context.drawImage(overlay(row, run.grid, scale, 1), 0, 0, width, height);
       name.textContent = `${layer}.${head}`;
       button.setAttribute("aria-pressed", String(headsOf(selection.head).includes(head)));
       button.setAttribute("aria-label", `Head ${layer}.${head}`);

@@ -1,8 +1,7 @@
 // The picture under its weights: patches to point at, prefix tokens beside it and never in it.
 
 import { count, css, el, fit, number } from "./dom.js";
-import { shade } from "./colors.js";
-import { colorsOn, gradient, strongestOf, tint } from "./shading.js";
+import { strongestOf, tintGradient, tintOf } from "./shading.js";
 import { Words } from "./words.js";
 
 const LARGEST = 420;
@@ -27,8 +26,9 @@ export class Picture {
     this.beside = el("div", { class: "viz-prefix" }, el("span", { class: "viz-caption" }, "Prefix"), this.prefix.text);
     this.opacity = this.#slider("viz-opacity", "Opacity", 80, "%");
     this.keep = this.#slider("viz-keep", "Keep", 100, "% of the weight");
+    this.unit = el("p", { class: "viz-caption viz-tint-unit" });
     this.kept = el("p", { class: "viz-caption viz-held", role: "status" });
-    this.node = el("div", {}, el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode),
+    this.node = el("div", {}, el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode), this.unit,
       el("div", { class: "viz-picture-controls" }, this.opacity.node, this.keep.node), this.kept);
   }
 
@@ -51,21 +51,22 @@ export class Picture {
     this.beside.style.maxHeight = `${Math.max(120, this.height)}px`;
   }
 
-  // Everything again from values; `titles` comes with a choice, and not while pointing.
-  paint(values, scale, what, titles) {
+  // Everything again from values: the prefix tokens by the scale of words, up to the largest of all;
+  // the patches by a tint up to the largest patch. `titles` comes with a choice, and not while pointing.
+  paint(values, scales, what, titles) {
     if (!values) return this.#blank();
-    Object.assign(this, { values, scale, what });
-    const colors = colorsOn(this.image);
-    this.prefix.paint(values.subarray(0, this.first), scale, titles, colors);
+    Object.assign(this, { values, scales, what });
+    this.prefix.paint(values.subarray(0, this.first), scales.chips, titles);
+    this.prefix.chips.forEach((chip, at) => { chip.dataset.number = number(values[at]); });
     const patches = values.subarray(this.first);
     const share = this.keep.input.value / 100;
     const found = strongestOf(patches, share);
     this.#tell(found, share);
-    this.#drawScale(colors);
+    this.#drawScale();
     this.context.clearRect(0, 0, this.width, this.height);
     this.context.imageSmoothingEnabled = false;
     if (this.image) this.context.drawImage(this.image, 0, 0, this.width, this.height);
-    const tinted = overlay(patches, this.run.grid, scale, this.opacity.input.value / 100, colors, share < 1 ? found.kept : null);
+    const tinted = overlay(patches, this.run.grid, scales.tints, this.opacity.input.value / 100, share < 1 ? found.kept : null);
     this.context.drawImage(tinted, 0, 0, this.width, this.height);
     this.#outlines();
   }
@@ -91,7 +92,10 @@ export class Picture {
   }
 
   #blank() {
-    this.prefix.paint(null);
+    this.values = null;
+    this.prefix.paint(null, null, () => "");
+    for (const chip of this.prefix.chips) delete chip.dataset.number;
+    this.unit.textContent = "";
     this.context.clearRect(0, 0, this.width, this.height);
     if (this.image) this.context.drawImage(this.image, 0, 0, this.width, this.height);
     this.kept.textContent = "";
@@ -103,16 +107,20 @@ export class Picture {
   }
 
   #outlines() {
-    const outline = (unit, color, width) => {
-      if (unit === null || unit < this.first) return;
-      const [x, y, side] = this.#place(unit);
+    const stroke = ([x, y, side], color, width, from) => {
       this.context.strokeStyle = color;
       this.context.lineWidth = width;
-      this.context.strokeRect(x + width / 2, y + width / 2, side - width, side - width);
+      this.context.strokeRect(x + from + width / 2, y + from + width / 2, side - 2 * from - width, side - 2 * from - width);
+    };
+    // Black around the color, so that it is seen on dark and on light pictures.
+    const outline = (unit, color, width) => {
+      if (unit === null || !(unit >= this.first)) return;
+      stroke(this.#place(unit), "#000000", 1, 0);
+      stroke(this.#place(unit), color, width, 1);
     };
     outline(this.key, css("--viz-mark-key", this.canvas), 2);
     outline(this.query, css("--viz-mark", this.canvas), 3);
-    outline(this.pointed, css("--body-text-color", this.canvas), 2);
+    outline(this.pointed, "#ffffff", 2);
   }
 
   // How many patches are tinted, what they hold, and what lies on the prefix tokens.
@@ -126,21 +134,23 @@ export class Picture {
     this.kept.textContent = `${held}.${beside}`;
   }
 
-  #drawScale(colors) {
-    const { scale } = this;
-    this.bar.style.backgroundImage = gradient("top", scale, this.opacity.input.value / 100, colors);
+  #drawScale() {
+    const scale = this.scales.tints;
+    const { top, unit } = this.what;
+    this.bar.style.backgroundImage = `${tintGradient("top", scale, this.opacity.input.value / 100)}, linear-gradient(to right, #222222 50%, #dddddd 50%)`;
+    this.unit.textContent = `Tint, beside it on dark and on light: ${number(scale.low)} to ${number(scale.high)}${top ? ` (${top})` : ""}, ${unit}.${this.first ? " Each prefix token has its own number." : ""}`;
     this.ticks.replaceChildren(...Array.from({ length: TICKS }, (_, at) => {
       const share = at / (TICKS - 1);
       return el("span", { style: `bottom:${100 * share}%` }, short(scale.at(share)));
     }));
-    this.scaleNode.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}, ${this.what.unit}`);
+    this.scaleNode.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}, ${unit}`);
   }
 
   #slider(id, label, value, unit) {
     const said = el("output", { for: id }, `${value} ${unit}`);
     const input = el("input", { type: "range", class: "viz-slider", id, min: 1, max: 100, value, oninput: () => {
       said.textContent = `${input.value} ${unit}`;
-      if (this.values) this.paint(this.values, this.scale, this.what);
+      if (this.values) this.paint(this.values, this.scales, this.what);
     } });
     return { input, node: el("label", { class: "viz-control" }, label, input, said) };
   }
@@ -171,14 +181,14 @@ export class Picture {
   }
 }
 
-// One pixel a patch, colored by its value and as see-through as it is faint; those not kept are clear.
-export function overlay(patches, grid, scale, opacity, colors, kept = null) {
+// One pixel a patch, as see-through as its value is small; those not kept are clear.
+export function overlay(patches, grid, scale, opacity, kept = null) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [grid.cols, grid.rows];
   const pixels = new ImageData(grid.cols, grid.rows);
   patches.forEach((value, at) => {
     if (kept && !kept[at]) return;
-    pixels.data.set([...shade(value, scale, colors), Math.round(255 * opacity * tint(value, scale))], 4 * at);
+    pixels.data.set(tintOf(value, scale, opacity), 4 * at);
   });
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;

@@ -1,9 +1,10 @@
 // What shades the words and the picture: the measures with their units, and their color scales.
 
 import { inkOn, largest, makeScale, rgbText, shade, theme } from "./colors.js";
-import { isDark, number } from "./dom.js";
+import { number } from "./dom.js";
 
 const STEPS = 64;
+const TINT = [255, 59, 20]; // a red that pictures seldom have, light or dark
 const LOG_SPAN = 1e4; // a logarithmic scale of lengths shows so much below the largest
 
 // What each measure is called, its unit, and what it says and does not.
@@ -56,42 +57,26 @@ export function scaleText(scale, unit, values) {
   return `${unit}${scale.name === "log" ? ", logarithmic" : ""}${beyond}`;
 }
 
-// How strongly a patch is tinted, 0 … 1: fainter weights let more of the picture through.
-export function tint(value, scale) {
-  if (Number.isNaN(value)) return 0.66;
-  return 0.95 * Math.sqrt(Math.min(1, Math.max(0, scale.share(value))));
+// What lies on a patch: one color, the more opaque the larger the weight, whatever the picture and the
+// page are. Red, green, blue and opacity, each 0 … 255; a masked patch has the color of masked cells.
+export function tintOf(value, scale, opacity) {
+  if (Number.isNaN(value)) return [...theme().masked, Math.round(255 * 0.66 * opacity)];
+  return [...TINT, Math.round(255 * opacity * Math.min(1, Math.max(0, value > 0 ? scale.share(value) : 0)))];
 }
 
-// The page's colors, turned where the strongest would drown in the picture: light ones stand out on
-// a dark picture, dark ones on a light picture, whatever the page is.
-export function colorsOn(image) {
-  const colors = theme();
-  return isLight(image) === isDark() ? { ...colors, ramp: colors.ramp.toReversed() } : colors;
+// CSS gradients of the scale: as the words show it, and as a tint lies on a picture.
+export function gradient(to, scale, colors = theme()) {
+  return ramped(to, (share) => rgbText(shade(scale.at(share), scale, colors)));
 }
 
-const lightness = new WeakMap();
-
-function isLight(image) {
-  if (!image) return !isDark();
-  if (!lightness.has(image)) {
-    const context = new OffscreenCanvas(16, 16).getContext("2d");
-    context.drawImage(image, 0, 0, 16, 16);
-    const { data } = context.getImageData(0, 0, 16, 16);
-    const total = data.reduce((sum, value, at) => (at % 4 === 3 ? sum : sum + value), 0);
-    lightness.set(image, total / (16 * 16 * 3) > 127);
-  }
-  return lightness.get(image);
-}
-
-// CSS gradients of the scale, as the words and as the picture show it.
-export function gradient(to, scale, opacity = null, colors = theme()) {
-  const stops = Array.from({ length: 17 }, (_, step) => {
-    const value = scale.at(step / 16);
-    const color = shade(value, scale, colors).join(" ");
-    return opacity === null ? `rgb(${color})` : `rgb(${color} / ${(opacity * tint(value, scale)).toFixed(3)})`;
+export function tintGradient(to, scale, opacity) {
+  return ramped(to, (share) => {
+    const [red, green, blue, alpha] = tintOf(scale.at(share), scale, opacity);
+    return `rgb(${red} ${green} ${blue} / ${(alpha / 255).toFixed(3)})`;
   });
-  return `linear-gradient(to ${to}, ${stops.join(", ")})`;
 }
+
+const ramped = (to, color) => `linear-gradient(to ${to}, ${Array.from({ length: 17 }, (_, step) => color(step / 16)).join(", ")})`;
 
 const pairs = new WeakMap();
 

@@ -11,11 +11,12 @@ export class Words {
   // `preview` is told the unit under the pointer or the focus, or null; `choose` one that was clicked;
   // `beyond` of an arrow that would leave the chips.
   constructor({ label, preview, choose, beyond = () => {} }) {
-    Object.assign(this, { preview, choose, beyond, units: [], chips: [], seen: new Set(), start: 0 });
+    Object.assign(this, { preview, choose, beyond, units: [], chips: [], seen: new Set(), start: 0, side: "key" });
     this.text = el("p", { class: "viz-words", dir: "auto", role: "group", "aria-label": label });
     this.part = el("span", {});
-    this.parts = el("p", { class: "viz-caption viz-parts", hidden: true }, this.part,
-      this.#mover("Earlier", -MOVE), this.#mover("Later", MOVE));
+    this.far = this.#mover("Go there", () => this.strongest - MOST / 2);
+    this.parts = el("p", { class: "viz-caption viz-parts", hidden: true }, this.part, this.far,
+      this.#mover("Earlier", () => this.start - MOVE), this.#mover("Later", () => this.start + MOVE));
     this.text.addEventListener("pointerover", (event) => this.#pointed(event));
     this.text.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.preview(null));
     this.text.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && this.preview(this.#unit(event.target)));
@@ -24,12 +25,13 @@ export class Words {
     this.text.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // Units are what is shown as one: a token, or a word of several. Chips are built only when they change.
+  // Units are what is shown as one: a token, or a word of several. Chips are built only when they change,
+  // and the part that was gone to stays until another unit is chosen.
   show(units, segments, around) {
-    const inside = around >= this.start && around < this.start + this.chips.length;
-    if (this.units === units && (inside || units.length <= MOST)) return;
-    this.units = units;
-    this.segments = segments;
+    const stays = around === this.around || this.#holds(around) || units.length <= MOST;
+    this.around = around;
+    if (this.units === units && stays) return;
+    Object.assign(this, { units, segments, strongest: -1, values: null, titles: null, shown: null });
     this.#build(Math.max(0, around) - MOST / 2);
   }
 
@@ -39,7 +41,8 @@ export class Words {
     this.shown = { values, scale, colors };
     for (const at of this.seen) this.#color(at);
     if (!titles) return;
-    Object.assign(this, { values, scale, titles });
+    Object.assign(this, { values, scale, titles, strongest: values ? largestAt(values, this.units.length) : -1 });
+    this.#tell();
     this.chips.forEach((chip, at) => { chip.title = titles(this.start + at); });
   }
 
@@ -51,6 +54,12 @@ export class Words {
       chip.tabIndex = chosen || (i === 0 && !this.#holds(unit)) ? 0 : -1;
     }
     this.marked = unit;
+    this.reveal();
+  }
+
+  // Bring the chosen chip into sight, once for each choice.
+  reveal() {
+    if (this.revealed !== this.marked && this.#scrollTo(this.marked)) this.revealed = this.marked;
   }
 
   // Outline the unit whose row is previewed.
@@ -81,9 +90,30 @@ export class Words {
     this.text.replaceChildren(...nodes);
     this.#watch();
     this.parts.hidden = stop - this.start === units.length;
-    this.part.textContent = `Tokens ${count(this.start)} to ${count(stop - 1)} of ${count(units.length)}. `;
-    const [earlier, later] = this.parts.querySelectorAll("button");
+    this.revealed = null;
+    const [, earlier, later] = this.parts.querySelectorAll("button");
     [earlier.disabled, later.disabled] = [this.start === 0, stop === units.length];
+    this.#tell();
+  }
+
+  // Which part is shown, and whether the strongest is in it.
+  #tell() {
+    if (this.parts.hidden || !this.chips.length) return;
+    const [from, to] = [this.units[this.start], this.units[this.start + this.chips.length - 1]];
+    const { name, tokens } = this.units[this.strongest] ?? {};
+    const elsewhere = tokens && !this.#holds(this.strongest);
+    this.far.hidden = !elsewhere;
+    this.part.textContent = `Tokens ${count(from.tokens[0])} to ${count(to.tokens.at(-1))} of ${count(this.units.places?.length ?? this.units.length)}${elsewhere ? `; the strongest ${this.side} ${tokens[0]} “${name}” is in another part` : ""}.`;
+  }
+
+  // Within its box only: scrollIntoView would move the page too. Whether there was a box to see it in.
+  #scrollTo(unit) {
+    const chip = this.chips[unit - this.start];
+    const box = this.text.parentElement;
+    if (!chip || !box?.clientHeight) return false;
+    const [inner, outer] = [chip.getBoundingClientRect(), box.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - box.clientHeight / 2;
+    return true;
   }
 
   #color(at) {
@@ -111,11 +141,13 @@ export class Words {
     for (const chip of this.chips) this.sight.observe(chip);
   }
 
-  #mover(text, by) {
-    return el("button", { type: "button", class: "viz-small", onclick: () => {
-      this.#build(this.start + by);
+  #mover(text, from) {
+    return el("button", { type: "button", class: "viz-small", onclick: (event) => {
+      const strongest = event.currentTarget === this.far ? this.strongest : null;
+      this.#build(from());
       if (this.titles) this.paint(this.values, this.scale, this.titles);
       this.mark(this.marked);
+      this.#scrollTo(strongest ?? this.start);
     } }, text);
   }
 
@@ -152,4 +184,11 @@ export class Words {
     this.chips[to - this.start].tabIndex = 0;
     this.focus(to);
   }
+}
+
+// The place of the largest, or -1 where none is above 0.
+function largestAt(values, length) {
+  let found = -1;
+  for (let at = 0; at < length; at++) if (values[at] > (found < 0 ? 0 : values[found])) found = at;
+  return found;
 }

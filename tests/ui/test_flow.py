@@ -4,6 +4,7 @@ import base64
 
 import numpy as np
 import pytest
+import torch
 from gradio_client import Client
 
 import viz_encoder as vz
@@ -187,3 +188,115 @@ def test_narrow_and_wide_again_without_overflow(flow):
             " return plot && Math.abs(plot.clientWidth - box.clientWidth) < 2; }"
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def held_back(page, pattern):
+    """Requests of that pattern wait until the returned call lets them go."""
+    waiting = []
+    page.route(pattern, lambda route: waiting.append(route))
+
+    def release():
+        for route in waiting:
+            route.continue_()
+        page.unroute(pattern)
+
+    return waiting, release
+
+
+def shown_words(page):
+    """The numbers of the chips, and the heading over them."""
+    titles = page.eval_on_selector_all(
+        ".viz-flow .viz-word", "all => all.map((chip) => Number(chip.title.split(': ').at(-1)))"
+    )
+    return np.array(titles), page.inner_text(".viz-flow-reading h3")
+
+
+def opacity(page, selector):
+    return float(page.eval_on_selector(selector, "node => getComputedStyle(node).opacity"))
+
+
+def test_until_a_choice_has_come_the_older_one_is_shown_as_that(flow, minilm):
+    page = flow(query=3)
+    trace = vz.capture(minilm, SENTENCES[0])
+    older = rollout(trace, 3).rows
+    waiting, release = held_back(page, "**/figure/**")
+    with page.expect_request("**/figure/rollout?query=5**"):
+        page.click(".viz-flow .viz-word[data-token='5']")
+    page.get_by_role("tab", name="Attention").click()
+    page.get_by_role("tab", name="Flow").click()
+    page.wait_for_selector(".viz-figure.viz-busy >> visible=true")
+    page.fill(".viz-flow-reading input[type=range]", "2")
+    values, heading = shown_words(page)
+    np.testing.assert_allclose(values, older[2], atol=6e-5)
+    assert "Where 3 “" in heading
+    assert opacity(page, ".viz-flow-source") < 0.6
+    assert opacity(page, ".viz-flow .viz-figure-title") < 0.6
+    page.check("#viz-flow input[value=value_weighted_depth]")  # another measure, of query 5
+    page.fill(".viz-flow-reading input[type=range]", "1")
+    values, heading = shown_words(page)
+    np.testing.assert_allclose(values, older[1], atol=6e-5)
+    assert "Where 3 “" in heading
+    page.check("#viz-flow input[value=rollout]")
+    release()
+    painted(page, "rollout?query=5&")
+    values, heading = shown_words(page)
+    np.testing.assert_allclose(values, rollout(trace, 5).rows[1], atol=6e-5)
+    assert "Where 5 “" in heading and opacity(page, ".viz-flow-source") == 1
+    assert waiting
+
+
+def test_relevance_names_where_it_is_read_and_its_legend_is_whole(flow):
+    page = flow(kind="text", a=MASKED[0], model=MASKED[1])
+    page.check("#viz-flow input[value=relevance]")
+    painted(page, "relevance")
+    assert page.inner_text(".viz-token-list [aria-selected=true]").split() == ["6", "[MASK]"]
+    assert page.inner_text(".viz-flow-reading h3").startswith("Through which weights the answer")
+    for width in (1440, 1000, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "() => { const plot = document.querySelector('.viz-flow .main-svg');"
+            " const box = document.querySelector('.viz-flow .viz-figure-canvas');"
+            " return plot && Math.abs(plot.clientWidth - box.clientWidth) < 2; }"
+        )
+        outside = page.evaluate(
+            """() => {
+              const edge = document.querySelector(".viz-flow .viz-figure-canvas");
+              const outer = edge.getBoundingClientRect();
+              const title = edge.querySelector("[class$='title']:is([class^=cb])");
+              const inner = title.getBoundingClientRect();
+              return Math.max(outer.left - inner.left, inner.right - outer.right);
+            }"""
+        )
+        assert outside <= 0
+
+
+def test_a_long_text_shows_the_part_of_the_chosen_token(flow, site, tmp_path):
+    run, _ = long_run(tmp_path)
+    with open(run, "rb") as file:
+        sent = base64.b64encode(file.read()).decode()
+    key = Client(site, verbose=False).predict(sent, api_name="/open_saved")["key"]
+    page = flow(run=key, query=650)
+    words = ".viz-flow .viz-source-body"
+    assert in_sight(page, f"{words} [data-token='650']", words)
+    said = page.inner_text(".viz-flow-source .viz-parts")
+    assert said.startswith("Tokens 100 to 699 of 700")
+
+
+def long_run(folder):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    with torch.no_grad(), vz.record(layer) as recording:
+        layer(torch.randn(1, 700, 16))
+    trace = recording.trace(tokens=[f"t{i}" for i in range(700)])
+    trace.save(folder / "run.safetensors")
+    return folder / "run.safetensors", trace
+
+
+def in_sight(page, selector, box):
+    return page.evaluate(
+        """([chip, box]) => {
+          const [inner, outer] = [chip, box].map((each) => document.querySelector(each).getBoundingClientRect());
+          return inner.top >= outer.top && inner.bottom <= outer.bottom;
+        }""",
+        [selector, box],
+    )  # fmt: skip
