@@ -1,7 +1,8 @@
 // Lines between tokens: queries on the left, keys on the right, any set of one layer's heads.
 
 import { el, fit, css, number, count, isDark } from "./dom.js";
-import { arrange, drawLines, drawNames, headColor, Kept, ROW } from "./lines_drawing.js";
+import { inkOn } from "./colors.js";
+import { arrange, drawLines, drawNames, headColor, Kept, parts, ROW } from "./lines_drawing.js";
 import { headsOf, mapName } from "./selection.js";
 import { eachAt, FAINT, linked, PAIRS, strongest } from "./strongest.js";
 
@@ -154,7 +155,7 @@ export class Lines {
     const names = this.index.map(({ name }) => name);
     const laid = `${this.run.key}:${this.selection.kept}:${width}:${height}`;
     if (this.laid !== laid) {
-      this.plan = { ...arrange(names, width), height };
+      this.plan = { ...arrange(names, width, this.#starts()), height };
       this.context = fit(this.canvas, width, height);
       this.spacer.style.height = `${this.index.length * ROW - height}px`;
       this.node.style.setProperty("--viz-lines-width", `${width}px`);
@@ -169,6 +170,13 @@ export class Lines {
     drawNames(this.context, this.plan, { query, key, colors }, this.only && linked(this.sets, this.only));
     this.canvas.setAttribute("aria-label", `Lines between tokens. ${this.#sentence({ side: "query", at: query })} Arrow keys move the query.`);
     this.node.dataset.painted = `${this.loaded}:${this.version}`;
+  }
+
+  // The first row of each of two texts.
+  #starts() {
+    const texts = this.index.map(({ tokens }) => this.run.segments[tokens[0]]);
+    const [a, b] = [texts.indexOf(0), texts.indexOf(1)];
+    return a < 0 || b < 0 ? [] : [a, b];
   }
 
   // How many lines one token has, and the strongest of them.
@@ -247,6 +255,7 @@ export class Lines {
     const chip = (head) => {
       const node = el("button", { type: "button", class: "viz-chip", "data-line-head": head, "aria-pressed": String(this.heads.has(head)), title: `Head ${this.selection.layer}.${head}`, onclick: () => toggle(head) }, String(head));
       node.style.setProperty("--viz-head", headColor(head));
+      node.style.setProperty("--viz-head-ink", inkOn(parts(headColor(head))));
       return node;
     };
     const several = (text, heads) => el("button", { type: "button", class: "viz-small", "data-line-heads": text, onclick: () => set(heads) }, text);

@@ -7,6 +7,7 @@ export const ROW = 20; // pixels a token's line of text takes
 const LEVELS = 16; // lines of one head and about one weight are one stroke
 const WIDEST = 3.5;
 const GAP = 6;
+const TAG = 14; // for the letter of a text
 
 const ruler = document.createElement("canvas").getContext("2d");
 
@@ -16,12 +17,19 @@ export function headColor(head) {
   return `hsl(${(210 + head * 137.508) % 360} ${isDark() ? "75% 66%" : "72% 34%"})`;
 }
 
-// Where the names end and the lines begin, and every name cut to its column.
-export function arrange(names, width) {
+// A color as red, green and blue, 0 to 255, however it is written.
+export function parts(color) {
+  ruler.fillStyle = color;
+  return [1, 3, 5].map((at) => parseInt(ruler.fillStyle.slice(at, at + 2), 16));
+}
+
+// Where the names end and the lines begin, and every name cut to its column; `starts` holds the
+// first row of each of two texts, none where there is one.
+export function arrange(names, width, starts = []) {
   ruler.font = `600 ${FONT}`;
   const room = Math.min(150, Math.floor(width * 0.3));
-  const cut = names.map((name) => shorten(name, room - 2 * GAP));
-  return { width, left: room, right: width - room, names: cut };
+  const cut = names.map((name) => shorten(name, room - 2 * GAP - (starts.length ? TAG : 0)));
+  return { width, left: room, right: width - room, names: cut, starts };
 }
 
 function shorten(name, room) {
@@ -88,6 +96,25 @@ export function drawNames(context, plan, marks, linked) {
     }
   }
   context.globalAlpha = 1;
+  plan.starts.forEach((row, text) => drawStart(context, plan, row * ROW - plan.scroll, "AB"[text]));
+}
+
+// The letter of a text at its first token, and a line above where another text ends.
+function drawStart(context, plan, top, letter) {
+  context.font = `600 10px ${FONT.split("px ")[1]}`;
+  context.fillStyle = context.strokeStyle = css("--body-text-color-subdued");
+  context.lineWidth = 1;
+  context.setLineDash([4, 3]);
+  for (const [from, to, align] of [[1, plan.left - 2, "left"], [plan.width - 1, plan.right + 2, "right"]]) {
+    context.textAlign = align;
+    context.fillText(letter, from + (align === "left" ? 2 : -2), top + ROW / 2);
+    if (letter === "A") continue;
+    context.beginPath();
+    context.moveTo(from, Math.round(top) + 0.5);
+    context.lineTo(to, Math.round(top) + 0.5);
+    context.stroke();
+  }
+  context.setLineDash([]);
 }
 
 function outline(context, plan, side, y, color) {

@@ -5,12 +5,14 @@ import { heading } from "./heading.js";
 import { thin } from "./labels.js";
 import { sentence, tick, TICKS } from "./legend.js";
 import { paint, printed } from "./map_drawing.js";
+import { withDpi } from "./png_size.js";
 
 const POINTS = 72 / 25.4; // a millimeter in points, the unit of all below
 const DPI = 400;
 const SIZE = 6.5; // of the text
 const LINE = 8;
 const GAP = 4;
+const MARGIN = 6; // at the left and the right, where journals cut
 const NAMES = 62; // at most so much room for names
 const SHARP = 1400; // pixels a side, so that cells stay sharp in programs that smooth pictures
 const PRINTED = 15; // cells at least so wide show their value
@@ -22,14 +24,15 @@ const ruler = document.createElement("canvas").getContext("2d");
 
 // The file's text; `millimeters` is its width.
 export function paperSvg(map, millimeters) {
-  const width = millimeters * POINTS;
+  const whole = millimeters * POINTS;
+  const width = whole - 2 * MARGIN;
   const [rows, cols] = map.view.cells();
   const shown = { map, rows, cols, width, height: 0 };
   const root = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width: `${millimeters}mm`, "font-family": FONT, "font-size": SIZE, fill: INK });
   const parts = [...title(shown), ...cells(shown), ...legend(shown)];
   root.setAttribute("height", `${(shown.height / POINTS).toFixed(2)}mm`);
-  root.setAttribute("viewBox", `0 0 ${round(width)} ${round(shown.height)}`);
-  root.append(svg("rect", { width: "100%", height: "100%", fill: "#ffffff" }), ...parts);
+  root.setAttribute("viewBox", `${-MARGIN} 0 ${round(whole)} ${round(shown.height)}`);
+  root.append(svg("rect", { x: -MARGIN, width: "100%", height: "100%", fill: "#ffffff" }), ...parts);
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(root)}\n`;
 }
 
@@ -41,7 +44,8 @@ export async function paperPng(text, millimeters) {
   canvas.width = Math.round((millimeters / 25.4) * DPI);
   canvas.height = Math.round((canvas.width * image.naturalHeight) / image.naturalWidth);
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((done) => canvas.toBlob(done, "image/png"));
+  const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+  return withDpi(blob, DPI);
 }
 
 function title(shown) {

@@ -86,8 +86,8 @@ def test_the_selection_lives_in_the_url_and_comes_back(visit):
     for _ in range(4):
         opened.page.keyboard.press("ArrowDown")
     opened.page.keyboard.press("ArrowRight")
+    opened.page.wait_for_url("**layer=3&head=5&query=4&key=1**")
     before, url = opened.page.inner_text(".viz-readout"), opened.page.url
-    assert "layer=3" in url and "head=5" in url and "query=4" in url and "key=1" in url
     opened.page.reload()
     opened.painted()
     assert opened.page.url == url
@@ -182,7 +182,7 @@ def test_a_cell_of_the_map_marks_its_patches(visit, wide_trace):
     opened.page.mouse.click(x, y)
     opened.page.wait_for_selector(".viz-source[data-painted$=':12']")
     assert f"“{wide_trace.tokens[12]}”" in opened.page.inner_text(".viz-source h3")
-    assert "key=30" in opened.page.url
+    opened.page.wait_for_url("**key=30**")
 
 
 def test_a_saved_run_is_opened_by_upload(visit, minilm, tmp_path):
@@ -242,7 +242,7 @@ def test_a_link_to_what_is_gone_says_so(visit):
 def test_numbers_out_of_range_in_a_link_are_brought_into_it(visit):
     opened = visit(layer=99, head=99, query=9999, key=-4)
     opened.painted()
-    assert "layer=5" in opened.page.url and "head=11" in opened.page.url
+    opened.page.wait_for_url("**layer=5&head=11**")
 
 
 @pytest.mark.parametrize("width", [390, 1440])

@@ -1,0 +1,255 @@
+"""What is said of a view: small numbers, the link, lost heads, a reference, readable colors."""
+
+import io
+import re
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import viz_encoder as vz
+from viz_encoder.ui.run import SENTENCES
+
+pytestmark = pytest.mark.browser
+TEXT = "The animal did not cross the street because it was too tired"
+OTHER = TEXT.replace("animal", "child").replace("street", "river")
+
+
+@pytest.fixture(scope="module")
+def trace(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+def imported(opened, module, expression):
+    """What an expression gives with a module's exports as `m`."""
+    return opened.page.evaluate(
+        "async (name) => { const m = await import(new URL(`viz/static/${name}`, "
+        f"document.baseURI).href); return {expression}; }}",
+        module,
+    )
+
+
+def luminance(color):
+    """Relative luminance by the definition of WCAG 2.2."""
+    share = np.array(color) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_small_numbers_are_told_apart(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+    opened.painted()
+    given = [0.21338, 0.0010004, 0.000213449, 0.000099, 2.13449e-7, 0]
+    said = imported(opened, "dom.js", f"{given}.map(m.number)")
+    assert said == ["0.2134", "0.0010", "0.000213", "9.90e-5", "2.13e-7", "0"]
+    said = imported(opened, "dom.js", "[0.0004, 0.0123, 0.2, 0].map((v) => m.amount(v, 2))")
+    assert said == ["0.000400", "0.01", "0.20", "0.00"]
+    # As drawn: every cell in sight, large enough for two digits.
+    opened.page.evaluate(
+        """() => {
+          const { map } = window.vizTab, plain = map.context.fillText;
+          window.drawn = [];
+          map.context.fillText = function (text, ...at) {
+            window.drawn.push(text);
+            plain.call(this, text, ...at);
+          };
+          Object.assign(map.view, { row: 0, col: 0, span: 8 });
+          map.draw();
+        }"""
+    )
+    cells = trace.attention(3, 5)[:8, :8].flatten().tolist()
+    drawn = opened.page.evaluate("window.drawn.slice(0, 64)")
+    assert min(cells) < 0.005
+    for text, weight in zip(drawn, cells, strict=True):
+        assert abs(Decimal(text) - Decimal(weight)) <= Decimal(
+            f"0.51e{Decimal(text).as_tuple()[2]}"
+        )
+        assert len(Decimal(text).as_tuple().digits) <= 2
+        assert len(Decimal(text).as_tuple().digits) == 2 or Decimal(text) == 0
+
+
+def test_ink_stands_out_on_every_color(visit):
+    opened = visit()
+    opened.painted()
+    ramps = imported(opened, "colors.js", "[m.paperColors.ramp, (m.theme()).ramp].flat()")
+    ramps += [[at, at, at] for at in range(256)]
+    inks = imported(opened, "colors.js", f"{ramps}.map(m.inkOn)")
+    for color, ink in zip(ramps, inks, strict=True):
+        assert contrast(color, [int(ink[at : at + 2], 16) for at in (1, 3, 5)]) >= 4.5
+    opened.page.click(".viz-lines summary")
+    opened.page.click("[data-line-heads='all']")
+    chips = opened.page.eval_on_selector_all(
+        "[data-line-head][aria-pressed=true]",
+        "all => all.map(getComputedStyle).map((s) => [s.color, s.backgroundColor])",
+    )
+    assert len(chips) == 12
+    for pair in chips:
+        ink, ground = ([int(n) for n in re.findall(r"\d+", text)[:3]] for text in pair)
+        assert contrast(ink, ground) >= 4.5
+    for name in ("viz-statistic", "viz-order"):
+        opened.page.select_option(f"#{name}", index=1)
+        cut = opened.page.eval_on_selector(
+            f"#{name}",
+            """(select) => {
+              const ruler = document.createElement("canvas").getContext("2d");
+              const style = getComputedStyle(select);
+              ruler.font = style.font;
+              const widths = [...select.options].map((o) => ruler.measureText(o.text).width);
+              const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+              return Math.max(...widths) + padding - select.clientWidth;
+            }""",
+        )
+        assert cut <= 0
+
+
+def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
+    opened = visit(stat="previous", order="lowest", kind="text", a=TEXT)
+    opened.painted()
+    page = opened.page
+    assert page.input_value("#viz-statistic") == "previous"
+    assert page.input_value("#viz-order") == "lowest"
+    assert "The first query has none and counts 0." in page.inner_text(".viz-stat-heading")
+    shown = page.eval_on_selector_all(".viz-atlas-cell", "all => all.map(c => c.dataset.head)")
+    assert shown != sorted(shown, key=lambda name: [int(part) for part in name.split(".")])
+    page.select_option("#viz-statistic", "next")
+    page.select_option("#viz-order", "highest")
+    page.wait_for_url(re.compile("stat=next&order=highest"))
+    assert "The last query has none and counts 0." in page.inner_text(".viz-stat-heading")
+    page.select_option("#viz-statistic", "entropy")
+    page.select_option("#viz-order", "layer")
+    page.wait_for_url(lambda url: "stat=" not in url and "order=" not in url)
+    counts = page.evaluate(
+        """async () => {
+          const { selection } = window.vizTab, plain = history.replaceState;
+          let written = 0;
+          history.replaceState = (...all) => { written++; plain.apply(history, all); };
+          for (const query of [1, 2, 3, 4]) selection.set({ query });
+          const found = [written];
+          await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
+          found.push(written);
+          selection.set({ query: 5 });
+          selection.flush();
+          found.push(written, location.search.includes("query=5"));
+          return found;
+        }"""
+    )
+    assert counts == [0, 1, 2, True]
+    value = imported(
+        opened,
+        "measures.js",
+        """(() => {
+          const found = new m.Measures(), layers = (entropy) => [{ entropy: [entropy] }];
+          const change = (now, then) => {
+            Object.assign(found, { layers: layers(now), reference: { layers: layers(then) } });
+            return found.value("change:entropy", 0, 0);
+          };
+          return [change(1, null), change(null, 1), change(3, 1)];
+        })()""",
+    )
+    assert value == [None, None, 2]
+
+
+def test_heads_that_a_run_lacks_are_told_and_none_is_made_up(visit):
+    opened = visit(kind="image", example="a digit", layer=0, head="1,6")
+    opened.painted()
+    count = opened.page.evaluate("window.vizTab.run.nHeads")
+    assert 1 < count <= 6
+    assert opened.page.evaluate("window.vizTab.selection.head") == 1
+    told = f"This run has heads 0 to {count - 1}; of the chosen heads 1, 6, head 1 is shown."
+    assert told in opened.page.inner_text(".viz-notes")
+    none = opened.page.evaluate(
+        "(() => { const { selection, run } = window.vizTab; selection.head = '7,9';"
+        " selection.enter(run); return [selection.head, selection.fallen]; })()"
+    )
+    assert none[0] == 0 and "instead of heads 7, 9, head 0 is shown" in none[1]
+
+
+def test_the_reference_names_the_first_difference(visit, minilm):
+    opened = visit(kind="text", a=TEXT)
+    opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
+    page = opened.page
+    for text, offered in (
+        (OTHER, "Show the change"),
+        (SENTENCES[1], "Show the statistic's change"),
+    ):
+        if text == OTHER:
+            page.get_by_role("button", name="Keep this run as reference").click()
+        key = page.evaluate("vizTab.run.key")
+        page.fill("#viz-text-a textarea", text)
+        page.click("#viz-run")
+        page.wait_for_selector(
+            f".viz-statistic[data-painted]:not([data-painted='{key}'])", timeout=60_000
+        )
+        assert page.get_by_role("button", name=offered, exact=True).is_visible()
+        if text == OTHER:
+            n = vz.capture(minilm, OTHER).n_tokens
+            said = page.inner_text(".viz-reference-said")
+            assert f"2 of {n} tokens differ: first “animal” → “child”." in said
+    said = page.inner_text(".viz-reference-said")
+    assert "there is no change of maps" in said and "subtracted" not in said
+
+
+def test_a_refused_file_leaves_the_box_free(visit, minilm, tmp_path):
+    vz.capture(minilm, "Saved on another machine").save(tmp_path / "run.safetensors")
+    (tmp_path / "bad.safetensors").write_bytes(b"nothing")
+    opened = visit()
+    opened.painted()
+    opened.page.get_by_text("Open a saved run").click()
+    opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "bad.safetensors")
+    opened.page.wait_for_selector("#viz-notice .viz-alert")
+    opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
+    opened.page.wait_for_url("**run=**")
+
+
+def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
+    pair = ("The cat sat on the mat", "It was tired")
+    opened = visit(kind="pair", a=pair[0], b=pair[1])
+    opened.painted()
+    page = opened.page
+    assert page.locator("#viz-text-a label, #viz-text-a span").first.inner_text() == "Text A"
+    page.click(".viz-lines summary")
+    page.wait_for_selector(".viz-lines[data-painted]")
+    segments = vz.capture(minilm, pair).sample.segments
+    assert page.evaluate("vizTab.lines.plan.starts") == [0, segments.index(1)]
+    inked = page.evaluate(
+        """(row) => {
+          const { plan, canvas } = vizTab.lines, ratio = canvas.width / plan.width;
+          const copy = new OffscreenCanvas(canvas.width, canvas.height);
+          const context = copy.getContext("2d", { willReadFrequently: true });
+          context.drawImage(canvas, 0, 0);
+          const wide = Math.floor(plan.left * ratio) - 2;
+          const dark = (y) => context.getImageData(0, Math.round(y * ratio), wide, 1)
+            .data.filter((alpha, at) => at % 4 === 3 && alpha > 60).length;
+          return [dark(row * 20), dark((row - 1) * 20)];
+        }""",
+        segments.index(1),
+    )
+    assert inked[0] > 40 > inked[1]
+    page.get_by_text("Text", exact=True).first.click()
+    page.wait_for_function(
+        "!document.querySelector('#viz-text-a').textContent.includes('Text A')", timeout=10_000
+    )
+
+
+def test_a_png_knows_its_size_and_has_a_margin(visit, trace):
+    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+    opened.painted()
+    opened.page.get_by_role("button", name="PNG", exact=True).click()
+    link = opened.page.wait_for_selector(".viz-take a[download$='.png']")
+    with opened.page.expect_download() as started:
+        link.click()
+    content = started.value.path().read_bytes()
+    with Image.open(io.BytesIO(content)) as image:
+        image.load()  # every chunk's checksum is read
+        dpi, width = image.info["dpi"], image.width
+        gray = np.asarray(image.convert("L"))
+    assert dpi == pytest.approx((400, 400), abs=0.01)
+    assert width / 400 * 25.4 == pytest.approx(84, abs=0.05)
+    inked = np.flatnonzero((gray < 200).any(axis=0)) / 400 * 25.4
+    assert inked[0] >= 1.5 and inked[-1] <= 84 - 1.5  # millimeters
