@@ -25,8 +25,14 @@ def client(site):
     return Client(site, verbose=False)
 
 
-def audited(identifier, *, fixed=False, seed=0):
-    given = SPECIMENS[identifier].build(seed, fixed=fixed)
+def built(identifier, *, fixed=False, seed=0):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return SPECIMENS[identifier].build(seed, fixed=fixed)
+
+
+def audited(identifier, **chosen):
+    given = built(identifier, **chosen)
     return vz.audit_mask(given.model, given.intent, given.make_mask, **given.options)
 
 
@@ -106,7 +112,7 @@ def test_the_corrected_line_is_shown_at_the_same_place_as_it_ran(site):
 
 def second_layer_map() -> np.ndarray:
     """Layer 1, head 0, sample 0 of the mended C5-one-layer, written out in plain torch."""
-    model = SPECIMENS["C5-one-layer"].build(0, fixed=True).model.eval()
+    model = built("C5-one-layer", fixed=True).model.eval()
     x = torch.randn(3, 7, 16, generator=torch.Generator().manual_seed(0))
     keep = torch.arange(7) < torch.tensor([5, 3, 7])[:, None]
     with torch.no_grad():
@@ -115,6 +121,12 @@ def second_layer_map() -> np.ndarray:
         q, k = (part(hidden[0])[:, : 16 // N_HEADS] for part in (attention.q, attention.k))
         scores = q @ k.T / (16 // N_HEADS) ** 0.5
     return scores.masked_fill(~keep[0], -torch.inf).softmax(dim=-1).numpy()
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    first = Audits().of("C2-transposed")
+    torch.rand(1)  # whatever else the server computes
+    assert Audits().of("C2-transposed")["pictures"] == first["pictures"]
 
 
 def test_a_model_that_raises_shows_no_weights(site):
