@@ -295,7 +295,8 @@ def long_run(folder):
 def in_sight(page, selector, box):
     return page.evaluate(
         """([chip, box]) => {
-          const [inner, outer] = [chip, box].map((each) => document.querySelector(each).getBoundingClientRect());
+          const rect = (each) => document.querySelector(each).getBoundingClientRect();
+          const [inner, outer] = [chip, box].map(rect);
           return inner.top >= outer.top && inner.bottom <= outer.bottom;
         }""",
         [selector, box],

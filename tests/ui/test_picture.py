@@ -188,3 +188,63 @@ def test_registers_stand_beside_the_picture(shaded, registers):
 def test_nothing_is_wider_than_the_screen(shaded, width):
     opened = shaded(**WIDE, width=width, height=844)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_tint_goes_up_to_the_largest_patch_in_one_color(shaded, wide):
+    layer, head, query = drowned(wide)
+    row = wide.attention(layer, head)[query].numpy()
+    opened = shaded(**{**WIDE, "layer": layer, "head": head, "query": query})
+    page, most = opened.page, int(row[1:].argmax()) + 1
+    if most == query:
+        most = int(np.argsort(row[1:])[-2]) + 1
+    unit = page.inner_text(".viz-tint-unit")
+    assert f"0 to {row[1:].max():.4f} (the largest on a patch), share of the query's total" in unit
+    said = page.get_attribute("[data-token='0']", "data-number")
+    assert float(said) == pytest.approx(float(row[0]), abs=5e-5)
+    page.fill("#viz-keep", "20")
+    page.fill("#viz-opacity", "100")
+    share = row[most] / row[1:].max()
+    red, green, blue, _ = patch(opened, most)
+    assert red >= 255 * share - 2 and max(green, blue) <= 59 * share + 255 * (1 - share) + 2
+    page.evaluate("document.body.classList.toggle('dark')")
+    assert patch(opened, most) == [red, green, blue, 255]
+    bar = page.eval_on_selector(".viz-tint-bar", "node => node.style.backgroundImage")
+    assert bar.count("rgb") >= 17 and "255, 59, 20" in bar
+
+
+def drowned(trace) -> tuple[int, int, int]:
+    """A row whose prefix token has far more weight than any patch."""
+    weights = np.stack([trace.attention(layer).numpy() for layer in range(trace.n_layers)])
+    patches = weights[:, :, 1:, 1:].max(axis=-1)
+    ratio = weights[:, :, 1:, 0] / patches * (patches > 0.001)  # so large are told by four decimals
+    assert ratio.max() > 10
+    layer, head, patch_at = np.unravel_index(int(ratio.argmax()), ratio.shape)
+    return int(layer), int(head), int(patch_at) + 1
+
+
+def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
+    opened = shaded(**WIDE)
+    page = opened.page
+    point(opened, 68)
+    page.wait_for_function("document.querySelector('.viz-source').dataset.previewed === '68'")
+    assert page.inner_text(".viz-source h3").startswith("Where query 68 ")
+    assert page.inner_text(".viz-source-told").startswith("query 68 ")
+    edge = page.evaluate(
+        """() => {
+          const { picture } = vizTab.source;
+          const ratio = picture.canvas.width / picture.width;
+          const at = 68 - picture.first;
+          const cols = picture.run.grid.cols;
+          const x = (at % cols + 0.5) * picture.patch * ratio;
+          const y = Math.floor(at / cols) * picture.patch * ratio;
+          const copy = new OffscreenCanvas(picture.canvas.width, picture.canvas.height);
+          const context = copy.getContext("2d", { willReadFrequently: true });
+          context.drawImage(picture.canvas, 0, 0);
+          return [0.5, 2].map((down) => context.getImageData(x, y + down * ratio, 1, 1).data[0]);
+        }"""
+    )
+    assert edge[0] < 60 and edge[1] > 220
+    page.mouse.move(2, 2)
+    page.click("[data-direction='who']")
+    page.wait_for_selector(".viz-source[data-painted*=':who:'][data-painted$=':30']")
+    assert "this strip shows queries" in page.inner_text(".viz-source [data-painted] > p")

@@ -12,6 +12,7 @@ from viz_encoder.ui.run import MASKED, SENTENCES
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
 TOLD = ".viz-source-told"
+PARTS = ".viz-source .viz-parts"
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def test_the_darkest_chip_is_the_largest_weight(shaded, trace):
 
 
 def test_who_looks_at_a_word_is_its_column(shaded, trace):
-    opened = shaded(layer=3, head=5, key=4)
+    opened = shaded(layer=3, head=5, query=4)
     opened.page.click("[data-direction='who']")
     opened.page.wait_for_selector(".viz-source[data-painted*=':who:'][data-painted$=':4']")
     assert "no fixed sum" in opened.page.inner_text(".viz-says")
@@ -115,7 +116,7 @@ def test_who_looks_at_a_word_is_its_column(shaded, trace):
     wait_for_told(opened, f"is looked at most by {column}")
     opened.page.click("[data-token='2']")
     opened.page.wait_for_selector(".viz-source[data-painted$=':2']")
-    assert opened.page.evaluate("[vizTab.selection.key, vizTab.selection.query]") == [2, 0]
+    assert opened.page.evaluate("[vizTab.selection.key, vizTab.selection.query]") == [2, 4]
     assert np.allclose(numbers(titles(opened)), weights[:, 2], atol=5e-5)
 
 
@@ -193,8 +194,9 @@ def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(shad
     opened = shaded()
     upload(opened, path)
     opened.page.wait_for_selector(".viz-source[data-painted]")
-    assert opened.page.inner_text(".viz-parts").startswith("Tokens 0 to 599 of 700.")
+    assert opened.page.inner_text(PARTS).startswith("Tokens 0 to 599 of 700")
     weights = trace.attention(0, 0)
+    goes_to_the_chosen_and_to_the_strongest(opened, weights)
     opened.page.hover("[data-token='5']")
     wait_for_told(opened, strongest(weights[5].tolist(), trace.tokens, "key"))
     opened.page.click("[data-direction='who']")
@@ -206,7 +208,7 @@ def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(shad
     got = opened.page.evaluate("Array.from(window.vizTab.source.row)")
     assert np.abs(np.array(got) - weights[:, 7].numpy()).max() <= 1e-6
     opened.page.get_by_role("button", name="Later").click()
-    assert opened.page.inner_text(".viz-parts").startswith("Tokens 100 to 699 of 700.")
+    assert opened.page.inner_text(PARTS).startswith("Tokens 100 to 699 of 700")
     opened.page.click("[data-token='699']")
     opened.page.wait_for_selector(".viz-source[data-painted$=':699']")
     assert opened.page.get_attribute("[data-token='699']", "aria-pressed") == "true"
@@ -239,3 +241,92 @@ def test_who_asks_for_less_motion_steps_by_hand(shaded):
     layer = opened.page.evaluate("window.vizTab.selection.layer")
     opened.page.get_by_role("button", name="One layer on").click()
     assert opened.page.evaluate("window.vizTab.selection.layer") == layer + 1
+
+
+def goes_to_the_chosen_and_to_the_strongest(opened, weights) -> None:
+    """The part of a chosen token is shown at that token, and says where the strongest key is."""
+    page = opened.page
+    top = page.evaluate("scrollY")
+    query = next(at for at in range(600, 700) if int(weights[at].argmax()) < 100)
+    strongest_key = int(weights[query].argmax())
+    page.evaluate("query => vizTab.selection.set({query})", query)
+    page.wait_for_selector(f".viz-source[data-painted$=':{query}']")
+    assert page.inner_text(f"{PARTS} span") == (
+        f"Tokens 100 to 699 of 700; the strongest key {strongest_key} “t{strongest_key}” "
+        "is in another part."
+    )
+    assert in_sight(page, query) and page.evaluate("scrollY") == top
+    page.get_by_role("button", name="Go there").click()
+    assert page.inner_text(f"{PARTS} span") == "Tokens 0 to 599 of 700."
+    assert in_sight(page, strongest_key)
+    page.evaluate("vizTab.selection.set({query: 0})")
+    page.wait_for_selector(".viz-source[data-painted$=':0']")
+    assert in_sight(page, 0)
+
+
+def in_sight(page, token: int) -> bool:
+    return page.evaluate(
+        """(token) => {
+          const box = document.querySelector(".viz-source-body");
+          const outer = box.getBoundingClientRect();
+          const inner = box.querySelector(`[data-token="${token}"]`).getBoundingClientRect();
+          return inner.top >= outer.top && inner.bottom <= outer.bottom;
+        }""",
+        token,
+    )  # fmt: skip
+
+
+def test_what_is_pending_changes_no_name_and_no_number(shaded, trace):
+    opened = shaded(layer=3, head=5, query=8)
+    page, row = opened.page, trace.attention(3, 5)[8]
+    waiting = []
+    page.route("**/map?*", lambda route: waiting.append(route))
+    page.evaluate("vizTab.selection.set({head: 2})")
+    page.wait_for_selector(".viz-source.viz-behind")
+    page.check("#viz-hide")
+    page.evaluate("document.body.classList.toggle('dark')")
+    assert all(title.startswith("3.5  query 8 ") for title in titles(opened))
+    assert np.allclose(numbers(titles(opened)), row, atol=5e-5)
+    assert page.inner_text(".viz-source h3").startswith("Where query 8 “street” looks (3.5)")
+    page.hover("[data-token='10']")
+    wait_for_told(opened, strongest(trace.attention(3, 5)[10].tolist(), trace.tokens, "key"))
+    assert "10 “" in page.inner_text(".viz-source h3")
+    faded = "getComputedStyle(document.querySelector('.viz-source-body')).opacity"
+    assert float(page.evaluate(faded)) < 0.6
+    page.click("[data-token='10']")  # the token of that chip, though special ones are to be hidden
+    assert page.evaluate("vizTab.selection.query") == 10
+    for route in waiting:
+        route.continue_()
+    page.unroute("**/map?*")
+    page.wait_for_selector(".viz-source[data-painted*=':hide:3.2:10']")
+    page.mouse.move(2, 2)
+    shown = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
+    wait_for_told(opened, strongest_of(trace.attention(3, 2)[10], shown, trace.tokens))
+    assert np.allclose(numbers(titles(opened)), trace.attention(3, 2)[10, shown], atol=5e-5)
+    assert "(3.2)" in page.inner_text(".viz-source h3") and float(page.evaluate(faded)) == 1
+
+
+def strongest_of(row, shown, names) -> str:
+    order = sorted(shown, key=lambda at: -float(row[at]))[:3]
+    return ", ".join(f"key {at} “{names[at]}” {float(row[at]):.4f}" for at in order)
+
+
+def test_turning_and_hiding_keep_to_a_token_that_is_there(shaded):
+    opened = shaded(layer=3, head=5, query=0, key=6)
+    page, title = opened.page, ".viz-source h3"
+    page.click("[data-token='9']")
+    page.click("[data-direction='who']")
+    page.wait_for_selector(".viz-source[data-painted*=':who:'][data-painted$=':9']")
+    assert page.inner_text(title).startswith("Who looks at key 9 ")
+    page.click("[data-token='4']")
+    page.click("[data-direction='looks']")
+    page.wait_for_selector(".viz-source[data-painted*=':looks:'][data-painted$=':4']")
+    assert page.inner_text(title).startswith("Where query 4 ")
+    page.evaluate("vizTab.selection.set({query: 0, key: vizTab.run.n - 1})")
+    page.check("#viz-hide")
+    page.wait_for_selector(".viz-source[data-painted*=':hide:']")
+    last = page.evaluate("vizTab.run.n") - 2
+    assert page.evaluate("[vizTab.selection.query, vizTab.selection.key]") == [1, last]
+    page.evaluate("vizTab.selection.set({query: 0})")  # as another tab may
+    page.wait_for_selector(".viz-source[data-painted$=':0']")
+    assert page.inner_text(title) == "Where query 0 “[CLS]” looks (3.5); it is hidden here"
