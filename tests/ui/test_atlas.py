@@ -252,7 +252,7 @@ def test_runs_of_unequal_lengths_are_compared_by_statistics(opened, surveyed, mi
     assert "only statistics compared" in page.inner_text(".viz-reference-said")
     assert page.locator("#viz-statistic option[value=change]").count() == 0
     page.select_option("#viz-statistic", "first")
-    page.get_by_role("button", name="Show the change").click()
+    page.get_by_role("button", name="Show the statistic's change").click()
     other = survey(vz.capture(minilm, SENTENCES[1]))
     found = page.evaluate("vizTab.measures.heads(vizTab.order.statistic).map(({ value }) => value)")
     expected = np.abs(values(other, "first") - values(surveyed, "first"))
