@@ -8,11 +8,10 @@ from reprlib import repr as shown  # cut short: a client may send anything, of a
 from typing import Any
 
 import numpy as np
-import torch
 
 from viz_encoder.audit import MaskReport, Picture, audit_mask
 from viz_encoder.audit.bench import Bench
-from viz_encoder.audit.zoo import SPECIMENS, Case, Specimen
+from viz_encoder.audit.zoo import SPECIMENS, Specimen
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.numbers import finite, parse_index
 from viz_encoder.ui.zoo_pictures import NOTHING, as_it_ran, bench_of, real_tokens_in
@@ -88,9 +87,9 @@ class Audits:
 
     def _made(self, identifier: str, fixed: bool, seed: int) -> dict[str, Any]:
         like = self._like(identifier, seed) if fixed else None
-        given = _built(identifier, fixed, seed)
+        given = SPECIMENS[identifier].build(seed, fixed=fixed)
         report = self._audit(given.model, given.intent, given.make_mask, **given.options)
-        given = _built(identifier, fixed, seed)  # as fresh as the audit found it
+        given = SPECIMENS[identifier].build(seed, fixed=fixed)  # as fresh as the audit found it
         bench = bench_of(given)
         own = [] if report.ok else _distinct(report.pictures)
         if not fixed:
@@ -111,13 +110,6 @@ class Audits:
         if (identifier, seed) not in self._first:
             self.of(identifier, False, seed)
         return self._first.get((identifier, seed))
-
-
-def _built(identifier: str, fixed: bool, seed: int) -> Case:
-    """The same weights each time: torch draws the biases of its layers from its global state."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return SPECIMENS[identifier].build(seed, fixed=fixed)
 
 
 def _distinct(pictures: tuple[Picture, ...]) -> list[Picture]:

@@ -98,6 +98,7 @@ class Around(nn.Module):
 def drawn(seed: int, make: Callable[[], Model]) -> Model:
     """The model in eval mode, its weights drawn large enough that a leak shows."""
     with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # torch draws the biases of its layers from its global state
         model = make()
     generator = torch.Generator().manual_seed(1000 + seed)
     with torch.no_grad():
