@@ -97,9 +97,11 @@ class OneInput {
     const { run } = this;
     const asked = `run/${run.key}/pooled?layer=${this.layer.value}${learned.latest ? `&learned=${learned.latest.key}` : ""}`;
     this.asked = asked;
+    this.#busy(true);
     try {
       const found = await ask(asked);
       if (this.asked !== asked) return;
+      this.#busy(false);
       this.found = found;
       this.fault.hidden = true;
       this.#draw();
@@ -110,6 +112,12 @@ class OneInput {
       this.fault.hidden = false;
       this.fault.textContent = fault.message;
     }
+  }
+
+  // The numbers on screen are of the layer before until the new ones come: dimmed so long.
+  #busy(busy) {
+    this.body.classList.toggle("viz-pool-busy", busy);
+    this.body.setAttribute("aria-busy", String(busy));
   }
 
   #draw() {

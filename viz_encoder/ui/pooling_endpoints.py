@@ -47,7 +47,7 @@ def _pooled(runner: Runner) -> Any:
 def _padding_drift(runner: Runner) -> Any:
     def padding_drift(key: str, padding: int = 16, layer: int = -1) -> dict[str, Any]:
         """How far padding moves each pooling of a run's text, with the mask and without it."""
-        return plainly(lambda: padding_plain(runner.store.get(key), int(padding), layer))
+        return plainly(lambda: padding_plain(runner.store.get(key), padding, layer))
 
     return padding_drift
 

@@ -27,7 +27,8 @@ class PoolingEvents:
         self.stops: dict[str, threading.Event] = {}
 
     def begin(self, request: gr.Request) -> Any:
-        """A click, before its turn has come: from here on Stop counts."""
+        """A click, before its turn has come: what this page has running ends, and Stop counts."""
+        self.stop(request)
         self.stops[request.session_hash or ""] = threading.Event()
         return gr.update(visible=True)
 

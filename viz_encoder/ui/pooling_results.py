@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import asdict
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from viz_encoder.analyses.padding_drift import CASES, padding_drift
 from viz_encoder.analyses.pooled import pooled
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import TextReader
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.ui.numbers import finite, parse_index
@@ -69,16 +70,18 @@ def pooled_plain(
     }
 
 
-def padding_plain(entry: Entry, padding: int = 16, layer: object = -1) -> dict[str, Any]:
+def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dict[str, Any]:
     """How far padding moves each method, in every case; "worst" is the row that moved most.
 
     Raises:
-        InputError: no room for the padding.
+        InputError: no whole number of padding tokens, or no room for them.
         SelectionError: a run of a picture, or the model is not here.
     """
     encoder, texts = _model(entry), entry.trace.sample.texts
     if not texts or not isinstance(encoder.reader, TextReader):
         raise SelectionError(NO_TEXT)
+    if isinstance(padding, bool) or not isinstance(padding, int) or padding < 1:
+        raise InputError(f"padding is {shown(padding)}; give a whole number of tokens, at least 1.")
     last = encoder.config.n_layers
     at = last if layer == -1 else parse_index("layer", layer, last + 1)
     source = texts[0] if len(texts) == 1 else (texts[0], texts[1])

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -156,8 +157,12 @@ def answer(rows: Sequence[Separation]) -> str:
     if not rows:
         return ""
     if not known:
-        return f"No pooling can be compared: {rows[0].why}"
+        why = Counter(row.why for row in rows).most_common(1)[0][0]
+        return f"No pooling can be compared: {why}"
     best = known[0]
+    if best.silhouette <= 0:
+        where = f"{best.method} at layer {best.layer}, {best.silhouette:.3f}"
+        return f"No pooling tells these labels apart: the highest silhouette is {where}."
     others = [
         f"{title} {getattr(best, name):.2f}{_better(known, name, best)}"
         for name, title in COLUMN_NAMES.items()

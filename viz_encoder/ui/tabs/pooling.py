@@ -100,7 +100,8 @@ def _connect(
 ) -> None:
     """Begin at a click, show Stop while it runs, and hide it at the end."""
     busy = start.click(events.begin, None, stop, **QUICK)
-    options = {"show_progress_on": filled[0], "api_visibility": "private", **MODEL_QUEUE}
+    latest = {"trigger_mode": "always_last"}  # a click while one runs is not lost
+    options = {"show_progress_on": filled[0], "api_visibility": "private", **latest, **MODEL_QUEUE}
     done = busy.then(work, given, filled, **options)
     done.then(lambda: gr.update(visible=False), None, stop, **QUICK)
     stop.click(events.stop, None, None, queue=False, api_visibility="private")
