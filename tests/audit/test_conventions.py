@@ -139,6 +139,11 @@ def test_a_saved_array_is_read_as_it_was(tmp_path, convention, order):
     assert torch.equal(read_mask(tmp_path / "mask.npy", convention), ALLOWED)
 
 
+def test_one_batch_and_one_head_are_taken_off(tmp_path):
+    np.save(tmp_path / "mask.npy", ALLOWED.numpy()[None, None])
+    assert torch.equal(read_mask(tmp_path / "mask.npy", "keep"), ALLOWED)
+
+
 @pytest.mark.parametrize("dtype", [">i4", "<f8", "|u1", ">f2"])
 def test_bytes_in_either_order(tmp_path, dtype):
     np.save(tmp_path / "mask.npy", ALLOWED.numpy().astype(dtype))
@@ -171,8 +176,8 @@ def test_one_row_or_column_is_the_valid_tokens(tmp_path, text):
     ("name", "content", "says"),
     [
         ("mask.txt", b"1,0", "neither .npy nor .csv"),
-        ("mask.csv", b"", "all must have as many"),
-        ("mask.csv", b"1,0\n1\n", r"\[1, 2\] cells"),
+        ("mask.csv", b"", "mask.csv is empty"),
+        ("mask.csv", b"1,0\n1\n", "1 to 2 cells"),
         ("mask.csv", b"1,x\n1,0\n", "no number"),
         ("mask.csv", b"1,0,1\n1,1,1\n", r"shape \(2, 3\)"),
         ("mask.csv", b"\xff\xfe\x00", "no text"),

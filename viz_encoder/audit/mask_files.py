@@ -49,9 +49,13 @@ def _read_csv(content: bytes, name: str) -> np.ndarray:
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is no text in UTF-8.") from error
     rows = [row for row in csv.reader(io.StringIO(text)) if row]
-    if not rows or len({len(row) for row in rows}) != 1:
-        lengths = sorted({len(row) for row in rows})
-        raise InputError(f"The rows of {name} have {lengths} cells; all must have as many.")
+    lengths = sorted({len(row) for row in rows})
+    if not rows:
+        raise InputError(f"{name} is empty; give a row of cells for each query.")
+    if len(lengths) > 1:
+        raise InputError(
+            f"The rows of {name} have {lengths[0]} to {lengths[-1]} cells; all must have as many."
+        )
     words = {cell.strip().lower() for row in rows for cell in row}
     if words <= {"true", "false"}:
         return np.array([[cell.strip().lower() == "true" for cell in row] for row in rows])
@@ -93,6 +97,8 @@ def _require_sizes(shape: tuple[int, ...], name: str) -> None:
 def _require_square(array: np.ndarray, name: str) -> np.ndarray:
     """The array, if it is "query key" or, as one row or column, " token"."""
     _require_sizes(array.shape, name)
+    while array.ndim > 2 and array.shape[0] == 1:  # one batch and one head, as models are given it
+        array = array[0]
     if array.ndim == 2 and array.shape[0] != array.shape[1] and 1 in array.shape:
         array = array.reshape(-1)
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
