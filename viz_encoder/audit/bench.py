@@ -205,6 +205,15 @@ def gap(one: Tensor, other: Tensor, rows: Bool[Tensor, "batch token"] | None = N
     return Gap(float(away.flatten()[flat]), flat // away.shape[1], flat % away.shape[1])
 
 
+def spoiled_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
+    """The rows of real tokens, or of pooled samples, that are NaN or inf."""
+    bad = ~out.detach().isfinite().flatten(out.ndim - 1).all(dim=-1)
+    if bad.ndim == 1:
+        return bad[:, None]
+    bad = bad.flatten(2).any(dim=-1) if bad.ndim > 2 else bad
+    return bad & case.valid if bad.shape == case.valid.shape else bad
+
+
 @dataclass(frozen=True)
 class Question:
     """A check: what it is called, how it is answered, and which failures explain its own."""
