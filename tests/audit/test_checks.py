@@ -559,3 +559,59 @@ def test_a_leak_in_half_precision_only():
 
     report = audit(half, dtype=torch.float16)
     assert own(report) == ["dtype"] and "forbidden keys" in report.check("dtype").evidence
+
+
+def encoder_of_torch():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    return nn.TransformerEncoder(layer, 2).eval()
+
+
+def test_a_path_whose_maps_are_not_seen_is_not_said_to_hold():
+    encoder = encoder_of_torch()
+
+    def open_to_all(x, ignored):
+        return encoder(x, src_key_padding_mask=torch.zeros_like(ignored))
+
+    maps = audit(open_to_all, padding, lambda valid: ~valid, d_model=32).check("maps")
+    assert maps.verdict == "FAIL" and maps.code == "ignored" and "does not" not in maps.evidence
+    assert maps.cause.startswith("consistent with: every token looks at every token")
+
+    def open_with_gradients(x, ignored):
+        return encoder(x, src_key_padding_mask=ignored & (not torch.is_grad_enabled()))
+
+    maps = audit(open_with_gradients, padding, lambda valid: ~valid, d_model=32).check("maps")
+    assert maps.code == "path" and "without them it does not" in maps.evidence
+
+
+def test_a_mask_that_is_dropped_in_a_batch_of_one():
+    model = Stack()
+    report = audit(lambda x, keep: model(x, keep if len(x) > 1 else torch.ones_like(keep)))
+    assert own(report) == ["padding_invariance"] and "batch of one" in report.sentence
+    assert "Batches of more than 3 samples." in report.not_tested
+
+
+def test_a_row_without_a_key_is_not_cured_by_positions():
+    found = audit(encoder_of_torch(), causal, d_model=32).check("left_padding")
+    assert found.verdict == "INFO" and "row 0 of sample 0 has no key there" in found.evidence
+    assert "drop the row" in found.cure and "position_ids" not in found.cure
+
+
+def test_a_right_mean_with_positions_that_count_the_padding():
+    model = Stack()
+
+    def mean(x, passed):
+        keep, valid = passed
+        out = model(x + torch.arange(x.shape[1])[:, None] / 3, keep) * valid[..., None]
+        return out.sum(1) / valid.sum(1, keepdim=True)
+
+    def both(valid):
+        return padding(valid), valid
+
+    report = audit(mean, padding, both, positions="left")
+    found = report.check("padding_invariance")
+    assert own(report) == ["padding_invariance"] and found.code == "positions"
+    assert found.cause.startswith("consistent with") and "position_ids" in found.cure
+    assert audit(mean, padding, both).check("left_padding").code == "positions"
+    wrong = audit(lambda x, passed: model(x, passed[0]).mean(1).detach(), padding, both)
+    assert wrong.check("padding_invariance").code != "positions"

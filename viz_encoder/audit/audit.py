@@ -205,8 +205,10 @@ def _setting(
 
 
 def _never_tested(setting: Setting, options: Options) -> tuple[str, ...]:
-    longest = max((setting.first, *options.lengths))
+    tried = [setting.first_valid().shape, *((len(setting.padding(n)), n) for n in options.lengths)]
+    longest, largest = max(n for _, n in tried), max(n for n, _ in tried)
     return (
+        f"Batches of more than {largest} samples.",
         f"More than {longest} tokens.",
         "Compiled or distributed models, and kernels that only run on other devices.",
         "Whether the intent itself is what you want.",

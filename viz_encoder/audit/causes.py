@@ -110,6 +110,12 @@ CAUSES = {
         "padding has a share in the pooled vector, though no real token looks at it",
         "(out * m).sum(1) / m.sum(1), with m = valid[..., None]; or masked_fill(~m, -inf).amax(1).",
     ),
+    "positions": Cause(
+        "positions count the padding: a token's position, or the row that is pooled, is counted "
+        "from the first place and not from the first real token",
+        "Pass position_ids that count from the first real token: "
+        "(valid.cumsum(1) - 1).clamp(min=0)",
+    ),
     "path": Cause(
         "two paths of one module treat the mask differently, as where is_causal=True, which is a "
         "hint, replaces attn_mask on one of them",

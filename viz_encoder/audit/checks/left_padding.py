@@ -1,12 +1,13 @@
 """Whether padding may also stand on the other side of the tokens."""
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+import torch
+
+from viz_encoder.audit.bench import Answer, Bench, Question, passes, spoiled_rows, untested
+from viz_encoder.audit.causes import CAUSES
 from viz_encoder.audit.checks import gradient, maps, padding_invariance
 from viz_encoder.audit.maps import maps_of
 from viz_encoder.audit.report import Verdict
 from viz_encoder.audit.setting import Case, ModelFault
-
-CURE = "Pass position_ids that count from the first real token: (valid.cumsum(1) - 1).clamp(min=0)"
 
 
 def ask(bench: Bench) -> Answer:
@@ -24,26 +25,45 @@ def ask(bench: Bench) -> Answer:
     text = f"With padding on the {side}: {found.evidence[:1].lower()}{found.evidence[1:]}"
     if bench.options.positions == "both":
         return found._replace(evidence=text)
-    return found._replace(verdict=Verdict.INFO, evidence=text, cure=found.cure or CURE)
+    return found._replace(verdict=Verdict.INFO, evidence=text)
 
 
 def _look(bench: Bench, case: Case) -> Answer | None:
     try:
         out = bench.subject.run(case)
-        bad = ~out.isfinite().flatten(out.ndim - 1).all(dim=-1)
-        real = bad & case.valid if bad.shape == case.valid.shape else bad[:, None]
-        if bool(real.any()):
-            sample, query = (int(n) for n in real.nonzero()[0])
-            text = f"Token {query} of sample {sample} is NaN."
-            return Answer(Verdict.FAIL, text, sample=sample, query=query)
+        spoiled = spoiled_rows(out, case)
+        if bool(spoiled.any()):
+            return _spoiled(bench, case, *(int(n) for n in spoiled.nonzero()[0]))
         leak = maps.look(bench, case, maps_of(bench.subject, case))
-        if leak is None and not isinstance(found := bench.gradients_on(case), str):
-            leak = gradient.look(bench, case, found)
+        if leak is None and not isinstance(given := bench.gradients_on(case), str):
+            leak = gradient.look(bench, case, given)
             if leak is not None and leak.key is None:
                 leak = None  # NaN gradients of rows that look at nothing; told in evidence above
-        return leak or padding_invariance.look(bench, case, out)
+        if leak is not None:
+            return leak
+        found = padding_invariance.look(bench, case, out)
+        if found is None or found.cure or found.verdict is Verdict.NOT_TESTED:
+            return found
+        return found._replace(cure=CAUSES["positions"].cure)
     except ModelFault as fault:
         return Answer(Verdict.FAIL, f"The model raised {fault}.")
+
+
+def _spoiled(bench: Bench, case: Case, sample: int, query: int) -> Answer:
+    """A row that is NaN, and whether a row without any key is where it may come from."""
+    who = (
+        f"The output of sample {sample}" if bench.is_pooled else f"Token {query} of sample {sample}"
+    )
+    found = Answer(Verdict.FAIL, f"{who} is NaN or inf.", sample=sample, query=query)
+    open_ = torch.stack([one[sample].any(dim=-1) for one in case.allowed]).all(dim=0)
+    empty = (~open_).nonzero()[:, 0].tolist()
+    if not empty:
+        return found
+    row = query if query in empty else empty[0]
+    text = f"{who} is NaN or inf; row {row} of sample {sample} has no key there."
+    cause = "consistent with: a row with nothing to look at gives NaN, and its NaN spreads."
+    cure = "Give that row one key (itself), or drop the row."
+    return found._replace(evidence=text, cause=cause, cure=cure, code="empty_row")
 
 
 QUESTION = Question(

@@ -35,12 +35,14 @@ def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
         )
         apart = gap(padded, other)
         worst = max(worst, apart._replace(sample=sample))
-    if refused and len(refused) == cut:
+    closed = refused and len(refused) == cut
+    found = _in_a_batch_of_one(bench, case, out) if closed or not refused else None
+    if closed and found is None:
         return untested(f"It takes only {case.valid.shape[1]} tokens: {refused[0]}.")
-    if refused:
+    if refused and not closed:
         return Answer(Verdict.FAIL, f"The model raised {refused[0]}.")
     if worst.amount <= bench.tolerance(out):
-        return None
+        return found
     who = "Its output" if out.ndim == 2 else f"Its token {worst.query}"
     text = (
         f"Sample {worst.sample} is not the same alone and with padding: {who.lower()} differs by "
@@ -48,7 +50,8 @@ def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
     if bench.passed("gradient") and out.ndim == 2:
-        return found.because(say("pooling", sure=False))
+        by_side = _holds_on_the_right(bench, case)
+        return found.because(say("positions" if by_side else "pooling", sure=False))
     if bench.passed("gradient"):
         cause = (
             "consistent with: positions counted from the padding, pooling over padding, or a part "
@@ -56,6 +59,42 @@ def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
         )
         return found._replace(cause=cause)
     return found
+
+
+def _in_a_batch_of_one(bench: Bench, case: Case, out: Tensor) -> Answer | None:
+    """The shortest padded sample alone, with its padding: a mask may be left out there."""
+    counts = case.valid.sum(dim=1)
+    sample = int(counts.masked_fill(counts == 0, case.valid.shape[1]).argmin())
+    if not 0 < int(counts[sample]) < case.valid.shape[1] or len(counts) == 1:
+        return None
+    one = slice(sample, sample + 1)
+    single = bench.setting.case(case.valid[one], x=case.x[one])
+    try:
+        apart = gap(bench.subject.run(single), out[one], single.valid)
+    except ModelFault as fault:
+        return Answer(Verdict.FAIL, f"With a padded batch of one the model raised {fault}.")
+    if apart.amount <= bench.tolerance(out):
+        return None
+    text = (
+        f"Sample {sample} with its padding is not the same in a batch of one: token {apart.query} "
+        f"differs by {apart.amount:.2g}."
+    )
+    cause = "consistent with: the mask is left out, or squeezed, where there is one sample."
+    cure = "Hand the mask on for every batch size, and keep its axis of samples."
+    return Answer(
+        Verdict.FAIL, text, cause, cure, sample=sample, query=apart.query, amount=apart.amount
+    )
+
+
+def _holds_on_the_right(bench: Bench, case: Case) -> bool:
+    """Whether padding stands before the tokens, and the model is right where it stands after."""
+    if bool(case.valid[:, 0].all()) or not bool(case.valid[:, -1].all()):
+        return False
+    other = bench.setting.case(bench.setting.padding(case.valid.shape[1], left=False))
+    try:
+        return look(bench, other, bench.subject.run(other)) is None
+    except ModelFault:
+        return False
 
 
 QUESTION = Question(
