@@ -27,6 +27,12 @@ def nothing():
 def misspelt():
     return {**right(), "modle": 1}
 
+def raising():
+    raise ValueError("first line\\nsecond line")
+
+def asking(path):
+    return right()
+
 value = 3
 """
 
@@ -45,6 +51,7 @@ def run(*arguments):
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     (tmp_path / "masks_of_mine.py").write_text(MODEL, encoding="utf-8")
+    (tmp_path / "broken_masks.py").write_text("1 / 0", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
 
 
@@ -70,8 +77,12 @@ def test_json_goes_out_and_into_a_file(tmp_path, capsys):
         ("masks_of_mine:value", "no function 'value'"),
         ("masks_of_mine:nothing", "returned int"),
         ("masks_of_mine:misspelt", "'modle' is no keyword"),
+        ("masks_of_mine:raising", "masks_of_mine:raising raised ValueError: first line second"),
+        ("masks_of_mine:asking", "it must take none"),
+        ("broken_masks:right", "raised ZeroDivisionError"),
     ],
 )
 def test_a_wrong_call_ends_with_2(target, words, capsys):
     assert run(target) == 2
-    assert words in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert words in printed and printed.count("\n") == 1

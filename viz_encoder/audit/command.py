@@ -55,9 +55,9 @@ def report_of(target: str) -> MaskReport:
     """The report of what the named function gives.
 
     Raises:
-        InputError: there is no such function, or it gives something else.
+        InputError: there is no such function, it raises, or it gives something else.
     """
-    found = _function(target)()
+    found = _called(target, _function(target))
     if isinstance(found, MaskReport):
         return found
     if not isinstance(found, Mapping):
@@ -73,6 +73,26 @@ def report_of(target: str) -> MaskReport:
     return audit_mask(**found)
 
 
+def _called(target: str, function: Callable[[], Any]) -> Any:
+    """What the function gives; what it raises in one line."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError as fault:
+        raise InputError(f"{target} takes arguments ({fault}); it must take none.") from None
+    except ValueError:
+        pass  # a builtin without a signature
+    try:
+        return function()
+    except VizEncoderError:
+        raise
+    except Exception as fault:
+        raise InputError(f"{target} raised {_in_a_line(fault)}.") from None
+
+
+def _in_a_line(fault: Exception) -> str:
+    return " ".join(f"{type(fault).__name__}: {fault}".split()).rstrip(".: ")
+
+
 def _function(target: str) -> Callable[[], Any]:
     name, colon, attribute = target.partition(":")
     if not colon or not name or not attribute:
@@ -83,8 +103,10 @@ def _function(target: str) -> Callable[[], Any]:
         module = importlib.import_module(name)
     except ModuleNotFoundError as fault:
         if fault.name is None or not f"{name}.".startswith(f"{fault.name}."):
-            raise
+            raise InputError(f"Module {name!r} raised {_in_a_line(fault)}.") from None
         raise InputError(f"There is no module {name!r} in {here}.") from None
+    except Exception as fault:
+        raise InputError(f"Module {name!r} raised {_in_a_line(fault)}.") from None
     finally:
         sys.path.remove(here)
     function = getattr(module, attribute, None)
