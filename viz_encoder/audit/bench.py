@@ -96,6 +96,11 @@ class Bench:
         return self.subject.run(self.base)
 
     @cached_property
+    def is_spoiled(self) -> bool:
+        """Whether a real row of the base case is NaN or inf, so that comparing it tells nothing."""
+        return bool(spoiled_rows(self.out, self.base).any())
+
+    @cached_property
     def maps(self) -> Maps:
         """The maps of the base case, without gradients."""
         found = maps_of(self.subject, self.base)

@@ -2,7 +2,7 @@
 
 import traceback
 
-from viz_encoder.audit.bench import Answer, Bench, Question
+from viz_encoder.audit.bench import Answer, Bench, Question, untested
 from viz_encoder.audit.report import Check, MaskReport, Verdict
 from viz_encoder.audit.setting import ModelFault
 
@@ -10,6 +10,12 @@ SUSPECTING = ("static", "constants")
 COMPARING = (
     *("perturbation", "padding_invariance", "output_pooling", "permutation", "empty_sample"),
     *("lengths", "left_padding"),
+)
+# What compares outputs, and so can neither pass nor tell anything where they are NaN.
+NEEDS_NUMBERS = (
+    *COMPARING,
+    *("batch_independence", "grad_mode", "mask_used", "poisoned_padding", "implementations"),
+    *("cache", "dtype", "train_mode"),
 )
 
 
@@ -55,7 +61,7 @@ def _excuse(bench: Bench) -> None:
 
 def _answer(bench: Bench, question: Question) -> Answer:
     try:
-        return question.ask(bench)
+        return _unless_nan(bench, question, question.ask(bench))
     except ModelFault as fault:
         return Answer(Verdict.FAIL, f"The model raised {fault}.")
     except Exception as fault:
@@ -64,6 +70,16 @@ def _answer(bench: Bench, question: Question) -> Answer:
         text = f"This check itself failed with {type(fault).__name__}: {fault} ({place})."
         cure = "Please report it; until then nothing is known about this point."
         return Answer(Verdict.ERROR, text, cure=cure)
+
+
+def _unless_nan(bench: Bench, question: Question, answer: Answer) -> Answer:
+    """The answer; that nothing could be judged where it compared what is NaN."""
+    if bench.stopped or question.name not in NEEDS_NUMBERS or not bench.is_spoiled:
+        return answer
+    told = answer.verdict in (Verdict.PASS, Verdict.INFO) or question.name == "mask_used"
+    if not told or answer.verdict is Verdict.NOT_TESTED:
+        return answer
+    return untested(f"{question.title}: could not be judged: the output is NaN.")
 
 
 def _check(bench: Bench, question: Question, answer: Answer) -> Check:

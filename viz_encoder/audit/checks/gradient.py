@@ -38,6 +38,8 @@ def look(bench: Bench, case: Case, found: Gradients) -> Answer | None:
             f"The gradient of token {query} of sample {sample} is NaN, though its output is not: "
             "one row with nothing to look at spoils the training of the whole batch."
         )
+        if bench.is_spoiled:
+            text = f"The gradient of token {query} of sample {sample} is NaN, as outputs are."
         return Answer(Verdict.FAIL, text, sample=sample, query=query).because(
             say("empty_row", sure=False)
         )

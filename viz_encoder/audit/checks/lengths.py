@@ -1,6 +1,6 @@
 """Whether what holds at the first length holds below, at and above the window and the maximum."""
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.bench import Answer, Bench, Question, passes, spoiled_rows, untested
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
 from viz_encoder.audit.gradients import NoGradient, gradients_of, real_rows
 from viz_encoder.audit.maps import maps_of
@@ -36,6 +36,11 @@ def ask(bench: Bench) -> Answer:
 def look(bench: Bench, case: Case) -> Answer | None:
     """The first thing that is wrong in one case; None where all is right."""
     out = bench.subject.run(case)
+    spoiled = spoiled_rows(out, case)
+    if bool(spoiled.any()):
+        sample, query = (int(n) for n in spoiled.nonzero()[0])
+        text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
+        return Answer(Verdict.FAIL, text, sample=sample, query=query)
     found = maps.look(bench, case, maps_of(bench.subject, case))
     if found is not None:
         return found

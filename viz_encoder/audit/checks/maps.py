@@ -30,6 +30,8 @@ def ask(bench: Bench) -> Answer:
             f"{len(bench.maps.layers)} attention calls were seen for {len(bench.base.allowed)} "
             "intents: which belongs to which layer cannot be told."
         )
+    if any(_holds_nan(layer, bench.base) for layer in bench.maps.layers):
+        return untested("Attention maps: could not be judged: rows of real tokens are NaN.")
     layers = len(bench.maps.layers)
     heads = sum(layer.weights.shape[1] for layer in bench.maps.layers)
     sinks = [layer.sink for layer in bench.maps.layers if layer.sink is not None]
@@ -89,6 +91,11 @@ def look(bench: Bench, case: Case, maps: Maps) -> Answer | None:
 def _rows(case: Case, layer: int = 0) -> Tensor:
     """Real tokens that may look at anything at all, "batch query"."""
     return case.valid & case.allowed[layer if len(case.allowed) > 1 else 0].any(dim=-1)
+
+
+def _holds_nan(layer: Layer, case: Case) -> bool:
+    judged = _rows(case)[:, None].expand(layer.weights.shape[:3])
+    return bool(layer.weights.isnan().any(dim=-1)[judged].any())
 
 
 def _leak(layer: Layer, allowed: Tensor, case: Case) -> Tensor:

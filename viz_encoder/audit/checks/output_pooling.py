@@ -24,6 +24,10 @@ def ask(bench: Bench) -> Answer:
         return untested("Pooling of the outputs: no pooled= was given.")
     case = bench.base
     whole = _pool(bench, case)
+    bad = case.valid.any(dim=1) & ~whole.isfinite().all(dim=-1)
+    if bool(bad.any()) and not bench.is_spoiled:
+        sample = int(bad.nonzero()[0])
+        return Answer(Verdict.FAIL, f"The pooled vector of sample {sample} is NaN.", sample=sample)
     worst = Gap(0.0, 0, 0)
     for sample in range(len(case.valid)):
         alone = bench.setting.alone(case, sample)

@@ -23,6 +23,9 @@ def ask(bench: Bench) -> Answer:
         TOLERANCE.get(bench.maps.layers[number].dtype, 1e-5),
         TOLERANCE.get(bench.out.dtype, 1e-5),
     )
+    broken = next((n for n, one in enumerate(bench.maps.layers) if _nan(bench, n, one)), None)
+    if broken is not None and float(away.max()) <= 20 * tol:
+        return _of_nan(bench, broken)
     if float(away.max()) <= 20 * tol:
         return passes(f"All rows sum to 1, to {float(away.max()):.1g}.")
     layer = bench.maps.layers[number]
@@ -39,18 +42,37 @@ def ask(bench: Bench) -> Answer:
         if isinstance(bench.gradients, str)
         else gradient.look(bench, bench.base, bench.gradients)
     )
-    if leak is None and total < 1:
+    if leak is None and total < 1 and not bench.is_spoiled:
         text += " No forbidden key has any influence, so the rest goes to a sink."
         return found._replace(verdict=Verdict.INFO, evidence=text)
+    if bench.is_spoiled:
+        return untested("Sums of the maps' rows could not be judged: the output is NaN.")
     return found.because(say("after_softmax"))
 
 
-def _away(bench: Bench, number: int, layer: Layer) -> Tensor:
+def _of_nan(bench: Bench, number: int) -> Answer:
+    if bench.is_spoiled:
+        return untested("Sums of the maps' rows could not be judged: they are NaN.")
+    text = f"Layer {number}: a row of its maps is NaN, though its output is not."
+    return Answer(Verdict.FAIL, text, layer=number).because(say("empty_row", sure=False))
+
+
+def _nan(bench: Bench, number: int, layer: Layer) -> bool:
+    rows = _judged(bench, number).expand(layer.weights.shape[:3])
+    return bool(layer.weights.isnan().any(dim=-1)[rows].any())
+
+
+def _judged(bench: Bench, number: int) -> Tensor:
+    """Rows of real tokens that may look at anything, "batch 1 query"."""
     allowed = bench.intent(bench.base, number)
-    rows = (bench.base.valid & allowed.any(dim=-1))[:, None]
+    return (bench.base.valid & allowed.any(dim=-1))[:, None]
+
+
+def _away(bench: Bench, number: int, layer: Layer) -> Tensor:
+    rows = _judged(bench, number)
     sums = layer.weights.double().sum(dim=-1)
     sums = sums if layer.sink is None else sums + layer.sink
-    return (sums - 1).abs().nan_to_num(1.0).masked_fill(~rows, 0.0)
+    return (sums - 1).abs().nan_to_num(0.0).masked_fill(~rows, 0.0)
 
 
 QUESTION = Question(

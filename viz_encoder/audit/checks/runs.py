@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, spoiled_rows
 from viz_encoder.audit.checks import maps
 from viz_encoder.audit.decode import suspicions
 from viz_encoder.audit.naming import Named, say
@@ -23,9 +23,7 @@ def ask(bench: Bench) -> Answer:
     if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
         bench.stopped = True
         return _misshapen(out, n_samples, n_tokens)
-    bad = ~out.isfinite().flatten(out.ndim - 1).all(dim=-1)
-    bad = bad.flatten(2).any(dim=-1) if bad.ndim > 2 else bad
-    real = case.valid & bad if bad.ndim == 2 else bad[:, None]
+    real = spoiled_rows(out, case)
     if bool(real.any()):
         sample, query = (int(n) for n in real.nonzero()[0])
         text = (
@@ -48,7 +46,8 @@ def ask(bench: Bench) -> Answer:
         cause = "consistent with: dropout that does not ask for the mode."
         cure = "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0."
         return Answer(Verdict.FAIL, text, cause, cure, "random", amount=again.amount)
-    pads = " Rows of padding hold NaN." if bad.ndim == 2 and bool((bad & ~case.valid).any()) else ""
+    bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
+    pads = " Rows of padding hold NaN." if bool(bad.any()) else ""
     return passes(f"{tuple(case.x.shape)} gives {tuple(out.shape)}, the same twice.{pads}")
 
 
