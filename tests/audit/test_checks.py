@@ -507,6 +507,19 @@ def test_reach_is_the_closure_of_all_paths():
         ({"intent": lambda valid: valid[:, :2]}, "must give"),
         ({"intent": [padding] * 3}, "3 intents are given for 2 layers"),
         ({"lengths": (1,)}, "2 tokens at least"),
+        ({"intent": None}, "intent is a function"),
+        ({"lengths": "12"}, "lengths is '12'"),
+        ({"lengths": ["12"]}, "lengths holds '12'"),
+        ({"lengths": [10**9]}, "1,000,000,000 tokens; an audit goes up to 4,096"),
+        ({"max_positions": 10**9}, "up to 4,096"),
+        ({"window": 10**9}, "up to 4,096"),
+        ({"window": -1}, "window is -1"),
+        ({"d_model": -1}, "d_model is -1"),
+        ({"d_model": 0}, "d_model is 0"),
+        ({"n_layers": 0}, "n_layers is 0"),
+        ({"seed": "a"}, "seed is 'a'"),
+        ({"dtype": "bf16"}, "dtype is 'bf16'"),
+        ({"dtype": torch.int8}, "dtype is torch.int8"),
     ],
 )
 def test_wrong_arguments_are_answered(options, words):
@@ -615,3 +628,39 @@ def test_a_right_mean_with_positions_that_count_the_padding():
     assert audit(mean, padding, both).check("left_padding").code == "positions"
     wrong = audit(lambda x, passed: model(x, passed[0]).mean(1).detach(), padding, both)
     assert wrong.check("padding_invariance").code != "positions"
+
+
+def test_intents_are_counted_against_the_layers_of_a_module():
+    with pytest.raises(InputError, match="3 intents are given for 2 layers"):
+        vz.audit_mask(encoder_of_torch(), [padding] * 3, lambda valid: ~valid)
+    for n_intents in (3, 4):
+        with pytest.raises(InputError, match=f"{n_intents} intents are given, and 2 attention"):
+            vz.audit_mask(Stack(), [padding] * n_intents, padding, d_model=8)
+    assert vz.audit_mask(Stack(), [padding] * 2, padding, d_model=8).verdict == "PASS"
+
+
+@pytest.mark.parametrize("model", [lambda x, keep: x * torch.nan, Stack()])
+def test_nothing_is_judged_by_comparing_nan_with_nan(model):
+    report = audit(lambda x, keep: model(x * torch.nan, keep), module=nn.Identity())
+    assert own(report) == ["runs"]
+    green = [c.name for c in report.checks if c.verdict in ("PASS", "INFO")]
+    assert set(green) <= {"static", "eval_mode", "constants"}
+    told = report.check("permutation")
+    assert (
+        told.verdict == "NOT TESTED" and "could not be judged: the output is NaN" in told.evidence
+    )
+    assert "sink" not in str(report) and "very same" not in str(report)
+
+
+def test_nan_without_padding_or_at_one_length_only_is_red():
+    model = Stack()
+
+    def by_padding(x, keep):
+        n_ignored = (~keep).sum()
+        return model(x, keep) * (n_ignored / n_ignored)
+
+    def by_length(x, keep):
+        return model(x, keep) * (torch.nan if x.shape[1] > 20 else 1)
+
+    assert own(audit(by_padding))[0] == "batch_independence"
+    assert own(audit(by_length)) == ["lengths"]

@@ -10,6 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from viz_encoder.audit.adapters import adapt
+from viz_encoder.audit.arguments import (
+    require_as_many_as_seen,
+    require_dtype,
+    require_intents,
+    require_lengths,
+    require_numbers,
+    require_one_a_layer,
+    require_short,
+    require_side,
+)
 from viz_encoder.audit.bench import Bench, Options
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.judge import ask_all, report_of
@@ -91,10 +101,24 @@ def audit_mask(
         InputError: the arguments do not fit one another.
     """
     start = time.perf_counter()
+    intents = require_intents(intent)
+    require_numbers(
+        d_model=d_model,
+        n_layers=n_layers,
+        window=window,
+        max_positions=max_positions,
+        vocab_size=vocab_size,
+        pad_id=pad_id,
+        seed=seed,
+    )
+    require_lengths(lengths)
+    require_dtype(dtype)
+    require_side(positions)
     adapted = adapt(model, intent, make_mask)
+    require_one_a_layer(intents, n_layers or adapted.n_layers)
     subject = Subject(adapted.model, module or adapted.module)
     setting = _setting(
-        _intents(intent, n_layers),
+        intents,
         adapted.make_mask,
         _inputs(
             subject,
@@ -119,12 +143,14 @@ def audit_mask(
         step=step,
         pooled=pooled,
         documents=documents,
-        positions=_side(positions),
+        positions=positions,
         dtype=dtype,
     )
+    require_short("window or max_positions asks for", options.lengths)
     setting.allowed(setting.first_valid())  # a wrong intent is the caller's fault, not the model's
     bench = Bench(subject, setting, options, was_training=subject.trains)
     with torch.random.fork_rng(devices=[]), subject.in_mode(training=False), quiet():
+        require_as_many_as_seen(bench)
         checks = ask_all(bench, QUESTIONS)
     notes = (*adapted.notes, *_never_tested(setting, options))
     return report_of(bench, checks, notes, time.perf_counter() - start)
@@ -139,24 +165,6 @@ def assert_mask(model: Model | nn.Module, intent: Any, *args: Any, **options: An
     report = audit_mask(model, intent, *args, **options)
     assert_ok(report)
     return report
-
-
-def _intents(given: Intent | Sequence[Intent], n_layers: int | None) -> tuple[Intent, ...]:
-    intents = (given,) if callable(given) else tuple(given)
-    if not intents or not all(callable(one) for one in intents):
-        raise InputError(
-            "intent is a function of valid, or a list of such functions, one a layer: "
-            "lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)"
-        )
-    if n_layers is not None and len(intents) not in (1, n_layers):
-        raise InputError(f"{len(intents)} intents are given for {n_layers} layers; give 1 or all.")
-    return intents
-
-
-def _side(positions: str) -> str:
-    if positions not in ("right", "left", "both"):
-        raise InputError(f"positions is {positions!r}; it must be 'right', 'left' or 'both'.")
-    return positions
 
 
 def _inputs(
@@ -195,8 +203,6 @@ def _setting(
     seed: int,
     pad_id: int,
 ) -> Setting:
-    if any(one < 2 for one in lengths):
-        raise InputError(f"lengths holds {min(lengths)}; a mask needs 2 tokens at least.")
     first = lengths[0] if lengths else min(FIRST_LENGTH, longest or FIRST_LENGTH)
     given = None if valid is None else require_distinct(valid)
     return Setting(
