@@ -1,31 +1,19 @@
 // How alike all tokens are after some blocks, as a square of colors to point at.
 
-import { css, el, fit, isDark } from "./dom.js";
+import { css, el, fit } from "./dom.js";
 import { keptTokens, named } from "./hidden_numbers.js";
+import { signed, signedColors } from "./signed_colors.js";
 
 const [LARGEST, NAMES, LETTERS] = [440, 86, 11]; // pixels of the square and of names beside it; letters of a name
 const LEGIBLE = 11; // pixels of a cell from which names are written
 const AXIS = 20;
-// From −1 by 0 to 1; on a dark page 0 is dark, so that what is strong is bright.
-const SIGNED = {
-  light: [[43, 92, 158], [143, 184, 222], [246, 246, 244], [235, 165, 127], [168, 50, 31]],
-  dark: [[146, 190, 240], [62, 104, 158], [28, 32, 40], [160, 78, 52], [255, 168, 130]],
-};
-const UNDEFINED = { light: [216, 207, 196], dark: [87, 73, 60] };
-
 const STEPS = 512;
-
-const signed = () => SIGNED[isDark() ? "dark" : "light"];
 
 // The colors of −1 … 1, packed, and after them that of what is not defined.
 function ramp() {
-  const stops = signed();
-  const colors = Array.from({ length: STEPS }, (_, step) => {
-    const place = Math.min(3.9999, (4 * step) / (STEPS - 1));
-    const [from, to] = [stops[Math.floor(place)], stops[Math.floor(place) + 1]];
-    return from.map((part, i) => Math.round(part + (place % 1) * (to[i] - part)));
-  });
-  return Uint32Array.from([...colors, UNDEFINED[isDark() ? "dark" : "light"]], ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
+  const color = signedColors();
+  const colors = Array.from({ length: STEPS }, (_, step) => color((2 * step) / (STEPS - 1) - 1));
+  return Uint32Array.from([...colors, color(NaN)], ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
 }
 
 export class Matrix {
