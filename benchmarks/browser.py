@@ -60,7 +60,8 @@ def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]
         yield _frames("ours: hover over the token lines, 512 tokens, 12 heads", page, "lines")
     with opened(browser, make_app(Settings(port=0), run_of(4096))) as page:
         page.wait_for_selector(".viz-atlas[data-painted]", timeout=600_000)
-        yield _clicks("ours: click → coarse map of 4,096² painted", page, OURS, rounds)
+        coarse = OURS[0], ".viz-map[data-coarse*=':{}.{}:']"
+        yield _clicks("ours: click → coarse map (64 × 64) of 4,096² painted", page, coarse, rounds)
         page.evaluate(ZOOM)
         page.wait_for_timeout(3000)
         yield _clicks("ours: click → exact part of 4,096² painted, zoomed in", page, OURS, rounds)
