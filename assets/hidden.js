@@ -7,30 +7,11 @@ import { LikenessPanel } from "./hidden_likeness.js";
 import { keptTokens } from "./hidden_numbers.js";
 import { LensPanel, NearestPanel, PlanePanel } from "./hidden_panels.js";
 import { HiddenSource } from "./hidden_source.js";
-import { Player } from "./player.js";
+import { Depth, Player } from "./player.js";
 
 // Called by the page once; the run and the selection are those of all tabs.
 export function mount(root) {
   window.vizHidden = new HiddenTab(root);
-}
-
-// How many blocks were passed, as the player asks for a layer.
-class Depth {
-  #listeners = new Set();
-
-  constructor() {
-    this.layer = 0;
-  }
-
-  set({ layer }) {
-    if (layer === this.layer) return;
-    this.layer = layer;
-    for (const listener of this.#listeners) listener(new Set(["layer"]));
-  }
-
-  on(listener) {
-    this.#listeners.add(listener);
-  }
 }
 
 class HiddenTab {

@@ -3,25 +3,9 @@
 import { el } from "./dom.js";
 import { maskColors, swatches, TokenGrid } from "./mask_grid.js";
 import { reach } from "./mask_server.js";
-import { Player } from "./player.js";
+import { Depth, Player } from "./player.js";
 
 const PAUSE = 150; // ms without another mask before the server is asked
-
-// The layer that is shown, as the player asks for one.
-class Depth {
-  #listeners = new Set();
-  layer = 0;
-
-  set({ layer }) {
-    if (layer === this.layer) return;
-    this.layer = layer;
-    for (const listener of this.#listeners) listener(new Set(["layer"]));
-  }
-
-  on(listener) {
-    this.#listeners.add(listener);
-  }
-}
 
 export class Reach {
   // `choose` gets the token whose reach is to be shown.

@@ -5,6 +5,22 @@ import { el } from "./dom.js";
 const PAUSE = 700; // milliseconds a layer is shown
 const stillness = matchMedia("(prefers-reduced-motion: reduce)");
 
+// A layer of its own for a player to move, apart from the selection that all tabs share.
+export class Depth {
+  #listeners = new Set();
+  layer = 0;
+
+  set({ layer }) {
+    if (layer === this.layer) return;
+    this.layer = layer;
+    for (const listener of this.#listeners) listener(new Set(["layer"]));
+  }
+
+  on(listener) {
+    this.#listeners.add(listener);
+  }
+}
+
 export class Player {
   // `ready` waits until the layer that was chosen is drawn.
   constructor(selection, ready) {

@@ -9,7 +9,7 @@ const [LARGEST, NAMES, STRIP, AXIS, LETTERS] = [520, 76, 8, 18, 11];
 export const HUES = ["#4269d0", "#d08b00", "#e0503f", "#2a9d8f", "#8a5cc2", "#5c8a2f", "#c2578f", "#7a6a58"]; // of labels; repeated after eight
 
 // The items of a set by label, then by number; and each label's range in that order.
-export function ordered(labels, n) {
+function ordered(labels, n) {
   const order = Array.from({ length: n }, (_, item) => item);
   const names = [...new Set(labels)].sort((a, b) => a.localeCompare(b));
   order.sort((a, b) => names.indexOf(labels[a]) - names.indexOf(labels[b]) || a - b);

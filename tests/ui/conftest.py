@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 import uvicorn
+from gradio_client import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from viz_encoder.ui.serve import Settings, listen, make_app
@@ -36,6 +37,12 @@ def site() -> Iterator[str]:
     """The address of a running server with the built-in models."""
     with serving(make_app(Settings())) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def client(site: str) -> Client:
+    """A client of the named endpoints."""
+    return Client(site, verbose=False)
 
 
 @dataclass

@@ -2,17 +2,11 @@
 
 import httpx
 import pytest
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 
 TEXTS = ["The cat sat on the mat", "The dog ran to the house", "This one is longer than the others"]
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
 
 
 @pytest.fixture(scope="module")

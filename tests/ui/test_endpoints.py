@@ -8,7 +8,6 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -17,11 +16,6 @@ from viz_encoder.ui.run import PICTURES, SENTENCES, Runner
 
 TEXT = SENTENCES[0]
 FILE = {"_type": "gradio.FileData"}
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
 
 
 @pytest.fixture(scope="module")

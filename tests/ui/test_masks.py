@@ -8,7 +8,6 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -20,11 +19,6 @@ from viz_encoder.ui.run import MASKED, SENTENCES
 
 TEXT = SENTENCES[0]
 RAN = "[aria-label='Run with the mask'][data-painted]"
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from gradio_client import Client
 from transformers import BertForMaskedLM
 
 import viz_encoder as vz
@@ -20,11 +19,6 @@ from viz_encoder.ui.run import MASKED, SENTENCES
 from viz_encoder.ui.store import Entry
 
 TEXT = SENTENCES[0]
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
 
 
 @pytest.fixture(scope="module")

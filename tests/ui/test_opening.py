@@ -37,11 +37,6 @@ def trace(folder):
     return vz.capture(vz.load(folder, device="cpu"), TEXT)
 
 
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
-
-
 def test_an_opened_model_runs_and_predicts(client, folder, trace):
     opened = client.predict(str(folder), api_name="/open_model")
     encoder = vz.load(folder, device="cpu")

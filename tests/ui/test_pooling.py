@@ -6,7 +6,6 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -17,11 +16,6 @@ from viz_encoder.ui.run import PICTURES, SENTENCES
 from viz_encoder.ui.store import Entry
 
 TEXT = SENTENCES[0]
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
 
 
 @pytest.fixture(scope="module")

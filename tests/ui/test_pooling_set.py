@@ -8,7 +8,6 @@ import json
 import httpx
 import numpy as np
 import pytest
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
@@ -28,11 +27,6 @@ from viz_encoder.ui.store import TraceStore
 MODEL = "all-MiniLM-L6-v2"
 TOPICS = asset("examples/sets/topics.csv").read_text()
 MIXED = "text,label\nA cat slept.,cat\nA dog barked.,dog\nThe cat purred.,cat\nDogs run.,dog\n"
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import httpx
 import numpy as np
 import pytest
 import torch
-from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
@@ -18,11 +17,6 @@ from viz_encoder.ui.serve import Settings, make_app
 from viz_encoder.ui.zoo_audits import Audits, zoo
 
 AUDITED = ".viz-zoo-audit[data-painted='{}']"
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return Client(site, verbose=False)
 
 
 def built(identifier, *, fixed=False, seed=0):
@@ -197,7 +191,7 @@ def test_a_bug_is_one_click_away_and_its_correction_another(zoo_tab, client):
     listed = page.locator(".viz-zoo-section h4").all_inner_texts()
     assert listed == [section["title"] for section in zoo()["sections"]]
     assert page.locator("[role=option]").count() == len(SPECIMENS)
-    page.locator("tr[data-check=train_mode]").scroll_into_view_if_needed()
+    page.locator("tr[data-check]").last.scroll_into_view_if_needed()
     page.get_by_role("option", name="C2-transposed").click()
     assert page.locator(".viz-zoo-title").bounding_box()["y"] >= 0
     page.wait_for_selector(AUDITED.format("C2-transposed:wrong:0"))

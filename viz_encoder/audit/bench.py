@@ -219,6 +219,13 @@ def spoiled_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
     return bad & case.valid if bad.shape == case.valid.shape else bad
 
 
+# They see a wrong mask as it is passed; what would see it again in another way follows from them.
+SEEN_FIRST = (
+    *("runs", "static", "batch_independence", "maps", "row_sums", "gradient", "perturbation"),
+    "padding_invariance",
+)
+
+
 @dataclass(frozen=True)
 class Question:
     """A check: what it is called, how it is answered, and which failures explain its own."""

@@ -56,19 +56,19 @@ def save(
     if kind == ".csv":
         lines = csv_lines(trace, layer, head, query=query, **kept)
         # A broken character (lone surrogate) has no UTF-8; it is written as \udc00.
-        return _write((line.encode("utf-8", "backslashreplace") for line in lines), path)
+        return write_whole((line.encode("utf-8", "backslashreplace") for line in lines), path)
     if kind == ".npz":
-        return _write([npz_bytes(trace, layer, head, query=query, **kept)], path)
+        return write_whole([npz_bytes(trace, layer, head, query=query, **kept)], path)
     if kind == ".html":
         page = draw_page(trace, layer, head, query=query, snippet=snippet, scale=scale, **kept)
-        return _write([page], path)
+        return write_whole([page], path)
     if kind in PICTURES and (not special or renormalize or words):
         raise SelectionError(
             f"A {kind} file shows all tokens as they are; choose .html, .csv or .npz, or take the "
             "picture from the page."
         )
     if kind in PICTURES:
-        return _write([_picture(trace, kind, layer, head, query)], path)
+        return write_whole([_picture(trace, kind, layer, head, query)], path)
     raise SelectionError(f"{path.name!r} has no known ending; choose one of {', '.join(KINDS)}.")
 
 
@@ -99,7 +99,7 @@ def _picture(trace: Trace, kind: str, layer: int, head: Head, query: int | None)
         raise TraceError(f"kaleido could not draw {kind}: {str(fault)[:300]}") from fault
 
 
-def _write(parts: Iterable[bytes], path: Path) -> int:
+def write_whole(parts: Iterable[bytes], path: Path) -> int:
     """To a file beside the target first, so that a full disk leaves no half of one."""
     try:
         handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}."[:100])

@@ -12,7 +12,7 @@ import numpy as np
 
 from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.export.save import _write as write_whole
+from viz_encoder.export.save import write_whole
 from viz_encoder.export.tables import harmless
 
 ARROW = (".arrow", ".parquet")

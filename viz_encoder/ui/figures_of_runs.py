@@ -16,10 +16,10 @@ from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
 from viz_encoder.ui.places import Places
-from viz_encoder.ui.store import Entry, TraceStore
+from viz_encoder.ui.store import Entry, TraceStore, model_gone
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-MODEL_GONE = "The model of this run is not here; run the text or picture again to draw this."
+MODEL_GONE = model_gone("draw this")
 NO_PICTURE = "This run is of a text, and this view draws pictures."
 NO_HEAD = (
     "This model has no head that gives an answer; choose one that has, such as grammar or scene."

@@ -11,7 +11,6 @@ from viz_encoder.analyses.nearest_tokens import nearest_tokens
 from viz_encoder.analyses.projection import CENTERS, projection
 from viz_encoder.analyses.residual_change import hidden_change, residual_change
 from viz_encoder.analyses.token_similarity import over_smoothing, token_similarity
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.states import Result
 from viz_encoder.trace import Trace
@@ -24,7 +23,6 @@ MEASURED = ("likeness", "over_smoothing", "change", "parts", "plane", "nearest",
 MAX_SIDE = 512  # cells a side of a matrix; more tokens come as means of blocks
 WINDOW = 32  # tokens at which the head is read in every layer
 NEAREST = 10
-MODEL_GONE = "The model of this run is not here; run the text or picture again to see this."
 
 
 def measure_states(
@@ -61,10 +59,10 @@ def measure_states(
         "likeness": lambda: token_similarity(trace, after, special=special, size=MAX_SIDE),
         "over_smoothing": lambda: over_smoothing(trace, special=special),
         "change": lambda: hidden_change(trace, special=special),
-        "parts": lambda: residual_change(_model(entry), trace, special=special),
+        "parts": lambda: residual_change(entry.model(), trace, special=special),
         "plane": lambda: projection(trace, special=special, center=center),
         "nearest": lambda: nearest_tokens(trace, at, after, special=special, top=NEAREST),
-        "lens": lambda: logit_lens(_model(entry), trace, task=task, tokens=around(trace, at)),
+        "lens": lambda: logit_lens(entry.model(), trace, task=task, tokens=around(trace, at)),
     }
     return work[what]()
 
@@ -75,12 +73,6 @@ def around(trace: Trace, token: int) -> list[int]:
     before = sum(at < token for at in kept)
     start = max(0, min(before - WINDOW // 2, len(kept) - WINDOW))
     return kept[start : start + WINDOW]
-
-
-def _model(entry: Entry) -> LoadedEncoder:
-    if entry.encoder is None:
-        raise SelectionError(MODEL_GONE)
-    return entry.encoder
 
 
 def plain(values: Any) -> Any:

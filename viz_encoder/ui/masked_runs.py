@@ -17,10 +17,10 @@ from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.masked import Masked, Mistake, planted
 from viz_encoder.ui.numbers import finite
-from viz_encoder.ui.store import Entry, TraceStore
+from viz_encoder.ui.store import Entry, TraceStore, model_gone
 from viz_encoder.ui.summary import describe
 
-MODEL_GONE = "The model of this run is not here; run the text or picture again to try a mask on it."
+MODEL_GONE = model_gone("try a mask on it")
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
 MAX_REACH = 512  # tokens; the closure of more would be read by nobody
 RUNNING = threading.Lock()  # one forward pass with a mask at a time, whoever asks

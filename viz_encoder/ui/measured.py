@@ -20,13 +20,12 @@ from viz_encoder.analyses.overview import overview, row, shown_tokens
 from viz_encoder.analyses.relevance import ANSWERS, Relevance, relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.ui.numbers import Head, parse_head, parse_index
 from viz_encoder.ui.places import Places
-from viz_encoder.ui.store import Entry, TraceStore
+from viz_encoder.ui.store import Entry, TraceStore, model_gone
 from viz_encoder.ui.summary import printable
 
 MEASURES = ("weight", "value", "rollout", "relevance")
@@ -35,7 +34,6 @@ MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many ti
 AT_ONCE = 1  # of rollout and relevance, which hold much; the others wait, or are given up
 POLL_SECONDS = 0.1
 ROWS = 512  # of a column, between two looks at whether it is still wanted
-MODEL_GONE = "The model of this run is not here; run the text or picture again to see this."
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +218,7 @@ async def _while_wanted(parts: Iterator[np.ndarray], request: Request) -> np.nda
 
 def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray, " key"]:
     """‖α · v · W_O‖ of one head, or the mean or the largest of several; NaN where masked."""
-    encoder, trace = _model(entry), entry.trace
+    encoder, trace = entry.model(), entry.trace
     one, rows = head if isinstance(head, int) else None, slice(query, query + 1)
     each = value_weighted(encoder, trace, layer, one, rows).norms[:, 0]
     each = each[list(head)] if isinstance(head, tuple) else each
@@ -240,9 +238,9 @@ def _rollout(entry: Entry, query: int) -> _AllLayers:
 
 def _relevance(entry: Entry, query: int) -> _AllLayers:
     """Of the likeliest label: of the whole input, or at the query where heads speak of tokens."""
-    encoder = _model(entry)
+    encoder = entry.model()
     if entry.inputs is None:
-        raise SelectionError(MODEL_GONE)
+        raise SelectionError(model_gone("see this"))
     head = next((one for one in encoder.config.heads if one.task in ANSWERS), None)
     token = query if head is not None and head.pool is HeadPool.EACH else None
     found = relevance(encoder, entry.inputs, token=token, query=query)
@@ -252,9 +250,3 @@ def _relevance(entry: Entry, query: int) -> _AllLayers:
 def _answer(found: Relevance) -> str:
     place = "" if found.token is None else f" at token {found.token}"
     return f"“{found.label}”{place}"
-
-
-def _model(entry: Entry) -> LoadedEncoder:
-    if entry.encoder is None:
-        raise SelectionError(MODEL_GONE)
-    return entry.encoder

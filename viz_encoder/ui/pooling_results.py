@@ -18,7 +18,6 @@ from viz_encoder.ui.sets import LearnedEntry
 from viz_encoder.ui.store import Entry
 from viz_encoder.ui.summary import printable
 
-MODEL_GONE = "The model of this run is not here; run the text or picture again to see this."
 NO_TEXT = (
     "Padding is what makes texts of one batch equally long. This run is of a picture, and pictures "
     "of one batch have one size: there is no padding."
@@ -40,7 +39,7 @@ def pooled_plain(
     Raises:
         SelectionError: no such layer, the model is not here, or a query of another model.
     """
-    encoder, trace = _model(entry), entry.trace
+    encoder, trace = entry.model(), entry.trace
     last = encoder.config.n_layers
     at = last if layer == -1 else parse_index("layer", layer, last + 1)
     queries, reason = _query(encoder, at, learned)
@@ -77,7 +76,7 @@ def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dic
         InputError: no whole number of padding tokens, or no room for them.
         SelectionError: a run of a picture, or the model is not here.
     """
-    encoder, texts = _model(entry), entry.trace.sample.texts
+    encoder, texts = entry.model(), entry.trace.sample.texts
     if not texts or not isinstance(encoder.reader, TextReader):
         raise SelectionError(NO_TEXT)
     if isinstance(padding, bool) or not isinstance(padding, int) or padding < 1:
@@ -142,9 +141,3 @@ def _room(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any]:
         f"The text fills all {most:,} tokens that this model reads, so no padding fits behind it."
     )
     return {"room": room, "noRoom": "" if room else full}
-
-
-def _model(entry: Entry) -> LoadedEncoder:
-    if entry.encoder is None:
-        raise SelectionError(MODEL_GONE)
-    return entry.encoder

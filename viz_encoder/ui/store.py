@@ -8,12 +8,18 @@ from itertools import islice
 
 from viz_encoder.analyses.survey import LayerSurvey, survey_layers
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 from viz_encoder.ui.keyed import GRACE_SECONDS as GRACE_SECONDS
 from viz_encoder.ui.keyed import MAX_AGE_SECONDS as MAX_AGE_SECONDS
 from viz_encoder.ui.keyed import KeyedStore
 from viz_encoder.ui.masked import Masked
+
+
+def model_gone(purpose: str) -> str:
+    """The sentence for what needs the model of a run that came without one."""
+    return f"The model of this run is not here; run the text or picture again to {purpose}."
 
 
 @dataclass(eq=False)
@@ -34,6 +40,16 @@ class Entry:
     def nbytes(self) -> int:
         """Bytes of the trace."""
         return self.trace.nbytes
+
+    def model(self, purpose: str = "see this") -> LoadedEncoder:
+        """The model that ran.
+
+        Raises:
+            SelectionError: it is not here, as of a saved run.
+        """
+        if self.encoder is None:
+            raise SelectionError(model_gone(purpose))
+        return self.encoder
 
     def survey(self, layer: int) -> LayerSurvey:
         """Thumbnails and statistics of one layer; each layer is swept once, in order."""

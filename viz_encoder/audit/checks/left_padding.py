@@ -2,7 +2,15 @@
 
 import torch
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, spoiled_rows, untested
+from viz_encoder.audit.bench import (
+    SEEN_FIRST,
+    Answer,
+    Bench,
+    Question,
+    passes,
+    spoiled_rows,
+    untested,
+)
 from viz_encoder.audit.causes import CAUSES
 from viz_encoder.audit.checks import gradient, maps, padding_invariance
 from viz_encoder.audit.maps import maps_of
@@ -70,14 +78,5 @@ QUESTION = Question(
     "left_padding",
     "Padding on the other side",
     ask,
-    (
-        "runs",
-        "static",
-        "batch_independence",
-        "maps",
-        "row_sums",
-        "gradient",
-        "perturbation",
-        "padding_invariance",
-    ),
+    SEEN_FIRST,
 )

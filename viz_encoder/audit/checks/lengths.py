@@ -1,6 +1,14 @@
 """Whether what holds at the first length holds below, at and above the window and the maximum."""
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, spoiled_rows, untested
+from viz_encoder.audit.bench import (
+    SEEN_FIRST,
+    Answer,
+    Bench,
+    Question,
+    passes,
+    spoiled_rows,
+    untested,
+)
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
 from viz_encoder.audit.gradients import NoGradient, gradients_of, real_rows
 from viz_encoder.audit.maps import maps_of
@@ -63,15 +71,5 @@ QUESTION = Question(
     "lengths",
     "Other lengths",
     ask,
-    (
-        "runs",
-        "static",
-        "batch_independence",
-        "maps",
-        "row_sums",
-        "gradient",
-        "perturbation",
-        "padding_invariance",
-        "grad_mode",
-    ),
+    (*SEEN_FIRST, "grad_mode"),
 )

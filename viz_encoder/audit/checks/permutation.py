@@ -2,7 +2,7 @@
 
 import torch
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.bench import SEEN_FIRST, Answer, Bench, Question, gap, passes
 from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
 
@@ -29,14 +29,5 @@ QUESTION = Question(
     "permutation",
     "Order of the batch",
     ask,
-    (
-        "runs",
-        "static",
-        "batch_independence",
-        "maps",
-        "row_sums",
-        "gradient",
-        "perturbation",
-        "padding_invariance",
-    ),
+    SEEN_FIRST,
 )
