@@ -57,6 +57,18 @@ def test_an_encoder_of_your_own_is_offered(capsys):
         page.close()
 
 
+@pytest.mark.browser
+def test_it_ends_though_a_page_is_open(chromium, trace, capfd):
+    page = launch(trace, port=0)
+    tab = chromium.new_page()
+    tab.goto(page.url)
+    tab.wait_for_selector(".viz-atlas[data-painted]")
+    page.close()
+    tab.close()
+    assert not page._thread.is_alive()
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_what_cannot_be_opened_is_said(trace):
     with pytest.raises(InputError, match="not Linear"):
         launch(torch.nn.Linear(1, 1))

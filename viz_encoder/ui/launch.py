@@ -9,7 +9,7 @@ import uvicorn
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.trace import Trace
-from viz_encoder.ui.serve import PORT, Settings, listen, make_app
+from viz_encoder.ui.serve import PORT, Server, Settings, listen, make_app
 
 HEIGHT = 1100  # pixels of the frame in a notebook
 
@@ -58,7 +58,7 @@ def launch(
         )
     listener = listen("127.0.0.1", port)
     app = make_app(Settings(device=device), subject)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    server = Server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/"

@@ -1,5 +1,7 @@
 """serve: the page and its routes on one port, with settings that are safe for a laptop."""
 
+import contextlib
+import logging
 import os
 import socket
 import tempfile
@@ -97,8 +99,28 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     app = make_app(settings, subject)
     shown = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
     print(f"viz_encoder runs on http://{shown}:{port}  (Ctrl+C stops it)", flush=True)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_keep_alive=30))
-    server.run(sockets=[listener])
+    with contextlib.suppress(KeyboardInterrupt):
+        Server(app).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """Stops when it is told to, whatever pages are open: each of them keeps a stream."""
+
+    def __init__(self, app: FastAPI) -> None:
+        """A server of one app."""
+        config = uvicorn.Config(app, log_level="warning")
+        config.timeout_keep_alive, config.timeout_graceful_shutdown = 30, 1  # seconds
+        super().__init__(config)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop; what is cut off by it is no fault to be told."""
+        log = logging.getLogger("uvicorn.error")
+        before = log.level
+        log.setLevel(logging.CRITICAL)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            log.setLevel(before)
 
 
 def _make_page(
