@@ -4,12 +4,14 @@ import { el, fit, css, number, count, isDark } from "./dom.js";
 import { inkOn } from "./colors.js";
 import { arrange, drawLines, drawNames, headColor, Kept, parts, ROW } from "./lines_drawing.js";
 import { headsOf, mapName } from "./selection.js";
-import { eachAt, FAINT, linked, PAIRS, strongest } from "./strongest.js";
+import { byToken, eachAt, FAINT, leastOf, linked, PAIRS, strongest } from "./strongest.js";
 
 const WHOLE = 512; // up to so many tokens a map comes in one exact piece
 const TALLEST = 640;
 const WIDEST = 760;
 const MANY = 30000; // lines that take too long to be drawn at every step of a scroll
+const QUICK = 1200; // of one token's, so many are drawn while the pointer moves from one to the next
+const REST = 80; // milliseconds without a move, after which all of them are
 const PAIR_NAMES = { all: "all", AA: "A → A", AB: "A → B", BA: "B → A", BB: "B → B" };
 
 export class Lines {
@@ -126,7 +128,9 @@ export class Lines {
     this.sets = this.maps.map(({ head, rows, values }) => {
       const sides = { rows: rows.map((at) => segments[at]), keys: segments };
       const found = strongest(values, rows.length, segments.length, this.share.value / 100, pair, sides);
-      return { ...found, head, query: found.query.map((row) => rows[row]) };
+      const query = found.query.map((row) => rows[row]);
+      const by = { query: byToken(query, segments.length), key: byToken(found.key, segments.length) };
+      return { ...found, head, query, by };
     });
     this.version++;
     this.#count();
@@ -164,7 +168,7 @@ export class Lines {
     this.plan.scroll = this.scroll.scrollTop;
     this.context.clearRect(0, 0, width, height);
     const [query, key] = [this.index.places[this.selection.query], this.index.places[this.selection.key]];
-    if (this.only) drawLines(this.context, this.plan, this.sets, this.only);
+    if (this.only) drawLines(this.context, this.plan, this.sets, this.only, this.hasty ? leastOf(this.sets, this.only, QUICK) : 0);
     else if (!this.moving) this.kept.copy(this.context, this.plan, this.sets, `${laid}:${this.loaded}:${this.version}:${this.plan.scroll}:${isDark()}`);
     const colors = { query: css("--viz-mark", this.node), key: css("--viz-mark-key", this.node) };
     drawNames(this.context, this.plan, { query, key, colors }, this.only && linked(this.sets, this.only));
@@ -197,9 +201,17 @@ export class Lines {
   #isolate(only) {
     if (this.only?.side === only?.side && this.only?.at === only?.at) return;
     this.only = only;
+    this.#hurry(Boolean(only));
     this.told.textContent = only ? this.#sentence(only) : "";
     if (only) this.say(this.told.textContent);
     this.draw();
+  }
+
+  // The strongest lines first, all as soon as the pointer rests.
+  #hurry(hasty) {
+    this.hasty = hasty;
+    clearTimeout(this.resting);
+    if (hasty) this.resting = setTimeout(() => { this.hasty = false; this.draw(); }, REST);
   }
 
   #gestures() {

@@ -1,6 +1,7 @@
 // Draws the two columns of tokens and the lines between them, only as far as they are in sight.
 
 import { css, fit, isDark } from "./dom.js";
+import { eachAt } from "./strongest.js";
 
 const FONT = "12px system-ui, sans-serif";
 export const ROW = 20; // pixels a token's line of text takes
@@ -41,14 +42,15 @@ function shorten(name, room) {
   return `${kept.slice(0, length).join("")}…`;
 }
 
-// One canvas's picture: `sets` are the lines by head, `only` one token of one side, or null for all.
-export function drawLines(context, plan, sets, only) {
+// One canvas's picture: `sets` are the lines by head, `only` one token of one side, or null for all;
+// lines of less than the least weight are left out.
+export function drawLines(context, plan, sets, only, least = 0) {
   const spread = Math.min(2.5, (ROW - 6) / Math.max(1, sets.length));
   context.lineCap = "butt";
   sets.forEach((set, at) => {
     const shift = (at - (sets.length - 1) / 2) * spread;
     context.strokeStyle = headColor(set.head);
-    paths(plan, set, only, shift).forEach((path, level) => {
+    paths(plan, set, only, shift, least).forEach((path, level) => {
       if (!path) return;
       const strength = (level + 0.5) / LEVELS;
       context.globalAlpha = strength;
@@ -60,19 +62,22 @@ export function drawLines(context, plan, sets, only) {
 }
 
 // The lines in sight as one path a level of strength, which is the square root of the weight.
-function paths(plan, { query, key, weight }, only, shift) {
+function paths(plan, set, only, shift, least) {
+  const { query, key, weight } = set;
   const found = new Array(LEVELS);
   const middle = ROW / 2 - plan.scroll + shift;
-  for (let i = 0; i < weight.length; i++) {
-    if (only && (only.side === "query" ? query[i] : key[i]) !== only.at) continue;
+  const add = (i) => {
+    if (weight[i] < least) return;
     const from = query[i] * ROW + middle;
     const to = key[i] * ROW + middle;
-    if ((from < 0 && to < 0) || (from > plan.height && to > plan.height)) continue;
+    if ((from < 0 && to < 0) || (from > plan.height && to > plan.height)) return;
     const level = Math.min(LEVELS - 1, Math.floor(Math.sqrt(weight[i]) * LEVELS));
     const path = (found[level] ??= new Path2D());
     path.moveTo(plan.left, from);
     path.lineTo(plan.right, to);
-  }
+  };
+  if (only) eachAt(set, only, add);
+  else for (let i = 0; i < weight.length; i++) add(i);
   return found;
 }
 

@@ -45,10 +45,29 @@ function cutoff(weights, share) {
   return sorted[0];
 }
 
+// The lines in the order of the tokens at one of their ends, and where each token's begin there:
+// pointing at a token must not cost a look at every line.
+export function byToken(ends, tokens) {
+  const starts = new Uint32Array(tokens + 1);
+  for (const end of ends) starts[end + 1]++;
+  for (let at = 0; at < tokens; at++) starts[at + 1] += starts[at];
+  const next = starts.slice();
+  const lines = new Uint32Array(ends.length);
+  ends.forEach((end, line) => { lines[next[end]++] = line; });
+  return { starts, lines };
+}
+
 // The lines of one head that begin (side "query") or end (side "key") at one token.
-export function eachAt(set, { side, at }, visit) {
-  const ends = set[side];
-  for (let i = 0; i < ends.length; i++) if (ends[i] === at) visit(i);
+export function eachAt({ by }, { side, at }, visit) {
+  const { starts, lines } = by[side];
+  for (let i = starts[at]; i < starts[at + 1]; i++) visit(lines[i]);
+}
+
+// The least weight among so many of one token's strongest lines; 0 where it has no more than that.
+export function leastOf(sets, only, most) {
+  const weights = [];
+  for (const set of sets) eachAt(set, only, (i) => weights.push(set.weight[i]));
+  return weights.length > most ? Float32Array.from(weights).sort().at(-most) : 0;
 }
 
 // The tokens that the lines of one token join, itself among them.

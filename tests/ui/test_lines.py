@@ -194,3 +194,34 @@ def test_over_512_tokens_the_chosen_query_alone(drawn, tmp_path):
     opened.page.mouse.down()
     opened.page.mouse.up()
     wait_for_count(opened, int(kept(weights[6:7], 0.9).sum()), 600)
+
+
+STROKES = """() => {
+  window.strokes = 0;
+  const plain = Path2D.prototype.lineTo;
+  Path2D.prototype.lineTo = function (...at) { window.strokes++; return plain.apply(this, at); };
+}"""
+
+
+def test_of_many_lines_the_strongest_come_first_and_all_at_rest(drawn, tmp_path):
+    """Sixteen heads that look everywhere: 200 tokens have 3,200 lines each."""
+    generator = torch.Generator().manual_seed(0)
+    attention = torch.nn.MultiheadAttention(16, 16, batch_first=True).eval()
+    with torch.no_grad(), vz.record(attention) as recording:
+        x = 0.1 * torch.randn(1, 200, 16, generator=generator)
+        attention(x, x, x, need_weights=False)
+    recording.trace(tokens=[f"t{i}" for i in range(200)]).save(tmp_path / "run.safetensors")
+    opened = drawn()
+    opened.page.get_by_text("Open a saved run").click()
+    opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
+    opened.page.wait_for_url("**run=**")
+    opened.page.click("[data-line-heads=all]")
+    opened.page.locator("#viz-share").fill("100")
+    wait_for_count(opened, 16 * 200 * 200, 16 * 200 * 200)
+    opened.page.wait_for_function("window.vizTab.lines.index.length === 200")
+    opened.page.evaluate(STROKES)
+    told = point(opened, "query", 3)
+    assert "Query 3 “t3”: 3200 lines" in told
+    opened.page.wait_for_function("window.strokes > 0")
+    assert opened.page.evaluate("window.strokes") <= 1200
+    opened.page.wait_for_function("window.strokes >= 1200 + 3200")
