@@ -13,8 +13,9 @@ const LABEL = 12; // room for "3.5" under a cell, where the order is not by laye
 const LABEL_FONT = "9px system-ui, sans-serif";
 
 export class Atlas {
-  constructor(selection, measures, order) {
-    Object.assign(this, { selection, measures, order });
+  // `expect` is told which head is being pressed, before the click that chooses it.
+  constructor(selection, measures, order, expect) {
+    Object.assign(this, { selection, measures, order, expect });
     this.canvas = el("canvas", { "aria-hidden": "true" });
     this.grid = el("div", { class: "viz-atlas-grid", role: "grid", "aria-label": "Layers and heads", "aria-multiselectable": "true" });
     this.caption = el("p", { class: "viz-caption viz-atlas-caption" });
@@ -22,6 +23,7 @@ export class Atlas {
     this.node = el("section", { class: "viz-atlas", "aria-label": "Atlas of all heads" },
       el("h3", {}, "All layers and heads"), order.node, this.stage, this.caption);
     this.grid.addEventListener("keydown", (event) => this.#key(event));
+    this.grid.addEventListener("pointerdown", (event) => this.#press(event));
     this.grid.addEventListener("click", (event) => this.#click(event));
     this.grid.addEventListener("pointerleave", () => this.#tell(null));
     selection.on((changed) => {
@@ -41,11 +43,13 @@ export class Atlas {
     this.#build();
   }
 
-  // Each layer is painted as soon as the server has swept it.
+  // Each layer is painted as soon as the server has swept it, which sweeps the next meanwhile.
   async show(run) {
+    let swept = sweep(run, 0);
     for (let layer = 0; layer < run.nLayers; layer++) {
-      const [{ shape, values }, statistics] = await Promise.all([run.thumbnails(layer), run.statistics(layer)]);
+      const [{ shape, values }, statistics] = await swept;
       if (this.run !== run) return;
+      swept = sweep(run, layer + 1);
       const [n, height, width] = shape;
       for (let head = 0; head < n; head++) {
         const weights = values.subarray(head * height * width, (head + 1) * height * width);
@@ -192,6 +196,12 @@ export class Atlas {
     this.#tell(null);
   }
 
+  // A finger that goes down may be about to scroll.
+  #press({ target, pointerType, ctrlKey, metaKey }) {
+    const { head: name } = target.dataset;
+    if (name && pointerType !== "touch" && !ctrlKey && !metaKey) this.expect(...name.split(".").map(Number));
+  }
+
   #click(event) {
     const name = event.target.dataset.head;
     if (!name) return;
@@ -263,4 +273,11 @@ export class Atlas {
     const value = statistic in STATISTICS || statistic === MAP_CHANGE ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
     return `${said}${value} · number ${at + 1} of ${this.places.length}`;
   }
+}
+
+// A layer's maps and statistics; a fault is told to who waits for them.
+function sweep(run, layer) {
+  const swept = layer < run.nLayers ? Promise.all([run.thumbnails(layer), run.statistics(layer)]) : Promise.resolve();
+  swept.catch(() => {});
+  return swept;
 }

@@ -31,7 +31,10 @@ export function onTheme(callback) {
   }
 }
 
-export const isDark = () => document.querySelector("body.dark, html.dark") !== null;
+// Resolves when what was drawn by now is on the screen.
+export const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+
+export const isDark = () => [document.documentElement, document.body].some(({ classList }) => classList.contains("dark"));
 
 export const css = (name, node = document.body) => getComputedStyle(node).getPropertyValue(name).trim();
 

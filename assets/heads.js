@@ -19,8 +19,10 @@ export class HeadChoice {
     const { head } = this.selection;
     const option = (value, text) => el("option", { value }, text);
     const several = headsOf(head).length > 1 ? [option(head, `mean of ${headsOf(head).join(", ")}`)] : [];
-    this.select.replaceChildren(...Array.from({ length: run.nHeads }, (_, at) => option(at, String(at))),
+    const listed = `${run.nHeads}:${several.length && head}`;
+    if (listed !== this.listed) this.select.replaceChildren(...Array.from({ length: run.nHeads }, (_, at) => option(at, String(at))),
       option("mean", "mean of all"), option("max", "max of all"), ...several);
+    this.listed = listed;
     this.select.value = String(head);
     if (this.chips.childElementCount !== run.nHeads) this.chips.replaceChildren(...Array.from({ length: run.nHeads }, (_, at) => this.#chip(at)));
     const chosen = new Set(headsOf(head));

@@ -25,18 +25,19 @@ export function labelRoom(shown) {
 export function drawLabels(map, only) {
   const context = only ? map.overContext : map.context;
   const cell = map.side / map.view.span;
+  const inks = { strong: css("--body-text-color"), weak: css("--body-text-color-subdued") };
   context.font = FONT;
   context.textBaseline = "middle";
-  if (!only) drawTitles(map, context);
+  if (!only) drawTitles(map, context, inks.weak);
   const [rows, cols] = map.view.cells();
   const every = Math.max(1, Math.ceil(LINE / cell));
   const chosen = map.chosen;
   const listed = (range, always) => (only ? [always] : thin(range, every, always));
   for (const row of listed(rows, only ? only[0] : chosen[0])) {
-    drawRow(map, context, row, cell, Boolean(only) || row === chosen[0], Boolean(only));
+    drawRow(map, context, inks, row, cell, Boolean(only) || row === chosen[0], Boolean(only));
   }
   for (const col of listed(cols, only ? only[1] : chosen[1])) {
-    drawColumn(map, context, col, cell, Boolean(only) || col === chosen[1], Boolean(only));
+    drawColumn(map, context, inks, col, cell, Boolean(only) || col === chosen[1], Boolean(only));
   }
 }
 
@@ -50,8 +51,8 @@ export function thin([start, stop], every, always) {
   return kept;
 }
 
-function drawTitles(map, context) {
-  context.fillStyle = css("--body-text-color-subdued");
+function drawTitles(map, context, ink) {
+  context.fillStyle = ink;
   context.textAlign = "left";
   context.fillText("Key (who is looked at) →", map.left, 8);
   context.save();
@@ -62,17 +63,17 @@ function drawTitles(map, context) {
   context.restore();
 }
 
-function drawRow(map, context, row, cell, strong, boxed) {
+function drawRow(map, context, inks, row, cell, strong, boxed) {
   const y = map.top + (row - map.view.row + 0.5) * cell;
   if (y < map.top - 2 || y > map.top + map.side + 2) return;
   const text = short(context, map.shown[row].name, map.left - TITLE - 8, strong);
   context.textAlign = "right";
   if (boxed) backdrop(context, map.left - 6 - context.measureText(text).width, y - 8, context.measureText(text).width + 4, 16);
-  context.fillStyle = css(strong ? "--body-text-color" : "--body-text-color-subdued");
+  context.fillStyle = strong ? inks.strong : inks.weak;
   context.fillText(text, map.left - 4, y);
 }
 
-function drawColumn(map, context, col, cell, strong, boxed) {
+function drawColumn(map, context, inks, col, cell, strong, boxed) {
   const x = map.left + (col - map.view.col + 0.5) * cell;
   if (x < map.left - 2 || x > map.left + map.side + 2) return;
   const text = short(context, map.shown[col].name, (map.top - TITLE - 8) / Math.sin(-TILT), strong);
@@ -81,7 +82,7 @@ function drawColumn(map, context, col, cell, strong, boxed) {
   context.rotate(TILT);
   context.textAlign = "left";
   if (boxed) backdrop(context, -2, -8, context.measureText(text).width + 4, 16);
-  context.fillStyle = css(strong ? "--body-text-color" : "--body-text-color-subdued");
+  context.fillStyle = strong ? inks.strong : inks.weak;
   context.fillText(text, 0, 0);
   context.restore();
 }

@@ -1,7 +1,7 @@
 // The big map of one head: rows are queries, columns are keys; zoom to single cells with their value.
 
 import { el, fit, number } from "./dom.js";
-import { largest, makeScale, topsOf } from "./colors.js";
+import { anyMasked, largest, makeScale, topsOf } from "./colors.js";
 import { Legend } from "./legend.js";
 import { Viewport } from "./viewport.js";
 import { Gestures } from "./gestures.js";
@@ -69,9 +69,17 @@ export class AttentionMap {
     await this.#share(run);
   }
 
+  // Ask for a head's whole map ahead of the click that will choose it; the answer is remembered.
+  expect(layer, head) {
+    const { run, view } = this;
+    const { hide, renorm, words } = this.selection;
+    if (view.n && view.n <= WHOLE) run.map({ layer, head, hide, renorm, words }, [0, view.n], [0, view.n]).catch(() => {});
+  }
+
   layout() {
     const { run, view } = this;
     if (!run) return;
+    this.laid = this.shown;
     const room = labelRoom(this.shown);
     const width = Math.max(120, this.node.clientWidth - 2);
     const left = Math.min(room.left, Math.floor(width * 0.34));
@@ -90,8 +98,7 @@ export class AttentionMap {
     const found = this.tiles?.[0];
     this.title.textContent = heading(this.selection, this.tiles);
     if (!found) return this.#drawOver();
-    const most = largest(found.values);
-    this.scale = this.#scale(most);
+    this.scale = this.#scale(found.most);
     context.save();
     context.beginPath();
     context.rect(this.left, this.top, this.side, this.side);
@@ -99,7 +106,7 @@ export class AttentionMap {
     drawTiles(this);
     context.restore();
     drawLabels(this);
-    this.legend.draw(this.scale, found.values.some(Number.isNaN), this.scale.name === "row" ? 1 : most);
+    this.legend.draw(this.scale, found.masked, this.scale.name === "row" ? 1 : found.most);
     this.sight.draw();
     this.canvas.setAttribute("aria-label", `${heading(this.selection, this.tiles)}. ${this.sight.seen.textContent} Arrow keys move the query and the key.`);
     this.canvas.style.touchAction = view.zoomed ? "none" : "pan-y";
@@ -251,8 +258,8 @@ export class AttentionMap {
     if (!thumbnail) return;
     const { values, shape } = thumbnail;
     const step = shape.map(() => Math.ceil(view.n / THUMBNAIL));
-    this.tiles = [{ values, shape, step, rows: whole, keys: whole, total: null, tops: topsOf(values, shape[1]), sketch: true }];
-    this.layout();
+    this.tiles = [surveyed({ values, shape, step, rows: whole, keys: whole, total: null, sketch: true })];
+    this.#place();
     this.node.dataset.coarse = asked;
   }
 
@@ -261,13 +268,18 @@ export class AttentionMap {
     if (known) return;
     const found = await this.run.map(this.selection, rows, keys, this.view.n > WHOLE ? "&tops=true" : "");
     if (this.asked !== asked) return;
-    const tile = { ...found, rows, keys, tops: found.tops ?? topsOf(found.values, found.shape[1]) };
+    const tile = surveyed({ ...found, rows, keys });
     const first = this.tiles[0];
     if (first?.sketch && rows[1] - rows[0] === this.view.n) this.tiles = [tile, ...this.tiles.slice(1)];
     else this.tiles = first ? [first, tile] : [tile];
-    if (this.tiles.length === 1) this.layout();
-    else this.draw();
+    this.#place();
     this.tellSelected();
+  }
+
+  // Another map of the same tokens needs no new room: measuring it would lay out the whole page.
+  #place() {
+    if (this.laid === this.shown) this.draw();
+    else this.layout();
   }
 
   // A window around what is seen, so that small moves need nothing new.
@@ -296,6 +308,13 @@ export class AttentionMap {
       button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)),
       button("Fit", "Show the whole map", () => { this.view.fit(); this.moved(); }));
   }
+}
+
+// A part of a map with its largest weight, that of each of its rows, and whether any cell is masked.
+function surveyed(tile) {
+  const { values, shape } = tile;
+  const tops = tile.tops ?? topsOf(values, shape[1]);
+  return { ...tile, tops, most: largest(tile.tops ? values : tops), masked: anyMasked(values) };
 }
 
 // A token's number, or the first and last of a word's.

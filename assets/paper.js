@@ -133,7 +133,7 @@ function legend(shown) {
   const bar = svg("rect", { x: round(left), y: round(y), width: wide, height: 6, fill: "url(#ramp)", stroke: QUIET, "stroke-width": 0.3 });
   shown.height += 6 + LINE;
   const ticks = Array.from({ length: TICKS }, (_, at) => say(tick(scale, at / (TICKS - 1)), left + (at / (TICKS - 1)) * wide, shown.height - 1, { "text-anchor": "middle" }));
-  const most = scale.name === "row" ? 1 : largest(tiles[0].values);
+  const most = scale.name === "row" ? 1 : tiles[0].most;
   const said = lines(`${sentence(scale, most)}.`, width).map((text) => say(text, 0, (shown.height += LINE)));
   const outside = [["exactly 0", paperColors.zero], ...(tiles[0].values.some(Number.isNaN) ? [["masked", paperColors.masked]] : [])];
   shown.height += LINE;

@@ -1,5 +1,7 @@
 // One run on the server: fetches its numbers as raw bytes, and remembers the latest answers.
 
+import { fetchBytes } from "./bytes.js";
+
 const REMEMBERED = 48;
 
 // What the address of a part of a map says of renormalized rows and merged words.
@@ -153,13 +155,13 @@ export class Run {
         total: Number(headers.get("x-total") ?? NaN), empty: Number(headers.get("x-empty") ?? 0),
         answer: decodeURIComponent(headers.get("x-answer") ?? ""),
       };
-    }, signal);
+    }, (url) => fetchBytes(url, signal));
   }
 
-  #once(path, read, signal) {
+  #once(path, read, ask = (url) => fetch(url)) {
     let answer = this.#answers.get(path);
     if (!answer) {
-      answer = this.#ask(path, read, signal);
+      answer = this.#ask(path, read, ask);
       answer.catch(() => this.#answers.delete(path));
     }
     this.#answers.delete(path);
@@ -168,10 +170,10 @@ export class Run {
     return answer;
   }
 
-  async #ask(path, read, signal) {
+  async #ask(path, read, ask) {
     let response;
     try {
-      response = await fetch(this.url(path), { signal });
+      response = await ask(this.url(path));
     } catch {
       throw new Error("The server does not answer; is it still running?");
     }

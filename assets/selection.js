@@ -1,5 +1,7 @@
 // The selection that all views share: layer, head, query, key and how to draw. It lives in the URL.
 
+import { painted } from "./dom.js";
+
 const DEFAULTS = { layer: 0, head: 0, query: 0, key: 0, scale: "head", hide: false, renorm: false, words: false };
 const SWITCHES = ["hide", "renorm", "words"];
 const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
@@ -108,7 +110,7 @@ export class Selection {
   #write() {
     if (this.#due) return;
     this.#due = true;
-    requestAnimationFrame(() => setTimeout(() => this.flush()));
+    painted().then(() => this.flush());
   }
 
   // Have the address say what is selected now.

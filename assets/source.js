@@ -1,6 +1,6 @@
 // The words or the picture themselves, shaded by where one token looks, or by who looks at it.
 
-import { el, number } from "./dom.js";
+import { el, number, painted } from "./dom.js";
 import { HeadsStrip } from "./heads_strip.js";
 import { Picture } from "./picture.js";
 import { Player } from "./player.js";
@@ -104,6 +104,7 @@ export class Source {
       wanted.fault = fault.message;
       wanted.values = null;
     }
+    if (wanted.whole) await painted(); // the map is of the same numbers, and comes first
     if (this.wanted !== wanted || this.run !== wanted.run) return;
     this.node.classList.remove("viz-behind");
     this.reading = wanted;

@@ -6,6 +6,8 @@ import { pairOf } from "./shading.js";
 
 const MOST = 600; // chips at a time; a longer text comes in parts
 const MOVE = 400;
+const MARGIN = "240px"; // in which a few chips have room, each on a line of its own
+const FEW = "scrollMargin" in IntersectionObserver.prototype ? 8 : 1; // chips that come into sight together
 
 export class Words {
   // `preview` is told the unit under the pointer or the focus, or null; `choose` one that was clicked;
@@ -39,11 +41,9 @@ export class Words {
   // says each chip's exact number, and comes only with a choice.
   paint(values, scale, titles, colors = theme()) {
     this.shown = { values, scale, colors };
+    if (titles) Object.assign(this, { values, scale, titles, strongest: values ? largestAt(values, this.units.length) : -1 });
     for (const at of this.seen) this.#color(at);
-    if (!titles) return;
-    Object.assign(this, { values, scale, titles, strongest: values ? largestAt(values, this.units.length) : -1 });
-    this.#tell();
-    this.chips.forEach((chip, at) => { chip.title = titles(this.start + at); });
+    if (titles) this.#tell();
   }
 
   mark(unit) {
@@ -51,7 +51,8 @@ export class Words {
       const chosen = this.start + i === unit;
       const chip = this.chips[i];
       if (chip.getAttribute("aria-pressed") !== String(chosen)) chip.setAttribute("aria-pressed", String(chosen));
-      chip.tabIndex = chosen || (i === 0 && !this.#holds(unit)) ? 0 : -1;
+      const place = chosen || (i === 0 && !this.#holds(unit)) ? 0 : -1;
+      if (chip.tabIndex !== place) chip.tabIndex = place;
     }
     this.marked = unit;
     this.reveal();
@@ -79,6 +80,7 @@ export class Words {
     const stop = Math.min(units.length, this.start + MOST);
     this.chips = [];
     this.painted = [];
+    this.titled = [];
     const nodes = [];
     for (let at = this.start; at < stop; at++) {
       const { name, tokens } = units[at];
@@ -117,7 +119,11 @@ export class Words {
   }
 
   #color(at) {
-    const { values, scale, colors } = this.shown;
+    const { titles, shown: { values, scale, colors } } = this;
+    if (titles && this.titled[at] !== titles) {
+      this.titled[at] = titles;
+      this.chips[at].title = titles(this.start + at);
+    }
     const pair = values ? pairOf(values[this.start + at], scale, colors) : ["", ""];
     if (this.painted[at] === pair) return;
     const { style } = this.chips[at];
@@ -126,19 +132,23 @@ export class Words {
     this.painted[at] = pair;
   }
 
+  // The first chip of each few is watched, for the browser looks at each in every frame; the others
+  // are less than the margin away, in the page and in a box that scrolls.
   #watch() {
     this.sight?.disconnect();
     this.seen = new Set();
     this.sight = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
-        const at = Number(target.dataset.unit) - this.start;
-        if (this.chips[at] !== target) continue;
-        if (isIntersecting) this.seen.add(at);
-        else this.seen.delete(at);
-        if (isIntersecting && this.shown) this.#color(at);
+        const first = Number(target.dataset.unit) - this.start;
+        if (this.chips[first] !== target) continue;
+        for (let at = first; at < Math.min(first + FEW, this.chips.length); at++) {
+          if (isIntersecting) this.seen.add(at);
+          else this.seen.delete(at);
+          if (isIntersecting && this.shown) this.#color(at);
+        }
       }
-    });
-    for (const chip of this.chips) this.sight.observe(chip);
+    }, { rootMargin: MARGIN, scrollMargin: MARGIN });
+    for (let at = 0; at < this.chips.length; at += FEW) this.sight.observe(this.chips[at]);
   }
 
   #mover(text, from) {

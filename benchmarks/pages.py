@@ -15,16 +15,21 @@ from viz_encoder.trace import Trace
 
 FRAMES = 120
 SCRIPTS = {"d3": "d3.min.js", "jquery": "jquery.min.js", "require": "require.js"}
-CLICK = """async ([button, painted]) => {
+PRESS = 80  # milliseconds a person holds the button down
+# Counts from the click event, which a script sends or the mouse's release.
+CLICK = """async ([button, painted, scripted]) => {
   const [, selector, text] = painted.match(/^(text=)?(.*)$/).map((part) => part ?? "");
   const there = () => painted.startsWith("text=")
     ? [...document.querySelectorAll(".gtitle")].some((node) => node.textContent === text)
     : document.querySelector(painted) !== null;
-  const start = performance.now();
-  document.querySelector(button).click();
-  while (!there()) await new Promise(requestAnimationFrame);
-  await new Promise(requestAnimationFrame);
-  return performance.now() - start;
+  const node = document.querySelector(button);
+  const clicked = new Promise((done) => node.addEventListener("click", () => done(performance.now()), { capture: true, once: true }));
+  window.taken = clicked.then(async (start) => {
+    while (!there()) await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+    return performance.now() - start;
+  });
+  if (scripted) node.click();
 }"""
 # One hover event before each frame; the time between frames is what a person sees.
 HOVER = """async ([which, frames]) => {
@@ -54,9 +59,15 @@ def run_of(n_tokens: int) -> Trace:
     return vz.capture(ours(MINILM, n_tokens), inputs(n_tokens))[0]
 
 
-def click_to_paint(page: Page, names: tuple[str, str], layer: int, head: int) -> float:
-    """Milliseconds from a click on a head to the frame after its map is there."""
-    return page.evaluate(CLICK, [name.format(layer, head) for name in names])
+def click_to_paint(
+    page: Page, names: tuple[str, str], layer: int, head: int, *, mouse: bool = False
+) -> float:
+    """Milliseconds from a click on a head, by a script or the mouse, to the frame after its map."""
+    button, painted = (name.format(layer, head) for name in names)
+    page.evaluate(CLICK, [button, painted, not mouse])
+    if mouse:
+        page.click(button, delay=PRESS)
+    return page.evaluate("window.taken")
 
 
 def frames(page: Page, which: str) -> list[float]:

@@ -106,6 +106,21 @@ def test_arrows_move_in_the_order_shown(opened):
     assert caption.startswith(f"Layer {layer}, head {head}: ") and "number 12 of 72" in caption
 
 
+def test_a_map_is_asked_for_when_its_head_is_pressed(visit):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/map?" in request.url else 0)
+    page.hover("[data-head='4.7']")
+    with page.expect_response("**/map?layer=4&head=7&**"):
+        page.mouse.down()
+    assert selected(opened) == ["0.0"]
+    page.mouse.up()
+    opened.map_painted("4.7")
+    assert len(asked) == 1
+
+
 def test_it_waits_for_all_layers(visit):
     opened = visit()
     page = opened.page

