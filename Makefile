@@ -15,7 +15,7 @@ run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 	@$(BIN)/python app.py
 
 test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and all tests
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 
 check: $(STAMPS)/dev ## format, lint, types and import contracts
 	$(BIN)/python -m ruff format --check .

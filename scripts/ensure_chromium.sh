@@ -1,8 +1,14 @@
 #!/bin/sh
-# Make sure the browser tests find a Chromium: the system's, else Playwright's, else apt's.
+# Make sure the browser tests find a Chromium: its headless shell where apt may install it, else the
+# system's, else Playwright's, else apt's.
 set -u
 python=$1
 
+command -v chromium-headless-shell >/dev/null 2>&1 && exit 0
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
+    apt-get update -qq >/dev/null 2>&1
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium-headless-shell >/dev/null 2>&1 && exit 0
+fi
 for name in chromium chromium-browser google-chrome; do
     command -v "$name" >/dev/null 2>&1 && exit 0
 done

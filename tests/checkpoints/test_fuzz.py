@@ -227,16 +227,13 @@ def test_a_failed_load_leaves_nothing_behind(tmp_path, case):
     (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     modules = set(sys.modules)
-    before = n_encoders()
+    gc.freeze()  # so that only what comes from here on is looked through
     assert loads(tmp_path, case) is None
-    assert n_encoders() == before
+    gc.collect()
+    assert not any(type(one) is Encoder for one in gc.get_objects())
+    gc.unfreeze()
     assert {name for name in set(sys.modules) - modules if "evil" in name} == set()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == held
-
-
-def n_encoders() -> int:
-    gc.collect()
-    return sum(type(one) is Encoder for one in gc.get_objects())
 
 
 EVIL = {"auto_map": {"AutoModel": "modeling_evil.Evil", "AutoTokenizer": ["evil.Evil", None]}}

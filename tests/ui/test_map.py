@@ -65,10 +65,12 @@ def shown_map(trace, layer, head, *, special=True, words=False, renormalize=Fals
     every = trace.attention(layer).double().numpy()
     fused = every[list(head)].mean(axis=0) if isinstance(head, tuple) else every[head]
     entries = shown_tokens(trace, special=special, words=words)
-    kept = [at for entry in entries for at in entry]
+    holds = np.zeros((len(entries), len(fused)))  # entry token: whether the token is in the entry
+    for at, tokens in enumerate(entries):
+        holds[at, list(tokens)] = 1
     if renormalize:
-        fused = fused / fused[:, kept].sum(axis=1, keepdims=True)
-    return np.array([[fused[np.ix_(q, k)].sum(axis=1).mean() for k in entries] for q in entries])
+        fused = fused / (fused @ holds.T).sum(axis=1, keepdims=True)
+    return holds / holds.sum(axis=1, keepdims=True) @ fused @ holds.T
 
 
 def ask(opened, expression):
