@@ -36,7 +36,7 @@ class AttentionTab {
     const say = (text) => { this.readout.textContent = text; };
     this.measures = new Measures();
     this.order = new Order(this.selection, this.measures);
-    this.atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) => this.map.expect(layer, head));
+    this.atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) => this.map.parts.expect(layer, head));
     this.map = new AttentionMap(this.selection, say);
     this.source = new Source(this.selection, say);
     this.lines = new Lines(this.selection, say);

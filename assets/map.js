@@ -1,7 +1,7 @@
 // The big map of one head: rows are queries, columns are keys; zoom to single cells with their value.
 
 import { el, fit, number } from "./dom.js";
-import { anyMasked, largest, makeScale, topsOf } from "./colors.js";
+import { makeScale } from "./colors.js";
 import { Legend } from "./legend.js";
 import { Viewport } from "./viewport.js";
 import { Gestures } from "./gestures.js";
@@ -12,13 +12,12 @@ import { heading } from "./heading.js";
 import { mapName } from "./selection.js";
 import { Sight } from "./sight.js";
 import { SubWords } from "./subwords.js";
+import { Tiles } from "./tiles.js";
 
 const MAX_SIDE = 860;
 const MIN_SIDE = 420;
 const MAX_CELL = 60;
 const RIGHT = 30; // room for the last key's tilted name
-const WHOLE = 512; // up to so many tokens a whole map comes in one exact piece
-const THUMBNAIL = 64; // most cells a side of a thumbnail, as the server makes them
 const READABLE = 20; // pixels a cell needs for its token's name to be read
 
 export class AttentionMap {
@@ -29,6 +28,7 @@ export class AttentionMap {
     this.over = el("canvas", { class: "viz-map-over", "aria-hidden": "true" });
     this.stage = el("div", { class: "viz-stage" }, this.canvas, this.over);
     this.title = el("h3", {});
+    this.parts = new Tiles(this);
     this.legend = new Legend();
     this.sight = new Sight(this);
     this.subWords = new SubWords(this);
@@ -48,32 +48,24 @@ export class AttentionMap {
     return this.load();
   }
 
-  // Fetch what is in sight: the whole map when small, else the atlas's own coarse one at once, and
-  // then the exact cells before the finer whole.
+  // Fetch what is in sight, and what its colors and its sums need.
   async load() {
-    const { run, selection, view } = this;
-    const asked = `${run.key}:${selection.name}:${selection.kept}`;
-    if (this.asked !== asked) this.tiles = [];
-    this.asked = asked;
-    if (!view.n) return this.layout();
-    const whole = [0, view.n];
-    if (!this.tiles.length) this.#sketch(asked, whole);
-    const near = view.n > WHOLE && view.zoomed;
-    if (!this.tiles.length || (this.tiles[0].sketch && !near)) await this.#fetch(asked, whole, whole);
-    if (near) await this.#fetch(asked, ...this.#wanted());
-    if (this.asked !== asked) return;
-    this.node.dataset.painted = asked;
-    if (this.tiles[0].sketch) await this.#fetch(asked, whole, whole);
-    if (this.asked !== asked) return;
-    if (this.sight.marked) this.sight.mark(this.sight.anchor, this.sight.end);
+    const { run, sight } = this;
+    if (!(await this.parts.load())) return;
+    if (sight.marked) sight.mark(sight.anchor, sight.end);
     await this.#share(run);
   }
 
-  // Ask for a head's whole map ahead of the click that will choose it; the answer is remembered.
-  expect(layer, head) {
-    const { run, view } = this;
-    const { hide, renorm, words } = this.selection;
-    if (view.n && view.n <= WHOLE) run.map({ layer, head, hide, renorm, words }, [0, view.n], [0, view.n]).catch(() => {});
+  // A part has come. Another map of the same tokens needs no new room: to measure it would lay out
+  // the whole page.
+  arrived() {
+    if (this.laid === this.shown) this.draw();
+    else this.layout();
+    this.tellSelected();
+  }
+
+  get tiles() {
+    return this.parts.list;
   }
 
   layout() {
@@ -95,7 +87,7 @@ export class AttentionMap {
     const { context, view, selection } = this;
     if (!context) return;
     context.clearRect(0, 0, this.width, this.height);
-    const found = this.tiles?.[0];
+    const found = this.tiles[0];
     this.title.textContent = heading(this.selection, this.tiles);
     if (!found) return this.#drawOver();
     this.scale = this.#scale(found.most);
@@ -168,20 +160,8 @@ export class AttentionMap {
     this.waiting = setTimeout(() => this.load().catch((fault) => this.say(fault.message)), 60);
   }
 
-  // The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for.
-  weight(row, col) {
-    for (let i = this.tiles.length - 1; i >= 0; i--) {
-      const tile = this.tiles[i];
-      const { rows, keys, step, shape, values } = tile;
-      if (row < rows[0] || row >= rows[1] || col < keys[0] || col >= keys[1]) continue;
-      const at = Math.floor((row - rows[0]) / step[0]) * shape[1] + Math.floor((col - keys[0]) / step[1]);
-      return { value: values[at], step, tile };
-    }
-    return { value: NaN, step: [1, 1] };
-  }
-
   sentence(row, col) {
-    const { value, step } = this.weight(row, col);
+    const { value, step } = this.parts.at(row, col);
     const name = (place) => `${numbers(this.shown[place].tokens)} “${this.shown[place].name}”`;
     const pair = `query ${name(row)} → key ${name(col)}`;
     const which = mapName(this.selection.layer, this.selection.head);
@@ -251,45 +231,6 @@ export class AttentionMap {
     return makeScale(scale, scale === "row" ? 1 : most, this.run.largest(scale, layer));
   }
 
-  // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost.
-  #sketch(asked, whole) {
-    const { run, selection, view } = this;
-    const thumbnail = view.n > WHOLE && view.n === run.n && run.thumbnail(selection);
-    if (!thumbnail) return;
-    const { values, shape } = thumbnail;
-    const step = shape.map(() => Math.ceil(view.n / THUMBNAIL));
-    this.tiles = [surveyed({ values, shape, step, rows: whole, keys: whole, total: null, sketch: true })];
-    this.#place();
-    this.node.dataset.coarse = asked;
-  }
-
-  async #fetch(asked, rows, keys) {
-    const known = this.tiles.find((tile) => !tile.sketch && tile.rows.join() === rows.join() && tile.keys.join() === keys.join());
-    if (known) return;
-    const found = await this.run.map(this.selection, rows, keys, this.view.n > WHOLE ? "&tops=true" : "");
-    if (this.asked !== asked) return;
-    const tile = surveyed({ ...found, rows, keys });
-    const first = this.tiles[0];
-    if (first?.sketch && rows[1] - rows[0] === this.view.n) this.tiles = [tile, ...this.tiles.slice(1)];
-    else this.tiles = first ? [first, tile] : [tile];
-    this.#place();
-    this.tellSelected();
-  }
-
-  // Another map of the same tokens needs no new room: measuring it would lay out the whole page.
-  #place() {
-    if (this.laid === this.shown) this.draw();
-    else this.layout();
-  }
-
-  // A window around what is seen, so that small moves need nothing new.
-  #wanted() {
-    return this.view.cells().map(([start, stop]) => {
-      const room = Math.max(0, Math.floor((WHOLE - (stop - start)) / 2));
-      return [Math.max(0, start - room), Math.min(this.view.n, stop + room)];
-    });
-  }
-
   #drawOver() {
     if (!this.overContext || !this.view.n) return;
     drawOver(this);
@@ -308,13 +249,6 @@ export class AttentionMap {
       button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)),
       button("Fit", "Show the whole map", () => { this.view.fit(); this.moved(); }));
   }
-}
-
-// A part of a map with its largest weight, that of each of its rows, and whether any cell is masked.
-function surveyed(tile) {
-  const { values, shape } = tile;
-  const tops = tile.tops ?? topsOf(values, shape[1]);
-  return { ...tile, tops, most: largest(tile.tops ? values : tops), masked: anyMasked(values) };
 }
 
 // A token's number, or the first and last of a word's.

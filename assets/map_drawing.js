@@ -39,7 +39,7 @@ function printValues(map, cell) {
   const [rows, cols] = view.cells();
   for (let row = rows[0]; row < rows[1]; row++) {
     for (let col = cols[0]; col < cols[1]; col++) {
-      const { value, step, tile } = map.weight(row, col);
+      const { value, step, tile } = map.parts.at(row, col);
       if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
       const shown = scale.name === "row" && value > 0 ? value / topAt(tile, row) : value;
       context.fillStyle = inkOn(shade(shown, scale));

@@ -58,7 +58,9 @@ export class Presets {
     this.sentence.textContent = preset.sentence;
   }
 
+  // A size is being typed: what was asked for before it must not come and take its place.
   #soon() {
+    this.asked = null;
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.#make(), PAUSE);
   }

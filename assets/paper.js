@@ -1,6 +1,6 @@
 // What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
 
-import { inkOn, largest, paperColors, rgbText, shade } from "./colors.js";
+import { inkOn, paperColors, rgbText, shade } from "./colors.js";
 import { heading } from "./heading.js";
 import { thin } from "./labels.js";
 import { sentence, tick, TICKS } from "./legend.js";
@@ -106,7 +106,7 @@ function values({ map, rows, cols, left, top, cell }) {
   const fits = (text) => ruler.measureText(text).width <= cell - 1;
   for (let row = rows[0]; row < rows[1]; row++) {
     for (let col = cols[0]; col < cols[1]; col++) {
-      const { value, step, tile } = map.weight(row, col);
+      const { value, step, tile } = map.parts.at(row, col);
       if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
       const top1 = tile.tops[row - tile.rows[0]];
       const color = shade(map.scale.name === "row" && value > 0 ? value / top1 : value, map.scale, paperColors);
@@ -135,7 +135,7 @@ function legend(shown) {
   const ticks = Array.from({ length: TICKS }, (_, at) => say(tick(scale, at / (TICKS - 1)), left + (at / (TICKS - 1)) * wide, shown.height - 1, { "text-anchor": "middle" }));
   const most = scale.name === "row" ? 1 : tiles[0].most;
   const said = lines(`${sentence(scale, most)}.`, width).map((text) => say(text, 0, (shown.height += LINE)));
-  const outside = [["exactly 0", paperColors.zero], ...(tiles[0].values.some(Number.isNaN) ? [["masked", paperColors.masked]] : [])];
+  const outside = [["exactly 0", paperColors.zero], ...(tiles[0].masked ? [["masked", paperColors.masked]] : [])];
   shown.height += LINE;
   const swatches = outside.flatMap(([name, color], at) => [
     svg("rect", { x: 0.5 + at * 50, y: round(shown.height - 5.5), width: 6, height: 6, fill: rgbText(color), stroke: QUIET, "stroke-width": 0.4 }),

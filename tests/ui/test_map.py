@@ -158,7 +158,7 @@ def test_a_jump_in_a_long_run_shows_the_name_readably(long_page):
     opened.page.press("#viz-search", "Enter")
     row, span, side = ask(opened, "[map.view.row, map.view.span, map.side]")
     assert row <= 401 < row + span and side / span >= 20
-    opened.page.wait_for_function("window.vizTab.map.weight(401, 0).step.join() === '1,1'")
+    opened.page.wait_for_function("window.vizTab.map.parts.at(401, 0).step.join() === '1,1'")
 
 
 def test_each_row_has_its_own_scale(visit, trace):
@@ -179,7 +179,7 @@ def test_a_part_of_a_long_map_knows_its_rows_largest(long_page, long_run):
     opened.page.evaluate(
         "() => { const { map } = window.vizTab; map.view.center(300, 600, 20); map.moved(); }"
     )
-    opened.page.wait_for_function("window.vizTab.map.weight(300, 600).step.join() === '1,1'")
+    opened.page.wait_for_function("window.vizTab.map.parts.at(300, 600).step.join() === '1,1'")
     expected = shown_map(long_run[0], 0, 0)
     left = ask(opened, "map.tiles.at(-1).keys[0]")
     rows = [row for row in range(292, 309) if expected[row].argmax() < left]
@@ -240,7 +240,7 @@ def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
     opened.page.wait_for_function(
         "document.querySelector('.viz-sight').textContent.includes('600 queries')"
     )
-    assert ask(opened, "map.weight(50, 50).step") == [2, 2]
+    assert ask(opened, "map.parts.at(50, 50).step") == [2, 2]
     total = numbers_in(opened.page.inner_text(".viz-sight"))[3]
     assert total == pytest.approx(expected[40:640, 20:620].sum(), rel=2e-4)  # as it is written
 

@@ -457,6 +457,25 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
 
 
 @pytest.mark.browser
+def test_a_size_that_is_typed_outlives_the_answer_to_an_older_one(masks):
+    page = masks()
+    held = []
+    page.route("**/mask/preset", lambda route: held.append(route), times=1)
+    with page.expect_request("**/mask/preset"):
+        page.select_option("#viz-mask-preset", "window")
+    page.evaluate("""() => {
+      const field = document.querySelector("[data-size=reach]");
+      field.value = "1";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+      window.typed = field;
+    }""")
+    held[0].continue_()
+    page.wait_for_function("vizMasks.mask.at(0, 2) === 0 && vizMasks.mask.at(0, 1) === 1")
+    assert page.input_value("[data-size=reach]") == "1"
+    assert page.evaluate("window.typed.isConnected")
+
+
+@pytest.mark.browser
 def test_predictions_without_and_with_the_mask(masks):
     page = masks(kind="text", a=MASKED[0], model=MASKED[1])
     page.select_option("#viz-mask-preset", "window")
