@@ -45,7 +45,12 @@ def make_theme() -> gr.themes.Base:
         neutral_hue="slate",
         font=["system-ui", "sans-serif"],
         font_mono=["ui-monospace", "monospace"],
-    ).set(body_text_color_subdued="*neutral_500", body_text_color_subdued_dark="*neutral_400")
+    ).set(
+        body_text_color_subdued="*neutral_500",
+        body_text_color_subdued_dark="*neutral_400",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+    )
 
 
 def make_page(runner: Runner) -> gr.Blocks:
