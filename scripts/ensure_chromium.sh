@@ -6,7 +6,7 @@ python=$1
 
 command -v chromium-headless-shell >/dev/null 2>&1 && exit 0
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
-    apt-get update -qq >/dev/null 2>&1
+    apt-get update -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20 >/dev/null 2>&1
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium-headless-shell >/dev/null 2>&1 && exit 0
 fi
 for name in chromium chromium-browser google-chrome; do

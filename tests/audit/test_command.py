@@ -21,6 +21,9 @@ def wrong():
 def report():
     return vz.audit_mask(**right())
 
+def asserting():
+    return vz.assert_mask(**wrong())
+
 def nothing():
     return 3
 
@@ -55,7 +58,9 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "status"), [("right", 0), ("report", 0), ("wrong", 1)])
+@pytest.mark.parametrize(
+    ("name", "status"), [("right", 0), ("report", 0), ("wrong", 1), ("asserting", 1)]
+)
 def test_the_status_is_the_verdict(name, status, capsys):
     assert run(f"masks_of_mine:{name}") == status
     assert capsys.readouterr().out.startswith("FAIL: " if status else "PASS: ")

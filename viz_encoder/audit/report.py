@@ -142,4 +142,4 @@ def assert_ok(report: MaskReport) -> None:
         MaskError: the report is FAIL or ERROR.
     """
     if not report.ok:
-        raise MaskError(str(report))
+        raise MaskError(str(report), report)
