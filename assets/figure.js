@@ -6,7 +6,9 @@ import { captionOf, titleOf } from "./figure_numbers.js";
 import { tableOf } from "./figure_table.js";
 
 const PLOTLY = new URL("viz/plotly.min.js", document.baseURI).href;
-const CONFIG = { displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "toImage"], doubleClick: "reset" };
+// Nothing may be sent anywhere: Plotly would offer its cloud.
+const CONFIG = { displaylogo: false, showSendToCloud: false, plotlyServerURL: "", modeBarButtonsToRemove: ["select2d", "lasso2d", "toImage"], doubleClick: "reset" };
+const NARROW = 480; // pixels, below which Plotly's buttons would lie over the names
 const REMEMBERED = 24;
 const PATIENCE = 1000; // ms until the page says how long it has been computing
 
@@ -123,7 +125,7 @@ export class Figure {
     const again = this.kind !== kind;
     if (again && this.kind) library.purge(this.canvas);
     Object.assign(this, { width, kind });
-    await library.react(this.canvas, data, layout, CONFIG);
+    await library.react(this.canvas, data, layout, { ...CONFIG, displayModeBar: width < NARROW ? false : "hover" });
     if (!again) return;
     this.canvas.on("plotly_click", ({ points }) => this.onpoint?.(points[0]));
   }

@@ -2,7 +2,7 @@
 
 import { css, el, fit, number } from "./dom.js";
 import { inkOn, largest, makeScale, rgbText, shade } from "./colors.js";
-import { overlay } from "./picture.js";
+import { moved, overlay } from "./picture.js";
 import { gradient, tintGradient } from "./shading.js";
 import { Words } from "./words.js";
 
@@ -28,14 +28,15 @@ export class FlowSource {
   // `row` has a number for each block of `step` tokens; NaN where the query may not look.
   show(run, query, row, step, unit) {
     if (this.run !== run) this.#enter(run);
-    Object.assign(this, { query, row, step, unit });
-    this.told.textContent = "";
+    Object.assign(this, { query, row, step, unit, going: query });
     this.#draw();
+    this.told.textContent = this.#summary();
   }
 
   async #enter(run) {
     this.run = run;
     this.image = null;
+    this.body.classList.toggle("viz-source-picture", Boolean(run.grid));
     this.words.parts.hidden = true;
     if (!run.grid) return this.body.replaceChildren(this.words.text);
     const image = new Image();
@@ -57,7 +58,7 @@ export class FlowSource {
     const background = grid ? `${tintGradient("right", this.tints, OPACITY)}, linear-gradient(to bottom, #222222 50%, #dddddd 50%)` : gradient("right", this.scale);
     const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
     const blocks = this.step > 1 ? ` Each shade is the largest of ${this.step} tokens.` : "";
-    this.scaleNode.replaceChildren("0 ", bar, ` ${number(grid ? this.tints.high : this.scale.high)}${grid ? " (the largest on a patch; the tint on dark and on light)" : ""}, ${this.unit}.${blocks}`);
+    this.scaleNode.replaceChildren("0 ", bar, ` ${number(grid ? this.tints.high : this.scale.high)}${grid ? " (the largest on another patch than the query; the tint on dark and on light)" : ""}, ${this.unit}.${blocks}`);
   }
 
   #value(at) {
@@ -66,6 +67,15 @@ export class FlowSource {
 
   #sentence(at) {
     return `${at} “${this.run.tokens[at]}”: ${number(this.#value(at))}`;
+  }
+
+  // Where the row is largest, the query's own part apart.
+  #summary() {
+    const { run, row, step, query } = this;
+    const own = Math.floor(query / step);
+    const most = [...row.keys()].filter((at) => at !== own && row[at] > 0).sort((a, b) => row[b] - row[a]).slice(0, 3);
+    const named = (at) => (step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : `${at} “${run.tokens[at]}”`);
+    return `${query < 0 ? "Largest" : `Query ${query} “${run.tokens[query]}”: largest`} for ${most.map((at) => `${named(at)} ${number(row[at])}`).join(", ") || "nothing else"}.`;
   }
 
   #drawWords() {
@@ -92,7 +102,7 @@ export class FlowSource {
     const prefix = el("p", { class: "viz-words viz-flow-prefix" }, el("span", { class: "viz-caption" }, grid.prefix ? "Beside the picture: " : ""));
     for (let at = 0; at < grid.prefix; at++) prefix.append(this.#chip(at), el("span", { class: "viz-caption" }, `${number(this.#value(at))} `));
     this.canvas ??= el("canvas", {
-      class: "viz-picture", tabindex: "0", role: "img",
+      class: "viz-picture", tabindex: "0", role: "application", "aria-roledescription": "picture of patches",
       onclick: (event) => this.#at(event, (at) => this.choose(at)),
       onpointermove: (event) => this.#at(event, (at) => { this.told.textContent = this.#sentence(at); }),
       onkeydown: (event) => this.#key(event),
@@ -105,10 +115,12 @@ export class FlowSource {
     context.imageSmoothingEnabled = false;
     if (this.image) context.drawImage(this.image, 0, 0, ...size);
     const patches = Float32Array.from({ length: this.run.n - grid.prefix }, (_, at) => this.#value(grid.prefix + at));
-    this.tints = makeScale("head", largest(patches));
+    const others = patches.filter((_, at) => at !== this.query - grid.prefix);
+    this.tints = makeScale("head", largest(others) || largest(patches));
     context.drawImage(overlay(patches, grid, this.tints, OPACITY), 0, 0, ...size);
     this.#outline(context);
-    this.canvas.setAttribute("aria-label", `Picture of ${grid.rows} × ${grid.cols} patches, shaded. Arrow keys choose the query patch.`);
+    const chosen = this.query < 0 ? "where the head reads" : `${this.query} “${this.run.tokens[this.query]}”`;
+    this.canvas.setAttribute("aria-label", `Picture of ${grid.rows} rows × ${grid.cols} columns of patches, shaded. Query: ${chosen}. Arrow keys choose a patch${grid.prefix ? "; up from the first row are the prefix tokens" : ""}.`);
   }
 
   // Black around the color, so that it is seen on dark and on light pictures.
@@ -131,11 +143,18 @@ export class FlowSource {
     if (col >= 0 && row >= 0 && col < grid.cols && row < grid.rows) then(grid.prefix + row * grid.cols + col);
   }
 
+  // From what was chosen last, though its row may not have come. Left and right go through the
+  // prefix tokens too, once one of them is the query.
   #key(event) {
-    const { grid } = this.run;
-    const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid.cols, ArrowDown: grid.cols }[event.key];
-    if (!move) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { going, run: { grid: { prefix }, grid } } = this;
+    const beside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const to = moved(event.key, going - prefix, grid);
+    if (to === null) return;
     event.preventDefault();
-    this.choose(Math.min(this.run.n - 1, Math.max(0, this.query + move)));
+    if (to < 0 && !prefix) return;
+    if (beside && going >= 0 && going < prefix) this.going = Math.max(0, going + beside);
+    else this.going = Math.max(0, prefix + to);
+    this.choose(this.going);
   }
 }

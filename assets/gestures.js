@@ -1,6 +1,7 @@
 // Mouse, touch and keys on the big map: hover, choose, zoom, drag, pinch and arrows.
 
 const DRAG = 4; // pixels that tell a drag from a click
+const TWICE = 500; // milliseconds between the halves of a double click
 
 export class Gestures {
   #points = new Map();
@@ -13,7 +14,7 @@ export class Gestures {
     canvas.addEventListener("pointerup", (event) => this.#up(event));
     canvas.addEventListener("pointercancel", (event) => this.#points.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => map.hover(null));
-    canvas.addEventListener("dblclick", (event) => { if (!event.shiftKey) { map.view.fit(); map.moved(); } });
+    canvas.addEventListener("dblclick", (event) => { if (!event.shiftKey) this.#fit(); });
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -69,8 +70,20 @@ export class Gestures {
   #up(event) {
     const { map } = this;
     const place = map.run && map.place(...this.#at(event));
-    if (place && !this.dragged && this.#points.has(event.pointerId)) map.choose(place);
+    if (place && !this.dragged && this.#points.has(event.pointerId)) {
+      if (!(event.timeStamp - this.chose < TWICE)) this.before = { query: map.selection.query, key: map.selection.key };
+      this.chose = event.timeStamp;
+      map.choose(place);
+    }
     this.#points.delete(event.pointerId);
+  }
+
+  // A double click is not meant to choose: what was chosen before its first half comes back.
+  #fit() {
+    const { map } = this;
+    if (this.before) map.selection.set(this.before);
+    map.view.fit();
+    map.moved();
   }
 
   // The wheel zooms where the map has the focus, or with Ctrl (a touchpad's pinch); else it scrolls.

@@ -141,7 +141,8 @@ export class Lines {
   #count() {
     const sum = (measure) => this.sets.reduce((total, set) => total + measure(set), 0);
     const faint = sum((set) => set.faint);
-    const said = [`${count(sum((set) => set.weight.length))} lines drawn of ${count(sum((set) => set.cells))}.`];
+    const drawn = sum((set) => set.weight.length);
+    const said = [`${count(drawn)} ${drawn === 1 ? "line" : "lines"} drawn of ${count(sum((set) => set.cells))}.`];
     if (faint) said.push(`${count(faint)} more are too faint to be seen (weight below ${FAINT}).`);
     if (this.long) said.push(`With more than ${WHOLE} tokens, lines are drawn for the chosen query only.`);
     const { hide, renorm, words } = this.selection;
@@ -165,6 +166,7 @@ export class Lines {
       this.node.style.setProperty("--viz-lines-width", `${width}px`);
       this.laid = laid;
     }
+    this.#reveal(this.index.places[this.selection.query]);
     this.plan.scroll = this.scroll.scrollTop;
     this.context.clearRect(0, 0, width, height);
     const [query, key] = [this.index.places[this.selection.query], this.index.places[this.selection.key]];
@@ -174,6 +176,15 @@ export class Lines {
     drawNames(this.context, this.plan, { query, key, colors }, this.only && linked(this.sets, this.only));
     this.canvas.setAttribute("aria-label", `Lines between tokens. ${this.#sentence({ side: "query", at: query })} Arrow keys move the query.`);
     this.node.dataset.painted = `${this.loaded}:${this.version}`;
+  }
+
+  // Bring the chosen query into sight, once for each choice.
+  #reveal(at) {
+    const choice = `${this.run.key}:${this.selection.query}`;
+    if (this.revealed === choice || at < 0) return;
+    this.revealed = choice;
+    const { scroll, plan: { height } } = this;
+    if (at * ROW < scroll.scrollTop || (at + 1) * ROW > scroll.scrollTop + height) scroll.scrollTop = at * ROW - height / 2;
   }
 
   // The first row of each of two texts.

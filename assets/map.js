@@ -166,6 +166,7 @@ export class AttentionMap {
     const pair = `query ${name(row)} → key ${name(col)}`;
     const which = mapName(this.selection.layer, this.selection.head);
     if (step[0] * step[1] === 1) return `${which}  ${pair}: ${number(value)}`;
+    if (Number.isNaN(value)) return `${which}  around ${pair}: masked, all ${step[0]} × ${step[1]} cells`;
     return `${which}  around ${pair}: at most ${number(value)} in ${step[0]} × ${step[1]} cells; zoom in for each`;
   }
 

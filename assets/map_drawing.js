@@ -1,18 +1,20 @@
 // Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at, marked.
 
 import { css } from "./dom.js";
-import { byRow, inkOn, picture, shade, theme } from "./colors.js";
+import { byRow, inkOn, picture, shade, shrink, theme } from "./colors.js";
 
 const PRINTED = 34; // cells at least so wide show their value
 
 // The largest weight of a tile's row of cells, on all shown keys.
 const topAt = (tile, row) => tile.tops[Math.floor((row - tile.rows[0]) / tile.step[0])];
 
-// A tile as a picture of one pixel a cell, in the scale's colors.
-export function paint(tile, scale, colors = theme()) {
+// A tile as a picture of one pixel a cell, in the scale's colors; where the screen has fewer pixels,
+// each is the largest of its cells, so that no spike is lost.
+export function paint(tile, scale, colors = theme(), pixels = tile.shape) {
   const [height, width] = tile.shape;
   const values = scale.name === "row" ? byRow(tile.values, width, tile.tops) : tile.values;
-  return picture(values, height, width, scale, colors);
+  const small = shrink(values, height, width, ...pixels);
+  return picture(small.values, small.height, small.width, scale, colors);
 }
 
 export function drawTiles(map) {
@@ -20,8 +22,9 @@ export function drawTiles(map) {
   const cell = map.side / view.span;
   context.imageSmoothingEnabled = false;
   for (const tile of map.tiles) {
-    const painted = `${scale.name}:${scale.high}:${css("--body-text-color")}`;
-    if (tile.painted !== painted) Object.assign(tile, { painted, picture: paint(tile, scale) });
+    const pixels = tile.shape.map((side, axis) => Math.min(side, Math.max(1, Math.floor(side * tile.step[axis] * cell * (window.devicePixelRatio || 1)))));
+    const painted = `${scale.name}:${scale.high}:${css("--body-text-color")}:${pixels}`;
+    if (tile.painted !== painted) Object.assign(tile, { painted, picture: paint(tile, scale, theme(), pixels) });
     context.drawImage(tile.picture,
       map.left + (tile.keys[0] - view.col) * cell, map.top + (tile.rows[0] - view.row) * cell,
       tile.shape[1] * tile.step[1] * cell, tile.shape[0] * tile.step[0] * cell);

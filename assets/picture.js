@@ -7,6 +7,7 @@ import { Words } from "./words.js";
 const LARGEST = 420;
 const SCALE_WIDTH = 70; // of the color scale beside the picture
 const TICKS = 5;
+const NARROW = 420; // pixels, below which the prefix stands above the picture and the scale below
 
 export class Picture {
   // `preview` and `choose` are told units: the prefix tokens, and then the patches row by row.
@@ -25,7 +26,7 @@ export class Picture {
     this.scaleNode = el("div", { class: "viz-tint", role: "img" }, this.bar, this.ticks);
     this.beside = el("div", { class: "viz-prefix" }, el("span", { class: "viz-caption" }, "Prefix"), this.prefix.text);
     this.opacity = this.#slider("viz-opacity", "Opacity", 80, "%");
-    this.keep = this.#slider("viz-keep", "Keep", 100, "% of the weight");
+    this.keep = this.#slider("viz-keep", "Keep up to", 100, "% of the sum");
     this.unit = el("p", { class: "viz-caption viz-tint-unit" });
     this.kept = el("p", { class: "viz-caption viz-held", role: "status" });
     this.node = el("div", {}, el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode), this.unit,
@@ -43,12 +44,15 @@ export class Picture {
   layout() {
     if (!this.run) return;
     const { rows, cols } = this.run.grid;
-    const room = this.node.clientWidth - SCALE_WIDTH - (this.first ? this.beside.offsetWidth + 12 : 0) - 16;
+    this.narrow = this.node.clientWidth < NARROW;
+    this.node.classList.toggle("viz-narrow", this.narrow);
+    const besides = this.narrow ? 0 : SCALE_WIDTH + (this.first ? this.beside.offsetWidth + 12 : 0) + 16;
+    const room = this.node.clientWidth - besides;
     this.patch = Math.max(3, Math.min(room / cols, LARGEST / cols, LARGEST / rows));
     [this.width, this.height] = [this.patch * cols, this.patch * rows];
     this.context = fit(this.canvas, this.width, this.height);
-    this.scaleNode.style.height = `${Math.max(90, this.height)}px`;
-    this.beside.style.maxHeight = `${Math.max(120, this.height)}px`;
+    this.scaleNode.style.height = this.narrow ? "auto" : `${Math.max(90, this.height)}px`;
+    this.beside.style.maxHeight = this.narrow ? "none" : `${Math.max(120, this.height)}px`;
   }
 
   // Everything again from values: the prefix tokens by the scale of words, up to the largest of all;
@@ -60,7 +64,7 @@ export class Picture {
     this.prefix.chips.forEach((chip, at) => { chip.dataset.number = number(values[at]); });
     const patches = values.subarray(this.first);
     const share = this.keep.input.value / 100;
-    const found = strongestOf(patches, share);
+    const found = strongestOf(patches, share, what.own);
     this.#tell(found, share);
     this.#drawScale();
     this.context.clearRect(0, 0, this.width, this.height);
@@ -124,12 +128,15 @@ export class Picture {
   }
 
   // How many patches are tinted, what they hold, and what lies on the prefix tokens.
-  #tell({ count: many, whole }, share) {
-    const total = this.values.length - this.first;
+  #tell({ count: many, held: sum, whole }, share) {
+    const apart = this.what.own >= 0;
+    const total = this.values.length - this.first - (apart ? 1 : 0);
     const prefix = this.values.subarray(0, this.first).reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
-    const held = share < 1 ? `The strongest ${count(many)} of ${count(total)} patches ${many === 1 ? "holds" : "hold"} ${Math.round(100 * share)} % of the ${this.what.sum} on patches` : `All ${count(total)} patches are tinted`;
+    const own = apart ? ", its own part left aside" : "";
+    const held = share < 1 ? `The strongest ${count(many)} of ${count(total)} patches ${many === 1 ? "holds" : "hold"} ${percent(sum / whole)} of the ${this.what.sum} on patches${own}` : `All ${count(this.values.length - this.first)} patches are tinted`;
+    const all = prefix + whole + (apart ? Math.max(0, this.values[this.first + this.what.own]) : 0);
     const beside = this.first
-      ? ` The prefix tokens hold ${percent(prefix / (prefix + whole))} of the whole ${this.what.of}, and are not counted.`
+      ? ` The prefix tokens hold ${percent(prefix / all)} of the whole ${this.what.of}, and are not counted.`
       : "";
     this.kept.textContent = `${held}.${beside}`;
   }
@@ -137,11 +144,12 @@ export class Picture {
   #drawScale() {
     const scale = this.scales.tints;
     const { top, unit } = this.what;
-    this.bar.style.backgroundImage = `${tintGradient("top", scale, this.opacity.input.value / 100)}, linear-gradient(to right, #222222 50%, #dddddd 50%)`;
+    const [along, across, from] = this.narrow ? ["right", "bottom", "left"] : ["top", "right", "bottom"];
+    this.bar.style.backgroundImage = `${tintGradient(along, scale, this.opacity.input.value / 100)}, linear-gradient(to ${across}, #222222 50%, #dddddd 50%)`;
     this.unit.textContent = `Tint, beside it on dark and on light: ${number(scale.low)} to ${number(scale.high)}${top ? ` (${top})` : ""}, ${unit}.${this.first ? " Each prefix token has its own number." : ""}`;
     this.ticks.replaceChildren(...Array.from({ length: TICKS }, (_, at) => {
       const share = at / (TICKS - 1);
-      return el("span", { style: `bottom:${100 * share}%` }, short(scale.at(share)));
+      return el("span", { style: `${from}:${100 * share}%` }, short(scale.at(share)));
     }));
     this.scaleNode.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}, ${unit}`);
   }
@@ -165,20 +173,26 @@ export class Picture {
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { rows, cols } = this.run.grid;
-    const at = Math.max(0, this.chosen - this.first);
-    const [row, col] = [Math.floor(at / cols), at % cols];
-    const moves = {
-      ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1], ArrowUp: [row - 1, col], ArrowDown: [row + 1, col],
-      Home: [row, 0], End: [row, cols - 1], PageUp: [0, col], PageDown: [rows - 1, col], Enter: [row, col], " ": [row, col],
-    };
-    const to = moves[event.key];
-    if (!to) return;
+    const to = moved(event.key, this.chosen - this.first, this.run.grid);
+    if (to === null) return;
     event.preventDefault();
-    if (to[0] < 0 && this.first) return this.prefix.focus(this.first - 1);
-    const inside = (value, count) => Math.max(0, Math.min(count - 1, value));
-    this.choose(this.first + inside(to[0], rows) * cols + inside(to[1], cols));
+    if (to >= 0) this.choose(this.first + to);
+    else if (this.first) this.prefix.focus(this.first - 1);
   }
+}
+
+// The patch that a key leads to: none leaves its row or column at an edge, but up from the first row
+// gives -1. From outside the picture, where `at` is negative, every key leads to the first patch.
+export function moved(key, at, { rows, cols }) {
+  const [row, col] = [Math.floor(at / cols), at % cols];
+  const to = {
+    ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1], ArrowUp: [row - 1, col], ArrowDown: [row + 1, col],
+    Home: [row, 0], End: [row, cols - 1], PageUp: [0, col], PageDown: [rows - 1, col], Enter: [row, col], " ": [row, col],
+  }[key];
+  if (!to) return null;
+  if (at < 0) return 0;
+  const inside = (value, many) => Math.max(0, Math.min(many - 1, value));
+  return to[0] < 0 ? -1 : inside(to[0], rows) * cols + inside(to[1], cols);
 }
 
 // One pixel a patch, as see-through as its value is small; those not kept are clear.

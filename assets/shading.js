@@ -91,9 +91,10 @@ export function pairOf(value, scale, colors) {
 }
 
 // The fewest values, largest first, that together hold a share of the sum (as the script of DINO
-// keeps them, Caron et al., 2021). Gives which are kept, and how many.
-export function strongestOf(values, share) {
-  const order = [...values.keys()].filter((at) => values[at] > 0).sort((a, b) => values[b] - values[a]);
+// keeps them, Caron et al., 2021). Gives which are kept, how many, and what they hold. A token's own
+// part, where there is one, is kept and not counted.
+export function strongestOf(values, share, own = -1) {
+  const order = [...values.keys()].filter((at) => values[at] > 0 && at !== own).sort((a, b) => values[b] - values[a]);
   const whole = order.reduce((sum, at) => sum + values[at], 0);
   const kept = new Uint8Array(values.length);
   let [sum, count] = [0, 0];
@@ -103,5 +104,6 @@ export function strongestOf(values, share) {
     kept[at] = 1;
     count++;
   }
-  return { kept, count, whole };
+  if (own >= 0) kept[own] = 1;
+  return { kept, count, held: sum, whole };
 }

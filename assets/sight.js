@@ -16,11 +16,15 @@ export class Sight {
     this.told.textContent = "Shift + drag, or Shift + arrows, marks a part of the map and sums its weight.";
   }
 
-  // What is in sight; nothing new while its exact cells are still on their way.
+  // What is in sight, once its exact cells or their sum have come; of another map nothing stays.
   draw() {
+    const { asked } = this.map.parts;
     const [rows, keys] = this.map.view.cells();
     const total = this.#known(rows, keys);
     if (total !== null) this.seen.textContent = this.#sentence("In sight", rows, keys, total);
+    else if (this.of !== asked) this.seen.textContent = "Summing what is in sight …";
+    if (this.of !== asked && this.marked && this.#known(...this.marked) === null) this.told.textContent = "Summing …";
+    this.of = asked;
   }
 
   // Mark the cells between two corners, both with it.

@@ -124,11 +124,15 @@ export class Source {
   // What takes a while is announced, and what is still there is dimmed; nothing moves when it comes.
   async #wait(fetching) {
     const { wanted } = this;
-    const timer = setTimeout(() => {
+    const start = performance.now();
+    const tell = () => {
       if (this.wanted !== wanted) return;
+      const seconds = Math.floor((performance.now() - start) / 1000);
       this.node.classList.add("viz-behind");
-      this.told.textContent = "Computing …";
-    }, PATIENCE);
+      this.told.textContent = `Computing …${seconds ? ` ${seconds} s` : ""}`;
+      timer = setTimeout(tell, 1000);
+    };
+    let timer = setTimeout(tell, PATIENCE);
     return fetching.finally(() => clearTimeout(timer));
   }
 
@@ -156,6 +160,7 @@ export class Source {
     this.#paint(values, of, unit === null ? (one) => reading.cell(one) : undefined);
     this.title.textContent = reading.heading(of);
     this.told.textContent = reading.sentence(of, values);
+    if (unit !== null && reading.values) this.say(reading.cell(unit)); // what the chosen one has to do with it
     this.node.dataset.previewed = unit ?? "";
   }
 
@@ -174,7 +179,8 @@ export class Source {
       this.words.side = who ? "query" : "key";
       return this.words.paint(values, scale, titles);
     }
-    const what = who ? { sum: "weight", of: "column" } : { sum: measure === "weight" ? "weight" : "measure", of: "row" };
+    const begins = measure === "rollout" || measure === "relevance"; // with the token's own part
+    const what = { sum: measure === "weight" ? "weight" : "measure", of: who ? "column" : "row", own: begins ? unit - first : -1 };
     const patches = values.subarray(first);
     const tints = scaleOf(measure, name, patches, unit - first, shared);
     const upTo = { layer: "the largest of this layer", all: "the largest of all heads", shared: "the most there can be", log: "" };

@@ -69,9 +69,9 @@ export class Tiles {
     const found = await map.run.map(map.selection, rows, keys, map.view.n > WHOLE ? "&tops=true" : "");
     if (this.asked !== asked) return;
     const tile = surveyed({ ...found, rows, keys });
-    const first = this.list[0];
-    if (first?.sketch && rows[1] - rows[0] === map.view.n) this.list = [tile, ...this.list.slice(1)];
-    else this.list = first ? [first, tile] : [tile];
+    // The whole lies below the window that was zoomed into, whichever comes first.
+    const whole = rows[1] - rows[0] === map.view.n;
+    this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];
     map.arrived();
   }
 

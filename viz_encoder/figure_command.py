@@ -9,6 +9,8 @@ from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace import Trace
 
 KINDS = (".html", ".json", ".csv", ".npz", ".png", ".svg")
+# Nothing may be sent anywhere: Plotly would offer its cloud.
+CONFIG = {"displaylogo": False, "showSendToCloud": False}
 
 
 def add_figure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -86,7 +88,7 @@ def _write(figure: Any, path: Path, kind: str) -> int:
     from viz_encoder.export.figure_tables import figure_csv, figure_npz
 
     if kind == ".html":  # Plotly's script is in it, so it opens without a network
-        content = figure.to_html(include_plotlyjs=True).encode()
+        content = figure.to_html(include_plotlyjs=True, config=CONFIG).encode()
     elif kind == ".json":
         content = figure.to_json().encode()
     elif kind == ".csv":

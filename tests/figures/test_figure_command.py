@@ -49,6 +49,7 @@ def test_a_page_needs_no_network(saved, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert status == 0 and "first of every head" in text
     assert 'src="http' not in text and "plotly.js v" in text
+    assert '"showSendToCloud": false' in text
 
 
 def test_a_view_of_a_model_runs_it_again(tmp_path):

@@ -25,14 +25,25 @@ def long_run(tmp_path_factory):
     return trace, str(path)
 
 
-def test_a_thumbnail_stands_in_until_the_map_comes(visit, long_run):
-    trace, path = long_run
-    opened = visit()
-    opened.painted()
-    opened.page.click("text=Open a saved run")
-    opened.page.set_input_files("#viz-saved input[type=file]", path)
-    opened.page.wait_for_function("window.vizTab.run?.n === 700", timeout=60_000)
-    opened.painted()
+@pytest.fixture
+def long_page(visit, long_run):
+    """Open the long run on the page."""
+
+    def open_long(**size):
+        opened = visit(**size)
+        opened.painted()
+        opened.page.click("text=Open a saved run")
+        opened.page.set_input_files("#viz-saved input[type=file]", long_run[1])
+        opened.page.wait_for_function("window.vizTab.run?.n === 700", timeout=60_000)
+        opened.painted()
+        return opened
+
+    return open_long
+
+
+def test_a_thumbnail_stands_in_until_the_map_comes(long_page, long_run):
+    trace, _ = long_run
+    opened = long_page()
     held = []
     opened.page.route("**/map?**", lambda route: held.append(route))
     opened.page.click("[data-head='0.1']")
@@ -45,3 +56,67 @@ def test_a_thumbnail_stands_in_until_the_map_comes(visit, long_run):
     opened.page.unroute("**/map?**")  # which lets go of what was held
     opened.map_painted("0.1")
     assert "largest of 2 × 2" in opened.page.inner_text(".viz-map h3")
+
+
+def test_the_whole_map_never_hides_what_was_zoomed_into(long_page):
+    opened = long_page()
+    page = opened.page
+    held = []
+    page.route("**/map?**rows=0:700**", lambda route: held.append(route))
+    page.click("[data-head='0.1']")
+    page.wait_for_selector(".viz-map[data-coarse*=':0.1:']")
+    assert page.inner_text(".viz-sight") == "Summing what is in sight …"
+    page.evaluate(
+        """() => {
+          const { map } = window.vizTab;
+          map.load();
+          map.view.zoom(0.05, 300, 300);
+          map.load();
+        }"""
+    )
+    exact = "window.vizTab.map.parts.at(300, 300).step.join() === '1,1'"
+    page.wait_for_function(exact)
+    for route in held:
+        route.continue_()
+    page.wait_for_function("!window.vizTab.map.tiles[0].sketch")
+    page.wait_for_function("window.vizTab.map.tiles.length === 2")
+    assert page.evaluate(exact)
+
+
+def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run):
+    opened = long_page(width=390, height=844)
+    page = opened.page
+    for head in (0, 1):
+        page.click(f"[data-head='0.{head}']")
+        opened.map_painted(f"0.{head}")
+        page.wait_for_function("window.vizTab.map.tiles.length && !vizTab.map.tiles[0].sketch")
+        weights = long_run[0].attention(0, head).numpy()
+        order = np.argsort(-weights, axis=None)[:60]
+        places = np.stack(np.unravel_index(order, weights.shape), axis=1)
+        shown = page.evaluate(
+            """(places) => {
+              const { map } = window.vizTab, cell = map.side / map.view.span;
+              const ratio = map.canvas.width / map.width;
+              const { width, height } = map.canvas;
+              const copy = new OffscreenCanvas(width, height);
+              copy.getContext("2d").drawImage(map.canvas, 0, 0);
+              const { data } = copy.getContext("2d").getImageData(0, 0, width, height);
+              const near = [-2, -1, 0, 1, 2];
+              return places.map(([row, col]) => {
+                const [x, y] = [map.left + (col + 0.5) * cell, map.top + (row + 0.5) * cell];
+                const [left, top] = [x, y].map((side) => Math.round(side * ratio));
+                const green = (right, down) => data[4 * ((top + down) * width + left + right) + 1];
+                return Math.min(...near.flatMap((down) => near.map((right) => green(right, down))));
+              });
+            }""",
+            places.tolist(),
+        )
+        share = weights[tuple(places.T)] / weights.max()
+        green = page.evaluate(
+            """async (shares) => {
+              const { theme } = await import(new URL("viz/static/colors.js", document.baseURI));
+              return shares.map((share) => theme().ramp[Math.round(share * 255)][1]);
+            }""",
+            share.tolist(),
+        )
+        assert [s <= g for s, g in zip(shown, green, strict=True)] == [True] * len(green)

@@ -132,6 +132,52 @@ def test_a_picture_is_walked_by_arrow_keys(flow):
     assert float(prefix.split(": ")[-1]) == pytest.approx(rows[-1, 0], abs=6e-5)
 
 
+def test_keys_on_a_picture_stay_in_their_row_and_say_what_is_chosen(flow):
+    scene = vz.load("scene", device="cpu")
+    trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
+    last = trace.n_tokens - 1
+    page = flow(kind="image", example="a wide scene", query=0)
+    canvas = page.locator("#viz-flow .viz-picture")
+    canvas.focus()
+    for key, to in [
+        *(("ArrowRight", 1), ("ArrowLeft", 1), ("End", trace.grid.n_cols), ("ArrowUp", 0)),
+        *(("ArrowDown", 1), ("PageDown", last - trace.grid.n_cols + 1), ("ArrowDown", None)),
+    ]:
+        before = page.evaluate("window.vizTab.selection.query")
+        page.keyboard.press(key)
+        assert page.evaluate("window.vizTab.selection.query") == (before if to is None else to)
+    row = rollout(trace, to := last - trace.grid.n_cols + 1).rows[-1]
+    painted(page, f"query={to}&")
+    row[to] = 0
+    order = np.argsort(-row)[:3]
+    most = ", ".join(f"{at} “{trace.tokens[at]}” {row[at]:.4f}" for at in order)
+    expected = f"Query {to} “{trace.tokens[to]}”: largest for {most}."
+    assert page.inner_text(".viz-flow-told") == expected
+    assert f"Query: {to} “{trace.tokens[to]}”" in canvas.get_attribute("aria-label")
+
+
+def test_a_tall_picture_is_whole(flow, tmp_path):
+    page = flow(kind="image", example="a wide scene", query=3)
+    box, inner = (
+        page.evaluate(f"(() => {{ const b = document.querySelector('#viz-flow {name}')"
+        ".getBoundingClientRect(); return [b.top, b.bottom]; })()")
+        for name in (".viz-source-body", ".viz-picture")
+    )  # fmt: skip
+    assert box[0] <= inner[0] and inner[1] <= box[1] + 1
+    limit = "getComputedStyle(document.querySelector('#viz-flow .viz-source-body')).maxHeight"
+    assert page.evaluate(limit) == "none"
+
+
+def test_nothing_is_offered_to_be_sent_away(flow):
+    page = flow()
+    page.hover("#viz-flow .viz-figure-canvas")
+    page.wait_for_selector("#viz-flow .modebar-btn")
+    offered = page.locator("#viz-flow .modebar-btn").evaluate_all(
+        "all => all.map((button) => button.dataset.title)"
+    )
+    assert offered and not [one for one in offered if "hare" in one or "loud" in one]
+
+
 def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(flow):
     page = flow()
     asked = []

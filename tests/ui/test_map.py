@@ -245,6 +245,18 @@ def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
     assert total == pytest.approx(expected[40:640, 20:620].sum(), rel=2e-4)  # as it is written
 
 
+def test_a_double_click_fits_and_chooses_nothing(visit):
+    opened = visit(layer=3, head=5, query=4, key=6)
+    opened.painted()
+    opened.map_painted("3.5")
+    ask(opened, "map.view.zoom(0.5, 5, 5)")
+    ask(opened, "map.moved()")
+    box = ask(opened, "map.box(3, 3)")
+    opened.page.mouse.dblclick(*box)
+    opened.page.wait_for_function("!window.vizTab.map.view.zoomed")
+    assert ask(opened, "[map.selection.query, map.selection.key]") == [4, 6]
+
+
 def test_a_marked_part_is_summed(visit, trace):
     opened = visit(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()

@@ -135,7 +135,8 @@ class ImageReader:
         left, top = (new[0] - width) // 2, (new[1] - height) // 2
         read = self.image_size[1], self.image_size[0]
         if new == read == (width, height):
-            notes.append(f"The picture was resized from {_size(old)} to {_size(new)} pixels.")
+            if old != new:
+                notes.append(f"The picture was resized from {_size(old)} to {_size(new)} pixels.")
             return resized
         notes.append(
             f"The picture of {_size(old)} pixels was resized to {_size(new)}, and its middle of "
