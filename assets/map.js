@@ -186,7 +186,7 @@ export class AttentionMap {
 
   #changed(changed) {
     if (!this.run) return;
-    if (changed.has("hide") || changed.has("words")) this.#list();
+    if (changed.has("hide") || changed.has("words")) this.#list(this.view);
     const reload = ["layer", "head", "hide", "renorm", "words", "scale"].some((name) => changed.has(name));
     if (changed.has("scale")) this.draw();
     if (reload) this.load().catch((fault) => this.say(fault.message));
@@ -205,9 +205,13 @@ export class AttentionMap {
     if ([this.view.row, this.view.col].join() !== before) this.moved();
   }
 
-  #list() {
+  // What stands along the sides. Where that alone changes, what was in the middle of the view stays.
+  #list(before = null) {
+    const middle = before?.zoomed && [before.row, before.col].map((start) => this.shown[Math.floor(start + before.span / 2)].tokens[0]);
     this.shown = this.run.shown(this.selection);
     this.view = new Viewport(this.shown.length);
+    const places = middle ? middle.map((token) => this.shown.places[token]) : [-1];
+    if (Math.min(...places) >= 0) this.view.center(...places, before.span);
     this.sight.clear();
     this.subWords.node.hidden = !this.selection.words;
   }

@@ -14,8 +14,6 @@ VizEncoderError
 └── MaskError          a model that does not look where it was meant to
 """
 
-from typing import Any
-
 
 class VizEncoderError(Exception):
     """A fault that the user can mend; str(error) is a plain sentence fit for the page."""
@@ -64,7 +62,7 @@ class TraceError(VizEncoderError):
 class MaskError(VizEncoderError, AssertionError):
     """A model that does not look where it was meant to; str(error) is the audit's report."""
 
-    def __init__(self, text: str, report: Any = None) -> None:
+    def __init__(self, text: str, report: object = None) -> None:
         """The report in words, and itself."""
         super().__init__(text)
         self.report = report

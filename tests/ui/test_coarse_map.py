@@ -120,3 +120,12 @@ def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run)
             share.tolist(),
         )
         assert [s <= g for s, g in zip(shown, green, strict=True)] == [True] * len(green)
+
+
+def test_the_view_stays_where_special_tokens_go(long_page):
+    page = long_page().page
+    page.evaluate("() => { const { map } = vizTab; map.view.center(300, 420, 40); map.moved(); }")
+    page.get_by_label("Hide special tokens").check()
+    assert page.evaluate(
+        "(({ row, col, span }) => [row + span / 2, col + span / 2, span])(vizTab.map.view)"
+    ) == [300.5, 420.5, 40]

@@ -111,11 +111,13 @@ def _code(entry: Entry, layer: int, head: str, query: int | None, kept: Kept) ->
     trace, chosen = entry.trace, parse_head(head, entry.trace)
     texts = trace.sample.texts
     if entry.encoder is None or (not texts and trace.grid is None):
-        return snippet(Path("run.safetensors"), layer, chosen, query=query, **kept)
+        said = "# run.safetensors is this run, saved from the page.\n"
+        return said + snippet(Path("run.safetensors"), layer, chosen, query=query, **kept)
     card = entry.encoder.card
     model = card.source if Path(card.source).is_dir() else card.name
     if not texts:
-        return snippet(Path("picture.png"), layer, chosen, model=model, query=query, **kept)
+        said = "# Name your own picture's file in place of picture.png.\n"
+        return said + snippet(Path("picture.png"), layer, chosen, model=model, query=query, **kept)
     source = (texts[0], texts[1]) if len(texts) > 1 else texts[0]
     return snippet(source, layer, chosen, model=model, query=query, **kept)
 
