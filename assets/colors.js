@@ -82,13 +82,12 @@ export function pixels(values, scale, colors = theme()) {
   const zero = pack(colors.zero);
   const out = new Uint32Array(values.length);
   const last = STEPS - 1;
-  const high = scale.name === "log" ? 0 : scale.high;
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
     if (value !== value) out[i] = masked;
     else if (value === 0) out[i] = zero;
     else {
-      const step = (high ? value / high : scale.share(value)) * last;
+      const step = scale.share(value) * last;
       out[i] = packed[step > last ? last : step > 0 ? (step + 0.5) | 0 : 0];
     }
   }

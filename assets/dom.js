@@ -31,8 +31,12 @@ export function onTheme(callback) {
   }
 }
 
-// Resolves when what was drawn by now is on the screen.
-export const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+// Resolves when what was drawn by now is on the screen; at once in a page that nobody sees, which
+// has no frames to wait for.
+export const painted = () => new Promise((done) => {
+  if (document.hidden) done();
+  else requestAnimationFrame(() => setTimeout(done));
+});
 
 export const isDark = () => [document.documentElement, document.body].some(({ classList }) => classList.contains("dark"));
 

@@ -225,7 +225,7 @@ class FlowTab {
     this.reading.textContent = measure === "value_weighted_depth" ? `What each place adds to ${whose} in layer ${layer}`
       : measure === "rollout" ? `Where ${whose} could have its information from, after layer ${layer}`
       : `Through which weights the answer’s score would rise${query >= 0 ? `, read at ${whose}` : ""}, after layer ${layer}`;
-    this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase());
+    this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase(), measure === "rollout");
   }
 
   // From the first layer to the last, once.

@@ -3,15 +3,17 @@
 import { css, el, fit, number } from "./dom.js";
 import { inkOn, largest, makeScale, rgbText, shade } from "./colors.js";
 import { moved, overlay } from "./picture.js";
-import { gradient, tintGradient } from "./shading.js";
+import { TOLD } from "./reading.js";
+import { descending, gradient, tintGradient } from "./shading.js";
 import { Words } from "./words.js";
 
 const OPACITY = 0.8; // of the tint on a picture, where it is largest
 const MAX_PICTURE = 440;
 
 export class FlowSource {
-  constructor(choose) {
-    this.choose = choose;
+  // `role` says what the chosen token is: the query whose row is shown, or only chosen.
+  constructor(choose, role = "query") {
+    Object.assign(this, { choose, role });
     this.told = el("p", { class: "viz-caption viz-flow-told", role: "status" });
     this.body = el("div", { class: "viz-source-body" });
     this.scaleNode = el("p", { class: "viz-caption viz-stat-scale" });
@@ -25,10 +27,11 @@ export class FlowSource {
     }).observe(this.node);
   }
 
-  // `row` has a number for each block of `step` tokens; NaN where the query may not look.
-  show(run, query, row, step, unit) {
+  // `row` has a number for each block of `step` tokens; NaN where the query may not look. `own` says
+  // that the query begins with a part of its own, beside which the others are small.
+  show(run, query, row, step, unit, own = false) {
     if (this.run !== run) this.#enter(run);
-    Object.assign(this, { query, row, step, unit, going: query });
+    Object.assign(this, { query, row, step, unit, own, going: query });
     this.#draw();
     this.told.textContent = this.#summary();
   }
@@ -58,7 +61,7 @@ export class FlowSource {
     const background = grid ? `${tintGradient("right", this.tints, OPACITY)}, linear-gradient(to bottom, #222222 50%, #dddddd 50%)` : gradient("right", this.scale);
     const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
     const blocks = this.step > 1 ? ` Each shade is the largest of ${this.step} tokens.` : "";
-    this.scaleNode.replaceChildren("0 ", bar, ` ${number(grid ? this.tints.high : this.scale.high)}${grid ? " (the largest on another patch than the query; the tint on dark and on light)" : ""}, ${this.unit}.${blocks}`);
+    this.scaleNode.replaceChildren("0 ", bar, ` ${number(grid ? this.tints.high : this.scale.high)}${grid ? ` (the largest on ${this.own ? "another patch than the query" : "a patch"}; the tint on dark and on light)` : ""}, ${this.unit}.${blocks}`);
   }
 
   #value(at) {
@@ -69,13 +72,13 @@ export class FlowSource {
     return `${at} “${this.run.tokens[at]}”: ${number(this.#value(at))}`;
   }
 
-  // Where the row is largest, the query's own part apart.
+  // Where the row is largest.
   #summary() {
-    const { run, row, step, query } = this;
-    const own = Math.floor(query / step);
-    const most = [...row.keys()].filter((at) => at !== own && row[at] > 0).sort((a, b) => row[b] - row[a]).slice(0, 3);
+    const { run, row, step, query, own } = this;
+    const most = descending(row, own ? Math.floor(query / step) : -1).slice(0, TOLD);
     const named = (at) => (step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : `${at} “${run.tokens[at]}”`);
-    return `${query < 0 ? "Largest" : `Query ${query} “${run.tokens[query]}”: largest`} for ${most.map((at) => `${named(at)} ${number(row[at])}`).join(", ") || "nothing else"}.`;
+    const whose = this.role === "query" && query >= 0 ? `Query ${query} “${run.tokens[query]}”: ${own ? "beside itself, " : ""}largest` : "Largest";
+    return `${whose} for ${most.map((at) => `${named(at)} ${number(row[at])}`).join(", ") || "nothing else"}.`;
   }
 
   #drawWords() {
@@ -115,12 +118,12 @@ export class FlowSource {
     context.imageSmoothingEnabled = false;
     if (this.image) context.drawImage(this.image, 0, 0, ...size);
     const patches = Float32Array.from({ length: this.run.n - grid.prefix }, (_, at) => this.#value(grid.prefix + at));
-    const others = patches.filter((_, at) => at !== this.query - grid.prefix);
+    const others = this.own ? patches.filter((_, at) => at !== this.query - grid.prefix) : patches;
     this.tints = makeScale("head", largest(others) || largest(patches));
     context.drawImage(overlay(patches, grid, this.tints, OPACITY), 0, 0, ...size);
     this.#outline(context);
-    const chosen = this.query < 0 ? "where the head reads" : `${this.query} “${this.run.tokens[this.query]}”`;
-    this.canvas.setAttribute("aria-label", `Picture of ${grid.rows} rows × ${grid.cols} columns of patches, shaded. Query: ${chosen}. Arrow keys choose a patch${grid.prefix ? "; up from the first row are the prefix tokens" : ""}.`);
+    const chosen = this.query < 0 ? "where the head reads" : `${this.role} ${this.query} “${this.run.tokens[this.query]}”`;
+    this.canvas.setAttribute("aria-label", `Picture of ${grid.rows} rows × ${grid.cols} columns of patches, shaded. Chosen: ${chosen}. Arrow keys choose a patch${grid.prefix ? "; up from the first row are the prefix tokens" : ""}.`);
   }
 
   // Black around the color, so that it is seen on dark and on light pictures.

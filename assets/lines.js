@@ -170,7 +170,7 @@ export class Lines {
     this.plan.scroll = this.scroll.scrollTop;
     this.context.clearRect(0, 0, width, height);
     const [query, key] = [this.index.places[this.selection.query], this.index.places[this.selection.key]];
-    if (this.only) drawLines(this.context, this.plan, this.sets, this.only, this.hasty ? leastOf(this.sets, this.only, QUICK) : 0);
+    if (this.only) drawLines(this.context, this.plan, this.sets, this.only, this.least);
     else if (!this.moving) this.kept.copy(this.context, this.plan, this.sets, `${laid}:${this.loaded}:${this.version}:${this.plan.scroll}:${isDark()}`);
     const colors = { query: css("--viz-mark", this.node), key: css("--viz-mark-key", this.node) };
     drawNames(this.context, this.plan, { query, key, colors }, this.only && linked(this.sets, this.only));
@@ -212,17 +212,17 @@ export class Lines {
   #isolate(only) {
     if (this.only?.side === only?.side && this.only?.at === only?.at) return;
     this.only = only;
-    this.#hurry(Boolean(only));
+    this.#hurry();
     this.told.textContent = only ? this.#sentence(only) : "";
     if (only) this.say(this.told.textContent);
     this.draw();
   }
 
-  // The strongest lines first, all as soon as the pointer rests.
-  #hurry(hasty) {
-    this.hasty = hasty;
+  // Of many lines the strongest first, all as soon as the pointer rests.
+  #hurry() {
+    this.least = this.only ? leastOf(this.sets, this.only, QUICK) : 0;
     clearTimeout(this.resting);
-    if (hasty) this.resting = setTimeout(() => { this.hasty = false; this.draw(); }, REST);
+    if (this.least) this.resting = setTimeout(() => { this.least = 0; this.draw(); }, REST);
   }
 
   #gestures() {

@@ -9,7 +9,7 @@ export class Effect {
   // `choose` gets a token.
   constructor(choose) {
     this.bars = el("ol", { class: "viz-mask-bars" });
-    this.source = new FlowSource(choose);
+    this.source = new FlowSource(choose, "token");
     this.heading = el("h4", {});
     this.pooled = el("div", {});
     this.node = el("section", { class: "viz-mask-result-part", "aria-label": "What the mask changes" }, el("h3", {}, "What the mask changes, against the run without it"),

@@ -1,9 +1,9 @@
 // One row or column as it was asked for: its numbers with all they are of, and what is said of them.
 
 import { number } from "./dom.js";
-import { COLUMN, MEASURES } from "./shading.js";
+import { COLUMN, descending, MEASURES } from "./shading.js";
 
-const TOLD = 3;
+export const TOLD = 3; // of the strongest
 const PARTS = 16;
 
 export class Reading {
@@ -65,8 +65,7 @@ export class Reading {
 
   // The strongest of what is shown.
   sentence(unit, values) {
-    const order = [...values.keys()].filter((at) => values[at] > 0).sort((a, b) => values[b] - values[a]).slice(0, TOLD);
-    const listed = order.map((at) => `${this.named(at, this.who ? "query" : "key")} ${number(values[at])}`).join(", ");
+    const listed = descending(values).slice(0, TOLD).map((at) => `${this.named(at, this.who ? "query" : "key")} ${number(values[at])}`).join(", ");
     const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "has most from";
     return `${this.named(unit)} ${verb} ${listed || "nothing"}`;
   }

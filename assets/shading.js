@@ -7,7 +7,8 @@ const STEPS = 64;
 const TINT = [255, 59, 20]; // a red that pictures seldom have, light or dark
 const LOG_SPAN = 1e4; // a logarithmic scale of lengths shows so much below the largest
 
-// What each measure is called, its unit, and what it says and does not.
+// What each measure is called, its unit, and what it says and does not; `own` where a token begins
+// with a part of its own, beside which the others are small.
 export const MEASURES = {
   weight: {
     title: "attention weight of this head",
@@ -21,11 +22,13 @@ export const MEASURES = {
   },
   rollout: {
     title: "rollout up to this layer",
+    own: true,
     unit: "share of the query's hidden state",
     says: "How attention could carry each input token to the query, heads averaged and the residual stream counted as a half (Abnar & Zuidema, 2020); not what values and feed-forward networks make of it.",
   },
   relevance: {
     title: "relevance to the answer",
+    own: true,
     unit: "relevance, without a unit",
     says: "Through which weights the answer's score would rise, to first order, all heads up to this layer (Chefer et al., 2021); no proof of a cause, and not to be compared between answers.",
   },
@@ -37,9 +40,9 @@ export const COLUMN = {
 };
 
 // Shares follow the page's scale. Lengths have no fixed range, and go up to the largest that is shown;
-// a token's own part, which rollout and relevance begin with, may lie beyond it.
+// a token's own part may lie beyond it.
 export function scaleOf(measure, name, values, own, shared = null) {
-  const others = measure === "rollout" || measure === "relevance" ? values.filter((_, at) => at !== own) : values;
+  const others = MEASURES[measure].own ? values.filter((_, at) => at !== own) : values;
   const top = largest(others) || largest(values);
   if (measure === "weight") return makeScale(name === "row" ? "head" : name, top, shared);
   if (name !== "log") return makeScale("head", top);
@@ -90,11 +93,14 @@ export function pairOf(value, scale, colors) {
   return pairs.get(color);
 }
 
+// The places of all values above 0, the largest first; without that of a token's own part.
+export const descending = (values, own = -1) => [...values.keys()].filter((at) => values[at] > 0 && at !== own).sort((a, b) => values[b] - values[a]);
+
 // The fewest values, largest first, that together hold a share of the sum (as the script of DINO
 // keeps them, Caron et al., 2021). Gives which are kept, how many, and what they hold. A token's own
 // part, where there is one, is kept and not counted.
 export function strongestOf(values, share, own = -1) {
-  const order = [...values.keys()].filter((at) => values[at] > 0 && at !== own).sort((a, b) => values[b] - values[a]);
+  const order = descending(values, own);
   const whole = order.reduce((sum, at) => sum + values[at], 0);
   const kept = new Uint8Array(values.length);
   let [sum, count] = [0, 0];

@@ -179,8 +179,7 @@ export class Source {
       this.words.side = who ? "query" : "key";
       return this.words.paint(values, scale, titles);
     }
-    const begins = measure === "rollout" || measure === "relevance"; // with the token's own part
-    const what = { sum: measure === "weight" ? "weight" : "measure", of: who ? "column" : "row", own: begins ? unit - first : -1 };
+    const what = { sum: measure === "weight" ? "weight" : "measure", of: who ? "column" : "row", own: MEASURES[measure].own ? unit - first : -1 };
     const patches = values.subarray(first);
     const tints = scaleOf(measure, name, patches, unit - first, shared);
     const upTo = { layer: "the largest of this layer", all: "the largest of all heads", shared: "the most there can be", log: "" };

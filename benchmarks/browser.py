@@ -52,12 +52,15 @@ def _rows(browser: Browser, rounds: int, cdn: Path | None) -> Iterator[Measured]
     trace = run_of(512)
     with opened(browser, plot_app(trace)) as page:
         yield _clicks("gr.Plot: click → heatmap of 512² painted", page, PLOT, rounds)
-        yield _presses("gr.Plot: mouse released → heatmap of 512² painted", page, PLOT, rounds)
+        what = "gr.Plot: mouse released → heatmap of 512² painted"
+        yield _clicks(what, page, PLOT, rounds, mouse=True)
     with opened(browser, make_app(Settings(port=0), trace)) as page:
         page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
         yield _clicks("ours: click → exact map of 512² painted", page, OURS, rounds)
         page.reload()  # which forgets the maps that were fetched
-        yield _presses("ours: mouse released → exact map of 512² painted", page, OURS, rounds)
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=120_000)
+        what = "ours: mouse released → exact map of 512² painted"
+        yield _clicks(what, page, OURS, rounds, mouse=True)
         yield _frames("ours: hover over the map of 512²", page, "map")
         _open_lines(page)
         yield _frames("ours: hover over the token lines, 512 tokens, 12 heads", page, "lines")
@@ -101,18 +104,12 @@ def _open_lines(page: Page) -> None:
     page.wait_for_timeout(2000)  # the lines that are kept for hovering are drawn once
 
 
-def _clicks(what: str, page: Page, names: tuple[str, str], rounds: int) -> Measured:
+def _clicks(
+    what: str, page: Page, names: tuple[str, str], rounds: int, *, mouse: bool = False
+) -> Measured:
     page.wait_for_selector(names[0].format(2, 0), timeout=120_000)
-    taken = [click_to_paint(page, names, 2 + at % 4, at % 12) for at in range(rounds + 2)][2:]
-    return _measured(what, taken)
-
-
-def _presses(what: str, page: Page, names: tuple[str, str], rounds: int) -> Measured:
-    """The same by the mouse, which is pressed for a while before the click."""
-    page.wait_for_selector(names[0].format(2, 0), timeout=120_000)
-    page.wait_for_timeout(2000)
     each = [(2 + at % 4, at % 12) for at in range(rounds + 2)]
-    return _measured(what, [click_to_paint(page, names, *one, mouse=True) for one in each][2:])
+    return _measured(what, [click_to_paint(page, names, *one, mouse=mouse) for one in each][2:])
 
 
 def _frames(what: str, page: Page, which: str) -> Measured:

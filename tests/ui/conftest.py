@@ -60,6 +60,11 @@ class Opened:
         """Wait until the big map shows the head of that name, such as 3.5."""
         self.page.wait_for_selector(f".viz-map[data-painted*=':{name}:']", timeout=30_000)
 
+    def open_saved(self, path: object) -> None:
+        """Upload a saved run; what it shows is to be waited for."""
+        self.page.get_by_text("Open a saved run").click()
+        self.page.set_input_files("#viz-saved input[type=file]", str(path))
+
     def hover(self, row: int, column: int) -> str:
         """Point at a cell of the big map; returns what the page says of it."""
         box = self.page.evaluate(

@@ -32,8 +32,7 @@ def long_page(visit, long_run):
     def open_long(**size):
         opened = visit(**size)
         opened.painted()
-        opened.page.click("text=Open a saved run")
-        opened.page.set_input_files("#viz-saved input[type=file]", long_run[1])
+        opened.open_saved(long_run[1])
         opened.page.wait_for_function("window.vizTab.run?.n === 700", timeout=60_000)
         opened.painted()
         return opened

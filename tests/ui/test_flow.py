@@ -151,9 +151,9 @@ def test_keys_on_a_picture_stay_in_their_row_and_say_what_is_chosen(flow):
     row[to] = 0
     order = np.argsort(-row)[:3]
     most = ", ".join(f"{at} “{trace.tokens[at]}” {row[at]:.4f}" for at in order)
-    expected = f"Query {to} “{trace.tokens[to]}”: largest for {most}."
+    expected = f"Query {to} “{trace.tokens[to]}”: beside itself, largest for {most}."
     assert page.inner_text(".viz-flow-told") == expected
-    assert f"Query: {to} “{trace.tokens[to]}”" in canvas.get_attribute("aria-label")
+    assert f"Chosen: query {to} “{trace.tokens[to]}”" in canvas.get_attribute("aria-label")
 
 
 def test_a_tall_picture_is_whole(flow, tmp_path):

@@ -358,8 +358,7 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
 def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     trace, path = long_run
     opened = shown()
-    opened.page.get_by_text("Open a saved run").click()
-    opened.page.set_input_files("#viz-saved input[type=file]", path)
+    opened.open_saved(path)
     opened.page.wait_for_url("**run=**", timeout=60_000)
     until(opened, "#viz-hidden-likeness h4", "each cell is the mean of up to 4 × 4 tokens")
     until(opened, "#viz-hidden-change", "The model of this run is not here")

@@ -51,8 +51,7 @@ def long_page(visit, long_run):
     def open_long():
         opened = visit()
         opened.painted()
-        opened.page.get_by_text("Open a saved run").click()
-        opened.page.set_input_files("#viz-saved input[type=file]", long_run[1])
+        opened.open_saved(long_run[1])
         opened.page.wait_for_url("**run=**")
         opened.map_painted("0.0")
         return opened

@@ -379,6 +379,9 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     plain = vz.capture(minilm, TEXT)
     apart = (ours.hidden(6) - plain.hidden(6)).norm(dim=1) / plain.hidden(6).norm(dim=1)
     assert bars[0] == 0 and bars[6] == pytest.approx(float(apart.mean()), rel=1e-5)
+    most = [(int(at), float(apart[at]), plain.tokens[at]) for at in apart.argsort(descending=True)]
+    told = ", ".join(f"{at} “{token}” {value:.4f}" for at, value, token in most[:3])
+    assert page.inner_text(".viz-mask-result .viz-flow-told") == f"Largest for {told}."
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
     assert "the run with this mask" in page.inner_text(".viz-mask-result")

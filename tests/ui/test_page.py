@@ -190,8 +190,7 @@ def test_a_saved_run_is_opened_by_upload(visit, minilm, tmp_path):
     saved.save(tmp_path / "run.safetensors")
     opened = visit()
     opened.painted()
-    opened.page.get_by_text("Open a saved run").click()
-    opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
+    opened.open_saved(tmp_path / "run.safetensors")
     opened.page.wait_for_url("**run=**")
     opened.painted()
     assert opened.page.locator(".viz-word").count() == saved.n_tokens

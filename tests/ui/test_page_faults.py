@@ -31,8 +31,7 @@ def upload(tmp_path):
 
     def upload_run(opened, trace):
         trace.save(tmp_path / "run.safetensors")
-        opened.page.get_by_text("Open a saved run").click()
-        opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
+        opened.open_saved(tmp_path / "run.safetensors")
 
     return upload_run
 

@@ -46,8 +46,7 @@ def long_run(tmp_path_factory):
 
 
 def upload(opened, path) -> None:
-    opened.page.get_by_text("Open a saved run").click()
-    opened.page.set_input_files("#viz-saved input[type=file]", path)
+    opened.open_saved(path)
     opened.page.wait_for_url("**run=**")
     opened.painted()
 

@@ -98,7 +98,7 @@ class Bench:
     @cached_property
     def is_spoiled(self) -> bool:
         """Whether a real row of the base case is NaN or inf, so that comparing it tells nothing."""
-        return bool(spoiled_rows(self.out, self.base).any())
+        return first_spoiled(self.out, self.base) is not None
 
     @cached_property
     def maps(self) -> Maps:
@@ -217,6 +217,13 @@ def spoiled_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
         return bad[:, None]
     bad = bad.flatten(2).any(dim=-1) if bad.ndim > 2 else bad
     return bad & case.valid if bad.shape == case.valid.shape else bad
+
+
+def first_spoiled(out: Tensor, case: Case) -> tuple[int, int] | None:
+    """Sample and row of the first of them; None where there is none."""
+    for sample, row in spoiled_rows(out, case).nonzero().tolist():
+        return sample, row
+    return None
 
 
 # They see a wrong mask as it is passed; what would see it again in another way follows from them.

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes, spoiled_rows
+from viz_encoder.audit.bench import Answer, Bench, Gap, Question, first_spoiled, gap, passes
 from viz_encoder.audit.gradients import NoGradient, gradients_of
 from viz_encoder.audit.naming import say
 from viz_encoder.audit.report import Verdict
@@ -14,9 +14,8 @@ def ask(bench: Bench) -> Answer:
     """Each sample in a batch and alone; what rounding makes of it is the noise of later checks."""
     full = bench.full
     together = bench.subject.run(full)
-    spoiled = spoiled_rows(together, full)
-    if bool(spoiled.any()):
-        sample, query = (int(n) for n in spoiled.nonzero()[0])
+    if (spoiled := first_spoiled(together, full)) is not None:
+        sample, query = spoiled
         text = f"Without any padding, output row {query} of sample {sample} is NaN or inf."
         return Answer(Verdict.FAIL, text, sample=sample, query=query)
     worst = Gap(0.0, 0, 0)

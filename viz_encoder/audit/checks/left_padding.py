@@ -7,8 +7,8 @@ from viz_encoder.audit.bench import (
     Answer,
     Bench,
     Question,
+    first_spoiled,
     passes,
-    spoiled_rows,
     untested,
 )
 from viz_encoder.audit.causes import CAUSES
@@ -39,9 +39,8 @@ def ask(bench: Bench) -> Answer:
 def _look(bench: Bench, case: Case) -> Answer | None:
     try:
         out = bench.subject.run(case)
-        spoiled = spoiled_rows(out, case)
-        if bool(spoiled.any()):
-            return _spoiled(bench, case, *(int(n) for n in spoiled.nonzero()[0]))
+        if (spoiled := first_spoiled(out, case)) is not None:
+            return _spoiled(bench, case, *spoiled)
         leak = maps.look(bench, case, maps_of(bench.subject, case))
         if leak is None and not isinstance(given := bench.gradients_on(case), str):
             leak = gradient.look(bench, case, given)

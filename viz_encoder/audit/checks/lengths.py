@@ -5,8 +5,8 @@ from viz_encoder.audit.bench import (
     Answer,
     Bench,
     Question,
+    first_spoiled,
     passes,
-    spoiled_rows,
     untested,
 )
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
@@ -44,9 +44,8 @@ def ask(bench: Bench) -> Answer:
 def look(bench: Bench, case: Case) -> Answer | None:
     """The first thing that is wrong in one case; None where all is right."""
     out = bench.subject.run(case)
-    spoiled = spoiled_rows(out, case)
-    if bool(spoiled.any()):
-        sample, query = (int(n) for n in spoiled.nonzero()[0])
+    if (spoiled := first_spoiled(out, case)) is not None:
+        sample, query = spoiled
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
         return Answer(Verdict.FAIL, text, sample=sample, query=query)
     found = maps.look(bench, case, maps_of(bench.subject, case))

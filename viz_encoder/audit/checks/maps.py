@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, spoiled_rows, untested
+from viz_encoder.audit.bench import Answer, Bench, Question, first_spoiled, passes, untested
 from viz_encoder.audit.checks import padding_invariance, perturbation
 from viz_encoder.audit.checks.constants import too_small
 from viz_encoder.audit.decode import suspicions
@@ -63,7 +63,7 @@ def _holds_without_gradients(bench: Bench) -> bool | None:
     if bench.maps.layers:
         return True
     case, out = bench.base, bench.out
-    if bool(spoiled_rows(out, case).any()):
+    if first_spoiled(out, case) is not None:
         return None
     if perturbation.look(bench, case, out) is not None:
         return False
