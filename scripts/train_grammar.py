@@ -1,7 +1,7 @@
 """Train the built-in "grammar" model: a small BERT that fills masked words of a checkable language.
 
-python scripts/train_grammar.py               trains, saves assets/grammar and prints its numbers
-python scripts/train_grammar.py --evaluate    prints the numbers of the weights in assets/grammar
+python scripts/train_grammar.py               trains, saves the weights and prints its numbers
+python scripts/train_grammar.py --evaluate    prints the numbers of assets/models/grammar
 
 scripts/grammar.py states the language. No loss looks at an attention weight.
 """
@@ -43,7 +43,7 @@ from scripts.measure_grammar import (  # noqa: E402
 from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
 from viz_encoder.model import Encoder  # noqa: E402
 
-MODEL = ROOT / "assets" / "grammar"
+MODEL = ROOT / "assets" / "models" / "grammar"
 CONFIG = EncoderConfig(
     n_layers=4,
     n_heads=4,

@@ -1,7 +1,7 @@
 """Train the built-in "scene" model: a small ViT that finds a digit on noise and says which it is.
 
-python scripts/train_scene.py               trains, saves assets/scene and prints its numbers
-python scripts/train_scene.py --evaluate    prints the numbers of the weights in assets/scene
+python scripts/train_scene.py               trains, saves assets/models/scene and prints its numbers
+python scripts/train_scene.py --evaluate    prints the numbers of the weights in assets/models/scene
 python scripts/train_scene.py --examples    makes the pictures in assets/examples
 
 Attention itself is never trained: no loss looks at a weight, so where the heads look is theirs.
@@ -29,7 +29,7 @@ from scripts import scenes  # noqa: E402
 from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
 from viz_encoder.model import Encoder, attention_weights  # noqa: E402
 
-MODEL, EXAMPLES = ROOT / "assets" / "scene", ROOT / "assets" / "examples"
+MODEL, EXAMPLES = ROOT / "assets" / "models" / "scene", ROOT / "assets" / "examples"
 CONFIG = EncoderConfig(
     n_layers=4,
     n_heads=4,

@@ -85,7 +85,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def card():
-    return json.loads(asset("grammar/config.json").read_text(encoding="utf-8"))
+    return json.loads(asset("models/grammar/config.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("rule", grammar.RULES)
@@ -215,10 +215,10 @@ def test_its_files_are_those_that_the_table_names(model):
     entry = BUILTIN["grammar"]
     assert set(entry.digests) == {"model.safetensors", "tokenizer.json"}
     for name, digest in entry.digests.items():
-        assert sha256(asset("grammar") / name) == digest
-    tensors = load_file(asset("grammar/model.safetensors"))
+        assert sha256(asset("models/grammar") / name) == digest
+    tensors = load_file(asset("models/grammar/model.safetensors"))
     expected = Encoder(model.config).state_dict()
     assert {name: t.shape for name, t in tensors.items()} == {
         name: t.shape for name, t in expected.items()
     }
-    assert asset("grammar/model.safetensors").stat().st_size < 500_000
+    assert asset("models/grammar/model.safetensors").stat().st_size < 500_000

@@ -64,7 +64,7 @@ def test_oblong_scenes_with_interpolated_positions(scene, size: tuple[int, int])
 
 
 def test_the_numbers_on_its_card_are_true(scene):
-    metrics = json.loads(asset("scene/config.json").read_text(encoding="utf-8"))["metrics"]
+    metrics = json.loads(asset("models/scene/config.json").read_text(encoding="utf-8"))["metrics"]
     accuracy, correlation = measured(scene, (40, 40))
     assert metrics["held_out_digits"] == N_HELD_OUT
     assert metrics["accuracy_40x40"] == pytest.approx(accuracy, abs=0.03)
@@ -72,7 +72,7 @@ def test_the_numbers_on_its_card_are_true(scene):
 
 
 def test_its_file_holds_the_encoder_and_nothing_else(scene):
-    path = asset("scene/model.safetensors")
+    path = asset("models/scene/model.safetensors")
     tensors = load_file(path)
     expected = Encoder(scene.config).state_dict()
     assert {name: t.shape for name, t in tensors.items()} == {

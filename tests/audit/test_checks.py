@@ -8,7 +8,7 @@ from torch import nn
 import viz_encoder as vz
 from tests.audit.plants import Attention, NoMaps, Stack, banded, causal, padding
 from viz_encoder.audit import checks
-from viz_encoder.audit.reach import reach
+from viz_encoder.audit.measure.reach import reach
 from viz_encoder.errors import InputError, MaskError
 
 SMALL = {"d_model": 8, "n_layers": 2}

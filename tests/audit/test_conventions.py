@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from viz_encoder.audit.conventions import Convention, from_bool, to_bool
-from viz_encoder.audit.mask_files import MAX_BYTES, read_array, read_mask
-from viz_encoder.audit.presets import MAX_TOKENS
+from viz_encoder.audit.mask_input.conventions import Convention, from_bool, to_bool
+from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_array, read_mask
+from viz_encoder.audit.mask_input.presets import MAX_TOKENS
 from viz_encoder.errors import InputError, SelectionError, TooLong, UnsafeFile
 
 ALLOWED = torch.tensor([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]).bool()

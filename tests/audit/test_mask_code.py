@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import viz_encoder as vz
-from viz_encoder.audit.mask_code import TARGETS, mask_code
-from viz_encoder.audit.presets import PRESETS
+from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
+from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.errors import InputError, SelectionError
 
 N_TOKENS = 7

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from viz_encoder.audit.presets import MAX_TOKENS, PRESETS, custom, preset
+from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, custom, preset
 from viz_encoder.errors import InputError, SelectionError, TooLong
 
 N_TOKENS = 9

@@ -12,7 +12,7 @@ import viz_encoder as vz
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.run import PICTURES
+from viz_encoder.ui.state.runner import PICTURES
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 

@@ -522,7 +522,7 @@ def test_a_fault_of_ours_never_reaches_the_model(monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("viz_encoder.trace.by_hand.Operations._from_sdpa", broken)
+    monkeypatch.setattr("viz_encoder.trace.torch_ops.Operations._from_sdpa", broken)
     model = Model()
     plain = model(source())
     with record(model) as recording:

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 import viz_encoder as vz
 from viz_encoder.bundled import asset
 from viz_encoder.errors import TraceError
-from viz_encoder.ui.run import PICTURES
+from viz_encoder.ui.state.runner import PICTURES
 
 TEXTS = ["The animal didn't cross the street.", "A short one"]
 

@@ -113,7 +113,8 @@ def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run)
         share = weights[tuple(places.T)] / weights.max()
         green = page.evaluate(
             """async (shares) => {
-              const { theme } = await import(new URL("viz/static/colors.js", document.baseURI));
+              const colors = new URL("viz/static/core/colors.js", document.baseURI).href;
+          const { theme } = await import(colors);
               return shares.map((share) => theme().ramp[Math.round(share * 255)][1]);
             }""",
             share.tolist(),

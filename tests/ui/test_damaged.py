@@ -10,10 +10,10 @@ from fastapi.testclient import TestClient
 
 import viz_encoder as vz
 from viz_encoder.errors import TooLong
-from viz_encoder.ui import routes
-from viz_encoder.ui.run import MAX_MAPS, require_showable
-from viz_encoder.ui.store import TraceStore
-from viz_encoder.ui.summary import MAX_NAME, describe
+from viz_encoder.ui.state.run_description import MAX_NAME, describe
+from viz_encoder.ui.state.runner import MAX_MAPS, require_showable
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.wire import routes
 
 PATHS = (
     *("statistics?layer=0", "proof", "thumbnails?layer=0", "map?layer=0&head=mean"),

@@ -12,7 +12,7 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from viz_encoder.bundled import asset
-from viz_encoder.ui.run import PICTURES, SENTENCES, Runner
+from viz_encoder.ui.state.runner import PICTURES, SENTENCES, Runner
 
 TEXT = SENTENCES[0]
 FILE = {"_type": "gradio.FileData"}

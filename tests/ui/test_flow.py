@@ -12,7 +12,7 @@ from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.bundled import asset
-from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES
+from viz_encoder.ui.state.runner import MASKED, PICTURES, SENTENCES
 
 pytestmark = pytest.mark.browser
 

@@ -14,10 +14,10 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
 from viz_encoder.bundled import asset
-from viz_encoder.ui.hidden_results import around
-from viz_encoder.ui.routes import add_routes
-from viz_encoder.ui.run import MASKED, SENTENCES
-from viz_encoder.ui.store import TraceStore
+from viz_encoder.ui.serve import add_routes
+from viz_encoder.ui.state.runner import MASKED, SENTENCES
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.hidden.results import around
 
 SENTENCE = SENTENCES[0]
 PANELS = ("likeness", "change", "plane", "nearest", "lens")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.ui.run import SENTENCES
+from viz_encoder.ui.state.runner import SENTENCES
 
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]

@@ -99,7 +99,8 @@ def ramp(opened, share):
     """The color that the page gives a share of its scale."""
     return opened.page.evaluate(
         """async (share) => {
-          const { theme } = await import(new URL("viz/static/colors.js", document.baseURI).href);
+          const colors = new URL("viz/static/core/colors.js", document.baseURI).href;
+          const { theme } = await import(colors);
           return theme().ramp[Math.round(share * 255)];
         }""",
         share,

@@ -12,10 +12,10 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from viz_encoder.analyses.predictions import predictions
-from viz_encoder.audit.conventions import Convention, from_bool
-from viz_encoder.audit.mask_code import mask_code
-from viz_encoder.audit.presets import PRESETS
-from viz_encoder.ui.run import MASKED, SENTENCES
+from viz_encoder.audit.mask_input.conventions import Convention, from_bool
+from viz_encoder.audit.mask_input.mask_code import mask_code
+from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.ui.state.runner import MASKED, SENTENCES
 
 TEXT = SENTENCES[0]
 RAN = "[aria-label='Run with the mask'][data-painted]"

@@ -13,10 +13,10 @@ import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import Case, save
 from viz_encoder.errors import SelectionError, TooLong
-from viz_encoder.ui import measured as module
-from viz_encoder.ui.measured import Measures
-from viz_encoder.ui.run import MASKED, SENTENCES
-from viz_encoder.ui.store import Entry
+from viz_encoder.ui.state.runner import MASKED, SENTENCES
+from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.tabs.attention import row_measures as module
+from viz_encoder.ui.tabs.attention.row_measures import Measures
 
 TEXT = SENTENCES[0]
 

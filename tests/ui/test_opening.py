@@ -16,9 +16,9 @@ from tests.ui.conftest import serving
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import CheckpointError, SelectionError
-from viz_encoder.ui import models as models_module
-from viz_encoder.ui.models import Models
 from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.state import models as models_module
+from viz_encoder.ui.state.models import Models
 
 TEXT = "w1 w2 [MASK] w4"
 

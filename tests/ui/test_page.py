@@ -7,7 +7,7 @@ import torch
 
 import viz_encoder as vz
 from viz_encoder.bundled import asset
-from viz_encoder.ui.run import PICTURES, SENTENCES
+from viz_encoder.ui.state.runner import PICTURES, SENTENCES
 
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.ui.run import SENTENCES, Runner
+from viz_encoder.ui.state.runner import SENTENCES, Runner
 
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]

@@ -9,7 +9,7 @@ import pytest
 from fastapi import Response
 from gradio_client import Client
 
-from viz_encoder.ui.places import GIVEN_UP, Places
+from viz_encoder.ui.wire.concurrency import GIVEN_UP, Places
 
 WAITING = 60  # more than the server has threads
 

@@ -14,15 +14,15 @@ from sklearn.neighbors import NearestNeighbors
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
-from viz_encoder.ui.keyed import GRACE_SECONDS
-from viz_encoder.ui.models import Models
-from viz_encoder.ui.pooling_results import item_plain, pooled_plain
-from viz_encoder.ui.run import Runner
 from viz_encoder.ui.serve import Settings
-from viz_encoder.ui.set_items import example, given_items
-from viz_encoder.ui.set_runs import answer, compare, learn
-from viz_encoder.ui.sets import PUBLIC_ITEMS, Sets
-from viz_encoder.ui.store import TraceStore
+from viz_encoder.ui.state.expiring_store import GRACE_SECONDS
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.sets import PUBLIC_ITEMS, Sets
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.pooling.results import item_plain, pooled_plain
+from viz_encoder.ui.tabs.pooling.set_items import example, given_items
+from viz_encoder.ui.tabs.pooling.set_runs import answer, compare, learn
 
 MODEL = "all-MiniLM-L6-v2"
 TOPICS = asset("examples/sets/topics.csv").read_text()

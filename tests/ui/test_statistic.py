@@ -6,7 +6,7 @@ import pytest
 
 import viz_encoder as vz
 from viz_encoder.analyses.survey import survey
-from viz_encoder.ui.run import SENTENCES
+from viz_encoder.ui.state.runner import SENTENCES
 
 pytestmark = pytest.mark.browser
 KNOWN = ".viz-statistic[data-painted]"

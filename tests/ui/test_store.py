@@ -9,8 +9,8 @@ import pytest
 import viz_encoder as vz
 from viz_encoder.analyses import survey as sweeps
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.memory import give_back
-from viz_encoder.ui.store import GRACE_SECONDS, MAX_AGE_SECONDS, TraceStore
+from viz_encoder.ui.state.memory import give_back
+from viz_encoder.ui.state.store import GRACE_SECONDS, MAX_AGE_SECONDS, TraceStore
 
 
 class Clock:

@@ -14,7 +14,7 @@ from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.audit.zoo.models import N_HEADS
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.serve import Settings, make_app
-from viz_encoder.ui.zoo_audits import Audits, zoo
+from viz_encoder.ui.tabs.zoo.results import Audits, zoo
 
 AUDITED = ".viz-zoo-audit[data-painted='{}']"
 

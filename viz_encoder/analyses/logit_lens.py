@@ -12,8 +12,8 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.kept import kept_tokens, n_states, real_token
-from viz_encoder.trace.read_off import choose_head, likelihoods, readable
+from viz_encoder.trace.prediction_heads import choose_head, likelihoods, readable
+from viz_encoder.trace.token_selection import kept_tokens, n_states, real_token
 
 BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
 WHOLE = -1

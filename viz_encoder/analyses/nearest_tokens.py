@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.kept import kept_tokens, real_token, states
+from viz_encoder.trace.token_selection import kept_tokens, real_token, states
 
 
 @dataclass(frozen=True, eq=False)

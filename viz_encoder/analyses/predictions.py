@@ -12,8 +12,8 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.read_off import choose_head, likelihoods, readable
-from viz_encoder.trace.read_off import tasks as tasks
+from viz_encoder.trace.prediction_heads import choose_head, likelihoods, readable
+from viz_encoder.trace.prediction_heads import tasks as tasks
 
 MASKS = ("[mask]", "<mask>")
 

@@ -15,7 +15,7 @@ from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.model.attention import merge_heads
 from viz_encoder.model.block import Block
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.kept import kept_tokens, n_states, states
+from viz_encoder.trace.token_selection import kept_tokens, n_states, states
 
 TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
 

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
-from viz_encoder.trace.kept import kept_tokens, n_states, states
+from viz_encoder.trace.token_selection import kept_tokens, n_states, states
 
 MAX_SIDE = 2048  # most tokens of a whole matrix; more come as means of blocks
 ROUNDING = 1e-6  # what is left of a state below this share of its length is float32's rounding

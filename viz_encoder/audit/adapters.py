@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.audit.setting import Intent
+from viz_encoder.audit.measure.setting import Intent
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding
 from viz_encoder.errors import InputError

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from viz_encoder.audit.bench import Bench
-from viz_encoder.audit.setting import Intent, ModelFault
+from viz_encoder.audit.audit_context import Bench
+from viz_encoder.audit.measure.setting import Intent, ModelFault
 from viz_encoder.errors import InputError
 
 LONGEST = 4096  # a map of it takes 64 MiB a head and sample

@@ -20,18 +20,18 @@ from viz_encoder.audit.arguments import (
     require_short,
     require_side,
 )
-from viz_encoder.audit.bench import Bench, Options
+from viz_encoder.audit.audit_context import Bench, Options
 from viz_encoder.audit.checks import QUESTIONS
-from viz_encoder.audit.judge import ask_all, report_of
-from viz_encoder.audit.report import MaskReport, assert_ok
-from viz_encoder.audit.setting import (
+from viz_encoder.audit.measure.setting import (
     FIRST_LENGTH,
     Intent,
     Setting,
     lengths_to_try,
     require_distinct,
 )
-from viz_encoder.audit.subject import Subject
+from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.report import MaskReport, assert_ok
+from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
 
 Model = Callable[[Tensor, Any], Any]

@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.audit.bench import Bench
-from viz_encoder.audit.decode import readings
+from viz_encoder.audit.audit_context import Bench
+from viz_encoder.audit.diagnose.decode import readings
+from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case
 from viz_encoder.audit.report import Picture
-from viz_encoder.audit.setting import GRADIENT, MASS, Case
 
 
 def picture_of_map(

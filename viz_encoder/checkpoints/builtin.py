@@ -68,7 +68,7 @@ BUILTIN = {
         source="trained by scripts/train_scene.py",
         license="Apache-2.0",
         kind="image",
-        locate=lambda: asset("scene"),
+        locate=lambda: asset("models/scene"),
         digests={
             "model.safetensors": "3ac508899478c1f0a18b870c5c27dfb571965e5e161b8a64a63bdfe1d89c69e8"
         },
@@ -78,7 +78,7 @@ BUILTIN = {
         source="trained by scripts/train_grammar.py",
         license="Apache-2.0",
         kind="text",
-        locate=lambda: asset("grammar"),
+        locate=lambda: asset("models/grammar"),
         digests={
             "model.safetensors": "96564ac64c8b879fb87d388545a0cee06cb2e99ab864f036b86beff8f3157a04",
             "tokenizer.json": "bd6bb7a3384f4032c4511bdb74b90d4dcf2e2c2ccee55dfa61871f656211351a",

@@ -184,7 +184,7 @@ def _text(compressed: bytes) -> str:
 
 def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
     """The template with its parts; in the facts no character can open or close a tag."""
-    script, style = _asset("export_maps.js") + _asset("export.js"), _asset("export.css")
+    script, style = _asset("maps.js") + _asset("page.js"), _asset("page.css")
     parts = {
         "policy": f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
         "base-uri 'none'; form-action 'none'",
@@ -194,12 +194,12 @@ def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
         "maps": maps,
         "exact": exact,
     }
-    template = _asset("export.html")
+    template = _asset("page.html")
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template).encode("utf-8")
 
 
 def _asset(name: str) -> str:
-    return asset(name).read_text(encoding="utf-8")
+    return asset(f"web/offline/{name}").read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

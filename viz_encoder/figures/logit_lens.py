@@ -10,7 +10,7 @@ from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, choice, names
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
 from viz_encoder.figures.view import Control, View
 from viz_encoder.trace import Trace
-from viz_encoder.trace.kept import kept_tokens
+from viz_encoder.trace.token_selection import kept_tokens
 
 BEST, ANSWER = "most likely label", "the model's answer"
 WRITTEN = 40  # most tokens whose labels are written into the cells

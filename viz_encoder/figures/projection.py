@@ -9,7 +9,7 @@ from viz_encoder.figures.hidden import FEW, STATE_AXIS, TOKENS, caption_below, k
 from viz_encoder.figures.theme import apply, plain, weight_bar
 from viz_encoder.figures.view import Control, View
 from viz_encoder.trace import Trace
-from viz_encoder.trace.kept import real_token
+from viz_encoder.trace.token_selection import real_token
 
 MAX_POINTS = 20_000
 DEPTH = ["#8ed3b4", "#38aaac", "#366a9f", "#40498e", "#2a1c33"]

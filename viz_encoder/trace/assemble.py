@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid, Sample
-from viz_encoder.trace.given_mask import NEVER
 from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.mask_parsing import NEVER
+from viz_encoder.trace.module_stack import AttentionCall
 from viz_encoder.trace.trace import Trace
-from viz_encoder.trace.walk import AttentionCall
 
 BRACKETS = ("[]", "<>")
 INFERRED = (

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from viz_encoder.model.attention import merge_heads, split_heads
-from viz_encoder.trace.attended import Attended, from_tensors
-from viz_encoder.trace.given_mask import GivenMasks
+from viz_encoder.trace.attention_call import Attended, from_tensors
+from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.proof import TOLERANCE
 
 LAYER = torch.ops.aten._transformer_encoder_layer_fwd.default

@@ -20,11 +20,11 @@ from torch.nn.modules.module import (
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 
-from viz_encoder.trace.apart import apart
-from viz_encoder.trace.attended import Attended
-from viz_encoder.trace.by_hand import HANDLERS, Operations
+from viz_encoder.trace.attention_call import Attended
+from viz_encoder.trace.detached import apart
 from viz_encoder.trace.fused import LAYER, Watch, attended_in, takes_fused_kernel
-from viz_encoder.trace.given_mask import GivenMasks
+from viz_encoder.trace.mask_parsing import GivenMasks
+from viz_encoder.trace.torch_ops import HANDLERS, Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
 PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself

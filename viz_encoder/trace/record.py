@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid
 from viz_encoder.trace.assemble import Chosen, assemble
-from viz_encoder.trace.attended import Attended
+from viz_encoder.trace.attention_call import Attended
+from viz_encoder.trace.diagnose import is_compiled, why_nothing
 from viz_encoder.trace.intercept import listening
+from viz_encoder.trace.module_stack import AttentionCall, Walk
 from viz_encoder.trace.trace import Trace
-from viz_encoder.trace.walk import AttentionCall, Walk
-from viz_encoder.trace.why_nothing import is_compiled, why_nothing
 
 Eager = Literal["auto"] | bool
 

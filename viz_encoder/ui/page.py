@@ -8,24 +8,24 @@ from PIL import Image
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.ui.alert import alert
-from viz_encoder.ui.arguments import check_arguments
-from viz_encoder.ui.change_endpoint import add_change_endpoint
-from viz_encoder.ui.components import script_view
-from viz_encoder.ui.endpoints import add_endpoints
-from viz_encoder.ui.figure_endpoints import add_figure_endpoints
-from viz_encoder.ui.form import Form, make_form, reveal
-from viz_encoder.ui.hidden_endpoint import add_hidden_endpoint
-from viz_encoder.ui.mask_endpoints import add_mask_endpoints
-from viz_encoder.ui.measured_endpoints import add_measured_endpoints
-from viz_encoder.ui.model_endpoints import add_model_endpoints
-from viz_encoder.ui.opening import Opening
-from viz_encoder.ui.panel import model_panel
-from viz_encoder.ui.pooling_endpoints import add_pooling_endpoints
-from viz_encoder.ui.run import MASKED, PICTURES, SENTENCES, Runner, restore
+from viz_encoder.ui.form.components import script_view
+from viz_encoder.ui.form.form import Form, make_form, reveal
+from viz_encoder.ui.form.model_endpoints import add_model_endpoints
+from viz_encoder.ui.form.model_opening import Opening
+from viz_encoder.ui.form.model_panel import model_panel
+from viz_encoder.ui.state.runner import MASKED, PICTURES, SENTENCES, Runner, restore
 from viz_encoder.ui.tab import Place
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.zoo_endpoints import add_zoo_endpoints
+from viz_encoder.ui.tabs.attention.change_endpoint import add_change_endpoint
+from viz_encoder.ui.tabs.attention.row_endpoints import add_measured_endpoints
+from viz_encoder.ui.tabs.hidden.endpoints import add_hidden_endpoint
+from viz_encoder.ui.tabs.masks.endpoints import add_mask_endpoints
+from viz_encoder.ui.tabs.pooling.endpoints import add_pooling_endpoints
+from viz_encoder.ui.tabs.zoo.endpoints import add_zoo_endpoints
+from viz_encoder.ui.wire.alert import alert
+from viz_encoder.ui.wire.arguments import check_arguments
+from viz_encoder.ui.wire.endpoints import add_endpoints
+from viz_encoder.ui.wire.figure_endpoints import add_figure_endpoints
 
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
@@ -65,8 +65,8 @@ def make_page(runner: Runner) -> gr.Blocks:
             main = gr.Column(scale=4, min_width=320, elem_id="viz-main")
             with main, gr.Tabs(elem_id="viz-tabs"):
                 with gr.Tab("Attention", id="attention"):
-                    view = script_view("attention.js", elem_id="viz-attention")
-                for tab in TABS:
+                    view = script_view("attention/tab.js", elem_id="viz-attention")
+                for tab in TABS[1:]:
                     with gr.Tab(tab.title, id=tab.name):
                         tab.build(Place(runner, form, view))
         _Events(runner, form, view, form.notice).connect(page)

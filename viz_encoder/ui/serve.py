@@ -11,22 +11,36 @@ import gradio as gr
 import psutil
 import uvicorn
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from viz_encoder.bundled import ASSETS
+from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
-from viz_encoder.ui.memory import give_back
-from viz_encoder.ui.models import Models
 from viz_encoder.ui.page import make_page, make_theme
-from viz_encoder.ui.routes import add_routes
-from viz_encoder.ui.run import Runner, require_showable
-from viz_encoder.ui.sets import PUBLIC_ITEMS, Sets
-from viz_encoder.ui.store import TraceStore
+from viz_encoder.ui.state.memory import give_back
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.runner import Runner, require_showable
+from viz_encoder.ui.state.sets import PUBLIC_ITEMS, Sets
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs import TABS
+from viz_encoder.ui.tabs.attention.change import make_change_router
+from viz_encoder.ui.tabs.attention.downloads import make_download_router
+from viz_encoder.ui.tabs.attention.row_measures import make_measured_router
+from viz_encoder.ui.tabs.hidden.routes import make_hidden_router
+from viz_encoder.ui.tabs.masks.routes import make_mask_router
+from viz_encoder.ui.tabs.pooling.routes import make_pooling_router
+from viz_encoder.ui.tabs.zoo.routes import make_zoo_router
+from viz_encoder.ui.wire.error_route import PlainRoute
+from viz_encoder.ui.wire.figure_routes import make_figure_router
+from viz_encoder.ui.wire.routes import _array as array_response
+from viz_encoder.ui.wire.routes import make_router, plain_sentence, wrong_parameter
 
 PORT = 7860
 PORTS_TRIED = 40
+STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,19 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         max_file_size=settings.max_file_size,
         allowed_paths=[],
         theme=make_theme(),
-        css_paths=sorted(ASSETS.glob("style*.css")),
+        css_paths=[
+            asset(f"web/{name}.css")
+            for name in (
+                "core/core",
+                "views/views",
+                "attention/tab",
+                "flow/tab",
+                "hidden/tab",
+                "pooling/tab",
+                "masks/tab",
+                "zoo/tab",
+            )
+        ],
         footer_links=["api"],
         run_history=False,
     )
@@ -121,6 +147,22 @@ class Server(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             log.setLevel(before)
+
+
+def add_routes(app: FastAPI, store: TraceStore, sets: Sets | None = None) -> None:
+    """Serve the page's scripts and the numbers of the stored runs and sets under /viz."""
+    app.mount("/viz/static", StaticFiles(directory=asset("web")), name="viz-static")
+    app.include_router(make_router(store))
+    app.include_router(make_figure_router(store, PlainRoute))
+    app.include_router(make_change_router(store, PlainRoute))
+    app.include_router(make_hidden_router(store, PlainRoute))
+    app.include_router(make_measured_router(store, PlainRoute, array_response))
+    app.include_router(make_pooling_router(store, sets or Sets(), PlainRoute))
+    app.include_router(make_mask_router(store, PlainRoute, array_response))
+    app.include_router(make_zoo_router(PlainRoute))
+    app.include_router(make_download_router(store, PlainRoute))
+    app.add_exception_handler(VizEncoderError, plain_sentence)
+    app.add_exception_handler(RequestValidationError, wrong_parameter)
 
 
 def _make_page(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from viz_encoder.ui.form import Form
-from viz_encoder.ui.run import Runner
+from viz_encoder.ui.form.form import Form
+from viz_encoder.ui.state.runner import Runner
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The checks in the order in which they are asked; one file each."""
 
-from viz_encoder.audit.bench import Question
+from viz_encoder.audit.audit_context import Question
 from viz_encoder.audit.checks import (
     batch_independence,
     cache,

@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Gap, Question, first_spoiled, gap, passes
-from viz_encoder.audit.gradients import NoGradient, gradients_of
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, first_spoiled, gap, passes
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
+from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import TOLERANCE
 
 
 def ask(bench: Bench) -> Answer:

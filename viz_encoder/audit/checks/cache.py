@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.measure.subject import first_tensor
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.subject import first_tensor
 
 
 def ask(bench: Bench) -> Answer:

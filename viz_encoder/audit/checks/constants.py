@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes
-from viz_encoder.audit.decode import SAFE, suspicions
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.audit_context import Answer, Bench, Question, passes
+from viz_encoder.audit.diagnose.decode import SAFE, suspicions
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
 
 
 class Constants(TorchFunctionMode):

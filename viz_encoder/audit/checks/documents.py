@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
-from viz_encoder.audit.gradients import Gradients
-from viz_encoder.audit.naming import say
-from viz_encoder.audit.reach import must_know
+from viz_encoder.audit.audit_context import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.gradients import Gradients
+from viz_encoder.audit.measure.reach import must_know
+from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import GRADIENT, Case
 
 
 def ask(bench: Bench) -> Answer:

@@ -1,12 +1,12 @@
 """Whether it holds in the dtype that it will run in."""
 
-from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, gap, passes, untested
 from viz_encoder.audit.checks import padding_invariance
-from viz_encoder.audit.decode import tensors_in
-from viz_encoder.audit.maps import maps_of
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.diagnose.decode import tensors_in
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import MASS, TOLERANCE, Case, ModelFault
 
 
 def ask(bench: Bench) -> Answer:

@@ -2,10 +2,10 @@
 
 import torch
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import ModelFault
 
 
 def ask(bench: Bench) -> Answer:

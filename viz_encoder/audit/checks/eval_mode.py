@@ -1,6 +1,6 @@
 """Whether the model came in training mode, in which dropout hides what masks do."""
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes
+from viz_encoder.audit.audit_context import Answer, Bench, Question, passes
 from viz_encoder.audit.report import Verdict
 
 

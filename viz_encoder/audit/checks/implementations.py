@@ -1,9 +1,9 @@
 """Whether the implementations that were given (eager, sdpa, …) agree on real tokens."""
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, untested
 from viz_encoder.audit.checks import padding_invariance
+from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.subject import Subject
 
 
 def ask(bench: Bench) -> Answer:

@@ -2,7 +2,7 @@
 
 import torch
 
-from viz_encoder.audit.bench import (
+from viz_encoder.audit.audit_context import (
     SEEN_FIRST,
     Answer,
     Bench,
@@ -11,11 +11,11 @@ from viz_encoder.audit.bench import (
     passes,
     untested,
 )
-from viz_encoder.audit.causes import CAUSES
 from viz_encoder.audit.checks import gradient, maps, padding_invariance
-from viz_encoder.audit.maps import maps_of
+from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case, ModelFault
 
 
 def ask(bench: Bench) -> Answer:

@@ -1,6 +1,6 @@
 """Whether what holds at the first length holds below, at and above the window and the maximum."""
 
-from viz_encoder.audit.bench import (
+from viz_encoder.audit.audit_context import (
     SEEN_FIRST,
     Answer,
     Bench,
@@ -10,10 +10,10 @@ from viz_encoder.audit.bench import (
     untested,
 )
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
-from viz_encoder.audit.gradients import NoGradient, gradients_of, real_rows
-from viz_encoder.audit.maps import maps_of
+from viz_encoder.audit.measure.gradients import NoGradient, gradients_of, real_rows
+from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case, ModelFault
 
 ROWS = 8  # differentiated at each length
 

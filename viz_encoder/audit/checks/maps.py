@@ -3,15 +3,15 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, first_spoiled, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Question, first_spoiled, passes, untested
 from viz_encoder.audit.checks import padding_invariance, perturbation
 from viz_encoder.audit.checks.constants import too_small
-from viz_encoder.audit.decode import suspicions
-from viz_encoder.audit.maps import Layer, Maps, maps_of
-from viz_encoder.audit.naming import Named, name_map, say
+from viz_encoder.audit.diagnose.decode import suspicions
+from viz_encoder.audit.diagnose.naming import Named, name_map, say
+from viz_encoder.audit.measure.maps import Layer, Maps, maps_of
+from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import MASS, Case
 
 FLATTER = 0.05  # weights so small that no score is large enough to make a weight 0
 

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
-from viz_encoder.audit.decode import readings, tensors_in
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.diagnose.decode import readings, tensors_in
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case, ModelFault
 
 
 def ask(bench: Bench) -> Answer:

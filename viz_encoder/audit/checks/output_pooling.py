@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, gap, passes, untested
+from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
 
 POOLED = {  # what a pooled vector equals, and what it should be made of
     "the mean over all rows, padding too": "(out * m).sum(1) / m.sum(1), with m = valid[..., None]",

@@ -2,10 +2,10 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes, untested
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, gap, passes, untested
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case, ModelFault
 
 
 def ask(bench: Bench) -> Answer:

@@ -2,8 +2,8 @@
 
 import torch
 
-from viz_encoder.audit.bench import SEEN_FIRST, Answer, Bench, Question, gap, passes
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.audit_context import SEEN_FIRST, Answer, Bench, Question, gap, passes
+from viz_encoder.audit.diagnose.naming import say
 from viz_encoder.audit.report import Verdict
 
 

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Gap, Question, gap, passes
+from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, gap, passes
+from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
 
 MOST = 32  # positions changed, spread evenly where there are more
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import ModelFault
 
 
 def ask(bench: Bench) -> Answer:

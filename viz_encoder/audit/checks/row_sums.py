@@ -2,12 +2,12 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Question, passes, untested
 from viz_encoder.audit.checks import gradient
-from viz_encoder.audit.maps import Layer
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.maps import Layer
+from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import TOLERANCE
 
 
 def ask(bench: Bench) -> Answer:

@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, spoiled_rows
+from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, spoiled_rows
 from viz_encoder.audit.checks import maps
-from viz_encoder.audit.decode import suspicions
-from viz_encoder.audit.naming import Named, say
+from viz_encoder.audit.diagnose.decode import suspicions
+from viz_encoder.audit.diagnose.naming import Named, say
+from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import ModelFault
 
 
 def ask(bench: Bench) -> Answer:

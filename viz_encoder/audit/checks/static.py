@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.bench import Answer, Bench, Question, passes
-from viz_encoder.audit.decode import Reading, readings, suspicions, tensors_in
-from viz_encoder.audit.naming import say
+from viz_encoder.audit.audit_context import Answer, Bench, Question, passes
+from viz_encoder.audit.diagnose.decode import Reading, readings, suspicions, tensors_in
+from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.setting import Case
 
 
 def ask(bench: Bench) -> Answer:

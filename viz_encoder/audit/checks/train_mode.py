@@ -2,11 +2,11 @@
 
 from torch import nn
 
-from viz_encoder.audit.bench import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, untested
 from viz_encoder.audit.checks import gradient, maps
-from viz_encoder.audit.maps import maps_of
+from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.subject import without_dropout
 from viz_encoder.audit.report import Verdict
-from viz_encoder.audit.subject import without_dropout
 
 
 def ask(bench: Bench) -> Answer:

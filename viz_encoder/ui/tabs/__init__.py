@@ -1,4 +1,4 @@
-"""The tabs of the page beside Attention, one file each, found by discovery."""
+"""The tabs of the page, a folder each, found by discovery; none knows another."""
 
 import importlib
 import pkgutil
@@ -7,11 +7,8 @@ from viz_encoder.ui.tab import Tab
 
 
 def _discover() -> tuple[Tab, ...]:
-    modules = (
-        importlib.import_module(f"{__name__}.{found.name}")
-        for found in pkgutil.iter_modules(__path__)
-    )
-    tabs = (module.TAB for module in modules if hasattr(module, "TAB"))
+    folders = (found.name for found in pkgutil.iter_modules(__path__) if found.ispkg)
+    tabs = (importlib.import_module(f"{__name__}.{folder}.tab").TAB for folder in folders)
     return tuple(sorted(tabs, key=lambda tab: tab.order))
 
 

@@ -1,0 +1,146 @@
+// Draws the two columns of tokens and the lines between them, only as far as they are in sight.
+
+import { css, fit, isDark } from "../core/dom.js";
+import { eachAt } from "./strongest_lines.js";
+
+const FONT = "12px system-ui, sans-serif";
+export const ROW = 20; // pixels a token's line of text takes
+const LEVELS = 16; // lines of one head and about one weight are one stroke
+const WIDEST = 3.5;
+const GAP = 6;
+const TAG = 14; // for the letter of a text
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+// A color per head, far from its neighbors'; the mean and the largest of all have the text's own.
+export function headColor(head) {
+  if (typeof head !== "number") return isDark() ? "#e5e7eb" : "#374151";
+  return `hsl(${(210 + head * 137.508) % 360} ${isDark() ? "75% 66%" : "72% 34%"})`;
+}
+
+// A color as red, green and blue, 0 to 255, however it is written.
+export function parts(color) {
+  ruler.fillStyle = color;
+  return [1, 3, 5].map((at) => parseInt(ruler.fillStyle.slice(at, at + 2), 16));
+}
+
+// Where the names end and the lines begin, and every name cut to its column; `starts` holds the
+// first row of each of two texts, none where there is one.
+export function arrange(names, width, starts = []) {
+  ruler.font = `600 ${FONT}`;
+  const room = Math.min(150, Math.floor(width * 0.3));
+  const cut = names.map((name) => shorten(name, room - 2 * GAP - (starts.length ? TAG : 0)));
+  return { width, left: room, right: width - room, names: cut, starts };
+}
+
+function shorten(name, room) {
+  const wide = ruler.measureText(name).width;
+  if (wide <= room) return name;
+  const kept = [...name];
+  let length = Math.min(kept.length - 1, Math.ceil((kept.length * room) / wide));
+  while (length > 1 && ruler.measureText(`${kept.slice(0, length).join("")}…`).width > room) length--;
+  return `${kept.slice(0, length).join("")}…`;
+}
+
+// One canvas's picture: `sets` are the lines by head, `only` one token of one side, or null for all;
+// lines of less than the least weight are left out.
+export function drawLines(context, plan, sets, only, least = 0) {
+  const spread = Math.min(2.5, (ROW - 6) / Math.max(1, sets.length));
+  context.lineCap = "butt";
+  sets.forEach((set, at) => {
+    const shift = (at - (sets.length - 1) / 2) * spread;
+    context.strokeStyle = headColor(set.head);
+    paths(plan, set, only, shift, least).forEach((path, level) => {
+      if (!path) return;
+      const strength = (level + 0.5) / LEVELS;
+      context.globalAlpha = strength;
+      context.lineWidth = Math.max(0.75, WIDEST * strength);
+      context.stroke(path);
+    });
+  });
+  context.globalAlpha = 1;
+}
+
+// The lines in sight as one path a level of strength, which is the square root of the weight.
+function paths(plan, set, only, shift, least) {
+  const { query, key, weight } = set;
+  const found = new Array(LEVELS);
+  const middle = ROW / 2 - plan.scroll + shift;
+  const add = (i) => {
+    if (weight[i] < least) return;
+    const from = query[i] * ROW + middle;
+    const to = key[i] * ROW + middle;
+    if ((from < 0 && to < 0) || (from > plan.height && to > plan.height)) return;
+    const level = Math.min(LEVELS - 1, Math.floor(Math.sqrt(weight[i]) * LEVELS));
+    const path = (found[level] ??= new Path2D());
+    path.moveTo(plan.left, from);
+    path.lineTo(plan.right, to);
+  };
+  if (only) eachAt(set, only, add);
+  else for (let i = 0; i < weight.length; i++) add(i);
+  return found;
+}
+
+// The names of both columns; `linked` holds those that stay strong while one token is looked at.
+export function drawNames(context, plan, marks, linked) {
+  const first = Math.max(0, Math.floor(plan.scroll / ROW));
+  const last = Math.min(plan.names.length, Math.ceil((plan.scroll + plan.height) / ROW));
+  const [strong, weak] = [css("--body-text-color"), css("--body-text-color-subdued")];
+  context.textBaseline = "middle";
+  for (const side of ["query", "key"]) {
+    const [x, align] = side === "query" ? [plan.left - GAP, "right"] : [plan.right + GAP, "left"];
+    context.textAlign = align;
+    for (let at = first; at < last; at++) {
+      const y = at * ROW + ROW / 2 - plan.scroll;
+      const bright = !linked || linked[side].has(at);
+      context.globalAlpha = bright ? 1 : 0.45;
+      context.font = linked && bright ? `600 ${FONT}` : FONT;
+      context.fillStyle = bright ? strong : weak;
+      context.fillText(plan.names[at], x, y);
+      if (marks[side] === at) outline(context, plan, side, y, marks.colors[side]);
+    }
+  }
+  context.globalAlpha = 1;
+  plan.starts.forEach((row, text) => drawStart(context, plan, row * ROW - plan.scroll, "AB"[text]));
+}
+
+// The letter of a text at its first token, and a line above where another text ends.
+function drawStart(context, plan, top, letter) {
+  context.font = `600 10px ${FONT.split("px ")[1]}`;
+  context.fillStyle = context.strokeStyle = css("--body-text-color-subdued");
+  context.lineWidth = 1;
+  context.setLineDash([4, 3]);
+  for (const [from, to, align] of [[1, plan.left - 2, "left"], [plan.width - 1, plan.right + 2, "right"]]) {
+    context.textAlign = align;
+    context.fillText(letter, from + (align === "left" ? 2 : -2), top + ROW / 2);
+    if (letter === "A") continue;
+    context.beginPath();
+    context.moveTo(from, Math.round(top) + 0.5);
+    context.lineTo(to, Math.round(top) + 0.5);
+    context.stroke();
+  }
+  context.setLineDash([]);
+}
+
+function outline(context, plan, side, y, color) {
+  context.globalAlpha = 1;
+  context.strokeStyle = color;
+  context.lineWidth = 2;
+  const [x, width] = side === "query" ? [1, plan.left - 2] : [plan.right + 1, plan.width - plan.right - 2];
+  context.strokeRect(x, y - ROW / 2 + 1.5, width, ROW - 3);
+}
+
+// All lines, kept apart, so that leaving a token costs one copy and not thousands of strokes.
+export class Kept {
+  constructor() {
+    this.canvas = document.createElement("canvas");
+  }
+
+  copy(context, plan, sets, asked) {
+    if (this.asked !== asked) {
+      drawLines(fit(this.canvas, plan.width, plan.height), plan, sets, null);
+      this.asked = asked;
+    }
+    context.drawImage(this.canvas, 0, 0, plan.width, plan.height);
+  }
+}

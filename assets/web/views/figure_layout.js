@@ -1,0 +1,114 @@
+// A figure as the page shows it: in the page's colors, as wide as there is room, text beside it.
+
+import { css, isDark } from "../core/dom.js";
+import { heatmapOf, isCaption, isMarks, plainText, unpack } from "./figure_numbers.js";
+
+const NARROW = 600;
+const LONGEST = [16, 9]; // letters of a name on an axis; fewer where it is narrow
+const ROW = [18, 30]; // pixels a row of a heatmap, at least and at most
+const [LEAST, MOST] = [150, 620]; // pixels of the plot itself
+const [SCALE, UNDER] = [74, 46]; // pixels of a scale that lies below, and of an axis above it
+const BUTTONS = 30; // pixels for Plotly's own
+const SHORT = 300; // pixels of a plot beside which a scale's title has no room
+const [LETTER, NAMES] = [6.4, 60]; // pixels of a letter of a scale's title, and of the names beside a plot
+const MASKED_DARK = "#57493c";
+
+export function laidOut(figure, width) {
+  const narrow = width < NARROW;
+  const plot = plotHeight(figure, width);
+  const under = figure.layout.xaxis?.side === "top" ? 0 : UNDER;
+  // How far below the plot the scale lies, as a share of its height; 0 where it stands beside it.
+  const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
+  const layout = {
+    ...figure.layout, ...axes(figure, narrow),
+    width, height: height(figure, width, narrow, below),
+    title: { text: "" }, // the page has it as text, which wraps
+    annotations: (figure.layout.annotations ?? []).filter((each) => !isCaption(each)),
+    margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
+    font: { ...figure.layout.font, color: css("--body-text-color-subdued") },
+  };
+  return { data: figure.data.map((trace) => shown(trace, narrow, below, width)), layout };
+}
+
+// The same for paper: black on white, with its title and what it measures.
+export function onPaper(figure) {
+  const wide = 1000;
+  const { margin = {} } = figure.layout;
+  const layout = {
+    ...figure.layout, width: wide, height: height(figure, wide, false, false) + 190,
+    paper_bgcolor: "white", margin: { ...margin, t: 170, l: 120 },
+    title: { ...figure.layout.title, y: 0.98, yanchor: "top" },
+  };
+  return { data: figure.data, layout };
+}
+
+function axes(figure, narrow) {
+  const line = css("--border-color-primary");
+  const found = {};
+  for (const name of Object.keys(figure.layout).filter((key) => /^[xy]axis/.test(key))) {
+    found[name] = { ...figure.layout[name], automargin: true, gridcolor: line, zerolinecolor: line, labelalias: aliases(figure, name[0], narrow) };
+  }
+  return found;
+}
+
+// Long names lose their end; the whole name is there on pointing, and in the table.
+function aliases(figure, letter, narrow) {
+  const most = LONGEST[narrow ? 1 : 0];
+  const short = {};
+  for (const trace of figure.data) {
+    for (const name of unpack(trace[letter]).values) {
+      if (typeof name !== "string" || plainText(name).length <= most) continue;
+      const kept = [...plainText(name)].slice(0, most).join("");
+      short[name] = `${kept.replace(/&/g, "&amp;").replace(/</g, "&lt;")}…`;
+    }
+  }
+  return short;
+}
+
+// Of the plot alone, without names, titles and scale; Infinity where it is not ours to choose.
+function plotHeight(figure, width) {
+  const heatmap = heatmapOf(figure);
+  if (!heatmap || figure.layout.height || figure.data.some((trace) => trace.type === "image")) return Infinity;
+  const each = Math.max(ROW[0], Math.min(ROW[1], (width - 200) / heatmap.cols));
+  return Math.max(LEAST, Math.min(MOST, heatmap.rows * each));
+}
+
+// Of a picture in a figure; what a chart without cells has, where there is none.
+function pictureHeight(figure, width) {
+  const picture = figure.data.find((trace) => trace.type === "image");
+  if (!picture) return 280;
+  const [tall, wide] = unpack(picture.z).shape;
+  return Math.min(MOST, (width - (width < NARROW ? 60 : 200)) * (tall / wide));
+}
+
+function height(figure, width, narrow, below) {
+  if (figure.layout.height) return figure.layout.height;
+  const scale = below ? SCALE : 0;
+  const plot = plotHeight(figure, width);
+  if (figure.data.some((trace) => trace.type === "image")) return Math.round(pictureHeight(figure, width) + BUTTONS + UNDER + scale);
+  if (plot === Infinity) return 420;
+  const names = Math.max(...heatmapOf(figure).x.slice(0, 400).map((name) => name.length), 1);
+  return Math.round(plot + Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 30 + BUTTONS + scale);
+}
+
+function shown(trace, narrow, below, width) {
+  const dark = isDark();
+  if (dark && isMarks(trace)) return { ...trace, colorscale: [[0, MASKED_DARK], [1, MASKED_DARK]] };
+  if (trace.type !== "heatmap") return trace;
+  const lying = { orientation: "h", x: 0, xanchor: "left", y: -below, yanchor: "top", len: narrow ? 1 : 0.5 };
+  // In one line only where the scale is as wide, for what is wider loses its ends.
+  const line = plainText(trace.colorbar?.title?.text);
+  const text = below && !narrow && line.length * LETTER < 0.5 * (width - NAMES) ? line : trace.colorbar?.title?.text;
+  const title = { ...trace.colorbar?.title, text, font: { size: 12 }, ...(below && { side: "bottom" }) };
+  const colorbar = { ...trace.colorbar, title, ...(below && lying) };
+  return { ...trace, colorbar, ...(dark && isOneWay(trace) ? { colorscale: turned(trace) } : {}) };
+}
+
+// On a dark page a scale from light to dark begins dark, as those of the canvases do.
+function isOneWay({ colorscale }) {
+  if (!Array.isArray(colorscale) || !colorscale.every(([, color]) => /^#[0-9a-f]{6}$/i.test(color))) return false;
+  const lights = colorscale.map(([, color]) => [1, 3, 5].reduce((sum, at) => sum + parseInt(color.slice(at, at + 2), 16), 0));
+  return lights.every((light, i) => i === 0 || light < lights[i - 1]);
+}
+
+const turned = ({ colorscale }) => colorscale.map(([at, color]) => [1 - at, color]).reverse();

@@ -1,0 +1,115 @@
+// What shades the words and the picture: the measures with their units, and their color scales.
+
+import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors.js";
+import { number } from "../core/dom.js";
+
+const STEPS = 64;
+const TINT = [255, 59, 20]; // a red that pictures seldom have, light or dark
+const LOG_SPAN = 1e4; // a logarithmic scale of lengths shows so much below the largest
+
+// What each measure is called, its unit, and what it says and does not; `own` where a token begins
+// with a part of its own, beside which the others are small.
+export const MEASURES = {
+  weight: {
+    title: "attention weight of this head",
+    unit: "share of the query's total",
+    says: "The weight by which this head mixes each key's value into the query; not how long that value is, nor why the model answers as it does.",
+  },
+  value: {
+    title: "what each key adds, ‖α·v·W_O‖",
+    unit: "length, in the units of the hidden states",
+    says: "How long a vector each key adds to the query through this head (Kobayashi et al., 2020); not where it points, nor what the residual stream and later layers do with it.",
+  },
+  rollout: {
+    title: "rollout up to this layer",
+    own: true,
+    unit: "share of the query's hidden state",
+    says: "How attention could carry each input token to the query, heads averaged and the residual stream counted as a half (Abnar & Zuidema, 2020); not what values and feed-forward networks make of it.",
+  },
+  relevance: {
+    title: "relevance to the answer",
+    own: true,
+    unit: "relevance, without a unit",
+    says: "Through which weights the answer's score would rise, to first order, all heads up to this layer (Chefer et al., 2021); no proof of a cause, and not to be compared between answers.",
+  },
+};
+
+export const COLUMN = {
+  unit: "share of each query's own total",
+  says: "The weight that every query gives this key. Each weight is a share of its own query's total, so a column has no fixed sum.",
+};
+
+// Shares follow the page's scale. Lengths have no fixed range, and go up to the largest that is shown;
+// a token's own part may lie beyond it.
+export function scaleOf(measure, name, values, own, shared = null) {
+  const others = MEASURES[measure].own ? values.filter((_, at) => at !== own) : values;
+  const top = largest(others) || largest(values);
+  if (measure === "weight") return makeScale(name === "row" ? "head" : name, top, shared);
+  if (name !== "log") return makeScale("head", top);
+  const [high, low] = [top || 1, (top || 1) / LOG_SPAN];
+  return {
+    name, low, high,
+    share: (value) => Math.min(1, 1 + Math.log(Math.max(value, low) / high) / Math.log(LOG_SPAN)),
+    at: (share) => high * LOG_SPAN ** (share - 1),
+  };
+}
+
+// The scale in words: its ends, and what lies beyond them.
+export function scaleText(scale, unit, values) {
+  const beyond = largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, have the last color` : "";
+  return `${unit}${scale.name === "log" ? ", logarithmic" : ""}${beyond}`;
+}
+
+// What lies on a patch: one color, the more opaque the larger the weight, whatever the picture and the
+// page are. Red, green, blue and opacity, each 0 … 255; a masked patch has the color of masked cells.
+export function tintOf(value, scale, opacity) {
+  if (Number.isNaN(value)) return [...theme().masked, Math.round(255 * 0.66 * opacity)];
+  return [...TINT, Math.round(255 * opacity * Math.min(1, Math.max(0, value > 0 ? scale.share(value) : 0)))];
+}
+
+// CSS gradients of the scale: as the words show it, and as a tint lies on a picture.
+export function gradient(to, scale, colors = theme()) {
+  return ramped(to, (share) => rgbText(shade(scale.at(share), scale, colors)));
+}
+
+export function tintGradient(to, scale, opacity) {
+  return ramped(to, (share) => {
+    const [red, green, blue, alpha] = tintOf(scale.at(share), scale, opacity);
+    return `rgb(${red} ${green} ${blue} / ${(alpha / 255).toFixed(3)})`;
+  });
+}
+
+const ramped = (to, color) => `linear-gradient(to ${to}, ${Array.from({ length: 17 }, (_, step) => color(step / 16)).join(", ")})`;
+
+const pairs = new WeakMap();
+
+// The background of a value and the ink on it, the same pair for the same color. In so many steps
+// that no eye sees them, and few enough that most chips keep their color from row to row.
+export function pairOf(value, scale, colors) {
+  const share = Math.min(1, Math.max(0, scale.share(value)));
+  const step = Math.round(Math.round(share * (STEPS - 1)) * ((colors.ramp.length - 1) / (STEPS - 1)));
+  const color = Number.isNaN(value) ? colors.masked : value === 0 ? colors.zero : colors.ramp[step];
+  if (!pairs.has(color)) pairs.set(color, [rgbText(color), inkOn(color)]);
+  return pairs.get(color);
+}
+
+// The places of all values above 0, the largest first; without that of a token's own part.
+export const descending = (values, own = -1) => [...values.keys()].filter((at) => values[at] > 0 && at !== own).sort((a, b) => values[b] - values[a]);
+
+// The fewest values, largest first, that together hold a share of the sum (as the script of DINO
+// keeps them, Caron et al., 2021). Gives which are kept, how many, and what they hold. A token's own
+// part, where there is one, is kept and not counted.
+export function strongestOf(values, share, own = -1) {
+  const order = descending(values, own);
+  const whole = order.reduce((sum, at) => sum + values[at], 0);
+  const kept = new Uint8Array(values.length);
+  let [sum, count] = [0, 0];
+  for (const at of order) {
+    if (sum >= share * whole) break;
+    sum += values[at];
+    kept[at] = 1;
+    count++;
+  }
+  if (own >= 0) kept[own] = 1;
+  return { kept, count, held: sum, whole };
+}

@@ -1,0 +1,243 @@
+"""Bench: the model, the case and all that was measured once and is asked for by several checks."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.diagnose.naming import Named
+from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
+from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
+from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
+from viz_encoder.audit.measure.setting import TOLERANCE, Case, ModelFault, Setting
+from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.report import Picture, Verdict
+
+ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
+
+
+class Answer(NamedTuple):
+    """What a check found; the fields of Check without its name."""
+
+    verdict: Verdict
+    evidence: str
+    cause: str = ""
+    cure: str = ""
+    code: str = ""
+    layer: int | None = None
+    head: int | None = None
+    sample: int | None = None
+    query: int | None = None
+    key: int | None = None
+    amount: float | None = None
+    pictures: tuple[Picture, ...] = ()
+
+    def because(self, named: Named) -> "Answer":
+        """With its cause and cure."""
+        return self._replace(code=named.code, cause=named.cause, cure=named.cure)
+
+
+def passes(evidence: str) -> Answer:
+    """Nothing wrong was found."""
+    return Answer(Verdict.PASS, evidence)
+
+
+def untested(why: str) -> Answer:
+    """Nothing can be said, and why."""
+    return Answer(Verdict.NOT_TESTED, why)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller asked for besides the model and the intent."""
+
+    n_layers: int | None = None
+    lengths: tuple[int, ...] = ()
+    asked_lengths: bool = False
+    max_positions: int | None = None
+    variants: Mapping[str, Any] = field(default_factory=dict)
+    step: Callable[[Tensor, Any], tuple[Tensor, Any]] | None = None
+    pooled: Callable[[Any, Tensor], Tensor] | None = None
+    documents: Callable[[Tensor], Tensor] | bool = False
+    positions: str = "right"
+    dtype: torch.dtype | None = None
+
+
+@dataclass(eq=False)
+class Bench:
+    """Shared by the checks of one audit."""
+
+    subject: Subject
+    setting: Setting
+    options: Options
+    was_training: bool = False
+    noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
+    stopped: bool = False  # it does not run, so nothing else can be asked
+    answers: dict[str, Answer] = field(default_factory=dict)
+
+    @cached_property
+    def base(self) -> Case:
+        """The case that everything is tried on first."""
+        return self.setting.base()
+
+    @cached_property
+    def full(self) -> Case:
+        """The same without padding."""
+        return self.setting.case(torch.ones_like(self.base.valid), x=None)
+
+    @cached_property
+    def out(self) -> Tensor:
+        """The output on the base case, without gradients."""
+        return self.subject.run(self.base)
+
+    @cached_property
+    def is_spoiled(self) -> bool:
+        """Whether a real row of the base case is NaN or inf, so that comparing it tells nothing."""
+        return first_spoiled(self.out, self.base) is not None
+
+    @cached_property
+    def maps(self) -> Maps:
+        """The maps of the base case, without gradients."""
+        found = maps_of(self.subject, self.base)
+        if not any(layer.by_hand for layer in found.layers):
+            return found
+        valid = self.setting.padding(self.base.valid.shape[1] + 4)
+        with suppress(ModelFault):  # a model of one length only
+            longer = self.setting.case(valid)
+            self.subject.not_attention = not_over_tokens(self.subject, self.base, longer)
+        return maps_of(self.subject, self.base) if self.subject.not_attention else found
+
+    @cached_property
+    def gradients(self) -> Gradients | str:
+        """Of every real row of the base case; or why there are none."""
+        return self.gradients_on(self.base)
+
+    def gradients_on(self, case: Case) -> Gradients | str:
+        """Of the real rows, of some of them above 32 tokens; or why there are none."""
+        long = case.valid.shape[1] > ALL_ROWS
+        rows = real_rows(case, ALL_ROWS if long else 0)
+        if self.is_pooled:
+            rows = [(sample, 0) for sample in range(len(case.valid))]
+        try:
+            return gradients_of(self.subject, case, rows, seed=self.setting.seed)
+        except NoGradient as why:
+            return str(why)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the model gives one row a sample."""
+        return self.out.ndim == 2
+
+    @property
+    def n_layers(self) -> int:
+        """As said, or as many as the maps show, or as there are intents."""
+        if self.options.n_layers:
+            return self.options.n_layers
+        if len(self.setting.intents) > 1:
+            return len(self.setting.intents)
+        return len(self.maps.layers) or 1
+
+    def may(self, case: Case) -> Allowed:
+        """Of whom each row of the output may know."""
+        known = may_know(case.allowed, self.n_layers)
+        return _pool(known, case) if self.is_pooled else known
+
+    def must(self, case: Case) -> Allowed:
+        """Of whom each row of the output is meant to know."""
+        return must_know(case.allowed, self.n_layers)
+
+    def pattern(self, case: Case, layer: int = 0) -> Allowed:
+        """The intent of a layer without any padding."""
+        whole = self.setting.allowed(torch.ones_like(case.valid))
+        return whole[layer if len(whole) > 1 else 0]
+
+    def intent(self, case: Case, layer: int) -> Allowed:
+        """The intent of a layer."""
+        return case.allowed[layer if len(case.allowed) > 1 else 0]
+
+    def tolerance(self, out: Tensor) -> float:
+        """The largest difference that is still rounding: T of the output's scale."""
+        # Weights may be half precision inside a model that takes and gives float32.
+        dtypes = out.dtype, self.subject.dtype
+        tol = max(TOLERANCE.get(one, 1e-5) for one in dtypes)
+        finite = out.detach()[out.detach().isfinite()].double().abs()
+        if not finite.numel():
+            return max(tol, min(10 * self.noise, 50 * tol))
+        scale = max(1.0, float(finite.median()))
+        # The largest value may be rounded the other way twice: by two of its own steps.
+        steps = 2 * max(torch.finfo(one).eps for one in dtypes) * float(finite.max())
+        return max(tol * scale, min(10 * self.noise, 50 * tol * scale), steps)
+
+    def failed(self, *names: str) -> bool:
+        """Whether any of these checks is red."""
+        return any(n in self.answers and self.answers[n].verdict.is_red for n in names)
+
+    def passed(self, *names: str) -> bool:
+        """Whether all of these checks passed."""
+        return all(n in self.answers and self.answers[n].verdict is Verdict.PASS for n in names)
+
+
+def _pool(known: Allowed, case: Case) -> Allowed:
+    """One row a sample: what any of its real tokens may know of."""
+    return (known & case.valid[:, :, None]).any(dim=1, keepdim=True)
+
+
+class Gap(NamedTuple):
+    """The largest difference between two outputs, and where it is."""
+
+    amount: float
+    sample: int
+    query: int
+
+
+def gap(one: Tensor, other: Tensor, rows: Bool[Tensor, "batch token"] | None = None) -> Gap:
+    """Over the rows that count; what is NaN in both is no difference, in one of them inf."""
+    one, other = one.detach().double(), other.detach().double()
+    away = (one - other).abs()
+    away = torch.where(one.isnan() & other.isnan(), 0.0, away).nan_to_num(torch.inf, torch.inf)
+    away = away.masked_fill(one.eq(other), 0.0)
+    if away.ndim == 2:
+        away = away[:, None]
+    away = away.flatten(2).amax(dim=2)
+    if rows is not None and away.shape == rows.shape:
+        away = away.masked_fill(~rows, 0.0)
+    flat = int(away.argmax())
+    return Gap(float(away.flatten()[flat]), flat // away.shape[1], flat % away.shape[1])
+
+
+def spoiled_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
+    """The rows of real tokens, or of pooled samples, that are NaN or inf."""
+    bad = ~out.detach().isfinite().flatten(out.ndim - 1).all(dim=-1)
+    if bad.ndim == 1:
+        return bad[:, None]
+    bad = bad.flatten(2).any(dim=-1) if bad.ndim > 2 else bad
+    return bad & case.valid if bad.shape == case.valid.shape else bad
+
+
+def first_spoiled(out: Tensor, case: Case) -> tuple[int, int] | None:
+    """Sample and row of the first of them; None where there is none."""
+    for sample, row in spoiled_rows(out, case).nonzero().tolist():
+        return sample, row
+    return None
+
+
+# They see a wrong mask as it is passed; what would see it again in another way follows from them.
+SEEN_FIRST = (
+    *("runs", "static", "batch_independence", "maps", "row_sums", "gradient", "perturbation"),
+    "padding_invariance",
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A check: what it is called, how it is answered, and which failures explain its own."""
+
+    name: str
+    title: str
+    ask: Callable[[Bench], Answer]
+    after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it

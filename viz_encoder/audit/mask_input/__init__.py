@@ -1,0 +1,1 @@
+"""Masks as people have them: presets, conventions, files and code."""

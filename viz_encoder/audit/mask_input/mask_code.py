@@ -1,0 +1,168 @@
+"""Mask code: a mask as the few lines of Python that give it to a call, in that call's convention.
+
+Each snippet runs as it is; its sizes and its `x` stand for one's own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.mask_input.presets import custom, preset
+from viz_encoder.errors import SelectionError
+
+N_NAMED = 5  # empty rows that are named, of however many there are
+
+
+@dataclass(frozen=True)
+class Target:
+    """A call that takes masks: what it is named, and how it is called with `allowed`."""
+
+    name: str
+    imports: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+def mask_code(
+    mask: Bool[Tensor, "query key"] | int,
+    target: str,
+    *,
+    rule: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> str:
+    """Python that runs `target` with this mask and gives `output`.
+
+    Args:
+        mask: rows = queries, columns = keys, True = may attend; or the number of tokens alone,
+            where a preset makes the mask.
+        target: one of TARGETS.
+        rule: the name of the preset that made the mask; without it the rows are written out.
+        sizes: of that preset; its defaults where not given.
+
+    Raises:
+        SelectionError: there is no such target or preset.
+        InputError: the mask is not square and bool, or a size is wrong.
+    """
+    if target not in TARGETS:
+        raise SelectionError(
+            f"There is no mask code for {target!r}; choose one of {', '.join(TARGETS)}."
+        )
+    chosen = TARGETS[target]
+    if rule is not None:
+        n_tokens = mask if isinstance(mask, int) else len(mask)
+        square, made = preset(rule).mask(n_tokens, **(sizes or {})), _by_rule(rule, n_tokens, sizes)
+    else:
+        if isinstance(mask, int):
+            raise SelectionError("A number of tokens is no mask; name the preset that makes it.")
+        square = custom(mask)
+        made = _written_out(square)
+    imports = ("import torch", *chosen.imports)
+    heading = ("# Rows = queries (who looks), columns = keys; True = may attend.", *made)
+    return "\n".join([*imports, "", *heading, *_warnings(square), "", *chosen.lines, ""])
+
+
+def _by_rule(rule: str, n_tokens: int, sizes: Mapping[str, int] | None) -> tuple[str, ...]:
+    expression = preset(rule).expression(**(sizes or {}))
+    return (
+        f"n_tokens = {n_tokens}",
+        "query, key = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None, :]",
+        f"allowed = ({expression}).expand(n_tokens, n_tokens)",
+    )
+
+
+def _written_out(mask: Tensor) -> tuple[str, ...]:
+    rows = ("".join("01"[cell] for cell in row) for row in mask.tolist())
+    return (
+        "rows = [",
+        *(f'    "{row}",' for row in rows),
+        "]",
+        'allowed = torch.tensor([[sign == "1" for sign in row] for row in rows])',
+        "n_tokens = len(rows)",
+    )
+
+
+def _warnings(mask: Tensor) -> tuple[str, ...]:
+    """A comment that names the rows without a key, if there are any."""
+    empty = (~mask.any(dim=1)).nonzero()[:, 0].tolist()
+    if not empty:
+        return ()
+    named = ", ".join(map(str, empty[:N_NAMED])) + (", …" if len(empty) > N_NAMED else "")
+    return (
+        f"# No key is allowed in {'row' if len(empty) == 1 else 'rows'} {named}: calls differ in "
+        "what they make of it",
+        "# (NaN, zeros or a plain average). Give it a key, or leave its output out.",
+    )
+
+
+_HEADS = "q, k, v = torch.randn(3, 1, 2, n_tokens, 8)  # yours: (batch, head, token, d_head)"
+_TOKENS = "x = torch.randn(1, n_tokens, 16)  # yours: (batch, token, d_model)"
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        Target(
+            "scaled_dot_product_attention",
+            ("import torch.nn.functional as F",),
+            (
+                _HEADS,
+                "output = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)"
+                "  # True = may attend",
+            ),
+        ),
+        Target(
+            "nn.MultiheadAttention",
+            ("from torch import nn",),
+            (
+                "model = nn.MultiheadAttention(16, num_heads=2, batch_first=True).eval()  # yours",
+                _TOKENS,
+                "output, weights = model(",
+                "    x, x, x, attn_mask=~allowed, average_attn_weights=False  # here True = ignore",
+                ")",
+            ),
+        ),
+        Target(
+            "nn.TransformerEncoder",
+            ("from torch import nn",),
+            (
+                "layer = nn.TransformerEncoderLayer(16, nhead=2, batch_first=True)",
+                "model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()"
+                "  # yours",
+                _TOKENS,
+                "output = model(x, mask=~allowed)  # here True = ignore",
+            ),
+        ),
+        Target(
+            "flex_attention",
+            ("from torch.nn.attention.flex_attention import create_block_mask, flex_attention",),
+            (
+                "def may_attend(batch, head, query, key):",
+                "    return allowed[query, key]",
+                "",
+                "",
+                "block_mask = create_block_mask(",
+                "    may_attend, None, None, n_tokens, n_tokens, device=allowed.device",
+                ")",
+                _HEADS,
+                "output = flex_attention(q, k, v, block_mask=block_mask)"
+                "  # torch.compile it to gain from it",
+            ),
+        ),
+        Target(
+            "transformers",
+            ("from transformers import BertConfig, BertModel",),
+            (
+                "config = BertConfig(",
+                "    hidden_size=16, num_hidden_layers=2, num_attention_heads=2, "
+                "intermediate_size=32",
+                ")",
+                "model = BertModel(config).eval()  # yours, from AutoModel.from_pretrained",
+                _TOKENS,
+                "added = torch.zeros(n_tokens, n_tokens, dtype=model.dtype)",
+                "added = added.masked_fill(~allowed, torch.finfo(model.dtype).min)"
+                "  # 0 = may attend",
+                "output = model(inputs_embeds=x, attention_mask=added[None, None])"
+                ".last_hidden_state",
+            ),
+        ),
+    )
+}

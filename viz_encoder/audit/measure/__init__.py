@@ -1,0 +1,1 @@
+"""What is measured of a model: its maps, its gradients, who can reach whom."""

@@ -1,0 +1,93 @@
+"""Who depends on whom, by gradients: exact where masks are right, at any scale of the weights."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.subject import Subject
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """|∂ output / ∂ input token|, the largest over dimensions, for each row (sample, query)."""
+
+    rows: tuple[tuple[int, int], ...]
+    values: Float[Tensor, "row batch key"]
+
+    def relative(self) -> Float[Tensor, "row batch key"]:
+        """As a share of the largest in its row; NaN stays NaN."""
+        largest = self.values.nan_to_num(0.0).flatten(1).amax(dim=1).clamp_min(1e-300)
+        return self.values / largest[:, None, None]
+
+
+class NoGradient(Exception):
+    """The output does not depend on the input in a way that torch can differentiate."""
+
+
+def gradients_of(
+    subject: Subject, case: Case, rows: Sequence[tuple[int, int]], *, seed: int = 0
+) -> Gradients:
+    """One backward pass a row, of a random mixture of its output.
+
+    The mixture is random because a norm holds sums of outputs constant.
+
+    Raises:
+        NoGradient: there is none.
+    """
+    with leaf_of(subject, case) as (x, leaf):
+        out = subject.run(case, x=x, grad=True)
+        if not leaf:
+            raise NoGradient("the model's embedding was not found")
+        if not out.requires_grad:
+            raise NoGradient("the model runs without gradients")
+        found = []
+        generator = torch.Generator().manual_seed(seed + 1)
+        mixture = torch.randn(out.shape[-1], generator=generator).to(out)
+        for sample, query in rows:
+            row = out[sample] if out.ndim == 2 else out[sample, query].flatten()
+            one = (
+                (row * mixture[: row.shape[-1]]).sum() if row.shape == mixture.shape else row.sum()
+            )
+            grad = torch.autograd.grad(one, leaf[0], retain_graph=True, allow_unused=True)[0]
+            if grad is None:
+                raise NoGradient("the output does not depend on the input")
+            found.append(grad.abs().amax(dim=-1).double())
+    return Gradients(tuple(rows), torch.stack(found))
+
+
+@contextmanager
+def leaf_of(subject: Subject, case: Case) -> Iterator[tuple[Tensor, list[Tensor]]]:
+    """What to give the model, and the tensor to differentiate by: x itself, or embedded ids."""
+    if case.x.is_floating_point():
+        x = case.x.clone().requires_grad_(True)
+        yield x, [x]
+        return
+    leaf: list[Tensor] = []
+
+    def catch(module: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> Tensor | None:
+        if leaf or not args or args[0].shape != case.x.shape or not args[0].equal(case.x):
+            return None
+        leaf.append(out.detach().requires_grad_(True))
+        return leaf[0]
+
+    tables = [one for one in subject.whole.modules() if isinstance(one, nn.Embedding)]
+    hooks = [one.register_forward_hook(catch) for one in tables]
+    try:
+        yield case.x, leaf
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def real_rows(case: Case, most: int = 0) -> list[tuple[int, int]]:
+    """(sample, query) of the real tokens; at most so many, spread evenly, if most is given."""
+    rows = [(int(b), int(i)) for b, i in case.valid.nonzero()]
+    if not most or len(rows) <= most:
+        return rows
+    picks = torch.linspace(0, len(rows) - 1, most).round().int().tolist()
+    return [rows[pick] for pick in dict.fromkeys(picks)]

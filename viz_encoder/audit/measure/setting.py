@@ -1,0 +1,172 @@
+"""What a model is audited on: inputs, paddings, intents and tolerances.
+
+Batch, length and heads all differ, so that no two axes can be taken for one another; the lengths
+of the samples differ, so that no sample's mask fits another.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.errors import InputError
+
+FIRST_LENGTH = 7
+# The largest difference that rounding makes in a correct model, relative to its typical output.
+TOLERANCE = {
+    torch.float64: 1e-10,
+    torch.float32: 1e-5,
+    torch.float16: 5e-3,
+    torch.bfloat16: 3e-2,
+}
+MASS = 1e-6  # a weight on a forbidden key above this is a leak; right masks give exactly 0
+GRADIENT = 1e-6  # the same for a gradient, relative to the largest of its row
+
+Intent = Callable[[Tensor], Tensor]
+
+
+class ModelFault(Exception):
+    """The audited code raised, or gave what cannot be judged; str() says what and where."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One batch: what the model gets, and what it is meant to look at."""
+
+    x: Tensor  # "batch token d_model", or ids "batch token"
+    valid: Bool[Tensor, "batch token"]
+    allowed: tuple[Allowed, ...]  # one for all layers, or one a layer
+    passed: Any  # what the caller's code passes
+
+    @property
+    def sizes(self) -> str:
+        """Batch and length, in words."""
+        return f"batch {self.valid.shape[0]}, {self.valid.shape[1]} tokens"
+
+    @property
+    def padded(self) -> bool:
+        """Whether any token is padding."""
+        return not bool(self.valid.all())
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How cases are made."""
+
+    intents: tuple[Intent, ...]
+    make_mask: Callable[[Tensor], Any]
+    make_x: Callable[[int, int, int], Tensor]  # (seed, batch, length) → x
+    seed: int = 0
+    given: Tensor | None = None  # the caller's own valid
+    left: bool = False  # padding before the tokens
+    pad_id: int = 0
+    first: int = FIRST_LENGTH
+    n_samples: int = 3
+
+    def base(self) -> Case:
+        """The case that everything is tried on first."""
+        return self.case(self.first_valid())
+
+    def padding(self, length: int, *, left: bool | None = None) -> Bool[Tensor, "batch token"]:
+        """Samples of different numbers of tokens, one of them whole."""
+        n_samples = self.n_samples + (self.n_samples == length)
+        shares = [(5, 3, 7)[number % 3] / 7 for number in range(n_samples)]
+        counts = torch.tensor([max(1, round(share * length)) for share in shares])
+        valid = torch.arange(length) < counts[:, None]
+        return valid.flip(1) if (self.left if left is None else left) else valid
+
+    def case(self, valid: Tensor, *, seed: int | None = None, x: Tensor | None = None) -> Case:
+        """The batch with that padding; ids at padded places are pad_id."""
+        if x is None:
+            x = self.make_x(self.seed if seed is None else seed, *valid.shape)
+        valid = valid.to(x.device)
+        if not x.is_floating_point():
+            x = x.masked_fill(~valid, self.pad_id)
+        return Case(x, valid, self.allowed(valid), self._passed(valid))
+
+    def _passed(self, valid: Tensor) -> Any:
+        try:
+            return self.make_mask(valid)
+        except Exception as fault:
+            sizes = f"batch {valid.shape[0]}, {valid.shape[1]} tokens"
+            raise ModelFault(f"{type(fault).__name__} in make_mask: {fault} ({sizes})") from fault
+
+    def first_valid(self) -> Bool[Tensor, "batch token"]:
+        """The padding of the base case."""
+        return self.padding(self.first) if self.given is None else self.given
+
+    def with_x(self, case: Case, x: Tensor) -> Case:
+        """The same case on other inputs."""
+        return replace(case, x=x)
+
+    def alone(self, case: Case, sample: int) -> Case | None:
+        """One sample without its padding; None where its tokens are not in one piece."""
+        places = case.valid[sample].nonzero()[:, 0]
+        if not len(places) or int(places[-1] - places[0]) + 1 != len(places):
+            return None
+        x = case.x[sample : sample + 1, places]
+        return self.case(torch.ones(1, len(places), dtype=torch.bool), x=x)
+
+    def allowed(self, valid: Tensor) -> tuple[Allowed, ...]:
+        """The intent of each layer as Bool "batch query key".
+
+        Raises:
+            InputError: an intent gives something else.
+        """
+        return tuple(_as_intent(intent(valid), valid) for intent in self.intents)
+
+
+def _as_intent(given: Any, valid: Tensor) -> Allowed:
+    whole = (*valid.shape, valid.shape[1])
+    if not isinstance(given, Tensor) or given.dtype != torch.bool:
+        found = given.dtype if isinstance(given, Tensor) else type(given).__name__
+        raise InputError(
+            f"intent(valid) gave {found}; it must give a torch.bool tensor (batch, query, key) in "
+            "which True = may look. For a 0/1 mask write mask == 1."
+        )
+    if given.ndim == 4 and given.shape[1] == 1:
+        given = given[:, 0]
+    try:
+        return given.to(valid.device).expand(whole)
+    except RuntimeError:
+        raise InputError(
+            f"intent(valid) gave {tuple(given.shape)}; for valid of {tuple(valid.shape)} it must "
+            f"give (batch, query, key) = {whole}."
+        ) from None
+
+
+def require_distinct(valid: Tensor) -> Tensor:
+    """The caller's own valid, if batch and length differ.
+
+    Raises:
+        InputError: they are equal, or it is no bool mask of two axes.
+    """
+    if valid.ndim != 2 or valid.dtype != torch.bool:
+        raise InputError(
+            f"valid is {valid.dtype} {tuple(valid.shape)}; it must be torch.bool (batch, token), "
+            "True = a real token."
+        )
+    if valid.shape[0] == valid.shape[1]:
+        raise InputError(
+            f"valid has {valid.shape[0]} samples of {valid.shape[1]} tokens: a (batch, token) and "
+            "a (query, key) mask would look the same, and the audit would miss what mixes them "
+            "up. Leave valid out, or give another number of samples."
+        )
+    return valid
+
+
+def lengths_to_try(
+    first: int, given: Sequence[int], window: int | None, longest: int | None
+) -> tuple[int, ...]:
+    """The lengths besides the first: below, at and above the window, and up to the maximum."""
+    if given:
+        wanted = list(given[1:])
+    else:
+        wanted = [12, 40] if window is None else [window - 1, window, window + 1, 2 * window + 3]
+    wanted += [longest - 1, longest] if longest else []
+    fit = {one for one in wanted if one >= 2 and one != first and one <= (longest or one)}
+    return tuple(sorted(fit))

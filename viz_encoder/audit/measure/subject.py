@@ -1,0 +1,212 @@
+"""Subject: the audited model, called in one way whatever it is, and left as it was found."""
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from viz_encoder.audit.measure.setting import Case, ModelFault
+
+DEPTH = 4  # how far a model's functions are followed in search of its modules
+
+
+class Whole(nn.Module):
+    """The caller's model as one module, so that all of it can be recorded."""
+
+    def __init__(self, call: Callable[[Tensor, Any], Any], parts: list[nn.Module]) -> None:
+        """A function's modules are registered beside it."""
+        super().__init__()
+        self.call = call
+        self.parts = nn.ModuleList(parts)
+
+    def forward(self, x: Tensor, passed: Any) -> Any:
+        """As the caller would call it."""
+        return self.call(x, passed)
+
+
+class Subject:
+    """A model under audit."""
+
+    def __init__(self, call: Callable[[Tensor, Any], Any], module: nn.Module | None = None) -> None:
+        """`module` is what to watch; without it the modules that the callable leads to."""
+        parts = [module] if module is not None else modules_of(call)
+        self.whole = Whole(call, [part for part in parts if part is not call])
+        weights = [p for p in self.whole.parameters() if p.is_floating_point()]
+        self.dtype = weights[0].dtype if weights else torch.float32
+        self.device = weights[0].device if weights else torch.device("cpu")
+        self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
+
+    def run(self, case: Case, *, x: Tensor | None = None, grad: bool = False) -> Tensor:
+        """The output's first tensor, as floats "batch token d" or "batch d".
+
+        Raises:
+            ModelFault: the model raised, or gave no tensor.
+        """
+        given = case.x if x is None else x
+        with torch.set_grad_enabled(grad):
+            return first_tensor(self.raw(given, case))
+
+    def raw(self, x: Tensor, case: Case) -> Any:
+        """What the model returns, on copies of x and of the mask."""
+        try:
+            return self.whole(x.clone(), copied(case.passed))
+        except Exception as fault:
+            raise ModelFault(f"{type(fault).__name__}: {fault} ({case.sizes})") from fault
+
+    @property
+    def trains(self) -> bool:
+        """Whether any of the caller's modules was in training mode."""
+        ours = (self.whole, self.whole.parts)
+        return any(one.training for one in self.whole.modules() if one not in ours)
+
+    @contextmanager
+    def in_mode(self, training: bool) -> Iterator[None]:
+        """Every module in that mode, and afterwards each as it was."""
+        was = {module: module.training for module in self.whole.modules()}
+        self.whole.train(training)
+        try:
+            yield
+        finally:
+            for module, flag in was.items():
+                module.training = flag
+
+    @contextmanager
+    def weights(self, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+        """Other weights for a while; afterwards the very tensors of before."""
+        tensors = [*self.whole.parameters(), *self.whole.buffers()]
+        held = [(one, one.data) for one in tensors if one.is_floating_point()]
+        try:
+            for one, data in held:
+                one.data = change(data)
+            yield
+        finally:
+            for one, data in held:
+                one.data = data
+
+
+def first_tensor(out: Any) -> Tensor:
+    """The first floating tensor of what a model returned.
+
+    Raises:
+        ModelFault: there is none.
+    """
+    if isinstance(out, Tensor):
+        return out
+    values = list(out.values()) if isinstance(out, dict) else out
+    if isinstance(values, list | tuple):
+        for value in values:
+            if isinstance(value, Tensor) and value.is_floating_point():
+                return value
+    raise ModelFault(f"The model returned {type(out).__name__}, in which there is no tensor.")
+
+
+def copied(passed: Any) -> Any:
+    """A copy, for models that change their mask in place."""
+    if isinstance(passed, Tensor):
+        return passed.clone()
+    if isinstance(passed, dict):
+        return {name: copied(value) for name, value in passed.items()}
+    if type(passed) in (list, tuple):
+        return type(passed)(copied(value) for value in passed)
+    return passed
+
+
+def modules_of(call: Any) -> list[nn.Module]:
+    """The modules that a callable leads to: itself, its closure, its object, its globals."""
+    found: dict[int, nn.Module] = {}
+    _follow(call, DEPTH, found, set())
+    return list(found.values())
+
+
+def _follow(one: Any, depth: int, found: dict[int, nn.Module], seen: set[int]) -> None:
+    if depth < 0 or id(one) in seen:
+        return
+    seen.add(id(one))
+    if isinstance(one, nn.Module):
+        found[id(one)] = one
+        return
+    for inner in _within(one):
+        _follow(inner, depth - 1, found, seen)
+
+
+def _within(one: Any) -> list[Any]:
+    if isinstance(one, functools.partial):
+        return [one.func, *one.args, *one.keywords.values()]
+    if isinstance(one, list | tuple):
+        return list(one)
+    if isinstance(one, dict):
+        return list(one.values())
+    if (type(one).__module__ or "").partition(".")[0] in ("torch", "numpy", "transformers"):
+        return []
+    code = getattr(one, "__code__", None)
+    if isinstance(code, CodeType) and not (one.__module__ or "").startswith("torch"):
+        cells = [cell.cell_contents for cell in one.__closure__ or () if _is_filled(cell)]
+        names = [n for n in _names_in(code) if n in one.__globals__]
+        used = [one.__globals__[name] for name in names]
+        used = [value for value in used if isinstance(value, nn.Module) or callable(value)]
+        owner = [one.__self__] if hasattr(one, "__self__") else []
+        return [*owner, *cells, *(one.__defaults__ or ()), *used]
+    if hasattr(one, "__func__"):
+        return [one.__self__, one.__func__]
+    own = list(vars(one).values()) if hasattr(one, "__dict__") and not isinstance(one, type) else []
+    return [*own, type(one).__call__] if callable(one) and own else own
+
+
+def _names_in(code: CodeType) -> list[str]:
+    inner = [
+        name for const in code.co_consts if isinstance(const, CodeType) for name in _names_in(const)
+    ]
+    return [*code.co_names, *inner]
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+class NoDropout(TorchFunctionMode):
+    """Training mode without its randomness: every dropout passes all on."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Leave dropout out; run anything else as it is."""
+        kwargs = dict(kwargs or {})
+        if func in (F.dropout, torch.dropout, F.alpha_dropout, F.dropout1d):
+            return args[0] if args else kwargs["input"]
+        if func is F.scaled_dot_product_attention:
+            args = (*args[:4], 0.0, *args[5:]) if len(args) > 4 else args
+            kwargs = {**kwargs, "dropout_p": 0.0} if "dropout_p" in kwargs else kwargs
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def without_dropout(whole: nn.Module) -> Iterator[None]:
+    """Every rate of dropout is 0 for a while, those of modules and those in their code."""
+    held = [
+        (module, name, value)
+        for module in whole.modules()
+        for name, value in vars(module).items()
+        if "drop" in name.lower() and isinstance(value, float) and value > 0
+    ]
+    held += [
+        (module, "p", module.p)
+        for module in whole.modules()
+        if isinstance(module, nn.modules.dropout._DropoutNd)
+    ]
+    try:
+        for module, name, _ in held:
+            setattr(module, name, 0.0)
+        with NoDropout():
+            yield
+    finally:
+        for module, name, value in held:
+            setattr(module, name, value)

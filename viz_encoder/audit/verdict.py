@@ -1,0 +1,127 @@
+"""From the answers of all checks to one verdict; what follows from an earlier one is folded."""
+
+import traceback
+
+from viz_encoder.audit.audit_context import Answer, Bench, Question, untested
+from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.report import Check, MaskReport, Verdict
+
+SUSPECTING = ("static", "constants")
+COMPARING = (
+    *("perturbation", "padding_invariance", "output_pooling", "permutation", "empty_sample"),
+    *("lengths", "left_padding"),
+)
+# What compares outputs, and so can neither pass nor tell anything where they are NaN.
+NEEDS_NUMBERS = (
+    *COMPARING,
+    *("batch_independence", "grad_mode", "mask_used", "poisoned_padding", "implementations"),
+    *("cache", "dtype", "train_mode"),
+)
+
+
+def ask_all(bench: Bench, questions: tuple[Question, ...]) -> tuple[Check, ...]:
+    """Every check in order; one that crashes is an ERROR, never left out."""
+    for question in questions:
+        if bench.stopped and question.name != "eval_mode":
+            answer = Answer(Verdict.NOT_TESTED, f"{question.title}: the model does not run.")
+        else:
+            answer = _answer(bench, question)
+        bench.answers[question.name] = answer
+    _convict(bench.answers)
+    _excuse(bench)
+    return tuple(_check(bench, question, bench.answers[question.name]) for question in questions)
+
+
+def _convict(answers: dict[str, Answer]) -> None:
+    """What a tensor only made likely is the cause, once a later check has found its effect."""
+    for name in SUSPECTING:
+        suspect = answers.get(name)
+        if suspect is None or not suspect.code or suspect.verdict.is_red:
+            continue
+        proof = [one for one in answers.values() if one.verdict.is_red and one.code == suspect.code]
+        if proof:
+            answers[name] = suspect._replace(
+                verdict=Verdict.FAIL, cause=proof[0].cause, cure=proof[0].cure
+            )
+
+
+def _excuse(bench: Bench) -> None:
+    """Where samples share a capacity (MoE), outputs change with the batch, and masks may be right.
+
+    Maps and gradients judge then; what only compares outputs cannot.
+    """
+    shared = bench.answers.get("batch_independence")
+    if shared is None or shared.verdict is not Verdict.WARN or bench.failed("maps", "gradient"):
+        return
+    for name in COMPARING:
+        answer = bench.answers.get(name)
+        if answer is not None and answer.verdict is Verdict.FAIL:
+            bench.answers[name] = answer._replace(verdict=Verdict.WARN, cause=shared.cause)
+
+
+def _answer(bench: Bench, question: Question) -> Answer:
+    try:
+        return _unless_nan(bench, question, question.ask(bench))
+    except ModelFault as fault:
+        return Answer(Verdict.FAIL, f"The model raised {fault}.")
+    except Exception as fault:
+        last = traceback.extract_tb(fault.__traceback__)[-1]
+        place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+        text = f"This check itself failed with {type(fault).__name__}: {fault} ({place})."
+        cure = "Please report it; until then nothing is known about this point."
+        return Answer(Verdict.ERROR, text, cure=cure)
+
+
+def _unless_nan(bench: Bench, question: Question, answer: Answer) -> Answer:
+    """The answer; that nothing could be judged where it compared what is NaN."""
+    if bench.stopped or question.name not in NEEDS_NUMBERS or not bench.is_spoiled:
+        return answer
+    told = answer.verdict in (Verdict.PASS, Verdict.INFO) or question.name == "mask_used"
+    if not told or answer.verdict is Verdict.NOT_TESTED:
+        return answer
+    return untested(f"{question.title}: could not be judged: the output is NaN.")
+
+
+def _check(bench: Bench, question: Question, answer: Answer) -> Check:
+    given = {name: value for name, value in answer._asdict().items() if name != "pictures"}
+    follows = ""
+    if answer.verdict in (Verdict.FAIL, Verdict.WARN):
+        follows = next((one for one in question.after if bench.failed(one)), "")
+        shared = bench.answers["batch_independence"].verdict is Verdict.WARN
+        if not follows and shared and answer.verdict is Verdict.WARN and question.name in COMPARING:
+            follows = "batch_independence"
+    return Check(question.name, question.title, follows_from=follows, **given)
+
+
+def report_of(
+    bench: Bench, checks: tuple[Check, ...], notes: tuple[str, ...], seconds: float
+) -> MaskReport:
+    """The verdict, its sentence and the pictures of what failed, the worst first."""
+    verdict = _verdict(checks)
+    pictures = [shot for answer in bench.answers.values() for shot in answer.pictures]
+    untested = [c.evidence for c in checks if c.verdict is Verdict.NOT_TESTED]
+    if all(check.verdict is Verdict.NOT_TESTED for check in checks if check.name != "static"):
+        untested = untested[:1]
+    return MaskReport(
+        verdict, _sentence(verdict, checks), checks, (*untested, *notes), seconds, tuple(pictures)
+    )
+
+
+def _verdict(checks: tuple[Check, ...]) -> Verdict:
+    found = {check.verdict for check in checks}
+    order = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
+    return next((one for one in order if one in found), Verdict.PASS)
+
+
+def _sentence(verdict: Verdict, checks: tuple[Check, ...]) -> str:
+    own = [check for check in checks if check.verdict is verdict and not check.follows_from]
+    if verdict is Verdict.PASS:
+        n_made = sum(check.verdict in (Verdict.PASS, Verdict.INFO) for check in checks)
+        return f"Tokens look where they are meant to, and nowhere else, in all {n_made} checks."
+    first = own[0] if own else next(c for c in checks if c.verdict is verdict)
+    if verdict is Verdict.WARN:
+        return f"No token looks where it may not, but: {first.evidence}"
+    cause = f" Cause: {first.cause}" if first.cause else ""
+    more = f" {len(own) - 1} more checks fail of themselves." if len(own) > 2 else ""
+    more = " One more check fails of itself." if len(own) == 2 else more
+    return f"{first.evidence}{cause}{more}"

@@ -1,0 +1,92 @@
+"""Attended: what one attention call ran on, copied, so that nothing done later can reach it."""
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.model.attention import sign_off
+from viz_encoder.trace.mask_parsing import Allowed, Bias, Split
+
+Kind = Literal["sdpa", "multi_head_attention", "softmax"]
+
+
+class Attended(NamedTuple):
+    """One attention call of a whole batch; a model that does its own softmax has maps, no q, k."""
+
+    kind: Kind
+    q: Float[Tensor, "batch head query d_head"]
+    k: Float[Tensor, "batch kv_head key d_head"]
+    v: Float[Tensor, "batch kv_head key d_value"]
+    scale: float = 1.0
+    mask: Allowed | None = None
+    bias: Bias | None = None
+    maps: Float[Tensor, "batch head query key"] | None = None
+    signature: Float[Tensor, "batch head query signature"] | None = None
+    dropout: float = 0.0
+    cross: bool | None = None  # None: not to be seen from the call alone
+    kernel: str = "unknown"
+    fused: bool = False  # torch's whole-layer kernels, whose insides are computed again
+    ragged: bool = False  # came as a nested tensor, without its padding
+    note: str = ""
+
+
+def keep(x: Tensor) -> Tensor:
+    """A copy of its own: q, k and v are mostly views of a larger buffer, which they would pin."""
+    return x.detach().clone(memory_format=torch.contiguous_format)
+
+
+def batch_and_heads(x: Tensor) -> Tensor:
+    """As "batch head token d": an axis for each that is missing; leading ones become the batch."""
+    if x.ndim == 3:
+        return x[:, None]
+    while x.ndim < 4:
+        x = x[None]
+    return x.flatten(0, x.ndim - 4)
+
+
+def widely_signed(mixed: Tensor) -> Float[Tensor, "batch head query signature"]:
+    """The signature of what an attention call put out, in float32 at least."""
+    return sign_off(mixed.detach().to(torch.promote_types(mixed.dtype, torch.float32)))
+
+
+def from_tensors(
+    kind: Kind, q: Tensor, k: Tensor, v: Tensor, mixed: Tensor, split: Split, scale: float | None
+) -> Attended:
+    """A call of scaled_dot_product_attention, in any number of axes."""
+    return Attended(
+        kind,
+        keep(batch_and_heads(q)),
+        keep(batch_and_heads(k)),
+        keep(batch_and_heads(v)),
+        scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale,
+        mask=split.mask,
+        bias=split.bias,
+        signature=widely_signed(batch_and_heads(mixed)),
+    )
+
+
+def from_maps(maps: Tensor, v: Tensor | None, mixed: Tensor | None) -> Attended:
+    """A call of softmax whose result was multiplied with something, the values."""
+    lead = maps.shape[:-2]
+    kept = keep(batch_and_heads(maps))
+    nothing = kept.new_zeros(*kept.shape[:3], 0)
+    no_keys = kept.new_zeros(*kept.shape[:2], kept.shape[3], 0)
+    if (
+        v is None
+        or mixed is None
+        or mixed.numel() != math.prod(lead) * maps.shape[-2] * v.shape[-1]
+    ):
+        return Attended("softmax", nothing, no_keys, no_keys, maps=kept)
+    v = v.expand(*mixed.shape[:-2], *v.shape[-2:]).reshape(*lead, *v.shape[-2:])
+    mixed = mixed.reshape(*lead, *mixed.shape[-2:])
+    return Attended(
+        "softmax",
+        nothing,
+        no_keys,
+        keep(batch_and_heads(v)),
+        maps=kept,
+        signature=widely_signed(batch_and_heads(mixed)),
+    )

@@ -1,0 +1,208 @@
+"""Where a run is: the stack of running modules, and the hidden states before and after each block.
+
+A block is the outermost numbered module ("encoder.layer.3") that holds just one self-attention; so
+"encoder.block.3.layer.0" of T5 gives way to "encoder.block.3", and a Sequential around the whole
+model is none. In a model that numbers nothing it is the outermost module that holds just one.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.trace.attention_call import Attended, Kind, keep
+from viz_encoder.trace.detached import apart
+
+
+@dataclass(eq=False)
+class AttentionCall:
+    """One attention call, where it happened, and the hidden states around its block."""
+
+    name: str
+    run: int  # which call of the recorded module, from 0
+    attended: Attended
+    cross: bool = False
+    before: Tensor | None = field(default=None, repr=False)
+    after: Tensor | None = field(default=None, repr=False)
+    normed: Tensor | None = field(default=None, repr=False)  # after the norm that follows it all
+    block: str = ""
+    batch_first: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        """By what it was done: "sdpa", "multi_head_attention" or "softmax" (maps kept as is)."""
+        return self.attended.kind
+
+    @property
+    def dropout(self) -> float:
+        """The dropout that was on: the map that ran had this part of its weights set to 0."""
+        return self.attended.dropout
+
+    @property
+    def fused(self) -> bool:
+        """Whether one of torch's fused layer kernels ran, whose insides were computed again."""
+        return self.attended.fused
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Samples, heads, queries, keys."""
+        n_samples, n_heads, n_queries, _ = self.attended.q.shape
+        return n_samples, n_heads, n_queries, self.attended.k.shape[2]
+
+    def __repr__(self) -> str:
+        """One line: name, kind, sizes and what is special about it."""
+        n_samples, n_heads, n_queries, n_keys = self.shape
+        special = [word for word in ("cross", "fused") if getattr(self, word)]
+        special += [f"dropout {self.dropout:g}"] if self.dropout else []
+        sizes = f"{n_samples} samples, {n_heads} heads, {n_queries} × {n_keys}"
+        return f"<{self.name}: {self.kind}, {', '.join([sizes, *special])}>"
+
+
+@dataclass(eq=False)
+class _Frame:
+    module: nn.Module
+    name: str
+    numbered: bool
+    inside: bool  # of a numbered module
+    before: Tensor | None
+    fed: set[int] = field(default_factory=set)  # the tensors that its children were given
+    own: list[AttentionCall] = field(default_factory=list)
+    within: list[AttentionCall] = field(default_factory=list)  # self-attention only
+
+
+class Walk:
+    """Follows one thread through the modules of one model."""
+
+    def __init__(self, module: nn.Module, hidden: bool) -> None:
+        """Outside of the model."""
+        self.modules = dict(module.named_modules())
+        self.names = {id(part): name for name, part in self.modules.items()}
+        self._numbered = {id(m) for n, m in self.modules.items() if _last_name(n).isdecimal()}
+        self.root = type(module).__name__
+        self.hidden = hidden
+        self.run = -1
+        self._stack: list[_Frame] = []
+        self._last: tuple[AttentionCall, Tensor] | None = None  # and what its block gave
+        self._copied: tuple[Tensor, Tensor] | None = None  # what was copied last, and its copy
+
+    @property
+    def inside(self) -> bool:
+        """Whether any module of the model is running."""
+        return bool(self._stack)
+
+    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        """A module starts."""
+        name = self.names.get(id(module))
+        if name is None:
+            return
+        parent = self._stack[-1] if self._stack else None
+        if parent is None:
+            self.run += 1
+            self._last = None
+        elif args:
+            parent.fed.add(id(args[0]))
+        numbered = id(module) in self._numbered
+        inside = parent is not None and (parent.inside or parent.numbered)
+        wanted = self.hidden and (numbered or not inside)
+        before = self._copy(args[0]) if wanted and args else None
+        self._stack.append(_Frame(module, name, numbered, inside, before))
+
+    def attend(self, attended: Attended, part: str) -> AttentionCall:
+        """The module that runs has attended."""
+        frame = self._stack[-1]
+        name = ".".join(filter(None, (frame.name, part))) or self.root
+        call = AttentionCall(name, self.run, attended)
+        call.batch_first = getattr(frame.module, "batch_first", True)
+        frame.own.append(call)
+        return call
+
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
+        """A module has ended, or failed."""
+        if not self._stack or self._stack[-1].module is not module:
+            return
+        frame = self._stack.pop()
+        if frame.own:
+            with apart():
+                for call in frame.own:
+                    call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
+            frame.within += [call for call in frame.own if not call.cross]
+        if self._stack and frame.within:
+            self._stack[-1].within += frame.within
+        if self.hidden and (frame.within or self._last is not None):
+            self._keep_hidden(frame, args, kwargs, _first(out))
+        if not self._stack:
+            self._last = self._copied = None
+
+    def _keep_hidden(
+        self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
+    ) -> None:
+        if out is None:
+            return
+        if len(frame.within) == 1 and (frame.numbered or not frame.inside):
+            call = frame.within[0]
+            if not frame.numbered and _last_name(call.block).isdecimal():
+                return
+            given = frame.before if args else self._copy(_first((*kwargs.values(),)))
+            call.before, call.after, call.block = given, self._copy(out), frame.name
+            call.normed, self._last = None, (call, out)
+        elif not frame.within and self._last is not None and args:
+            call, block_output = self._last
+            named_norm = "norm" in type(frame.module).__name__.lower()
+            if named_norm and _is_same(args[0], block_output):
+                call.normed = self._copy(out)
+
+    def _copy(self, x: Any) -> Tensor | None:
+        """A copy, if it can be hidden states; what one block gives the next is copied once."""
+        if not isinstance(x, Tensor):
+            return None
+        with apart():
+            if not x.is_floating_point() or x.ndim not in (2, 3):
+                return None
+            if x.is_nested:
+                return x.detach().to_padded_tensor(0.0)
+            if self._copied is not None and self._copied[0] is x:
+                copy = self._copied[1]
+                if torch.equal(copy, x):  # it may have been changed in place since
+                    return copy
+            self._copied = (x, keep(x))
+            return self._copied[1]
+
+
+def _last_name(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _is_cross(call: AttentionCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
+    """Whether keys come from elsewhere than queries: two of the arguments were projected.
+
+    Where no projection is seen to take an argument, by the number of keys.
+    """
+    if call.attended.cross is not None:
+        return call.attended.cross
+    given = {id(x): x.ndim for x in arguments if isinstance(x, Tensor)}
+    projected = [given[one] for one in frame.fed if one in given]
+    if projected:
+        return projected.count(max(projected)) > 1  # a table of positions has fewer axes
+    return call.shape[2] != call.shape[3]
+
+
+def _is_same(x: Any, given: Tensor) -> bool:
+    """Whether x is what the block gave, or what it gave with its padding put back."""
+    with apart():
+        if x is given or not given.is_nested or not isinstance(x, Tensor) or x.is_nested:
+            return x is given
+        padded = given.to_padded_tensor(0.0)
+        return x.ndim == padded.ndim and torch.equal(x[:, : padded.shape[1]], padded)
+
+
+def _first(out: Any) -> Tensor | None:
+    """The first tensor of what a module returned."""
+    if isinstance(out, Tensor):
+        return out
+    values = out.values() if isinstance(out, dict) else out
+    if isinstance(values, list | tuple) or isinstance(out, dict):
+        return next((x for x in values if isinstance(x, Tensor)), None)
+    return None

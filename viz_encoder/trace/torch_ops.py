@@ -1,0 +1,195 @@
+"""The torch functions that attention is made of, and what is kept when one of them runs.
+
+scaled_dot_product_attention tells all at once. nn.MultiheadAttention with need_weights, and models
+that do it by hand, are softmax(…) and then a product with the values; a softmax that is multiplied
+with nothing (a classifier's) is no attention.
+"""
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from viz_encoder.trace.attention_call import Attended, Kind, from_maps, from_tensors
+from viz_encoder.trace.capture import kernel_name
+
+if TYPE_CHECKING:
+    from viz_encoder.trace.intercept import Interceptor
+
+Handler = Callable[["Operations", Any, tuple[Any, ...], dict[str, Any]], Any]
+SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+MHA = inspect.signature(F.multi_head_attention_forward)
+
+
+class Softmax:
+    """A softmax over the last axis, on its way to the product that makes it attention."""
+
+    def __init__(self, maps: Tensor) -> None:
+        """`maps` is what is kept; `now` is the tensor that the model has in hand."""
+        self.maps, self.now, self.dropout = maps, maps, 0.0
+
+
+class Operations:
+    """Looks at each function while it runs, and never changes what it returns."""
+
+    def __init__(self, interceptor: "Interceptor") -> None:
+        """No softmax is on its way."""
+        self.interceptor = interceptor
+        self.softmax: Softmax | None = None
+        self.n_heads: int | None = None  # inside multi_head_attention_forward
+        self.cross: bool | None = None
+        self.scores: tuple[Any, ...] = ()
+
+    def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """scaled_dot_product_attention: everything is in its arguments."""
+        mixed = func(*args, **kwargs)
+        given = {**dict(zip(SDPA, args, strict=False)), **kwargs}
+        self.interceptor.tell(lambda: self._from_sdpa(given, mixed))
+        return mixed
+
+    def _from_sdpa(self, given: dict[str, Any], mixed: Tensor) -> Attended:
+        q, k, v = (given[name].to(mixed.dtype) for name in SDPA[:3])  # as autocast has it
+        mask, is_causal = given.get("attn_mask"), bool(given.get("is_causal"))
+        masks = self.interceptor.masks
+        if is_causal:
+            split = masks.causal(q.shape[-2], k.shape[-2], q.device)
+        else:
+            split = masks.split(_all_axes(mask, q), q.ndim)
+        kind: Kind = "sdpa" if self.n_heads is None else "multi_head_attention"
+        return from_tensors(kind, q, k, v, mixed, split, given.get("scale"))._replace(
+            dropout=float(given.get("dropout_p") or 0.0),
+            cross=self.cross,
+            kernel=kernel_name(q, k, v, mask, is_causal=is_causal),
+        )
+
+    def multi_head(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """multi_head_attention_forward: its very code, but with our mode on inside it.
+
+        Python runs a handler with the mode off, and the function would ask for the handler again
+        if the mode were on; so it runs as a copy whose has_torch_function says no.
+        """
+        if self.n_heads is not None:
+            return func(*args, **kwargs)
+        given = MHA.bind(*args, **kwargs).arguments
+        self.n_heads, self.cross = given["num_heads"], _differ(given["query"], given["key"])
+        names = {**F.__dict__, "has_torch_function": lambda _: False}
+        body = FunctionType(
+            func.__code__, names, func.__name__, func.__defaults__, func.__closure__
+        )
+        try:
+            with self.interceptor:
+                return body(*args, **kwargs)
+        finally:
+            self.n_heads, self.cross, self.scores, self.softmax = None, None, (), None
+
+    def soften(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A softmax over the last of three or more axes may become attention."""
+        weights = func(*args, **kwargs)
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        wanted = self.n_heads is not None or any(one.eager for one in self.interceptor.listeners)
+        if wanted and weights.ndim >= 3 and dim in (-1, weights.ndim - 1):
+            self.softmax = Softmax(weights)
+        return weights
+
+    def drop(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Dropout on the weights: the map kept is the one before it, and the rate is told."""
+        softmax = self._softmax_in(args)
+        rate = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+        on = kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True))
+        if softmax is not None and on and rate > 0:
+            softmax.maps, softmax.dropout = softmax.maps.detach().clone(), float(rate)
+        out = func(*args, **kwargs)
+        if softmax is not None:
+            softmax.now = out
+        return out
+
+    def reshape(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same numbers in another shape or type."""
+        softmax = self._softmax_in(args)
+        out = func(*args, **kwargs)
+        if softmax is not None:
+            softmax.now = out
+        return out
+
+    def change(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Other numbers: masked after the softmax, cut, or multiplied with a head mask."""
+        softmax = self._softmax_in(args)
+        out = func(*args, **kwargs)
+        if softmax is not None and isinstance(out, Tensor) and out.ndim >= 3:
+            softmax.maps = softmax.now = out
+        return out
+
+    def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The scores of multi_head_attention_forward, or weights times values."""
+        out = func(*args, **kwargs)
+        softmax = self._softmax_in(args)
+        if softmax is not None:
+            v = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None
+            self.interceptor.tell(lambda: self._from_product(softmax, v, out))
+            self.softmax = None
+        elif self.n_heads is not None and self.softmax is None:
+            self.scores = args
+        return out
+
+    def _from_product(self, softmax: Softmax, v: Tensor | None, mixed: Tensor) -> Attended:
+        if self.n_heads is None or v is None:
+            attended = from_maps(softmax.maps, v, mixed)
+            return attended._replace(dropout=softmax.dropout, kernel="softmax by hand")
+        *bias, q, k = self.scores  # q is scaled already; k is transposed
+        heads = (-1, self.n_heads)
+        split = self.interceptor.masks.split(_heads_of(bias[0], heads) if bias else None)
+        q, k, v, mixed = (x.unflatten(0, heads) for x in (q, k.mT, v, mixed))
+        return from_tensors("multi_head_attention", q, k, v, mixed, split, 1.0)._replace(
+            dropout=softmax.dropout, cross=self.cross, kernel="softmax by hand"
+        )
+
+    def _softmax_in(self, args: tuple[Any, ...]) -> Softmax | None:
+        softmax = self.softmax
+        if softmax is not None and any(arg is softmax.now for arg in _flat(args)):
+            return softmax
+        return None
+
+
+def _flat(args: tuple[Any, ...]) -> list[Any]:
+    flat: list[Any] = []
+    for arg in args:
+        flat.extend(arg if isinstance(arg, list | tuple) else [arg])
+    return flat
+
+
+def _heads_of(bias: Tensor, heads: tuple[int, int]) -> Tensor:
+    return bias[None] if bias.shape[0] == 1 else bias.unflatten(0, heads)
+
+
+def _all_axes(mask: Tensor | None, q: Tensor) -> Tensor | None:
+    """A mask whose leading axes will be folded into the batch must have all of them."""
+    if mask is None or q.ndim < 5:
+        return mask
+    return mask.expand(*q.shape[:-3], *torch.broadcast_shapes(mask.shape, (1, 1, 1))[-3:])
+
+
+def _differ(query: Tensor, key: Tensor) -> bool:
+    return query is not key and not (query.shape == key.shape and torch.equal(query, key))
+
+
+HANDLERS: dict[Any, Handler] = {
+    F.scaled_dot_product_attention: Operations.sdpa,
+    F.multi_head_attention_forward: Operations.multi_head,
+    **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), Operations.soften),
+    torch.special.softmax: Operations.soften,
+    **dict.fromkeys((F.dropout, torch.dropout), Operations.drop),
+    **dict.fromkeys(
+        (Tensor.view, Tensor.reshape, Tensor.contiguous, Tensor.flatten, torch.reshape),
+        Operations.reshape,
+    ),
+    **dict.fromkeys((Tensor.to, Tensor.type, Tensor.type_as, Tensor.float), Operations.reshape),
+    **dict.fromkeys((Tensor.expand, Tensor.unsqueeze, Tensor.squeeze), Operations.reshape),
+    **dict.fromkeys((Tensor.masked_fill, Tensor.mul, Tensor.__mul__), Operations.change),
+    Tensor.__getitem__: Operations.change,
+    **dict.fromkeys((torch.bmm, torch.baddbmm, torch.matmul, torch.einsum), Operations.multiply),
+    **dict.fromkeys((Tensor.bmm, Tensor.matmul, Tensor.__matmul__), Operations.multiply),
+}

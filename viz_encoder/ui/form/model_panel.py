@@ -1,0 +1,72 @@
+"""What the page says of a model: where it is from, how large it is, and what it is made of."""
+
+import html
+
+from viz_encoder.checkpoints import LoadedEncoder, Plan
+from viz_encoder.config import Embedding, EncoderConfig
+from viz_encoder.config.anatomy import anatomy
+from viz_encoder.ui.state.models import Models, free_bytes
+
+READS = {Embedding.TOKEN: "texts", Embedding.PATCH: "pictures", Embedding.VECTOR: "vectors"}
+
+
+def model_panel(models: Models, name: str) -> str:
+    """The facts of a listed model, and its parts with their equations."""
+    plan = models.plan(name)
+    if plan is None:
+        return _panel(models.get(name))
+    return _panel(plan, "in memory" if models.is_loaded(name) else "")
+
+
+def plan_panel(plan: Plan) -> str:
+    """The facts of a model that was looked at, with the memory that loading it takes."""
+    needed, free = plan.n_bytes, free_bytes()
+    verdict = "" if needed < free else " <strong>That is more than is free.</strong>"
+    memory = f"Its weights need {_size(needed)}; {_size(free)} are free.{verdict}"
+    return f'<p class="viz-caption">{memory}</p>{_panel(plan)}'
+
+
+def _panel(model: Plan | LoadedEncoder, state: str = "") -> str:
+    facts = "".join(
+        f"<dt>{name}</dt><dd>{html.escape(value)}</dd>" for name, value in _facts(model, state)
+    )
+    rows = "".join(
+        f"<tr><th>{html.escape(part.name)}</th><td>{html.escape(part.words)}"
+        f"<code>{html.escape(part.equation)}</code></td></tr>"
+        for part in anatomy(model.config)
+    )
+    return f'<div class="viz-model"><dl>{facts}</dl><table>{rows}</table></div>'
+
+
+def _facts(model: Plan | LoadedEncoder, state: str) -> list[tuple[str, str]]:
+    card, config = model.card, model.config
+    facts = [
+        ("Model", f"{card.name} ({card.family})" if card.family else card.name),
+        ("From", card.source + (f" at {card.revision[:12]}" if card.revision else "")),
+        ("License", card.license),
+        ("Reads", _reads(config)),
+        ("Sizes", _sizes(config, card.n_parameters)),
+        ("Memory", f"{_size(4 * card.n_parameters)} of weights{', ' + state if state else ''}"),
+    ]
+    if isinstance(model, LoadedEncoder):
+        facts.append(("Runs on", f"{model.device}, {str(model.dtype).removeprefix('torch.')}"))
+    return facts
+
+
+def _reads(config: EncoderConfig) -> str:
+    if config.embedding is Embedding.PATCH:
+        height, width = config.image_size
+        return f"pictures, trained at {width} × {height} pixels"
+    longest = f", up to {config.max_positions:,} tokens"
+    return READS[config.embedding] + (longest if config.embedding is Embedding.TOKEN else "")
+
+
+def _sizes(config: EncoderConfig, n_parameters: int) -> str:
+    return (
+        f"{config.n_layers} layers × {config.n_heads} heads, d_model {config.d_model}, "
+        f"{n_parameters:,} parameters"
+    )
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{max(1, n_bytes // 10**6):,} MB"

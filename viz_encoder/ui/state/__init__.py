@@ -1,0 +1,1 @@
+"""What open pages look at: runs, sets and models, each held within a budget."""

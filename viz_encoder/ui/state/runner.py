@@ -1,0 +1,172 @@
+"""Runs: from what a person typed or dropped to a stored trace and its description for the page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Any
+
+from viz_encoder.analyses.predictions import tasks
+from viz_encoder.bundled import asset
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError, SelectionError, TooLong
+from viz_encoder.inputs import Inputs
+from viz_encoder.trace import Trace, capture
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.run_description import describe
+from viz_encoder.ui.state.sets import Sets
+from viz_encoder.ui.state.store import TraceStore
+
+KINDS = ("text", "pair", "image")
+SENTENCES = (
+    "The animal didn't cross the street because it was too tired",
+    "The bank approved the loan",
+)
+MASKED = "the keys to the cabinet [MASK] old", "grammar"  # and the model that reads it
+PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"}
+MAX_CHARACTERS = 2_000_000  # a request over this is refused unread
+MAX_MAPS = 10_000  # heads of all layers, a cell of the atlas each
+MAX_TOKENS = 2**17  # a map of more would take minutes
+Tell = Callable[[float, str], None]
+
+
+def _silent(share: float, words: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs a model on an input, and keeps the trace where the page's routes find it."""
+
+    models: Models
+    store: TraceStore
+    first: str | None = None  # the key of the run that the server was started on
+    sets: Sets = field(default_factory=Sets)  # that poolings were compared on
+
+    def text(
+        self,
+        model: str,
+        text_a: str,
+        text_b: str = "",
+        owner: str | None = None,
+        tell: Tell = _silent,
+    ) -> str:
+        """Encode one text, or a pair of texts; returns the run's description."""
+        for text in (text_a, text_b):
+            if not isinstance(text, str):
+                raise InputError(f"The text is {type(text).__name__}, not text; type some text.")
+            if len(text) > MAX_CHARACTERS:
+                raise TooLong(
+                    f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken."
+                )
+        pair = bool(text_b.strip())
+        source = (text_a, text_b) if pair else text_a
+        encoder, inputs, trace = self._capture(model, "text", source, tell)
+        kind = "pair" if pair else "text"
+        link = {"kind": kind, "model": model, "a": text_a, **({"b": text_b} if pair else {})}
+        return self._kept(trace, encoder, inputs, owner, link, kind)
+
+    def picture(
+        self,
+        model: str,
+        path: str | bytes | None,
+        example: str = "",
+        owner: str | None = None,
+        tell: Tell = _silent,
+    ) -> str:
+        """Encode a picture file, or one of the examples by name."""
+        if example:
+            if example not in PICTURES:
+                raise SelectionError(
+                    f"There is no example picture {shown(example)}; choose one of "
+                    f"{', '.join(PICTURES)}."
+                )
+            path = str(asset(PICTURES[example]))
+        if not path:
+            raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
+        encoder, inputs, trace = self._capture(model, "image", [path], tell)
+        link = {"kind": "image", "model": model, **({"example": example} if example else {})}
+        linked = link if example else {**link, "run": ""}
+        return self._kept(trace, encoder, inputs, owner, linked, "image")
+
+    def saved(self, path: str | None, owner: str | None = None) -> str:
+        """Open a trace that was saved to a file, here or on another machine."""
+        if not path:
+            raise InputError("Choose a saved run first: a .safetensors file from trace.save(path).")
+        return self.show(Trace.load(path), owner)
+
+    def show(self, trace: Trace, owner: str | None = None) -> str:
+        """The description of a run that was captured elsewhere."""
+        require_showable(trace)
+        return self.again(self.store.put(trace, owner))
+
+    def again(self, key: str, owner: str | None = None) -> str:
+        """The description of a run that is still held."""
+        entry = self.store.get(key)
+        trace = entry.trace
+        if owner is not None:
+            self.store.claim(key, owner)
+        kind = "image" if trace.grid else "text"
+        link = {"kind": kind, "model": trace.origin.model, "run": key}
+        return describe(key, trace, link, kind, _tasks(entry.encoder))
+
+    def _capture(
+        self, model: str, kind: str, source: Any, tell: Tell
+    ) -> tuple[LoadedEncoder, Inputs, Trace]:
+        words = f"Loading {model} …"
+        encoder = self.models.get(model, kind, lambda share: tell(0.1 + 0.4 * share, words))
+        tell(0.5, "Encoding …")
+        inputs = encoder.read(source)
+        return encoder, inputs, capture(encoder, inputs)[0]
+
+    def _kept(
+        self,
+        trace: Trace,
+        encoder: LoadedEncoder,
+        inputs: Inputs,
+        owner: str | None,
+        link: dict[str, str],
+        kind: str,
+    ) -> str:
+        """Keep a run; a link that cannot bring its input back names the run itself."""
+        key = self.store.put(trace, owner, encoder, inputs)
+        named = {**link, "run": key} if "run" in link else link
+        return describe(key, trace, named, kind, _tasks(encoder))
+
+
+def _tasks(encoder: LoadedEncoder | None) -> list[str]:
+    """What the model's heads can say of its runs."""
+    return [] if encoder is None else [str(task) for task in tasks(encoder)]
+
+
+def require_showable(trace: Trace) -> None:
+    """Refuse what the page has no view for, in a sentence.
+
+    Raises:
+        InputError: cross-attention, whose keys are other tokens than its queries, or a run larger
+            than a browser could show.
+    """
+    if any(layer.cross or layer.k.shape[1] != trace.n_tokens for layer in trace.layers):
+        raise InputError(
+            "This run is of cross-attention; the page shows self-attention. Draw it in Python "
+            "with viz_encoder.figures.attention_map."
+        )
+    n_maps = sum(layer.n_heads for layer in trace.layers)
+    if n_maps > MAX_MAPS or trace.n_tokens > MAX_TOKENS:
+        raise TooLong(
+            f"This run has {n_maps:,} heads and {trace.n_tokens:,} tokens; the page shows up to "
+            f"{MAX_MAPS:,} and {MAX_TOKENS:,}. Look at it in Python with trace.attention."
+        )
+
+
+def restore(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell = _silent) -> str:
+    """The run that a link describes; without one, the first example."""
+    asked = query.get("run") or (runner.first if "kind" not in query else None)
+    if asked:
+        return runner.again(asked, owner)
+    if query.get("kind") == "image":
+        model = query.get("model") or runner.models.names("image")[0]
+        example = query.get("example", next(iter(PICTURES)))
+        return runner.picture(model, None, example, owner, tell)
+    model = query.get("model") or runner.models.names("text")[0]
+    texts = query.get("a", SENTENCES[0]), query.get("b", "")
+    return runner.text(model, *texts, owner, tell)

@@ -1,0 +1,75 @@
+"""Sets that open pages compare poolings on, and queries learned from them, by unguessable key."""
+
+from dataclasses import dataclass, field
+
+from viz_encoder.analyses.attention_pooling import AttentionPooling
+from viz_encoder.analyses.collection import Collection, Separation
+from viz_encoder.analyses.item_weights import ItemWeights
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.ui.state.expiring_store import KeyedStore
+from viz_encoder.ui.state.memory import give_back
+
+MAX_BYTES = 2**30
+PUBLIC_ITEMS = 500  # of a set that a stranger may send
+
+
+@dataclass(eq=False)
+class SetEntry:
+    """A set by every pooling; `rows` is its table, the best by silhouette first."""
+
+    found: Collection
+    encoder: LoadedEncoder
+    rows: tuple[Separation, ...]  # () without labels
+    pictures: tuple[bytes, ...]  # each item's as PNG; () of texts
+    owner: str | None
+    expires: float = 0.0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vectors and pictures."""
+        vectors = sum(each.nbytes for each in self.found.vectors.values())
+        return vectors + sum(map(len, self.pictures))
+
+
+@dataclass(eq=False)
+class LearnedEntry:
+    """A query that was learned, and what it weighs the tokens of its own set with."""
+
+    learned: AttentionPooling
+    encoder: LoadedEncoder
+    items: tuple[ItemWeights, ...]
+    owner: str | None
+    expires: float = 0.0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights and of the pictures that were read."""
+        pictures = (item.sample.picture for item in self.items)
+        shown = sum(pixels.nbytes for pixels in pictures if pixels is not None)
+        return shown + sum(item.weights.nbytes for item in self.items) + self.learned.losses.nbytes
+
+
+class SetStore(KeyedStore[SetEntry]):
+    """Sets by key."""
+
+    gone = "This set is no longer held here; press Compare to see it again."
+
+
+class LearnedStore(KeyedStore[LearnedEntry]):
+    """Learned queries by key."""
+
+    gone = "This learned query is no longer held here; press Train to learn it again."
+
+
+@dataclass(frozen=True)
+class Sets:
+    """Both stores, and how many items a set may have here."""
+
+    compared: SetStore = field(default_factory=lambda: SetStore(MAX_BYTES, dropped=give_back))
+    learned: LearnedStore = field(default_factory=lambda: LearnedStore(MAX_BYTES // 4))
+    max_items: int | None = None  # None: what read_set takes
+
+    def release(self, owner: str) -> None:
+        """Let go of a closed page's sets."""
+        self.compared.release(owner)
+        self.learned.release(owner)

@@ -1,0 +1,87 @@
+"""TraceStore: the runs that open pages look at, by unguessable key, within a budget of bytes."""
+
+import math
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from viz_encoder.analyses.survey import LayerSurvey, survey_layers
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs
+from viz_encoder.trace import Trace
+from viz_encoder.ui.state.expiring_store import GRACE_SECONDS as GRACE_SECONDS
+from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS as MAX_AGE_SECONDS
+from viz_encoder.ui.state.expiring_store import KeyedStore
+from viz_encoder.ui.state.mask_mistake import Masked
+
+
+def model_gone(purpose: str) -> str:
+    """The sentence for what needs the model of a run that came without one."""
+    return f"The model of this run is not here; run the text or picture again to {purpose}."
+
+
+@dataclass(eq=False)
+class Entry:
+    """One stored run, with the thumbnails of its layers as they are computed."""
+
+    trace: Trace
+    expires: float
+    owner: str | None
+    encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
+    inputs: Inputs | None = None  # what it ran on, for whatever must run again
+    masked: Masked | None = None  # where it ran with a mask that somebody painted
+    surveyed: list[LayerSurvey] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _sweep: Iterator[LayerSurvey] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the trace."""
+        return self.trace.nbytes
+
+    def model(self, purpose: str = "see this") -> LoadedEncoder:
+        """The model that ran.
+
+        Raises:
+            SelectionError: it is not here, as of a saved run.
+        """
+        if self.encoder is None:
+            raise SelectionError(model_gone(purpose))
+        return self.encoder
+
+    def survey(self, layer: int) -> LayerSurvey:
+        """Thumbnails and statistics of one layer; each layer is swept once, in order."""
+        with self.lock:
+            while len(self.surveyed) <= layer:
+                if self._sweep is None:
+                    self._sweep = islice(survey_layers(self.trace), len(self.surveyed), None)
+                try:
+                    self.surveyed.append(next(self._sweep))
+                except BaseException:
+                    self._sweep = None  # a generator that raised would be at its end for ever
+                    raise
+            return self.surveyed[layer]
+
+
+class TraceStore(KeyedStore[Entry]):
+    """Runs by key. The least recently used go first when the budget of bytes is spent."""
+
+    gone = "This run is no longer held here; press Run to see it again."
+
+    def put(
+        self,
+        trace: Trace,
+        owner: str | None = None,
+        encoder: LoadedEncoder | None = None,
+        inputs: Inputs | None = None,
+    ) -> str:
+        """Keep a run and return its key."""
+        return self.keep(Entry(trace, 0.0, owner, encoder, inputs))
+
+    def pin(self, trace: Trace) -> str:
+        """Keep a run for as long as the server lives: the one it was started on."""
+        key = self.put(trace)
+        self._entries[key].expires = math.inf
+        return key

@@ -1,0 +1,1 @@
+"""The Attention tab: maps, rows, columns, statistics and their files."""

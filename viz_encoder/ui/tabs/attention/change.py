@@ -1,0 +1,49 @@
+"""The change of a run against another, a number a head; both are reached by their keys alone."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from viz_encoder.analyses.change import layer_change
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.wire.numbers import finite, parse_index
+
+REFERENCE_GONE = (
+    "The reference is no longer held here; forget it, and keep another run as the reference."
+)
+
+
+def make_change_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
+    """The route under /viz/run/{key}/change."""
+    router = APIRouter(prefix="/viz/run/{key}", route_class=route_class)
+
+    @router.get("/change")
+    def change(key: str, reference: str, layer: int) -> JSONResponse:
+        """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
+        headers = {"cache-control": "private, max-age=3600"}
+        return JSONResponse(changes(store, key, reference, layer), headers=headers)
+
+    return router
+
+
+def changes(store: TraceStore, key: str, reference: str, layer: object) -> list[float | None]:
+    """The total variation distance of every head of a layer, mean over the real queries.
+
+    Raises:
+        SelectionError: a run that is not held, no such layer, or maps of other sizes.
+    """
+    trace = store.get(key).trace
+    chosen = parse_index("layer", layer, trace.n_layers)
+    try:
+        before = store.get(reference).trace
+    except SelectionError:
+        raise SelectionError(REFERENCE_GONE) from None
+    if before.n_layers != trace.n_layers:
+        raise SelectionError(
+            f"The reference has {before.n_layers} layers and this run {trace.n_layers}; they "
+            "cannot be compared head by head. Keep a run of a model of the same size."
+        )
+    found: list[float | None] = finite(layer_change(before, trace, chosen).heads)
+    return found

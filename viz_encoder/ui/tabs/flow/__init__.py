@@ -1,0 +1,1 @@
+"""The Flow tab: where one token's information comes from, layer by layer."""

@@ -1,0 +1,1 @@
+"""The Hidden states tab: what the states of all layers show."""

@@ -1,0 +1,1 @@
+"""The Masks tab: a mask painted, run, proved and given as code."""

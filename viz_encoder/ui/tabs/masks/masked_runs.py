@@ -1,0 +1,155 @@
+"""Masked runs: the same input once more, with a painted mask, and what that changed."""
+
+import json
+import threading
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.analyses.mask_effect import mask_effect
+from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
+from viz_encoder.analyses.predictions import tasks
+from viz_encoder.audit.measure.reach import reach
+from viz_encoder.errors import InputError, SelectionError, TooLong
+from viz_encoder.trace import Trace, capture
+from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
+from viz_encoder.ui.state.run_description import describe
+from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
+from viz_encoder.ui.wire.numbers import finite
+
+MODEL_GONE = model_gone("try a mask on it")
+NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
+MAX_REACH = 512  # tokens; the closure of more would be read by nobody
+RUNNING = threading.Lock()  # one forward pass with a mask at a time, whoever asks
+
+
+def run_masked(
+    store: TraceStore, key: str, intent: Bool[Tensor, "query key"], mistake: Mistake
+) -> str:
+    """Run the input of a run with a mask, or with the mistake; returns the new run's key.
+
+    Raises:
+        SelectionError: no such run, or its model is not here.
+        InputError: the mask is not of the run's size.
+    """
+    entry = store.get(key)
+    if entry.encoder is None or entry.inputs is None:
+        raise SelectionError(MODEL_GONE)
+    n = entry.trace.n_tokens
+    if tuple(intent.shape) != (n, n):
+        raise InputError(f"The mask is of {tuple(intent.shape)} tokens; this run needs {(n, n)}.")
+    plain_key, _ = plain_of(store, key)
+    with RUNNING:
+        trace = capture(entry.encoder, entry.inputs, mask=planted(intent, mistake))[0]
+    made = store.put(trace, entry.owner, entry.encoder, entry.inputs)
+    store.get(made).masked = Masked(intent, mistake, plain_key)
+    return made
+
+
+def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
+    """The run without a mask that belongs to a run, and its key; a plain run is its own."""
+    entry = store.get(key)
+    if entry.masked is None:
+        return key, entry
+    try:
+        return entry.masked.plain, store.get(entry.masked.plain)
+    except SelectionError:  # let go in the meantime
+        assert entry.encoder is not None
+        assert entry.inputs is not None
+        with RUNNING:
+            trace = capture(entry.encoder, entry.inputs)[0]
+    again = store.put(trace, entry.owner, entry.encoder, entry.inputs)
+    entry.masked = Masked(entry.masked.intent, entry.masked.mistake, again)
+    return again, store.get(again)
+
+
+def masked_of(entry: Entry) -> Masked:
+    """What was meant with a run.
+
+    Raises:
+        SelectionError: it was not made with a mask.
+    """
+    if entry.masked is None:
+        raise SelectionError(NO_MASK)
+    return entry.masked
+
+
+def result_of(store: TraceStore, key: str) -> dict[str, Any]:
+    """What the mask did: leaks by layer and head, moved states, pooled vectors; null = undefined.
+
+    leak and mass are shares of a query's total; moved is relative to the state without the mask.
+    """
+    entry = store.get(key)
+    masked = masked_of(entry)
+    plain_key, plain = plain_of(store, key)
+    leaks, effect = mask_leaks(entry.trace, masked.intent), mask_effect(entry.trace, plain.trace)
+    return {
+        "run": description(key, entry),
+        "plain": plain_key,
+        "mistake": str(masked.mistake),
+        "sentence": sentence(entry.trace, masked.intent, leaks),
+        "forbidden": int((~masked.intent).sum()),
+        "leak": finite(leaks.leak),
+        "mass": finite(leaks.mass),
+        "at": leaks.at.tolist(),
+        "extra": leaks.extra.tolist(),
+        "missing": leaks.missing.tolist(),
+        "empty": list(leaks.empty),
+        "moved": finite(effect.moved),
+        "movedMean": finite(np.nanmean(effect.moved, axis=1)),
+        "pooled": {
+            method: {"cosine": finite(cosine), "difference": finite(apart)}
+            for method, (cosine, apart) in effect.pooled.items()
+        },
+    }
+
+
+def sentence(trace: Trace, intent: Bool[Tensor, "query key"], leaks: MaskLeaks) -> str:
+    """Whether anything leaked, and where most."""
+    n_heads = leaks.leak.size
+    if bool(intent.all()):
+        return "The mask forbids nothing, so nothing can leak."
+    leaking = int((leaks.leak > 0).sum())
+    if not leaking:
+        return f"0 leaks in {n_heads} heads: every forbidden weight is exactly 0."
+    layer, head = divmod(int(leaks.leak.argmax()), leaks.leak.shape[1])
+    query, key = leaks.at[layer, head].tolist()
+    return (
+        f"Leaks in {leaking} of {n_heads} heads: the largest forbidden weight is "
+        f"{leaks.leak[layer, head]:.4f}, in head {layer}.{head}, from query {query} "
+        f"“{trace.tokens[query]}” to key {key} “{trace.tokens[key]}”."
+    )
+
+
+def description(key: str, entry: Entry) -> dict[str, Any]:
+    """A run as the page takes it."""
+    trace = entry.trace
+    kind = "image" if trace.grid else "text"
+    link = {"kind": kind, "model": trace.origin.model, "run": key}
+    named = [] if entry.encoder is None else [str(task) for task in tasks(entry.encoder)]
+    content: dict[str, Any] = json.loads(describe(key, trace, link, kind, named))
+    return content
+
+
+def reach_of(
+    store: TraceStore, key: str, mask: Bool[Tensor, "query key"]
+) -> Bool[Tensor, "layer query key"]:
+    """Whom each token can know of after each layer, by this mask and by the model's own.
+
+    Raises:
+        TooLong: more tokens than it is drawn for.
+    """
+    if len(mask) > MAX_REACH:
+        raise TooLong(
+            f"This run has {len(mask):,} tokens; reach is drawn up to {MAX_REACH}. Take a shorter "
+            "input."
+        )
+    held = store.get(key)
+    plain = held if held.masked is None else plain_of(store, key)[1]
+    own = (layer.mask for layer in plain.trace.layers)
+    n = len(mask)
+    each = [mask if m is None else mask & m.cpu().any(dim=0).expand(n, n) for m in own]
+    return reach(torch.stack(each).unbind())

@@ -1,0 +1,173 @@
+"""Masks on their way in and out: packed bits, presets, files; every size is checked before use."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fastapi import Request
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.mask_input.conventions import Convention, from_bool
+from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
+from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_mask
+from viz_encoder.audit.mask_input.packed import packed
+from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, Preset, preset
+from viz_encoder.errors import InputError, TooLong
+from viz_encoder.ui.state.mask_mistake import Mistake
+
+PAINTED = 512  # up to so many tokens a mask is painted cell by cell
+CELL_BYTES = 32  # of a file, a cell written out as text included
+FILE_BYTES = 2**16  # of a file, whatever its size
+MAX_JSON = 2**16
+MAX_DOCUMENTS = 4096
+Mask = Bool[Tensor, "query key"]
+
+
+def offered() -> dict[str, Any]:
+    """Presets, conventions, mistakes and calls as data, so that no script knows their names."""
+    one = torch.tensor([True, False])
+    return {
+        "painted": PAINTED,
+        "most": MAX_TOKENS,
+        "presets": [_preset(each) for each in PRESETS.values()],
+        "conventions": [
+            {"name": str(c), "words": c.words, "cells": [_cell(v) for v in from_bool(one, c)]}
+            for c in Convention
+        ],
+        "mistakes": [{"name": str(each), "words": each.words} for each in Mistake],
+        "targets": list(TARGETS),
+    }
+
+
+def _preset(each: Preset) -> dict[str, Any]:
+    controls = [vars(control) for control in each.controls]
+    return {
+        "name": each.name,
+        "label": each.label,
+        "sentence": each.sentence,
+        "controls": controls,
+        "lengths": each.name == "documents",
+    }
+
+
+def _cell(value: Tensor) -> str:
+    if value.dtype == torch.bool:
+        return str(bool(value))
+    return f"{float(value):g}"
+
+
+async def body_of(request: Request, most: int, what: str) -> bytes:
+    """The whole body; one that is too large is refused before it is read."""
+    declared = request.headers.get("content-length", "")
+    content = bytearray()
+    if declared.isdigit() and int(declared) > most:
+        raise TooLong(f"{what} has {int(declared):,} bytes; at most {most:,} are taken here.")
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > most:
+            raise TooLong(f"{what} has over {most:,} bytes; that is more than is taken here.")
+    return bytes(content)
+
+
+def require_size(n_tokens: int) -> int:
+    """The number of tokens, if a mask is made for so many."""
+    if n_tokens > MAX_TOKENS:
+        raise TooLong(
+            f"This run has {n_tokens:,} tokens; masks are made up to {MAX_TOKENS:,}. Take a "
+            "shorter input."
+        )
+    return n_tokens
+
+
+def n_bytes(n_tokens: int) -> int:
+    """Bytes of a mask as packed bits."""
+    return (require_size(n_tokens) ** 2 + 7) // 8
+
+
+def unpacked(bits: bytes, n_tokens: int) -> Mask:
+    """A mask from its bits, row by row, the first cell in the highest bit; 1 = may attend."""
+    if len(bits) != n_bytes(n_tokens):
+        raise InputError(
+            f"The mask has {len(bits):,} bytes; one over {n_tokens:,} tokens has "
+            f"{n_bytes(n_tokens):,}."
+        )
+    cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens * n_tokens)
+    return torch.from_numpy(cells.astype(bool).reshape(n_tokens, n_tokens))
+
+
+def packed_bits(mask: Bool[Tensor, "*axes"]) -> bytes:
+    """The bits of a mask, as `unpacked` reads them."""
+    return np.packbits(mask.cpu().numpy()).tobytes()
+
+
+def made_by(given: object, n_tokens: int) -> Mask:
+    """The mask of {"name": …, "sizes": {…}} or {"lengths": […]}."""
+    if not isinstance(given, Mapping):
+        raise InputError("Name a preset and its sizes.")
+    lengths = given.get("lengths")
+    if lengths is None:
+        return _named(given).mask(require_size(n_tokens), **_sizes(given))
+    if not isinstance(lengths, list) or not 0 < len(lengths) <= MAX_DOCUMENTS:
+        raise InputError("Write the lengths of the documents as whole numbers, such as 5, 7, 3.")
+    return packed(require_size(n_tokens), lengths)
+
+
+def _named(given: Mapping[str, Any]) -> Preset:
+    name = given.get("name")
+    if not isinstance(name, str):
+        raise InputError(f"Name a preset by its name: {', '.join(PRESETS)}.")
+    return preset(name)
+
+
+def _sizes(given: Mapping[str, Any]) -> dict[str, Any]:
+    sizes = given.get("sizes") or {}
+    if not isinstance(sizes, Mapping):
+        raise InputError("Give the sizes of a preset by their names.")
+    return dict(sizes)
+
+
+def file_bytes(n_tokens: int) -> int:
+    """The largest file that can be a mask of so many tokens."""
+    return min(MAX_BYTES, FILE_BYTES + CELL_BYTES * require_size(n_tokens) ** 2)
+
+
+def from_file(content: bytes, name: str, convention: str, n_tokens: int) -> Mask:
+    """A mask from an uploaded .npy or .csv; one row, a value a token, is meant for every query.
+
+    Raises:
+        InputError: it is no mask, not of this run, or does not fit the convention.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"The file{Path(name).suffix[:8].lower()}")
+        path.write_bytes(content)
+        mask = read_mask(path, convention)
+    if mask.shape[-1] != n_tokens:
+        raise InputError(
+            f"The file is of {mask.shape[-1]:,} tokens; this run has {n_tokens:,}, padding and "
+            "special tokens included."
+        )
+    return mask.expand(n_tokens, n_tokens).clone()
+
+
+def code_of(mask: Mask, target: str, given: object) -> str:
+    """The lines that give this mask to a call; by its rule where the named preset still makes it.
+
+    Raises:
+        TooLong: no rule makes it, and it is too large to be written out.
+    """
+    n_tokens = len(mask)
+    if isinstance(given, Mapping) and given.get("name") and given.get("lengths") is None:
+        sizes = _sizes(given)
+        made = _named(given)
+        if torch.equal(made.mask(n_tokens, **sizes), mask):
+            return mask_code(n_tokens, target, rule=made.name, sizes=sizes)
+    if n_tokens > PAINTED:
+        raise TooLong(
+            f"This mask has {n_tokens:,} rows; rows are written out up to {PAINTED}. Choose a "
+            "preset, whose rule is one line."
+        )
+    return mask_code(mask, target)

@@ -1,0 +1,1 @@
+"""The Pooling tab: one input, a set, and a learned query."""

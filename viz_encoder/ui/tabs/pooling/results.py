@@ -1,0 +1,143 @@
+"""One run pooled, and moved by padding: as plain data for the page and for clients."""
+
+import threading
+from dataclasses import asdict
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Any
+
+import numpy as np
+
+from viz_encoder.analyses.padding_drift import CASES, padding_drift
+from viz_encoder.analyses.pooled import pooled
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.inputs import TextReader
+from viz_encoder.model.pooling import METHODS
+from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.sets import LearnedEntry
+from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.wire.numbers import finite, parse_index
+
+NO_TEXT = (
+    "Padding is what makes texts of one batch equally long. This run is of a picture, and pictures "
+    "of one batch have one size: there is no padding."
+)
+UNTRAINED = "Attention pooling needs a learned query; train one below."
+one_at_a_time = threading.Lock()  # padding runs the model, beside the queue that runs stand in
+
+
+def pooled_plain(
+    entry: Entry, layer: object = -1, learned: LearnedEntry | None = None
+) -> dict[str, Any]:
+    """Every method after one layer: norms, cosines and shares; null = not defined.
+
+    Args:
+        entry: the run.
+        layer: 0 = embeddings, -1 = the output.
+        learned: a query; attention pooling is there at the layer where it was learned.
+
+    Raises:
+        SelectionError: no such layer, the model is not here, or a query of another model.
+    """
+    encoder, trace = entry.model(), entry.trace
+    last = encoder.config.n_layers
+    at = last if layer == -1 else parse_index("layer", layer, last + 1)
+    queries, reason = _query(encoder, at, learned)
+    found = pooled(encoder, trace, layers=[at], queries=queries)
+    place = found.methods.index("mean")
+    return {
+        "layer": at,
+        "layers": last + 1,
+        "width": encoder.config.d_model,
+        "methods": [
+            {
+                "name": name,
+                "what": METHODS[name],
+                "numbers": found.vectors[name].shape[1],
+                "norm": finite(found.norms[0, number]),
+                "toMean": finite(found.cosines[0, number, place]),
+            }
+            for number, name in enumerate(found.methods)
+        ],
+        "cosines": finite(found.cosines[0]),
+        "shares": {name: finite(shares[0]) for name, shares in found.shares.items()},
+        "weights": None if found.weights is None else finite(found.weights[0]),
+        "looks": None if found.looks is None else finite(found.looks[0].mean(axis=0)),
+        "wins": np.rint(found.shares["max"][0] * encoder.config.d_model).astype(int).tolist(),
+        "leftOut": {**found.left_out, **({"attention": reason} if reason else {})},
+        **_room(entry, encoder),
+    }
+
+
+def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dict[str, Any]:
+    """How far padding moves each method, in every case; "worst" is the row that moved most.
+
+    Raises:
+        InputError: no whole number of padding tokens, or no room for them.
+        SelectionError: a run of a picture, or the model is not here.
+    """
+    encoder, texts = entry.model(), entry.trace.sample.texts
+    if not texts or not isinstance(encoder.reader, TextReader):
+        raise SelectionError(NO_TEXT)
+    if isinstance(padding, bool) or not isinstance(padding, int) or padding < 1:
+        raise InputError(f"padding is {shown(padding)}; give a whole number of tokens, at least 1.")
+    last = encoder.config.n_layers
+    at = last if layer == -1 else parse_index("layer", layer, last + 1)
+    source = texts[0] if len(texts) == 1 else (texts[0], texts[1])
+    with one_at_a_time:
+        found = padding_drift(encoder, source, n_padding=padding, layer=at)
+    rows = [
+        {name: None if value != value else value for name, value in asdict(row).items()}
+        for row in found.rows
+    ]
+    moved = [row for row in found.rows if row.relative == row.relative]
+    worst = max(moved, key=lambda row: row.relative) if moved else None
+    return {
+        "layer": found.layer,
+        "tokens": found.n_tokens,
+        "padding": found.n_padding,
+        "cases": CASES,
+        "rows": rows,
+        "worst": [worst.method, worst.case] if worst else None,
+    }
+
+
+def item_plain(entry: LearnedEntry, item: object) -> dict[str, Any]:
+    """The learned weights over one item's tokens."""
+    chosen = entry.items[parse_index("item", item, len(entry.items))]
+    sample = chosen.sample
+    grid = sample.grid
+    return {
+        "tokens": [printable(token) for token in sample.tokens],
+        "weights": finite(chosen.weights),
+        "grid": grid and {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix},
+    }
+
+
+def _query(
+    encoder: LoadedEncoder, layer: int, learned: LearnedEntry | None
+) -> tuple[dict[int, np.ndarray] | None, str]:
+    """The query for this layer, or why there is none."""
+    if learned is None:
+        return None, UNTRAINED
+    found = learned.learned
+    if learned.encoder is not encoder:
+        return None, (
+            f"The query below was learned on {printable(learned.encoder.card.name)}, and this run "
+            f"is of {printable(encoder.card.name)}; train one on a set that this model has read."
+        )
+    if layer != found.layer:
+        return None, f"The query below was learned at layer {found.layer}; choose that layer."
+    return {layer: found.query}, ""
+
+
+def _room(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any]:
+    """How many padding tokens still fit behind the text, and why none does where that is so."""
+    if not isinstance(encoder.reader, TextReader) or not entry.trace.sample.texts:
+        return {"room": 0, "noRoom": NO_TEXT}
+    most = encoder.reader.max_tokens
+    room = max(0, most - int(entry.trace.valid.sum()))
+    full = (
+        f"The text fills all {most:,} tokens that this model reads, so no padding fits behind it."
+    )
+    return {"room": room, "noRoom": "" if room else full}

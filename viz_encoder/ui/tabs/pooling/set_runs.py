@@ -1,0 +1,222 @@
+"""Compare poolings on a set, or learn a query from one: kept by key, and described for the page."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from viz_encoder.analyses.attention_pooling import STEPS, attention_pooling
+from viz_encoder.analyses.collection import Separation, collection
+from viz_encoder.analyses.item_weights import item_weights
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError, SelectionError, TraceError
+from viz_encoder.inputs.items import Item
+from viz_encoder.model.pooling import METHODS
+from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable, shortened
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
+from viz_encoder.ui.tabs.pooling.set_items import check_count, example, kind_of
+from viz_encoder.ui.wire.numbers import finite
+
+Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
+BUILT_IN = "4 topics"  # what a query is learned from where no labelled set is there
+MAX_SEEDS, MAX_STEPS = 10, 1000
+MAX_NAME = 300  # characters of an item's text on the page
+WORD = "the mean over the tokens of each item's word"
+COLUMN_NAMES = {
+    "silhouette": "silhouette",
+    "centroid_accuracy": "nearest-centroid accuracy",
+    "recall_at_1": "recall@1",
+}
+
+
+def silent(share: float, words: str) -> None:
+    """Tell nobody, and never stop."""
+
+
+def compare(
+    runner: Runner,
+    items: Sequence[Item],
+    model: str,
+    owner: str | None = None,
+    report: Report = silent,
+) -> str:
+    """Pool every item by every method at every layer; returns the set's description.
+
+    Raises:
+        TraceError: `report` returned False; nothing is kept then.
+        InputError: an item that cannot be read, by its number.
+    """
+    check_count(items, runner.sets.max_items)
+    encoder = _model(runner, model, kind_of(items), report)
+    found = collection(encoder, items, progress=_counted(report, "items", 0.2, 0.9))
+    _tell(report, 0.9, "Comparing the vectors …")
+    rows = found.table() if found.labels else ()
+    pictures = tuple(_png(encoder, item) for item in items) if encoder.kind == "image" else ()
+    _tell(report, 1.0, "Done")
+    entry = SetEntry(found, encoder, rows, pictures, owner)
+    return describe_set(runner.sets.compared.keep(entry), entry)
+
+
+def learn(
+    runner: Runner,
+    key: str,
+    model: str,
+    owner: str | None = None,
+    report: Report = silent,
+    *,
+    layer: float = -1,
+    n_seeds: float = 3,
+    steps: float = STEPS,
+) -> str:
+    """Learn a query from the labelled set of that key, or from the built-in one where it is ""."""
+    for name, value, most in (("seeds", n_seeds, MAX_SEEDS), ("steps", steps, MAX_STEPS)):
+        if not isinstance(value, int | float) or not 1 <= value <= most or value != int(value):
+            raise InputError(f"The number of {name} is {value!r}; give 1 to {most:,}.")
+    if not isinstance(layer, int | float) or layer != int(layer):
+        raise SelectionError(f"There is no layer {layer!r}; give a number, -1 for the last.")
+    if key:
+        entry = runner.sets.compared.get(key)
+        items, encoder = entry.found.items, entry.encoder
+    else:
+        items, encoder = example(BUILT_IN), _model(runner, model, "text", report)
+    found = attention_pooling(
+        encoder,
+        items,
+        layer=int(layer),
+        seeds=range(int(n_seeds)),
+        steps=int(steps),
+        progress=_counted(report, "trainings", 0.2, 0.9),
+    )
+    weights = item_weights(
+        encoder,
+        [item.source for item in items],
+        found.query,
+        layer=found.layer,
+        progress=_counted(report, "items weighed", 0.9, 1.0),
+    )
+    kept = LearnedEntry(found, encoder, weights, owner)
+    whose = "the set above" if key else f"the built-in set, {BUILT_IN}"
+    return describe_learned(runner.sets.learned.keep(kept), kept, items, whose)
+
+
+def describe_set(key: str, entry: SetEntry) -> str:
+    """One JSON object: names, labels and the table; vectors and cosines have routes."""
+    found = entry.found
+    return _json(
+        {
+            "key": key,
+            "model": printable(found.model),
+            "pictures": bool(entry.pictures),
+            "names": [shortened(name, MAX_NAME) for name in found.names],
+            "labels": [shortened(label) for label in found.labels],
+            "methods": {name: METHODS.get(name, WORD) for name in found.methods},
+            "layers": list(found.layers),
+            "leftOut": {name: printable(why) for name, why in found.left_out.items()},
+            "notes": [shortened(note, MAX_NOTE) for note in found.notes[:MAX_NOTES]],
+            "table": [plain_row(row) for row in entry.rows],
+            "answer": answer(entry.rows),
+        }
+    )
+
+
+def describe_learned(key: str, entry: LearnedEntry, items: Sequence[Item], whose: str) -> str:
+    """One JSON object: losses, accuracies and the items' names; weights have a route."""
+    found = entry.learned
+    return _json(
+        {
+            "key": key,
+            "model": printable(entry.encoder.card.name),
+            "set": whose,
+            "layer": found.layer,
+            "groups": [shortened(label) for label in found.labels],
+            "folds": found.n_folds,
+            "seeds": list(found.seeds),
+            "losses": finite(found.losses),
+            "accuracy": {name: finite(shares) for name, shares in found.accuracy.items()},
+            "chance": found.chance,
+            "names": [shortened(item.name, MAX_NAME) for item in items],
+            "labels": [shortened(item.label) for item in items],
+        }
+    )
+
+
+def plain_row(row: Separation) -> dict[str, Any]:
+    """A row of the table for JSON: null where there is no number."""
+    return {name: None if value != value else value for name, value in asdict(row).items()}
+
+
+def answer(rows: Sequence[Separation]) -> str:
+    """Which pooling at which layer, in a sentence with its numbers; "" without labels."""
+    known = [row for row in rows if row.silhouette == row.silhouette]
+    if not rows:
+        return ""
+    if not known:
+        why = Counter(row.why for row in rows).most_common(1)[0][0]
+        return f"No pooling can be compared: {why}"
+    best = known[0]
+    if best.silhouette <= 0:
+        where = f"{best.method} at layer {best.layer}, {best.silhouette:.3f}"
+        return f"No pooling tells these labels apart: the highest silhouette is {where}."
+    others = [
+        f"{title} {getattr(best, name):.2f}{_better(known, name, best)}"
+        for name, title in COLUMN_NAMES.items()
+        if name != "silhouette" and getattr(best, name) == getattr(best, name)
+    ]
+    more = f"; {', '.join(others)}" if others else ""
+    return f"Best by silhouette: {best.method} at layer {best.layer}, {best.silhouette:.3f}{more}."
+
+
+def _better(rows: Sequence[Separation], name: str, best: Separation) -> str:
+    """Who is better by that column, where someone is."""
+    top = max(rows, key=lambda row: np.nan_to_num(getattr(row, name), nan=-2))
+    if getattr(top, name) <= getattr(best, name):
+        return ""
+    return f" (best: {top.method} at layer {top.layer}, {getattr(top, name):.2f})"
+
+
+def _model(runner: Runner, model: str, kind: str, report: Report) -> LoadedEncoder:
+    def tell(share: float) -> None:
+        _tell(report, 0.2 * share, f"Loading {model} …")
+
+    tell(0.0)
+    return runner.models.get(model, kind, tell)
+
+
+def _counted(report: Report, what: str, start: float, stop: float) -> Callable[[int, int], Any]:
+    """Progress of so many of all, as a share between start and stop."""
+
+    def progress(done: int, total: int) -> bool | None:
+        words = f"{done:,} of {total:,} {what}"
+        return report(start + (stop - start) * done / total, words)
+
+    return progress
+
+
+def _tell(report: Report, share: float, words: str) -> None:
+    if report(share, words) is False:
+        raise TraceError("Stopped; nothing was kept.")
+
+
+def _png(encoder: LoadedEncoder, item: Item) -> bytes:
+    """The picture as the model reads it."""
+    return png(encoder.read(item.source).samples[0].picture)
+
+
+def png(pixels: np.ndarray | None) -> bytes:
+    """Pixels as a PNG file; nothing where there are none."""
+    if pixels is None:
+        return b""
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    return file.getvalue()
+
+
+def _json(content: dict[str, Any]) -> str:
+    # No markup even in transit: Gradio looks for tags in what a component is given.
+    return json.dumps(content).replace("<", "\\u003c")

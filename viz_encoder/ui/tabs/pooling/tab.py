@@ -1,0 +1,115 @@
+"""The Pooling tab: one input by every pooling, what padding does, a set, and a learned query."""
+
+from typing import Any
+
+import gradio as gr
+
+from viz_encoder.analyses.attention_pooling import STEPS
+from viz_encoder.ui.form.components import script_view
+from viz_encoder.ui.tab import Place, Tab
+from viz_encoder.ui.tabs.pooling.events import PoolingEvents
+from viz_encoder.ui.tabs.pooling.set_items import EXAMPLES
+from viz_encoder.ui.tabs.pooling.set_runs import MAX_SEEDS, MAX_STEPS
+
+MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
+QUICK: dict[str, Any] = {
+    "queue": False,
+    "show_progress": "hidden",
+    "api_visibility": "private",
+}
+FILES = [".csv", ".tsv", ".txt", ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif"]
+SET_HELP = (
+    "One text a line, or a CSV whose first line is text,label (and word, to pool one word of each "
+    "text). Texts are read by the text model on the left, pictures by the picture model; pictures "
+    "named like cat_1.png have the label cat."
+)
+LEARN_HELP = (
+    "A query is learned so that the weighted mean of the tokens tells the labels apart; the model "
+    "stays as it is. It learns from the set above where that has labels, else from the built-in 40 "
+    "sentences of 4 topics."
+)
+
+
+def build(place: Place) -> None:
+    """Lay it out from one input to sets, and connect the buttons."""
+    events = PoolingEvents(place.runner)
+    script_view("pooling/tab.js", elem_id="viz-pooling")
+    shown = _set_part(place, events)
+    _learn_part(place, events, shown)
+
+
+def _set_part(place: Place, events: PoolingEvents) -> gr.HTML:
+    """The input of a set above its result; returns the result."""
+    _heading("A set", SET_HELP)
+    with gr.Row(elem_id="viz-set-input"):
+        lines = gr.Textbox(
+            label="Texts, or a CSV with the columns text,label",
+            placeholder="text,label\nThe goalkeeper saved two penalties.,sport\n…",
+            lines=5,
+            max_lines=12,
+            elem_id="viz-set-lines",
+            scale=3,
+        )
+        files = gr.File(
+            label="CSV, TXT or pictures",
+            file_count="multiple",
+            file_types=FILES,
+            type="filepath",
+            height=140,
+            elem_id="viz-set-files",
+            scale=2,
+        )
+    with gr.Row(elem_classes="viz-set-buttons"):
+        start = gr.Button("Compare", variant="primary", size="sm", elem_id="viz-set-compare")
+        stop = gr.Button("Stop", size="sm", visible=False, elem_id="viz-set-stop")
+        titles = list(EXAMPLES)
+        buttons = [gr.Button(title, size="sm", elem_classes="viz-set-example") for title in titles]
+    notice = gr.HTML("", elem_id="viz-set-notice", apply_default_css=False)
+    shown = script_view("pooling/set.js", elem_id="viz-set")
+    models = [place.form.text_model, place.form.picture_model]
+    _connect(start, stop, events.compare, [lines, files, *models], [shown, notice], events)
+    for button, title in zip(buttons, titles, strict=True):
+        work = events.compare_example(title)
+        _connect(button, stop, work, models, [shown, notice], events)
+    return shown
+
+
+def _learn_part(place: Place, events: PoolingEvents, shown: gr.HTML) -> None:
+    _heading("Learn an attention pooling", LEARN_HELP)
+    with gr.Row(elem_classes="viz-set-buttons"):
+        layer = gr.Number(-1, label="Layer (−1 = the last)", precision=0, elem_id="viz-learn-layer")
+        seeds = gr.Slider(1, MAX_SEEDS, 3, step=1, label="Seeds", elem_id="viz-learn-seeds")
+        steps = gr.Slider(
+            10, MAX_STEPS, STEPS, step=10, label="Steps of AdamW", elem_id="viz-learn-steps"
+        )
+        start = gr.Button("Train", variant="primary", size="sm", elem_id="viz-learn-train")
+        stop = gr.Button("Stop", size="sm", visible=False, elem_id="viz-learn-stop")
+    notice = gr.HTML("", elem_id="viz-learn-notice", apply_default_css=False)
+    learned = script_view("pooling/learn.js", elem_id="viz-learn")
+    given = [shown, place.form.text_model, layer, seeds, steps]
+    _connect(start, stop, events.learn, given, [learned, notice], events)
+
+
+def _connect(
+    start: gr.Button,
+    stop: gr.Button,
+    work: Any,
+    given: list[Any],
+    filled: list[Any],
+    events: PoolingEvents,
+) -> None:
+    """Begin at a click, show Stop while it runs, and hide it at the end."""
+    busy = start.click(events.begin, None, stop, **QUICK)
+    latest = {"trigger_mode": "always_last"}  # a click while one runs is not lost
+    options = {"show_progress_on": filled[0], "api_visibility": "private", **latest, **MODEL_QUEUE}
+    done = busy.then(work, given, filled, **options)
+    done.then(lambda: gr.update(visible=False), None, stop, **QUICK)
+    stop.click(events.stop, None, None, queue=False, api_visibility="private")
+
+
+def _heading(title: str, help_line: str) -> None:
+    content = f"<h2 class='viz-part'>{title}</h2><p class='viz-caption'>{help_line}</p>"
+    gr.HTML(content, apply_default_css=False)
+
+
+TAB = Tab("pooling", "Pooling", 40, build)

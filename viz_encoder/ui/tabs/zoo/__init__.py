@@ -1,0 +1,1 @@
+"""The Mask zoo tab: planted mask bugs, each with its audit."""

@@ -1,0 +1,142 @@
+"""The mask zoo as plain data: its specimens, and the audit of each, made once and kept."""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Any
+
+import numpy as np
+
+from viz_encoder.audit import MaskReport, Picture, audit_mask
+from viz_encoder.audit.audit_context import Bench
+from viz_encoder.audit.zoo import SPECIMENS, Specimen
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.tabs.zoo.pictures import NOTHING, as_it_ran, bench_of, real_tokens_in
+from viz_encoder.ui.wire.numbers import finite, parse_index
+
+SECTIONS = (
+    ("A", "Conventions and types"),
+    ("B", "Empty rows, NaN, dtypes"),
+    ("C", "Shapes and broadcasting"),
+    ("D", "Causal, windows, documents"),
+    ("E", "Padding, positions, pooling"),
+    ("FH", "Hard ones"),
+)
+OWN_CODE = """\
+import viz_encoder as vz
+
+intent = lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)  # all see real tokens
+print(vz.audit_mask(model, intent, make_mask, d_model=768))
+"""
+COMMAND = "viz-encoder audit my_model:masks"
+SEEDS = 100
+KEPT = 256  # a few hundred KiB in all
+
+
+def zoo() -> dict[str, Any]:
+    """The specimens by section, and how to audit one's own model."""
+    sections = [
+        {"title": title, "specimens": [_plain(one) for one in _of(letters)]}
+        for letters, title in SECTIONS
+    ]
+    return {"sections": sections, "seeds": SEEDS, "own_code": OWN_CODE, "command": COMMAND}
+
+
+def _of(letters: str) -> Iterator[Specimen]:
+    return (one for one in SPECIMENS.values() if one.identifier[0] in letters)
+
+
+def _plain(one: Specimen) -> dict[str, str]:
+    names = ("identifier", "title", "symptom", "story", "wrong", "right", "flagged_by", "missed")
+    return {name: getattr(one, name) for name in names} | {"expected": one.verdict}
+
+
+class Audits:
+    """The latest audits of the zoo; one at a time, and the same one never twice."""
+
+    def __init__(self, audit: Callable[..., MaskReport] = audit_mask) -> None:
+        """None yet."""
+        self._audit = audit
+        self._kept: OrderedDict[tuple[str, bool, int], dict[str, Any]] = OrderedDict()
+        self._first: dict[tuple[str, int], Picture | None] = {}
+        self._lock = threading.RLock()
+
+    def of(self, identifier: object, fixed: object = False, seed: object = 0) -> dict[str, Any]:
+        """The report on a specimen, or on the same model with the corrected line, and pictures.
+
+        Raises:
+            SelectionError: there is no such specimen or seed.
+        """
+        if not isinstance(identifier, str) or identifier not in SPECIMENS:
+            known = ", ".join(SPECIMENS)
+            raise SelectionError(
+                f"There is no specimen {shown(identifier)}; choose one of {known}."
+            )
+        if not isinstance(fixed, bool):
+            raise SelectionError(f"fixed is {shown(fixed)}; it must be true or false.")
+        key = identifier, fixed, parse_index("seed", seed, SEEDS)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = self._made(*key)
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def _made(self, identifier: str, fixed: bool, seed: int) -> dict[str, Any]:
+        like = self._like(identifier, seed) if fixed else None
+        given = SPECIMENS[identifier].build(seed, fixed=fixed)
+        report = self._audit(given.model, given.intent, given.make_mask, **given.options)
+        given = SPECIMENS[identifier].build(seed, fixed=fixed)  # as fresh as the audit found it
+        bench = bench_of(given)
+        own = [] if report.ok else _distinct(report.pictures)
+        if not fixed:
+            self._first[identifier, seed] = own[0] if own else None
+        pictures = [_picture(bench, one, "audit") for one in own]
+        if not own:
+            pictures = [_picture(bench, as_it_ran(bench, report, like), "run")]
+        return {
+            "identifier": identifier,
+            "fixed": fixed,
+            "seed": seed,
+            "report": json.loads(report.to_json()),
+            "pictures": pictures,
+        }
+
+    def _like(self, identifier: str, seed: int) -> Picture | None:
+        """The worst picture of the wrong line, whose place is shown again when it is corrected."""
+        if (identifier, seed) not in self._first:
+            self.of(identifier, False, seed)
+        return self._first.get((identifier, seed))
+
+
+def _distinct(pictures: tuple[Picture, ...]) -> list[Picture]:
+    """Each picture once; several checks may draw the same one."""
+    found: dict[Any, Picture] = {}
+    for one in pictures:
+        found.setdefault((one.title, one.intended.tobytes(), one.observed.tobytes()), one)
+    return list(found.values())
+
+
+def _picture(bench: Bench, one: Picture, source: str) -> dict[str, Any]:
+    measured: np.ndarray = np.ones((len(one.intended), 1), dtype=bool)
+    if one.observed_is == "gradients":  # of padding, and of some rows of long texts, there are none
+        measured = np.asarray(one.observed.any(axis=1, keepdims=True))
+    observed = finite(np.where(measured, one.observed, np.nan))
+    return {
+        "title": one.title,
+        "source": source,  # "audit", or "run" where no check drew one
+        "layer": one.layer,
+        "head": one.head,
+        "sample": one.sample,
+        "real": real_tokens_in(bench, one),
+        "intended": one.intended.tolist(),
+        "passed": None if one.passed is None else one.passed.tolist(),
+        "passed_as": one.passed_as,
+        "observed": None if one.observed_is == NOTHING else observed,
+        "observed_is": one.observed_is,
+        "leaks": one.leaks.tolist(),
+        "lost": (one.lost & measured).tolist(),
+    }

@@ -1,0 +1,1 @@
+"""What travels between the browser and the server: bytes, faults, places for heavy work."""
