@@ -7,7 +7,6 @@ from pathlib import Path
 
 from viz_encoder import __version__
 from viz_encoder.analyses.collection import Collection, collection
-from viz_encoder.analyses.overview import Head
 from viz_encoder.audit.command import add_audit
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
@@ -16,6 +15,7 @@ from viz_encoder.figure_command import add_figure
 from viz_encoder.inputs.items import read_set
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.trace import Trace, capture
+from viz_encoder.trace.map_view import Head, MapView
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,17 +130,14 @@ def _trace(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    from viz_encoder.export import save, snippet  # Plotly is slow to import
+    from viz_encoder.export.save import save_view  # Plotly is slow to import
+    from viz_encoder.export.snippet import snippet
 
-    trace, head = Trace.load(given.trace), _head(given.head)
-    kept = {
-        "special": not given.hide_special,
-        "renormalize": given.renormalize,
-        "words": given.words,
-    }
-    code = snippet(Path(given.trace), given.layer, head, query=given.query, **kept)
-    chosen = {"layer": given.layer, "head": head, "query": given.query}
-    size = save(trace, given.output, **chosen, snippet=code, scale=given.scale, **kept)
+    trace, shown = Trace.load(given.trace), not given.hide_special
+    changes = shown, given.renormalize, given.words
+    view = MapView(given.layer, _head(given.head), *changes, given.scale)
+    code = snippet(Path(given.trace), view, query=given.query)
+    size = save_view(trace, Path(given.output), view, query=given.query, snippet=code)
     print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
 
 

@@ -13,7 +13,7 @@ import pytest
 import viz_encoder as vz
 from viz_encoder.analyses.overview import shown_tokens
 from viz_encoder.errors import SelectionError
-from viz_encoder.export import arrays, csv_lines, draw_page, save, snippet
+from viz_encoder.export import MapView, arrays, csv_lines, draw_page, save, snippet
 
 TEXT = "The reinterpretation of tokenization"
 KEPT = {"special": False, "renormalize": True, "words": True}
@@ -38,7 +38,9 @@ def expected(trace, heads, *, special=True, renormalize=False, words=False):
 def test_npz_and_csv(trace, options):
     found, wanted = arrays(trace, 3, (1, 4), **options), expected(trace, (1, 4), **options)
     assert np.abs(found["weights"] - wanted).max() <= 2e-6
-    header, *rows = csv.reader(io.StringIO("".join(csv_lines(trace, 3, (1, 4), **options))))
+    header, *rows = csv.reader(
+        io.StringIO("".join(csv_lines(trace, MapView(3, (1, 4), **options))))
+    )
     weights = np.array([[float(cell) for cell in row[2:]] for row in rows])
     assert (weights.astype(np.float32) == found["weights"]).all()
     if options.get("words"):
@@ -64,7 +66,7 @@ def test_one_row_of_a_word_is_its_row_of_the_map(trace):
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_page_holds_the_chosen_map(trace, options):
-    page = draw_page(trace, 3, 5, query=8, **options).decode()
+    page = draw_page(trace, MapView(3, 5, **options), query=8).decode()
     facts = json.loads(re.search(r'id="data-facts">(.*?)</script>', page)[1])["chosen"]
     packed = re.search(r'id="data-exact">(.*?)</script>', page)[1]
     values = np.frombuffer(zlib.decompress(b64decode(packed)), "<f4").reshape(facts["shape"])
@@ -97,7 +99,7 @@ def test_the_page_shows_it(trace, chromium, tmp_path):
 @pytest.mark.parametrize("query", [None, 7])
 def test_the_code_gives_it(trace, options, query):
     scope: dict[str, object] = {}
-    code = snippet(TEXT, 3, (1, 4), model="all-MiniLM-L6-v2", query=query, **options)
+    code = snippet(TEXT, MapView(3, (1, 4), **options), model="all-MiniLM-L6-v2", query=query)
     exec(code, scope)
     wanted = expected(trace, (1, 4), **options)
     if query is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.export.runs import HOSTILE, random_trace
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.export import draw_page, page_size
+from viz_encoder.export import MapView, draw_page, page_size
 from viz_encoder.export.page import MAX_BYTES
 
 
@@ -64,7 +64,7 @@ def facts_of(content: bytes) -> dict:
 
 
 def test_the_chosen_map_is_exact(opened, trace):
-    page = opened(draw_page(trace, 3, 5))
+    page = opened(draw_page(trace, MapView(3, 5)))
     assert page.inner_text("#name") == "Layer 3, head 5"
     assert page.inner_text("#kept") == "Exact, float32."
     for row, col in ((0, 0), (2, 7), (13, 13)):
@@ -77,7 +77,7 @@ def test_the_chosen_map_is_exact(opened, trace):
 
 
 def test_other_heads_are_within_what_is_stated(opened, trace):
-    page = opened(draw_page(trace, 3, 5))
+    page = opened(draw_page(trace, MapView(3, 5)))
     page.click('[data-name="1.7"]')
     assert page.inner_text("#name") == "Layer 1, head 7"
     every = trace.attention(1, 7)
@@ -93,7 +93,7 @@ def test_other_heads_are_within_what_is_stated(opened, trace):
 
 @pytest.mark.parametrize("scale", ["head", "row", "layer", "all", "shared", "log"])
 def test_colors_are_those_of_the_scale(opened, trace, scale):
-    page = opened(draw_page(trace, 3, 5, scale=scale))
+    page = opened(draw_page(trace, MapView(3, 5, scale=scale)))
     every = trace.attention(3, 5).double().numpy()
     share = {
         "head": every / every.max(),
@@ -121,17 +121,17 @@ def test_colors_are_those_of_the_scale(opened, trace, scale):
 
 def test_an_unknown_scale_is_said(trace):
     with pytest.raises(SelectionError, match="no color scale 'jet'"):
-        draw_page(trace, 0, 0, scale="jet")
+        draw_page(trace, MapView(scale="jet"))
 
 
 def test_a_note_is_told_once(trace):
     note = "[MASK] is read as the mask token."
     noted = replace(trace, sample=replace(trace.sample, notes=(note,)), notes=(note, "Another."))
-    assert facts_of(draw_page(noted, 0, 0))["notes"] == [note, "Another."]
+    assert facts_of(draw_page(noted, MapView()))["notes"] == [note, "Another."]
 
 
 def test_arrows_move_the_head(opened, trace):
-    page = opened(draw_page(trace, 0, 0))
+    page = opened(draw_page(trace, MapView()))
     for key, name in (
         *(("ArrowLeft", "Layer 0, head 0"), ("ArrowRight", "Layer 0, head 1")),
         *(("ArrowDown", "Layer 1, head 1"), ("ArrowUp", "Layer 0, head 1")),
@@ -144,7 +144,7 @@ def test_arrows_move_the_head(opened, trace):
 
 @pytest.mark.parametrize("head", ["mean", "max", (1, 7)])
 def test_a_fused_map_can_be_chosen(opened, trace, head):
-    page = opened(draw_page(trace, 2, head, query=4))
+    page = opened(draw_page(trace, MapView(2, head), query=4))
     every = trace.attention(2)
     fused = {"mean": every.mean(dim=0), "max": every.amax(dim=0)}.get(head if head != (1, 7) else 0)
     fused = every[[1, 7]].mean(dim=0) if fused is None else fused
@@ -153,7 +153,7 @@ def test_a_fused_map_can_be_chosen(opened, trace, head):
 
 
 def test_masked_cells_say_so(opened, padded):
-    page = opened(draw_page(padded, 0, 0))
+    page = opened(draw_page(padded, MapView()))
     assert "masked" in read_cell(page, 1, padded.n_tokens - 1)
     assert page.is_visible("#blank")
     page.keyboard.press("ArrowRight")
@@ -163,7 +163,7 @@ def test_masked_cells_say_so(opened, padded):
 
 def test_hostile_tokens_stay_text(opened, hostile):
     hostile = replace(hostile, notes=HOSTILE, origin=replace(hostile.origin, model=HOSTILE[0]))
-    content = draw_page(hostile, 0, 0, snippet=HOSTILE[0])
+    content = draw_page(hostile, MapView(), snippet=HOSTILE[0])
     page = opened(content)
     assert page.title() == "Attention of each layer and head"
     assert page.locator("script").count() == 4 and page.locator("img").count() == 0
@@ -177,7 +177,7 @@ def test_hostile_tokens_stay_text(opened, hostile):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(opened, trace, scheme):
-    page = opened(draw_page(trace, 0, 0), scheme)
+    page = opened(draw_page(trace, MapView()), scheme)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(15, 17, 21)")
     # The smallest weight is near the ground in either: the ramp turns with the scheme.
@@ -185,12 +185,12 @@ def test_light_and_dark(opened, trace, scheme):
 
 
 def test_a_narrow_screen_does_not_scroll_sideways(opened, trace):
-    page = opened(draw_page(trace, 0, 0), width=390)
+    page = opened(draw_page(trace, MapView()), width=390)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_policy_lets_nothing_out_and_nothing_else_run(opened, trace):
-    content = draw_page(trace, 0, 0)
+    content = draw_page(trace, MapView())
     policy = re.search(rb'Content-Security-Policy" content="([^"]*)"', content)[1].decode()
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
     page = opened(content, refused="Content Security Policy")
@@ -206,9 +206,9 @@ def test_the_policy_lets_nothing_out_and_nothing_else_run(opened, trace):
 @pytest.mark.parametrize("spread", [1.0, 0.2])
 def test_bert_base_at_256_tokens_is_within_5_mb(opened, spread):
     trace = random_trace(256, 12, 12, spread)
-    content = draw_page(trace, 11, 3)
+    content = draw_page(trace, MapView(11, 3))
     assert len(content) <= MAX_BYTES == 5_000_000
-    assert page_size(trace, 11, 3) == len(content)
+    assert page_size(trace, MapView(11, 3)) == len(content)
     page = opened(content)
     assert weight(read_cell(page, 100, 60)) == (
         pytest.approx(float(trace.attention(11, 3)[100, 60]), rel=1e-7),
@@ -224,7 +224,7 @@ def test_bert_base_at_256_tokens_is_within_5_mb(opened, spread):
 
 def test_longer_runs_are_pooled_and_say_so(opened):
     trace = random_trace(700, 2, 2)
-    page = opened(draw_page(trace, 1, 0))
+    page = opened(draw_page(trace, MapView(1, 0)))
     every = trace.attention(1, 0).numpy()
     text = read_cell(page, 3, 5)
     assert "queries" not in text and "query 6–7 → key 10–11" in text and "largest" in text
@@ -239,25 +239,25 @@ def test_longer_runs_are_pooled_and_say_so(opened):
 def test_what_does_not_fit_gets_coarser_not_larger(monkeypatch):
     monkeypatch.setattr("viz_encoder.export.page.MAX_BYTES", 400_000)
     trace = random_trace(128, 6, 8)
-    content = draw_page(trace, 0, 0)
+    content = draw_page(trace, MapView())
     assert len(content) <= 400_000 and facts_of(content)["layers"][0]["shape"] == [64, 64]
 
 
 def test_maps_whose_check_failed_are_not_shown(trace):
     wrong = replace(trace.layers[0], signature=trace.layers[0].signature + 1)
     with pytest.raises(TraceError, match="not shown"):
-        draw_page(replace(trace, layers=(wrong, *trace.layers[1:])), 0, 0)
+        draw_page(replace(trace, layers=(wrong, *trace.layers[1:])), MapView())
 
 
 @pytest.mark.parametrize(("chosen", "query"), [((9, 0), None), ((0, 99), None), ((0, 0), 99)])
 def test_what_is_not_there_is_said(trace, chosen, query):
     with pytest.raises(SelectionError, match="There is no"):
-        draw_page(trace, *chosen, query=query)
+        draw_page(trace, MapView(*chosen), query=query)
 
 
 def test_a_picture_and_a_row_of_zeros(opened, picture):
-    page = opened(draw_page(picture, 0, 0, query=2))
+    page = opened(draw_page(picture, MapView(), query=2))
     assert weight(read_cell(page, 2, 0))[0] == pytest.approx(
         float(picture.attention(0, 0)[2, 0]), rel=1e-6
     )
-    assert np.isfinite(facts_of(draw_page(picture, 0, 0))["layers"][0]["tops"]).all()
+    assert np.isfinite(facts_of(draw_page(picture, MapView()))["layers"][0]["tops"]).all()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.export.runs import HOSTILE, random_trace
 from viz_encoder.errors import SelectionError
-from viz_encoder.export import arrays, csv_lines, npz_bytes
+from viz_encoder.export import MapView, arrays, csv_lines, npz_bytes
 
 HEADS = [5, "mean", "max", (1, 7)]
 
@@ -23,8 +23,9 @@ def expected(trace, layer, head):
     return (every.mean(dim=0) if head == "mean" else every.amax(dim=0)).numpy()
 
 
-def read(trace, *chosen, **options):
-    return list(csv.reader(io.StringIO("".join(csv_lines(trace, *chosen, **options)), newline="")))
+def read(trace, layer, head, query=None, **options):
+    lines = csv_lines(trace, MapView(layer, head, **options), query)
+    return list(csv.reader(io.StringIO("".join(lines), newline="")))
 
 
 def numbers(cells):
@@ -88,7 +89,7 @@ def test_no_token_is_a_formula_and_each_stays_in_its_cell(hostile):
 
 @pytest.mark.parametrize("head", HEADS)
 def test_npz_comes_back(trace, head):
-    with np.load(io.BytesIO(npz_bytes(trace, 3, head)), allow_pickle=False) as file:
+    with np.load(io.BytesIO(npz_bytes(trace, MapView(3, head))), allow_pickle=False) as file:
         assert file["weights"].dtype == np.float32
         assert np.abs(file["weights"] - expected(trace, 3, head)).max() <= 1e-7
         assert file["tokens"].tolist() == file["key_tokens"].tolist() == list(trace.tokens)
@@ -116,6 +117,6 @@ def test_npz_of_a_row_and_of_masked_pairs(padded):
 )
 def test_what_is_not_there_is_said(trace, layer, head, query, says):
     with pytest.raises(SelectionError, match=says):
-        "".join(csv_lines(trace, layer, head, query=query))
+        "".join(csv_lines(trace, MapView(layer, head), query))
     with pytest.raises(SelectionError, match=says):
         arrays(trace, layer, head, query=query)

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.map_view import Head
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
-Head = int | str | tuple[int, ...]
 
 
 def column(trace: Trace, layer: int, head: Head, key: int) -> Float[np.ndarray, " query"]:

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.map_view import Head
 
 MAX_SIDE = 512
-Head = int | str | tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.map_view import Head
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
-Head = int | str | tuple[int, ...]
 Shown = Sequence[int | Sequence[int]]  # tokens in order; several in one entry are merged
 
 

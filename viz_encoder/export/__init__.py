@@ -7,3 +7,4 @@ from viz_encoder.export.snippet import snippet as snippet
 from viz_encoder.export.tables import arrays as arrays
 from viz_encoder.export.tables import csv_lines as csv_lines
 from viz_encoder.export.tables import npz_bytes as npz_bytes
+from viz_encoder.trace.map_view import MapView as MapView

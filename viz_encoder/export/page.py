@@ -8,8 +8,11 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from viz_encoder import __version__
-from viz_encoder.analyses.overview import Head, Tile, overview
+from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.quantize import Packed, pack
@@ -23,31 +26,13 @@ from viz_encoder.export.tables import (
 )
 from viz_encoder.figures.theme import WEIGHTS, head_name
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import SCALES, MapView
 
 MAX_BYTES = 5_000_000
 EXACT_SIDE = 512  # cells a side of the chosen map: at most 1 MiB
-SCALES = {  # what the colors of a map go up to; the names are the page's own
-    "head": "linear, up to this map's largest weight",
-    "row": "linear, each row up to its own largest weight",
-    "layer": "linear, up to the largest weight of this layer's heads",
-    "all": "linear, up to the largest weight of all heads",
-    "shared": "linear, 0 to 1 for every head",
-    "log": "logarithmic, the same for every head",
-}
 
 
-def draw_page(
-    trace: Trace,
-    layer: int,
-    head: Head,
-    *,
-    query: int | None = None,
-    snippet: str = "",
-    special: bool = True,
-    renormalize: bool = False,
-    words: bool = False,
-    scale: str = "head",
-) -> bytes:
+def draw_page(trace: Trace, view: MapView, *, query: int | None = None, snippet: str = "") -> bytes:
     """The whole file. It opens from a disk, and its policy forbids it any network.
 
     All heads are there in 8 bits (see `pack` for how near they are, which the page says too): cell
@@ -56,13 +41,10 @@ def draw_page(
 
     Args:
         trace: the run.
-        layer: of the chosen map, counted from 0.
-        head: of the chosen map: one head, "mean" or "max" over all, or several.
+        view: the chosen map, and what it hides, renormalizes and merges; the other maps are whole.
+            Its scale is that of all colors.
         query: a row to mark, if any.
         snippet: Python that gives the chosen map again, to be shown on the page.
-        special, renormalize, words: what the chosen map keeps and merges, as in `csv_lines`; the
-            other maps are whole.
-        scale: of the colors, a name of `SCALES`.
 
     Raises:
         SelectionError: no such layer, head, query or scale.
@@ -71,40 +53,22 @@ def draw_page(
     proof = trace.proof
     if proof.checked and not proof.passed:
         raise TraceError(f"The maps are not shown, for their check failed. {proof.sentence}")
-    if scale not in SCALES:
-        raise SelectionError(f"There is no color scale {scale[:20]!r}; choose {', '.join(SCALES)}.")
-    everything, kept = slice(None), kept_queries(trace, special, words)
-    tile = overview(
-        trace,
-        layer,
-        head,
-        rows=everything,
-        keys=everything,
-        size=EXACT_SIDE,
-        tokens=kept,
-        renormalize=renormalize,
-    )
-    exact = _text(zlib.compress(tile.values.astype("<f4").tobytes()))
-    chosen = _chosen(trace, tile, layer, head)
-    if not special or renormalize or words:
-        note = view_note(trace, special, renormalize, words)
-        chosen |= _as_kept(trace, layer, special, words) | {"head": None, "note": note}
-    if query is not None:
-        merged = word_of(trace, query, words)
-        chosen["query"] = kept.index(merged) if merged in kept else None
+    if view.scale not in SCALES:
+        named = ", ".join(SCALES)
+        raise SelectionError(f"There is no color scale {view.scale[:20]!r}; choose {named}.")
+    chosen, values = _chosen(trace, view, query)
+    exact = _text(zlib.compress(values.astype("<f4").tobytes()))
     facts = _facts(trace) | {"chosen": chosen, "snippet": snippet}
-    facts["scale"] = {"name": scale, "says": SCALES[scale]}
+    facts["scale"] = {"name": view.scale, "says": SCALES[view.scale].says}
     room = MAX_BYTES - len(exact) - len(_filled(facts | {"layers": [], "levels": 0}, "", ""))
     packed = pack(trace, lambda found: _taken(trace, found) <= room)
     facts |= {"levels": packed.levels, "layers": _layers(trace, packed)}
     return _filled(facts, _text(packed.compressed), exact)
 
 
-def page_size(
-    trace: Trace, layer: int, head: Head, *, query: int | None = None, snippet: str = ""
-) -> int:
+def page_size(trace: Trace, view: MapView, *, query: int | None = None, snippet: str = "") -> int:
     """Bytes of the file that `draw_page` makes of the same arguments."""
-    return len(draw_page(trace, layer, head, query=query, snippet=snippet))
+    return len(draw_page(trace, view, query=query, snippet=snippet))
 
 
 def _facts(trace: Trace) -> dict[str, Any]:
@@ -143,10 +107,10 @@ def _layers(trace: Trace, packed: Packed) -> list[dict[str, Any]]:
     ]
 
 
-def _as_kept(trace: Trace, layer: int, special: bool, words: bool) -> dict[str, Any]:
+def _as_kept(trace: Trace, view: MapView) -> dict[str, Any]:
     """The names along the sides of a map that hides or merges tokens, and their numbers."""
-    rows, keys = kept_queries(trace, special, words), kept_keys(trace, layer, special, words)
-    sides = (trace.tokens, rows), (key_tokens(trace, layer), keys)
+    rows, keys = kept_queries(trace, view), kept_keys(trace, view)
+    sides = (trace.tokens, rows), (key_tokens(trace, view.layer), keys)
     return {
         "counts": [len(rows), len(keys)],
         "names": [[word_name(names, entry) for entry in side] for names, side in sides],
@@ -159,12 +123,37 @@ def _numbers(tokens: Sequence[int]) -> str:
     return str(tokens[0]) if len(tokens) == 1 else f"{tokens[0]}–{tokens[-1]}"
 
 
-def _chosen(trace: Trace, tile: Tile, layer: int, head: Head) -> dict[str, Any]:
-    ran = trace.layers[layer]
+def _chosen(
+    trace: Trace, view: MapView, query: int | None
+) -> tuple[dict[str, Any], Float[np.ndarray, "row col"]]:
+    """The chosen map in words, and its cells."""
+    everything, kept = slice(None), kept_queries(trace, view)
+    tile = overview(
+        trace,
+        view.layer,
+        view.head,
+        rows=everything,
+        keys=everything,
+        size=EXACT_SIDE,
+        tokens=kept,
+        renormalize=view.renormalize,
+    )
+    chosen = _as_it_ran(trace, view, tile)
+    if not view.as_it_ran:
+        note = view_note(trace, view)
+        chosen |= _as_kept(trace, view) | {"head": None, "note": note}
+    if query is not None:
+        merged = word_of(trace, query, view.words)
+        chosen["query"] = kept.index(merged) if merged in kept else None
+    return chosen, tile.values
+
+
+def _as_it_ran(trace: Trace, view: MapView, tile: Tile) -> dict[str, Any]:
+    ran = trace.layers[view.layer]
     return {
-        "layer": layer,
-        "head": head if isinstance(head, int) else None,
-        "name": head_name(layer, head),
+        "layer": view.layer,
+        "head": view.head if isinstance(view.head, int) else None,
+        "name": head_name(view.layer, view.head),
         "shape": list(tile.values.shape),
         "cross": ran.cross,
         "counts": [ran.q.shape[1], ran.k.shape[1]],

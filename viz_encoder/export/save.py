@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from viz_encoder.analyses.overview import Head
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.page import draw_page
 from viz_encoder.export.tables import csv_lines, npz_bytes
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import Head, MapView
 
 PICTURES = (".png", ".svg")
 KINDS = (".html", ".csv", ".npz", *PICTURES)
@@ -42,37 +42,42 @@ def save(
         snippet: Python that gives the map again, shown in .html.
         special, renormalize, words: which tokens are kept and merged, as in `csv_lines`; .png and
             .svg show all tokens as they are.
-        scale: of the colors in .html, a name of `viz_encoder.export.page.SCALES`.
+        scale: of the colors in .html, a name of `viz_encoder.trace.map_view.SCALES`.
 
     Raises:
         SelectionError: no such layer, head, query, scale or kind of file.
         TraceError: the file cannot be written, or maps whose check failed.
     """
-    path = Path(path)
+    view = MapView(layer, head, special, renormalize, words, scale)
+    return save_view(trace, Path(path), view, query=query, snippet=snippet)
+
+
+def save_view(
+    trace: Trace, path: Path, view: MapView, *, query: int | None = None, snippet: str = ""
+) -> int:
+    """`save` of a view."""
     kind = path.suffix.lower()
-    kept = {"special": special, "renormalize": renormalize, "words": words}
-    if scale != "head" and kind != ".html":
+    if view.scale != "head" and kind != ".html":
         raise SelectionError(f"A {kind} file has no choice of color scale; choose .html for it.")
     if kind == ".csv":
-        lines = csv_lines(trace, layer, head, query=query, **kept)
+        lines = csv_lines(trace, view, query)
         # A broken character (lone surrogate) has no UTF-8; it is written as \udc00.
         return write_whole((line.encode("utf-8", "backslashreplace") for line in lines), path)
     if kind == ".npz":
-        return write_whole([npz_bytes(trace, layer, head, query=query, **kept)], path)
+        return write_whole([npz_bytes(trace, view, query)], path)
     if kind == ".html":
-        page = draw_page(trace, layer, head, query=query, snippet=snippet, scale=scale, **kept)
-        return write_whole([page], path)
-    if kind in PICTURES and (not special or renormalize or words):
+        return write_whole([draw_page(trace, view, query=query, snippet=snippet)], path)
+    if kind in PICTURES and not view.as_it_ran:
         raise SelectionError(
             f"A {kind} file shows all tokens as they are; choose .html, .csv or .npz, or take the "
             "picture from the page."
         )
     if kind in PICTURES:
-        return write_whole([_picture(trace, kind, layer, head, query)], path)
+        return write_whole([_picture(trace, kind, view, query)], path)
     raise SelectionError(f"{path.name!r} has no known ending; choose one of {', '.join(KINDS)}.")
 
 
-def _picture(trace: Trace, kind: str, layer: int, head: Head, query: int | None) -> bytes:
+def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes:
     """The Plotly figure of the same view, drawn by kaleido in a browser of its own."""
     if importlib.util.find_spec("kaleido") is None:
         raise TraceError(
@@ -86,9 +91,9 @@ def _picture(trace: Trace, kind: str, layer: int, head: Head, query: int | None)
             f"A {kind} file of a text shows the whole map; leave out the query, or choose .csv."
         )
     if query is None:
-        figure = VIEWS["attention_map"].draw(trace, layer=layer, head=head)
+        figure = VIEWS["attention_map"].draw(trace, layer=view.layer, head=view.head)
     else:
-        figure = VIEWS["patch_overlay"].draw(trace, layer=layer, head=head, query=query)
+        figure = VIEWS["patch_overlay"].draw(trace, layer=view.layer, head=view.head, query=query)
     # A page has room above and a ground of its own; a file has neither.
     figure.update_layout(
         margin_t=170, margin_l=120, title_y=0.98, title_yanchor="top", paper_bgcolor="white"

@@ -8,25 +8,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.analyses.overview import Head, overview, row, shown_tokens
+from viz_encoder.analyses.overview import overview, row, shown_tokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import Head, MapView
 
 BLOCK_ROWS = 64
 FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so
 WHOLE_MAP = -1
 
 
-def csv_lines(
-    trace: Trace,
-    layer: int,
-    head: Head,
-    *,
-    query: int | None = None,
-    special: bool = True,
-    renormalize: bool = False,
-    words: bool = False,
-) -> Iterator[str]:
+def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator[str]:
     """The lines of a CSV, a few rows of the map held at a time.
 
     A map has a line a query, and a column "key 5: token" for each key. One row (`query` given) has
@@ -36,27 +28,23 @@ def csv_lines(
 
     Args:
         trace: the run.
-        layer: counted from 0.
-        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        view: the map, and what it hides, renormalizes and merges.
         query: the number of one token, for its row alone.
-        special: whether special tokens are kept.
-        renormalize: whether rows are divided by their sum over the kept keys.
-        words: whether sub-words are merged into words, see `viz_encoder.analyses.overview`.
 
     Raises:
         SelectionError: no such layer, head or query.
     """
-    keys, names = kept_keys(trace, layer, special, words), key_tokens(trace, layer)
+    keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
     if query is not None:
-        weights = _row(trace, layer, head, query, special, renormalize, words)
+        weights = _row(trace, view, query)
         yield _line(["key", "key_token", "weight"])
         for key, cell in zip(keys, _cells(weights), strict=True):
             yield _line([_numbers(key), harmless(word_name(names, key)), cell])
         return
     header = (f"key {_numbers(key)}: {word_name(names, key)}" for key in keys)
     yield _line(["query", "query_token", *header])
-    queries = iter(kept_queries(trace, special, words))
-    for block in _blocks(trace, layer, head, special, renormalize, words):
+    queries = iter(kept_queries(trace, view))
+    for block in _blocks(trace, view):
         for weights in block:
             at = next(queries)
             yield _line([_numbers(at), harmless(word_name(trace.tokens, at)), *_cells(weights)])
@@ -72,7 +60,16 @@ def arrays(
     renormalize: bool = False,
     words: bool = False,
 ) -> dict[str, np.ndarray]:
-    """The same by name, as npz keeps it; arguments and faults are those of `csv_lines`.
+    """The same by name, as npz keeps it; faults are those of `csv_lines`.
+
+    Args:
+        trace: the run.
+        layer: counted from 0.
+        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        query: the number of one token, for its row alone.
+        special: whether special tokens are kept.
+        renormalize: whether rows are divided by their sum over the kept keys.
+        words: whether sub-words are merged into words, see `viz_encoder.analyses.overview`.
 
     Returns:
         weights: float32 "query key", or "key" for one row; 0 where masked, so that rows sum to 1.
@@ -82,14 +79,18 @@ def arrays(
         layer, head, query (-1 for a whole map), model, note: what it is of, and what was hidden,
             renormalized or merged.
     """
-    keys, names = kept_keys(trace, layer, special, words), key_tokens(trace, layer)
+    return view_arrays(trace, MapView(layer, head, special, renormalize, words), query)
+
+
+def view_arrays(trace: Trace, view: MapView, query: int | None = None) -> dict[str, np.ndarray]:
+    """`arrays` of a view."""
+    keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
     if query is None:
-        queries = kept_queries(trace, special, words)
-        blocks = _blocks(trace, layer, head, special, renormalize, words)
-        weights = np.concatenate(list(blocks))
+        queries = kept_queries(trace, view)
+        weights = np.concatenate(list(_blocks(trace, view)))
     else:
-        queries = [word_of(trace, query, words)]
-        weights = _row(trace, layer, head, query, special, renormalize, words)
+        queries = [word_of(trace, query, view.words)]
+        weights = _row(trace, view, query)
     return {
         "weights": np.nan_to_num(weights).astype(np.float32),
         "masked": np.isnan(weights),
@@ -99,60 +100,47 @@ def arrays(
         "key_sizes": np.array([len(entry) for entry in keys]),
         "tokens": np.array([word_name(trace.tokens, entry) for entry in queries], dtype=np.str_),
         "key_tokens": np.array([word_name(names, entry) for entry in keys], dtype=np.str_),
-        "layer": np.array(layer),
-        "head": np.array(head),
+        "layer": np.array(view.layer),
+        "head": np.array(view.head),
         "query": np.array(WHOLE_MAP if query is None else query),
         "model": np.array(trace.origin.model),
-        "note": np.array(view_note(trace, special, renormalize, words)),
+        "note": np.array(view_note(trace, view)),
     }
 
 
-def npz_bytes(
-    trace: Trace,
-    layer: int,
-    head: Head,
-    *,
-    query: int | None = None,
-    special: bool = True,
-    renormalize: bool = False,
-    words: bool = False,
-) -> bytes:
+def npz_bytes(trace: Trace, view: MapView, query: int | None = None) -> bytes:
     """`arrays` as a compressed npz file, which numpy opens without pickle."""
     file = io.BytesIO()
-    kept = {"special": special, "renormalize": renormalize, "words": words}
-    named = arrays(trace, layer, head, query=query, **kept)
-    np.savez_compressed(file, allow_pickle=False, **named)
+    np.savez_compressed(file, allow_pickle=False, **view_arrays(trace, view, query))
     return file.getvalue()
 
 
-def view_note(trace: Trace, special: bool, renormalize: bool, words: bool) -> str:
+def view_note(trace: Trace, view: MapView) -> str:
     """What was hidden, renormalized or merged, in sentences; nothing if nothing was."""
     said, hidden = [], [at for at, is_special in enumerate(trace.sample.special) if is_special]
-    if hidden and not special:
+    if hidden and not view.special:
         names = ", ".join(f"{at} {trace.tokens[at]}" for at in hidden)
-        rest = "" if renormalize else "; the other weights are not renormalized"
+        rest = "" if view.renormalize else "; the other weights are not renormalized"
         said.append(f"Special tokens are hidden ({names}){rest}.")
-    if renormalize:
+    if view.renormalize:
         said.append("Each row is divided by its sum over the keys that are kept.")
-    if words:
+    if view.words:
         said.append("Sub-words are merged: the mean over a word's queries, the sum over its keys.")
     return " ".join(said)
 
 
-def kept_queries(trace: Trace, special: bool, words: bool = False) -> list[tuple[int, ...]]:
+def kept_queries(trace: Trace, view: MapView) -> list[tuple[int, ...]]:
     """The numbers of the tokens that are shown, those of a merged word together."""
-    return shown_tokens(trace, special=special, words=words)
+    return shown_tokens(trace, special=view.special, words=view.words)
 
 
-def kept_keys(
-    trace: Trace, layer: int, special: bool, words: bool = False
-) -> list[tuple[int, ...]]:
+def kept_keys(trace: Trace, view: MapView) -> list[tuple[int, ...]]:
     """The keys that are shown: all of another sequence, else the tokens that are shown."""
-    trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
-    ran = trace.layers[layer]
+    trace.attention(view.layer, rows=slice(0, 0))  # says so if there is no such layer
+    ran = trace.layers[view.layer]
     if ran.cross:
         return [(at,) for at in range(ran.k.shape[1])]
-    return kept_queries(trace, special, words)
+    return kept_queries(trace, view)
 
 
 def word_of(trace: Trace, query: int, words: bool) -> tuple[int, ...]:
@@ -186,29 +174,25 @@ def harmless(token: str) -> str:
     return f"'{token}" if token.startswith(FORMULA) else token
 
 
-def _row(
-    trace: Trace, layer: int, head: Head, query: int, special: bool, renormalize: bool, words: bool
-) -> Float[np.ndarray, " key"]:
-    merged, kept = word_of(trace, query, words), kept_queries(trace, special, words)
-    return row(trace, layer, head, merged, tokens=kept, renormalize=renormalize)
+def _row(trace: Trace, view: MapView, query: int) -> Float[np.ndarray, " key"]:
+    merged, kept = word_of(trace, query, view.words), kept_queries(trace, view)
+    return row(trace, view.layer, view.head, merged, tokens=kept, renormalize=view.renormalize)
 
 
-def _blocks(
-    trace: Trace, layer: int, head: Head, special: bool, renormalize: bool, words: bool
-) -> Iterator[Float[np.ndarray, "query key"]]:
+def _blocks(trace: Trace, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:
     """The exact cells of a map, some rows at a time."""
-    kept = kept_queries(trace, special, words)
-    size = max(BLOCK_ROWS, trace.layers[layer].k.shape[1])  # so large that nothing is pooled
+    kept = kept_queries(trace, view)
+    size = max(BLOCK_ROWS, trace.layers[view.layer].k.shape[1])  # so large that nothing is pooled
     for start in range(0, max(1, len(kept)), BLOCK_ROWS):
         yield overview(
             trace,
-            layer,
-            head,
+            view.layer,
+            view.head,
             rows=slice(start, start + BLOCK_ROWS),
             keys=slice(None),
             size=size,
             tokens=kept,
-            renormalize=renormalize,
+            renormalize=view.renormalize,
         ).values
 
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.overview import Head, overview
+from viz_encoder.analyses.overview import overview
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
 from viz_encoder.figures.view import HEAD, LAYER, View
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import Head
 
 MAX_SIDE = 512
 PLACE = "query %{y}<br>key %{x}<br>"

@@ -8,10 +8,11 @@ from jaxtyping import Bool
 from plotly.subplots import make_subplots
 from torch import Tensor
 
-from viz_encoder.analyses.mask_panels import Head, MaskPanels
+from viz_encoder.analyses.mask_panels import MaskPanels
 from viz_encoder.analyses.mask_panels import mask_panels as compute
 from viz_encoder.figures.theme import MASKED, WEIGHTS, apply, caption, head_name, plain, weight_bar
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import Head
 
 ALLOWED, LEAK, ZERO = "#366a9f", "#dc2626", "#ffffff"
 PLACE = "query %{y}<br>key %{x}<br>"

@@ -3,12 +3,13 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.overview import Head, row
+from viz_encoder.analyses.overview import row
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
 from viz_encoder.figures.view import HEAD, LAYER, QUERY, View
 from viz_encoder.inputs import Grid
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import Head
 
 OPACITY = 0.66
 QUERY_COLOR = "#e11d48"

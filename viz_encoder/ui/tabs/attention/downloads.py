@@ -1,98 +1,62 @@
-"""Downloads: what is on screen as a file or as code, from routes beside the numbers' own."""
+"""Files of what is on screen: a page, a table, the saved run or code, named by what they hold."""
 
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypedDict
 
-from fastapi import APIRouter, Response
-from starlette.concurrency import run_in_threadpool
+from fastapi import Response
 
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
 from viz_encoder.trace import Trace
-from viz_encoder.ui.state.store import Entry, TraceStore
-from viz_encoder.ui.wire.numbers import parse_head, parse_index
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import parse_index
 
+KINDS = ("html", "csv", "npz", "safetensors", "py")
 ROWS = ("csv", "npz")  # kinds that hold one query's row alone, where one is given
 MAX_TOKENS = 2048  # of a whole map as a table; one row goes at any length
-TYPES = {
-    "html": "text/html; charset=utf-8",
-    "csv": "text/csv; charset=utf-8",
-    "npz": "application/octet-stream",
-    "safetensors": "application/octet-stream",
-    "py": "text/x-python; charset=utf-8",
-}
 
 
-class Kept(TypedDict):
-    """Which tokens a file keeps and merges, as the exports name it."""
+def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Response:
+    """The file of that kind: of the map, or of one query's row.
 
-    special: bool
-    renormalize: bool
-    words: bool
-
-
-def make_download_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
-    """The routes of one store, under /viz/run/{key}/take."""
-    router = APIRouter(prefix="/viz/run/{key}/take", route_class=route_class)
-
-    @router.get("/{kind}")
-    async def take(
-        key: str,
-        kind: str,
-        layer: int,
-        head: str,
-        query: int | None = None,
-        special: bool = True,
-        renorm: bool = False,
-        words: bool = False,
-        scale: str = "head",
-    ) -> Response:
-        """A file of the map, or of one query's row; html is the whole run, safetensors too.
-
-        scale is that of html's colors, as `draw_page` has it.
-        """
-        if kind not in TYPES:
-            raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(TYPES)}.")
-        entry = store.get(key)
-        parse_index("layer", layer, entry.trace.n_layers)
-        if query is not None:
-            parse_index("query", query, entry.trace.n_tokens)
-        kept = Kept(special=special, renormalize=renorm, words=words)
-        content = await run_in_threadpool(_content, entry, kind, layer, head, query, kept, scale)
-        stem = f"{_plain_name(entry.trace.origin.model)}-{layer}.{_plain_name(head)}"
-        row = "" if query is None or kind not in ROWS else f"-query-{query}"
-        name = f"{stem}{row}{'' if kind == 'safetensors' else _changes(kept)}.{kind}"
-        headers = {
-            "cache-control": "no-store",
-            "content-disposition": f'attachment; filename="{name}"',
-            "x-content-type-options": "nosniff",
-        }
-        return Response(content, media_type=TYPES[kind], headers=headers)
-
-    return router
+    Raises:
+        SelectionError: no such kind or query.
+        TooLong: a whole map as a table, of more tokens than a table is made for.
+    """
+    if kind not in KINDS:
+        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(KINDS)}.")
+    if query is not None:
+        parse_index("query", query, entry.trace.n_tokens)
+    content = _content(entry, kind, view, query)
+    heads = view.head if isinstance(view.head, tuple) else (view.head,)
+    stem = f"{plain_name(entry.trace.origin.model)}-{view.layer}.{'-'.join(map(str, heads))}"
+    row = "" if query is None or kind not in ROWS else f"-query-{query}"
+    changed = "" if kind == "safetensors" else _changes(view)
+    return answers.download(content, f"{stem}{row}{changed}.{kind}")
 
 
-def _changes(kept: Kept) -> str:
+def _changes(view: MapView) -> str:
     """What a file's name says of hidden, renormalized and merged tokens."""
     said = {
-        "-no-special": not kept["special"],
-        "-renormalized": kept["renormalize"],
-        "-words": kept["words"],
+        "-no-special": not view.special,
+        "-renormalized": view.renormalize,
+        "-words": view.words,
     }
     return "".join(text for text, is_so in said.items() if is_so)
 
 
 def _content(
-    entry: Entry, kind: str, layer: int, head: str, query: int | None, kept: Kept, scale: str
-) -> bytes:
-    trace, chosen = entry.trace, parse_head(head, entry.trace)
+    entry: Entry, kind: str, view: MapView, query: int | None
+) -> bytes | Iterable[str]:
+    trace = entry.trace
     if kind == "py":
-        return _code(entry, layer, head, query, kept).encode("utf-8", "backslashreplace")
+        return _code(entry, view, query)
     if kind == "html":
-        code = _code(entry, layer, head, query, kept)
-        return draw_page(trace, layer, chosen, query=query, snippet=code, scale=scale, **kept)
+        return draw_page(trace, view, query=query, snippet=_code(entry, view, query))
     if kind == "safetensors":
         return _saved(trace)
     if query is None and trace.n_tokens > MAX_TOKENS:
@@ -100,26 +64,23 @@ def _content(
             f"This run has {trace.n_tokens:,} tokens; a whole map is given as a table up to "
             f"{MAX_TOKENS:,}. Take the chosen query's row, or the saved run."
         )
-    if kind == "npz":
-        return npz_bytes(trace, layer, chosen, query=query, **kept)
-    lines = csv_lines(trace, layer, chosen, query=query, **kept)
-    return "".join(lines).encode("utf-8", "backslashreplace")
+    return npz_bytes(trace, view, query) if kind == "npz" else csv_lines(trace, view, query)
 
 
-def _code(entry: Entry, layer: int, head: str, query: int | None, kept: Kept) -> str:
+def _code(entry: Entry, view: MapView, query: int | None) -> str:
     """Python that gives the view again, from the model and the text; else from the saved run."""
-    trace, chosen = entry.trace, parse_head(head, entry.trace)
+    trace = entry.trace
     texts = trace.sample.texts
     if entry.encoder is None or (not texts and trace.grid is None):
         said = "# run.safetensors is this run, saved from the page.\n"
-        return said + snippet(Path("run.safetensors"), layer, chosen, query=query, **kept)
+        return said + snippet(Path("run.safetensors"), view, query=query)
     card = entry.encoder.card
     model = card.source if Path(card.source).is_dir() else card.name
     if not texts:
         said = "# Name your own picture's file in place of picture.png.\n"
-        return said + snippet(Path("picture.png"), layer, chosen, model=model, query=query, **kept)
+        return said + snippet(Path("picture.png"), view, model=model, query=query)
     source = (texts[0], texts[1]) if len(texts) > 1 else texts[0]
-    return snippet(source, layer, chosen, model=model, query=query, **kept)
+    return snippet(source, view, model=model, query=query)
 
 
 def _saved(trace: Trace) -> bytes:
@@ -129,5 +90,6 @@ def _saved(trace: Trace) -> bytes:
         return path.read_bytes()
 
 
-def _plain_name(text: str) -> str:
+def plain_name(text: str) -> str:
+    """The text as part of a file's name."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:60] or "run"

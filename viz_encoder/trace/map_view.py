@@ -1,0 +1,53 @@
+"""Map view: which map is shown, what was done to its weights, and what its colors go up to."""
+
+from dataclasses import dataclass
+
+Head = int | str | tuple[int, ...]  # one head, "mean" or "max" over all, or the mean of several
+
+
+@dataclass(frozen=True)
+class MapView:
+    """Which map is shown and what was done to its weights; by default, as they ran.
+
+    special: whether special tokens are kept. renormalize: whether rows are divided by their sum
+    over the kept keys. words: whether sub-words are merged into words. scale: a name of SCALES.
+    """
+
+    layer: int = 0
+    head: Head = 0
+    special: bool = True
+    renormalize: bool = False
+    words: bool = False
+    scale: str = "head"
+
+    @property
+    def as_it_ran(self) -> bool:
+        """Whether nothing is hidden, renormalized or merged."""
+        return self.special and not self.renormalize and not self.words
+
+
+@dataclass(frozen=True)
+class ColorScale:
+    """One way to color weights, in words: its name, what a color measures, and up to what."""
+
+    title: str
+    measures: str
+    says: str
+
+
+SHARE = "Attention weight, share of the query's total"
+BY_ROW = "Attention weight ÷ the largest weight of its row"
+SCALES = {
+    "head": ColorScale("Linear, per map", SHARE, "linear, up to this map's largest weight"),
+    "row": ColorScale("Linear, per row", BY_ROW, "linear, each row up to its own largest weight"),
+    "layer": ColorScale(
+        "Linear, shared by this layer",
+        SHARE,
+        "linear, up to the largest weight of this layer's heads",
+    ),
+    "all": ColorScale(
+        "Linear, shared by all heads", SHARE, "linear, up to the largest weight of all heads"
+    ),
+    "shared": ColorScale("Linear, 0 to 1", SHARE, "linear, 0 to 1 for every head"),
+    "log": ColorScale("Logarithmic", SHARE, "logarithmic, the same for every head"),
+}
