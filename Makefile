@@ -4,6 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 STAMPS := .venv/.stamps
+MODULES := node_modules
+TSC := $(BIN)/node $(MODULES)/typescript/bin/tsc
+BIOME := $(BIN)/node $(MODULES)/@biomejs/biome/bin/biome
 
 .PHONY: help run test check format bench clean
 .DEFAULT_GOAL := help
@@ -15,23 +18,27 @@ run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 	@$(BIN)/python app.py
 
 test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and all tests
+	$(BIN)/node --test --test-reporter=dot tests/web/*.test.js
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 
-check: $(STAMPS)/dev ## format, lint, types and import contracts
+check: $(STAMPS)/dev $(MODULES)/.package-lock.json ## format, lint, types and import contracts
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python $(BIN)/lint-imports
+	$(BIOME) ci
+	$(TSC) -p .
 
-format: $(STAMPS)/dev ## let ruff mend what it can
+format: $(STAMPS)/dev $(MODULES)/.package-lock.json ## let ruff and biome mend what they can
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
+	$(BIOME) check --write
 
 bench: $(STAMPS)/dev ## measure, and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what was installed and cached
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv $(MODULES) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 # A stamp is newer than the list it was installed from, so a second start installs nothing.
 $(STAMPS)/venv:
@@ -53,6 +60,11 @@ $(STAMPS)/model: requirements-model.txt pyproject.toml $(STAMPS)/app
 
 $(STAMPS)/dev: requirements-dev.txt $(STAMPS)/model
 	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+# Only what checks the browser code; the app needs none of it.
+$(MODULES)/.package-lock.json: package-lock.json .npmrc $(STAMPS)/dev
+	@$(BIN)/npm ci --loglevel=error >/dev/null
 	@touch $@
 
 $(STAMPS)/chromium: scripts/ensure_chromium.sh $(STAMPS)/dev
