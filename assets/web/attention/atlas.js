@@ -17,11 +17,22 @@ export class Atlas {
   constructor(selection, measures, order, expect) {
     Object.assign(this, { selection, measures, order, expect });
     this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.grid = el("div", { class: "viz-atlas-grid", role: "grid", "aria-label": "Layers and heads", "aria-multiselectable": "true" });
+    this.grid = el("div", {
+      class: "viz-atlas-grid",
+      role: "grid",
+      "aria-label": "Layers and heads",
+      "aria-multiselectable": "true",
+    });
     this.caption = el("p", { class: "viz-caption viz-atlas-caption" });
     this.stage = el("div", { class: "viz-stage" }, this.canvas, this.grid);
-    this.node = el("section", { class: "viz-atlas", "aria-label": "Atlas of all heads" },
-      el("h3", {}, "All layers and heads"), order.node, this.stage, this.caption);
+    this.node = el(
+      "section",
+      { class: "viz-atlas", "aria-label": "Atlas of all heads" },
+      el("h3", {}, "All layers and heads"),
+      order.node,
+      this.stage,
+      this.caption,
+    );
     this.grid.addEventListener("keydown", (event) => this.#key(event));
     this.grid.addEventListener("pointerdown", (event) => this.#press(event));
     this.grid.addEventListener("click", (event) => this.#click(event));
@@ -74,7 +85,11 @@ export class Atlas {
     this.width = LEFT + nHeads * cell;
     this.height = TOP + nLayers * this.pitch;
     this.context = fit(this.canvas, this.width, this.height);
-    Object.assign(this.grid.style, { left: `${LEFT}px`, top: `${TOP}px`, gridTemplateRows: `repeat(${nLayers}, ${this.pitch}px)` });
+    Object.assign(this.grid.style, {
+      left: `${LEFT}px`,
+      top: `${TOP}px`,
+      gridTemplateRows: `repeat(${nLayers}, ${this.pitch}px)`,
+    });
     this.grid.style.setProperty("--viz-label", `${label}px`);
     for (const row of this.grid.children) row.style.gridTemplateColumns = `repeat(${nHeads}, ${cell}px)`;
     this.draw();
@@ -84,7 +99,8 @@ export class Atlas {
     if (!this.run || !this.context) return;
     if (only === undefined) this.#axes();
     const all = only === undefined;
-    for (const [at, { name, layer }] of this.places.entries()) if (all || layer === only) this.#drawHead(name, layer, at);
+    for (const [at, { name, layer }] of this.places.entries())
+      if (all || layer === only) this.#drawHead(name, layer, at);
   }
 
   #drawHead(name, layer, at) {
@@ -107,7 +123,8 @@ export class Atlas {
 
   #picture({ values, height, width }, top, layer) {
     const { scale } = this.selection;
-    if (scale === "row") return picture(byRow(values, width, topsOf(values, width)), height, width, makeScale(scale, 1));
+    if (scale === "row")
+      return picture(byRow(values, width, topsOf(values, width)), height, width, makeScale(scale, 1));
     return picture(values, height, width, makeScale(scale, top, this.run.largest(scale, layer)));
   }
 
@@ -119,9 +136,11 @@ export class Atlas {
     this.context.clearRect(0, 0, this.width, this.height);
     this.#write(ranked ? `By ${this.order.words} →` : "Head", LEFT + (nHeads * cell) / 2, ranked ? 18 : 8);
     const across = Math.ceil(16 / cell);
-    for (let head = 0; head < nHeads && !ranked; head += across) this.#write(head, LEFT + head * cell + (cell - GAP) / 2, 22);
+    for (let head = 0; head < nHeads && !ranked; head += across)
+      this.#write(head, LEFT + head * cell + (cell - GAP) / 2, 22);
     const down = Math.ceil(16 / pitch);
-    for (let row = 0; row < nLayers; row += down) this.#write(ranked ? row * nHeads + 1 : row, LEFT - 11, TOP + row * pitch + (cell - GAP) / 2);
+    for (let row = 0; row < nLayers; row += down)
+      this.#write(ranked ? row * nHeads + 1 : row, LEFT - 11, TOP + row * pitch + (cell - GAP) / 2);
     this.context.save();
     this.context.translate(6, TOP + (nLayers * pitch) / 2);
     this.context.rotate(-Math.PI / 2);
@@ -130,7 +149,12 @@ export class Atlas {
   }
 
   #write(text, x, y, font = "11px system-ui, sans-serif") {
-    Object.assign(this.context, { fillStyle: css("--body-text-color-subdued"), font, textAlign: "center", textBaseline: "middle" });
+    Object.assign(this.context, {
+      fillStyle: css("--body-text-color-subdued"),
+      font,
+      textAlign: "center",
+      textBaseline: "middle",
+    });
     this.context.fillText(text, x, y);
   }
 
@@ -144,7 +168,9 @@ export class Atlas {
     const { nLayers, nHeads } = this.run;
     const names = Array.from({ length: nLayers * nHeads }, (_, at) => `${Math.floor(at / nHeads)}.${at % nHeads}`);
     this.cells = new Map(names.map((name) => [name, this.#cell(name)]));
-    this.grid.replaceChildren(...Array.from({ length: nLayers }, () => el("div", { role: "row", class: "viz-atlas-row" })));
+    this.grid.replaceChildren(
+      ...Array.from({ length: nLayers }, () => el("div", { role: "row", class: "viz-atlas-row" })),
+    );
     Object.assign(this, { cell: 0, standing: null, matched: null, marked: [] });
     this.#arrange();
     this.#mark();
@@ -152,9 +178,14 @@ export class Atlas {
 
   #cell(name) {
     return el("div", {
-      role: "gridcell", class: "viz-atlas-cell", tabindex: "-1", "aria-selected": "false",
-      "aria-label": this.measures.sentence(name), "data-head": name,
-      onpointerenter: () => this.#tell(name), onfocus: () => this.#tell(name),
+      role: "gridcell",
+      class: "viz-atlas-cell",
+      tabindex: "-1",
+      "aria-selected": "false",
+      "aria-label": this.measures.sentence(name),
+      "data-head": name,
+      onpointerenter: () => this.#tell(name),
+      onfocus: () => this.#tell(name),
     });
   }
 
@@ -177,7 +208,8 @@ export class Atlas {
     }
     this.layout();
     const { matched } = this.order;
-    if (matched !== this.matched) for (const [name, cell] of this.cells) cell.classList.toggle("viz-out", matched !== null && !matched.has(name));
+    if (matched !== this.matched)
+      for (const [name, cell] of this.cells) cell.classList.toggle("viz-out", matched !== null && !matched.has(name));
     this.matched = matched;
     this.#tell(null);
   }
@@ -190,7 +222,9 @@ export class Atlas {
       cell.setAttribute("aria-selected", "false");
       cell.tabIndex = -1;
     }
-    this.marked = (heads.length ? heads : [...Array(this.run.nHeads).keys()]).map((one) => this.cells.get(`${layer}.${one}`)).filter(Boolean);
+    this.marked = (heads.length ? heads : [...Array(this.run.nHeads).keys()])
+      .map((one) => this.cells.get(`${layer}.${one}`))
+      .filter(Boolean);
     for (const cell of this.marked) cell.setAttribute("aria-selected", "true");
     if (this.marked.length) this.marked[0].tabIndex = 0;
     this.#tell(null);
@@ -228,7 +262,8 @@ export class Atlas {
     if (!name) return;
     const modified = event.shiftKey || event.ctrlKey || event.metaKey;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return; // runs the form
-    const at = event.key === "Enter" || event.key === " " ? this.at.get(name) : this.#moved(event.key, this.at.get(name));
+    const at =
+      event.key === "Enter" || event.key === " " ? this.at.get(name) : this.#moved(event.key, this.at.get(name));
     if (at === undefined) return;
     event.preventDefault();
     const to = this.places[at].name;
@@ -244,9 +279,14 @@ export class Atlas {
     const [start, column] = [at - (at % nHeads), at % nHeads];
     const [left, right] = this.order.ranked ? [0, last] : [start, start + nHeads - 1];
     return {
-      ArrowUp: at < nHeads ? at : at - nHeads, ArrowDown: at + nHeads > last ? at : at + nHeads,
-      ArrowLeft: Math.max(left, at - 1), ArrowRight: Math.min(right, at + 1),
-      Home: start, End: start + nHeads - 1, PageUp: column, PageDown: last - (nHeads - 1) + column,
+      ArrowUp: at < nHeads ? at : at - nHeads,
+      ArrowDown: at + nHeads > last ? at : at + nHeads,
+      ArrowLeft: Math.max(left, at - 1),
+      ArrowRight: Math.min(right, at + 1),
+      Home: start,
+      End: start + nHeads - 1,
+      PageUp: column,
+      PageDown: last - (nHeads - 1) + column,
     }[key];
   }
 
@@ -259,7 +299,8 @@ export class Atlas {
     const { layers } = this.measures;
     const waiting = !name && layers.length < this.run.nLayers;
     this.caption.textContent = waiting
-      ? `Computing all heads: layer ${layers.length} of ${this.run.nLayers} …` : this.#sentence(name ?? this.selection.name);
+      ? `Computing all heads: layer ${layers.length} of ${this.run.nLayers} …`
+      : this.#sentence(name ?? this.selection.name);
   }
 
   // What is known of a head, its rank first; of several heads, which they are.
@@ -270,7 +311,10 @@ export class Atlas {
     const at = this.at.get(name);
     const { statistic } = this.order;
     const { title, unit } = measure(statistic);
-    const value = statistic in STATISTICS || statistic === MAP_CHANGE ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
+    const value =
+      statistic in STATISTICS || statistic === MAP_CHANGE
+        ? ""
+        : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
     return `${said}${value} · number ${at + 1} of ${this.places.length}`;
   }
 }

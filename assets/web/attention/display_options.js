@@ -11,10 +11,19 @@ const SWITCHES = {
 export class KeptSwitches {
   constructor(selection) {
     this.selection = selection;
-    this.node = el("span", { class: "viz-kept" }, ...Object.entries(SWITCHES).map(([name, [text, title]]) => {
-      this[name] = el("input", { type: "checkbox", id: `viz-${name}`, onchange: () => selection.set({ [name]: this[name].checked, ...(name === "hide" && this.hide.checked && this.#left()) }) });
-      return el("label", { class: "viz-control viz-check", title }, this[name], text);
-    }));
+    this.node = el(
+      "span",
+      { class: "viz-kept" },
+      ...Object.entries(SWITCHES).map(([name, [text, title]]) => {
+        this[name] = el("input", {
+          type: "checkbox",
+          id: `viz-${name}`,
+          onchange: () =>
+            selection.set({ [name]: this[name].checked, ...(name === "hide" && this.hide.checked && this.#left()) }),
+        });
+        return el("label", { class: "viz-control viz-check", title }, this[name], text);
+      }),
+    );
   }
 
   // What would change nothing cannot be switched.
@@ -22,15 +31,27 @@ export class KeptSwitches {
     this.run = run;
     const { selection } = this;
     for (const name of Object.keys(SWITCHES)) this[name].checked = selection[name];
-    this.#enable("renorm", selection.renorm || selection.hide || selection.head === "max", "Rows already sum to 1; hide special tokens first");
-    this.#enable("words", selection.words || run.mergeable, run.grid ? "A picture has no words" : "Each word of this run is one token");
+    this.#enable(
+      "renorm",
+      selection.renorm || selection.hide || selection.head === "max",
+      "Rows already sum to 1; hide special tokens first",
+    );
+    this.#enable(
+      "words",
+      selection.words || run.mergeable,
+      run.grid ? "A picture has no words" : "Each word of this run is one token",
+    );
   }
 
   // Who hides the chosen tokens chooses the nearest ones that are left.
   #left() {
-    const { run, selection: { query, key } } = this;
+    const {
+      run,
+      selection: { query, key },
+    } = this;
     const left = run.visible(true);
-    const nearest = (token) => left.reduce((best, at) => (Math.abs(at - token) < Math.abs(best - token) ? at : best), left[0] ?? token);
+    const nearest = (token) =>
+      left.reduce((best, at) => (Math.abs(at - token) < Math.abs(best - token) ? at : best), left[0] ?? token);
     return { query: nearest(query), key: nearest(key) };
   }
 

@@ -10,11 +10,24 @@ export class Take {
   constructor(selection, map) {
     Object.assign(this, { selection, map });
     this.said = el("span", { class: "viz-caption", role: "status" });
-    this.width = el("select", { id: "viz-paper-width" }, ...Object.entries(WIDTHS).map(([value, text]) => el("option", { value }, text)));
-    const button = (text, title, act) => el("button", { type: "button", class: "viz-small", title, onclick: (event) => this.#try(act, event.currentTarget) }, text);
-    this.node = el("section", { class: "viz-take", "aria-label": "Take it with you" },
+    this.width = el(
+      "select",
+      { id: "viz-paper-width" },
+      ...Object.entries(WIDTHS).map(([value, text]) => el("option", { value }, text)),
+    );
+    const button = (text, title, act) =>
+      el(
+        "button",
+        { type: "button", class: "viz-small", title, onclick: (event) => this.#try(act, event.currentTarget) },
+        text,
+      );
+    this.node = el(
+      "section",
+      { class: "viz-take", "aria-label": "Take it with you" },
       el("h3", {}, "Take it with you"),
-      el("div", { class: "viz-controls" },
+      el(
+        "div",
+        { class: "viz-controls" },
         button("Page (HTML)", "All heads and this map in one file that opens with no network", this.#file("html")),
         button("CSV", "This map as a table", this.#file("csv")),
         button("CSV, one row", "Where the chosen query looks, as a table", this.#file("csv", true)),
@@ -25,7 +38,9 @@ export class Take {
         button("Saved run", "The whole run: viz_encoder.Trace.load, or viz-encoder serve", this.#file("safetensors")),
         button("Copy Python", "Code that computes this map again", () => this.#code()),
         button("Copy link", "A link to this view", () => this.#link()),
-        this.said));
+        this.said,
+      ),
+    );
     // What was prepared is of the view as it was.
     selection.on(() => this.offered && this.#withdraw("The view has changed; prepare the file again."));
   }
@@ -39,7 +54,7 @@ export class Take {
   async #try(act, button) {
     if (!this.run) return;
     this.#withdraw("Preparing …");
-    const asked = this.asked = { button };
+    const asked = (this.asked = { button });
     const stale = () => this.asked !== asked;
     try {
       await act(stale, button);
@@ -85,7 +100,10 @@ export class Take {
     return async (stale, button) => {
       const width = Number(this.width.value);
       const svg = paperSvg(this.map, width);
-      const name = `${this.run.model}-${this.selection.name}-${this.selection.kept}.${kind}`.replace(/[^A-Za-z0-9_.+-]+/g, "-");
+      const name = `${this.run.model}-${this.selection.name}-${this.selection.kept}.${kind}`.replace(
+        /[^A-Za-z0-9_.+-]+/g,
+        "-",
+      );
       const blob = kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await paperPng(svg, width);
       if (!stale()) this.#offer(blob, name, button);
     };
@@ -94,9 +112,18 @@ export class Take {
   // The second step stands where the first was: the button becomes a link that saves the file.
   #offer(blob, name, button) {
     const url = URL.createObjectURL(blob);
-    const size = blob.size < 1e6 ? `${Math.max(1, Math.round(blob.size / 1e3))} kB` : `${(blob.size / 1e6).toFixed(1)} MB`;
-    const saved = () => setTimeout(() => this.offered?.link === link && this.#withdraw(`${name} (${size}) was handed to the browser.`), SAVING);
-    const link = el("a", { href: url, download: name, class: "viz-small viz-save", title: `Save ${name}`, onclick: saved }, `Save ${size}`);
+    const size =
+      blob.size < 1e6 ? `${Math.max(1, Math.round(blob.size / 1e3))} kB` : `${(blob.size / 1e6).toFixed(1)} MB`;
+    const saved = () =>
+      setTimeout(
+        () => this.offered?.link === link && this.#withdraw(`${name} (${size}) was handed to the browser.`),
+        SAVING,
+      );
+    const link = el(
+      "a",
+      { href: url, download: name, class: "viz-small viz-save", title: `Save ${name}`, onclick: saved },
+      `Save ${size}`,
+    );
     const held = document.activeElement === button || document.activeElement === document.body;
     button.after(link);
     button.hidden = true;

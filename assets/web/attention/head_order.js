@@ -10,7 +10,9 @@ const HINT = "Dims the heads that do not match; Enter goes to the next one that 
 // By value, unknown ones last, equal ones by layer and head.
 export function rank(heads, lowest) {
   const sign = lowest ? 1 : -1;
-  return heads.toSorted((a, b) => (a.value == null || b.value == null ? (a.value == null) - (b.value == null) : sign * (a.value - b.value)));
+  return heads.toSorted((a, b) =>
+    a.value == null || b.value == null ? (a.value == null) - (b.value == null) : sign * (a.value - b.value),
+  );
 }
 
 export class Order {
@@ -19,17 +21,35 @@ export class Order {
   constructor(selection, measures) {
     Object.assign(this, { selection, measures, matched: null });
     this.choice = el("select", { id: "viz-statistic", onchange: () => this.#chosen() });
-    this.direction = el("select", { id: "viz-order", title: "By the statistic, or by layer and head", onchange: () => this.#chosen() },
-      ...Object.entries({ [BY_LAYER]: "By layer and head", highest: "Highest first", lowest: "Lowest first" }).map(([value, words]) => el("option", { value }, words)));
+    this.direction = el(
+      "select",
+      { id: "viz-order", title: "By the statistic, or by layer and head", onchange: () => this.#chosen() },
+      ...Object.entries({ [BY_LAYER]: "By layer and head", highest: "Highest first", lowest: "Lowest first" }).map(
+        ([value, words]) => el("option", { value }, words),
+      ),
+    );
     this.find = el("input", {
-      id: "viz-find", type: "search", list: "viz-find-words", placeholder: "such as: previous token", autocomplete: "off",
-      title: HINT, oninput: () => this.#search(), onkeydown: (event) => this.#next(event),
+      id: "viz-find",
+      type: "search",
+      list: "viz-find-words",
+      placeholder: "such as: previous token",
+      autocomplete: "off",
+      title: HINT,
+      oninput: () => this.#search(),
+      onkeydown: (event) => this.#next(event),
     });
     const words = el("datalist", { id: "viz-find-words" }, ...EXAMPLES.map((value) => el("option", { value })));
     this.said = el("p", { class: "viz-caption viz-order-said", role: "status" });
     const control = (label, node) => el("label", { class: "viz-control" }, el("span", {}, label), node);
-    this.node = el("div", { class: "viz-order" },
-      control("Statistic", this.choice), control("Order", this.direction), control("Find heads", this.find), words, this.said);
+    this.node = el(
+      "div",
+      { class: "viz-order" },
+      control("Statistic", this.choice),
+      control("Order", this.direction),
+      control("Find heads", this.find),
+      words,
+      this.said,
+    );
     measures.on(() => this.#learn());
     this.#options();
     // As the link has it.
@@ -125,10 +145,12 @@ export class Order {
   #missing(tests) {
     const { measures } = this;
     for (const { statistic } of tests) {
-      if (statistic === MAP_CHANGE && !measures.comparable.maps) return "Keep a run of the same size and length as the reference first, below.";
+      if (statistic === MAP_CHANGE && !measures.comparable.maps)
+        return "Keep a run of the same size and length as the reference first, below.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;
       if (statistic === MAP_CHANGE) measures.compare();
-      if (!measures.complete(statistic)) return `Searching after all layers are computed: ${this.#progress(statistic)} …`;
+      if (!measures.complete(statistic))
+        return `Searching after all layers are computed: ${this.#progress(statistic)} …`;
     }
     return "";
   }
@@ -140,7 +162,8 @@ export class Order {
   #say() {
     const waiting = this.asked && !this.ranked;
     const failed = this.statistic === MAP_CHANGE ? this.measures.fault : "";
-    const order = failed || (waiting ? `Ordering after all layers are computed: ${this.#progress(this.statistic)} …` : "");
+    const order =
+      failed || (waiting ? `Ordering after all layers are computed: ${this.#progress(this.statistic)} …` : "");
     const said = [this.fault || this.told || HINT, order].filter(Boolean).join(" ");
     if (this.said.textContent !== said) this.said.textContent = said;
   }

@@ -5,8 +5,18 @@ import { amount } from "../core/dom.js";
 export const STATISTICS = {
   entropy: { title: "Entropy", unit: "nats", meaning: "how evenly each query spreads its weight" },
   distance: { title: "Mean distance", unit: "tokens", meaning: "how far away the keys are, weighted" },
-  previous: { title: "Weight on the previous token", unit: "share", meaning: "heads that look at the previous token", edge: "The first query has none and counts 0." },
-  next: { title: "Weight on the next token", unit: "share", meaning: "heads that look at the next token", edge: "The last query has none and counts 0." },
+  previous: {
+    title: "Weight on the previous token",
+    unit: "share",
+    meaning: "heads that look at the previous token",
+    edge: "The first query has none and counts 0.",
+  },
+  next: {
+    title: "Weight on the next token",
+    unit: "share",
+    meaning: "heads that look at the next token",
+    edge: "The last query has none and counts 0.",
+  },
   diagonal: { title: "Weight on the query itself", unit: "share", meaning: "heads that look at the same token" },
   first: { title: "Weight on the first token", unit: "share", meaning: "heads that look at the first token" },
   special: { title: "Weight on special tokens", unit: "share", meaning: "heads that look at special tokens" },
@@ -19,19 +29,26 @@ const OF = `${MAP_CHANGE}:`;
 export function measure(name) {
   if (name === MAP_CHANGE) {
     return {
-      title: "Change of the map", unit: "share moved",
+      title: "Change of the map",
+      unit: "share moved",
       meaning: "½ Σ |a − b| of a query's weights and the reference's; 0 = the same, 1 = no key in common",
     };
   }
   if (!name.startsWith(OF)) return STATISTICS[name];
   const { title, unit, edge } = STATISTICS[name.slice(OF.length)];
-  return { title: `Change: ${title.toLowerCase()}`, unit, meaning: "how far it is from the reference's, up or down", edge };
+  return {
+    title: `Change: ${title.toLowerCase()}`,
+    unit,
+    meaning: "how far it is from the reference's, up or down",
+    edge,
+  };
 }
 
 // Whether a run can be compared with a reference, its maps and its statistics, and why not.
 export function comparable(reference, run) {
   if (!reference || !run) return { maps: false, statistics: false, why: "" };
-  if (reference.run === run) return { maps: false, statistics: false, why: "It is the run that is shown; run another to compare." };
+  if (reference.run === run)
+    return { maps: false, statistics: false, why: "It is the run that is shown; run another to compare." };
   const size = ({ nLayers, nHeads }) => `${nLayers} layers × ${nHeads} heads`;
   if (size(reference.run) !== size(run)) {
     const why = `It has ${size(reference.run)}, this run ${size(run)}: heads cannot be compared one by one.`;
@@ -99,7 +116,9 @@ export class Measures {
   value(name, layer, head) {
     if (name === MAP_CHANGE) return this.changes[layer]?.[head];
     if (!name.startsWith(OF)) return this.layers[layer]?.[name][head];
-    const [now, then] = [this.layers, this.reference.layers].map((layers) => layers[layer]?.[name.slice(OF.length)][head]);
+    const [now, then] = [this.layers, this.reference.layers].map(
+      (layers) => layers[layer]?.[name.slice(OF.length)][head],
+    );
     if (now === undefined || then === undefined) return undefined;
     return now === null || then === null ? null : Math.abs(now - then);
   }
@@ -144,9 +163,11 @@ export class Measures {
     if (!known) return `Layer ${layer}, head ${head}`;
     const said = (statistic, digits = 2) => amount(known[statistic][head], digits);
     const changed = this.changes[layer] ? ` · changed by ${amount(this.changes[layer][head], 3)}` : "";
-    return `Layer ${layer}, head ${head}: entropy ${said("entropy")} nats · distance ${said("distance", 1)} tokens · ` +
+    return (
+      `Layer ${layer}, head ${head}: entropy ${said("entropy")} nats · distance ${said("distance", 1)} tokens · ` +
       `largest weight ${said("largest", 4)} · on the previous token ${said("previous")}, next ${said("next")}, ` +
-      `itself ${said("diagonal")}, first ${said("first")}, special ${said("special")}${changed}`;
+      `itself ${said("diagonal")}, first ${said("first")}, special ${said("special")}${changed}`
+    );
   }
 
   #tell() {

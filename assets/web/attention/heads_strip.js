@@ -23,7 +23,12 @@ export class HeadsStrip {
     this.buttons = Array.from({ length: run.grid ? run.nHeads : 0 }, (_, head) => {
       const canvas = el("canvas", { "aria-hidden": "true" });
       const name = el("span", {});
-      const button = el("button", { type: "button", class: "viz-strip-head", "data-strip": head, onclick: () => this.selection.set({ head }) }, canvas, name);
+      const button = el(
+        "button",
+        { type: "button", class: "viz-strip-head", "data-strip": head, onclick: () => this.selection.set({ head }) },
+        canvas,
+        name,
+      );
       return { button, canvas, name };
     });
     this.heads.replaceChildren(...this.buttons.map(({ button }) => button));

@@ -20,8 +20,11 @@ export class Source {
     this.strip = new HeadsStrip(selection);
     this.player = new Player(selection, () => this.loading);
     this.title = el("h3", {});
-    this.measure = el("select", { id: "viz-shade-by", onchange: () => this.#turn(this.direction) },
-      ...Object.entries(MEASURES).map(([value, { title }]) => el("option", { value }, title)));
+    this.measure = el(
+      "select",
+      { id: "viz-shade-by", onchange: () => this.#turn(this.direction) },
+      ...Object.entries(MEASURES).map(([value, { title }]) => el("option", { value }, title)),
+    );
     this.told = el("p", { class: "viz-source-told", role: "status" });
     this.bar = el("i", { class: "viz-stat-bar" });
     this.low = el("span", {});
@@ -29,8 +32,19 @@ export class Source {
     this.scaleLine = el("p", { class: "viz-caption viz-stat-scale" }, this.low, this.bar, this.high);
     this.says = el("p", { class: "viz-caption viz-says" });
     this.body = el("div", { class: "viz-source-body" });
-    this.node = el("section", { class: "viz-source", "aria-label": "The words or the picture in place" },
-      this.title, this.#controls(), this.player.node, this.words.parts, this.body, this.told, this.scaleLine, this.says, this.strip.node);
+    this.node = el(
+      "section",
+      { class: "viz-source", "aria-label": "The words or the picture in place" },
+      this.title,
+      this.#controls(),
+      this.player.node,
+      this.words.parts,
+      this.body,
+      this.told,
+      this.scaleLine,
+      this.says,
+      this.strip.node,
+    );
     selection.on(() => this.run && this.load());
     new ResizeObserver(() => (this.run?.grid ? this.row && this.draw() : this.words.reveal())).observe(this.node);
   }
@@ -69,7 +83,11 @@ export class Source {
     this.title.textContent = reading.heading(chosen);
     this.says.textContent = reading.kind.says;
     this.view.point(null);
-    this.view.mark(...(run.grid ? [reading.unitOf(reading.selection.query), reading.unitOf(reading.selection.key), chosen] : [chosen]));
+    this.view.mark(
+      ...(run.grid
+        ? [reading.unitOf(reading.selection.query), reading.unitOf(reading.selection.key), chosen]
+        : [chosen]),
+    );
     if (values) this.#paint(values, chosen, (unit) => reading.cell(unit));
     else if (run.grid) this.picture.paint(null);
     else this.words.paint(null, null, () => "");
@@ -113,8 +131,15 @@ export class Source {
   }
 
   async #fetch(wanted) {
-    const { run, selection, units: { length } } = wanted;
-    const whole = wanted.measure === "weight" && length && length <= WHOLE ? await run.map(selection, [0, length], [0, length]) : null;
+    const {
+      run,
+      selection,
+      units: { length },
+    } = wanted;
+    const whole =
+      wanted.measure === "weight" && length && length <= WHOLE
+        ? await run.map(selection, [0, length], [0, length])
+        : null;
     if (this.wanted !== wanted) return;
     wanted.whole = whole?.values;
     const [row, parts] = await Promise.all([valuesOf(wanted, wanted.token, this.stop.signal), partsOf(wanted)]);
@@ -145,10 +170,19 @@ export class Source {
     cancelAnimationFrame(this.frame);
     const there = () => this.pointed === unit && this.reading === reading;
     const show = (values) => there() && this.#show(unit, values);
-    const fail = (fault) => { if (there()) this.told.textContent = fault.message; };
-    if (unit === null || reading.whole) this.frame = requestAnimationFrame(() => show(unit === null ? reading.values : reading.fromWhole(unit)));
+    const fail = (fault) => {
+      if (there()) this.told.textContent = fault.message;
+    };
+    if (unit === null || reading.whole)
+      this.frame = requestAnimationFrame(() => show(unit === null ? reading.values : reading.fromWhole(unit)));
     else if (reading.measure === "value" || (reading.measure === "weight" && !reading.who)) {
-      this.resting = setTimeout(() => valuesOf(reading, reading.units[unit].tokens[0]).then(({ values }) => show(values)).catch(fail), PATIENCE);
+      this.resting = setTimeout(
+        () =>
+          valuesOf(reading, reading.units[unit].tokens[0])
+            .then(({ values }) => show(values))
+            .catch(fail),
+        PATIENCE,
+      );
     } else this.told.textContent = `${reading.named(unit)}: click to compute it.`;
   }
 
@@ -179,12 +213,26 @@ export class Source {
       this.words.side = who ? "query" : "key";
       return this.words.paint(values, scale, titles);
     }
-    const what = { sum: measure === "weight" ? "weight" : "measure", of: who ? "column" : "row", own: MEASURES[measure].own ? unit - first : -1 };
+    const what = {
+      sum: measure === "weight" ? "weight" : "measure",
+      of: who ? "column" : "row",
+      own: MEASURES[measure].own ? unit - first : -1,
+    };
     const patches = values.subarray(first);
     const tints = scaleOf(measure, name, patches, unit - first, shared);
-    const upTo = { layer: "the largest of this layer", all: "the largest of all heads", shared: "the most there can be", log: "" };
+    const upTo = {
+      layer: "the largest of this layer",
+      all: "the largest of all heads",
+      shared: "the most there can be",
+      log: "",
+    };
     const top = (measure === "weight" && upTo[name]) ?? "the largest on a patch";
-    this.picture.paint(values, { chips: scale, tints }, { ...what, top, unit: scaleText(tints, kind.unit, patches) }, titles);
+    this.picture.paint(
+      values,
+      { chips: scale, tints },
+      { ...what, top, unit: scaleText(tints, kind.unit, patches) },
+      titles,
+    );
   }
 
   #choose(unit) {
@@ -198,7 +246,8 @@ export class Source {
     if (only) direction = "looks";
     const turned = this.direction !== direction;
     this.direction = direction;
-    for (const button of this.switch.children) button.setAttribute("aria-pressed", String(button.dataset.direction === direction));
+    for (const button of this.switch.children)
+      button.setAttribute("aria-pressed", String(button.dataset.direction === direction));
     this.switch.lastChild.disabled = only;
     this.switch.lastChild.title = only ? "Columns are there for attention weights only" : "";
     if (!this.run) return;
@@ -208,9 +257,30 @@ export class Source {
   }
 
   #controls() {
-    const turn = (direction, text) => el("button", { type: "button", class: "viz-small", "data-direction": direction, "aria-pressed": String(direction === this.direction), onclick: () => this.#turn(direction) }, text);
-    this.switch = el("span", { class: "viz-switch", role: "group", "aria-label": "Shaded by" }, turn("looks", "where it looks"), turn("who", "who looks at it"));
-    return el("div", { class: "viz-controls" }, this.switch, el("label", { class: "viz-control" }, "Shade by", this.measure));
+    const turn = (direction, text) =>
+      el(
+        "button",
+        {
+          type: "button",
+          class: "viz-small",
+          "data-direction": direction,
+          "aria-pressed": String(direction === this.direction),
+          onclick: () => this.#turn(direction),
+        },
+        text,
+      );
+    this.switch = el(
+      "span",
+      { class: "viz-switch", role: "group", "aria-label": "Shaded by" },
+      turn("looks", "where it looks"),
+      turn("who", "who looks at it"),
+    );
+    return el(
+      "div",
+      { class: "viz-controls" },
+      this.switch,
+      el("label", { class: "viz-control" }, "Shade by", this.measure),
+    );
   }
 }
 
@@ -223,7 +293,9 @@ async function valuesOf(reading, token, signal) {
     const { values, answer } = await run.measured(measure, { ...selection, query: token }, signal);
     return { answer, values: Float32Array.from(reading.units, ({ tokens }) => values[tokens[0]]) };
   }
-  const { values } = await (reading.who ? run.shownColumn({ ...selection, key: token }, signal) : run.shownRow({ ...selection, query: token }));
+  const { values } = await (reading.who
+    ? run.shownColumn({ ...selection, key: token }, signal)
+    : run.shownRow({ ...selection, query: token }));
   return { values };
 }
 
@@ -233,7 +305,9 @@ async function partsOf(reading) {
   const { run, who, units, chosen, token } = reading;
   const single = { ...reading.selection, words: false };
   const { tokens } = units[chosen] ?? { tokens: [token] };
-  const each = await Promise.all(tokens.map((one) => (who ? run.shownColumn({ ...single, key: one }) : run.shownRow({ ...single, query: one }))));
+  const each = await Promise.all(
+    tokens.map((one) => (who ? run.shownColumn({ ...single, key: one }) : run.shownRow({ ...single, query: one }))),
+  );
   return tokens.map((one, at) => ({ token: one, values: each[at].values }));
 }
 
@@ -241,5 +315,8 @@ async function partsOf(reading) {
 async function picture(url) {
   const image = new Image();
   image.src = url;
-  return image.decode().then(() => image, () => null);
+  return image.decode().then(
+    () => image,
+    () => null,
+  );
 }

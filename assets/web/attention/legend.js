@@ -41,9 +41,7 @@ export class Legend {
       context.fillText(tick(scale, share), left + share * (right - left), 26);
     }
     this.title.textContent = sentence(scale, most);
-    this.canvas.setAttribute(
-      "aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`,
-    );
+    this.canvas.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`);
     const outside = [["exactly 0", colors.zero], ...(hasMasked ? [["masked", colors.masked]] : [])];
     this.swatches.replaceChildren(...outside.map(([name, color]) => swatch(name, color)));
   }
@@ -62,8 +60,7 @@ export function sentence(scale, most) {
   return SAYS[scale.name] + beyond;
 }
 
-const superscript = (exponent) =>
-  String(exponent).replace(/./g, (c) => ({ "-": "⁻" })[c] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]);
+const superscript = (exponent) => String(exponent).replace(/./g, (c) => ({ "-": "⁻" })[c] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]);
 export const short = (value) => (value === 0 ? "0" : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2));
 
 function swatch(name, color) {

@@ -18,24 +18,52 @@ export class Lines {
   constructor(selection, say) {
     Object.assign(this, { selection, say, heads: new Set(), kept: new Kept(), version: 0, only: null, sets: [] });
     this.chips = el("div", { class: "viz-chips", role: "group", "aria-label": "Heads whose lines are drawn" });
-    this.share = el("input", { type: "range", id: "viz-share", min: 1, max: 100, value: 90, oninput: () => this.#choose() });
+    this.share = el("input", {
+      type: "range",
+      id: "viz-share",
+      min: 1,
+      max: 100,
+      value: 90,
+      oninput: () => this.#choose(),
+    });
     this.shareText = el("output", { for: "viz-share" });
-    this.pair = el("select", { id: "viz-pair", onchange: () => this.#choose() },
-      ...Object.entries(PAIR_NAMES).map(([value, text]) => el("option", { value }, text)));
+    this.pair = el(
+      "select",
+      { id: "viz-pair", onchange: () => this.#choose() },
+      ...Object.entries(PAIR_NAMES).map(([value, text]) => el("option", { value }, text)),
+    );
     this.pairLabel = el("label", { class: "viz-control" }, "From text → to text", this.pair);
     this.counted = el("p", { class: "viz-caption", id: "viz-lines-count", role: "status" });
     this.told = el("p", { class: "viz-caption viz-lines-told" });
     this.canvas = el("canvas", { class: "viz-lines-canvas", tabindex: "0", role: "img", ...this.#gestures() });
     this.spacer = el("div", {});
     this.scroll = el("div", { class: "viz-lines-scroll", onscroll: () => this.#scrolled() }, this.canvas, this.spacer);
-    this.node = el("details", { class: "viz-lines", ontoggle: () => this.#load() },
+    this.node = el(
+      "details",
+      { class: "viz-lines", ontoggle: () => this.#load() },
       el("summary", {}, "Lines between tokens"),
-      el("div", { class: "viz-controls" }, this.chips, this.pairLabel,
-        el("label", { class: "viz-control" }, "Strongest lines up to", this.share, this.shareText)),
+      el(
+        "div",
+        { class: "viz-controls" },
+        this.chips,
+        this.pairLabel,
+        el("label", { class: "viz-control" }, "Strongest lines up to", this.share, this.shareText),
+      ),
       this.counted,
-      el("div", { class: "viz-lines-columns" }, el("span", {}, "Query (who looks)"), el("span", {}, "Key (who is looked at)")),
-      this.scroll, this.told,
-      el("p", { class: "viz-caption" }, "Width and opacity grow with the square root of the weight. Each head has its color. A line shows where a head looks, not why the model answers as it does."));
+      el(
+        "div",
+        { class: "viz-lines-columns" },
+        el("span", {}, "Query (who looks)"),
+        el("span", {}, "Key (who is looked at)"),
+      ),
+      this.scroll,
+      this.told,
+      el(
+        "p",
+        { class: "viz-caption" },
+        "Width and opacity grow with the square root of the weight. Each head has its color. A line shows where a head looks, not why the model answers as it does.",
+      ),
+    );
     selection.on((changed) => this.#changed(changed));
     new ResizeObserver(() => this.draw()).observe(this.node);
   }
@@ -52,7 +80,10 @@ export class Lines {
   // Anything that changes comes here; a frame draws once, however often it was asked.
   draw() {
     if (this.frame || !this.run || !this.node.open) return;
-    this.frame = requestAnimationFrame(() => { this.frame = null; this.#paint(); });
+    this.frame = requestAnimationFrame(() => {
+      this.frame = null;
+      this.#paint();
+    });
   }
 
   // The middle of a token on the screen, for tests and tools.
@@ -66,7 +97,11 @@ export class Lines {
   #scrolled() {
     this.moving = this.sets.reduce((total, set) => total + set.weight.length, 0) > MANY;
     clearTimeout(this.rest);
-    if (this.moving) this.rest = setTimeout(() => { this.moving = false; this.draw(); }, 120);
+    if (this.moving)
+      this.rest = setTimeout(() => {
+        this.moving = false;
+        this.draw();
+      }, 120);
     this.draw();
   }
 
@@ -74,7 +109,9 @@ export class Lines {
     if (!this.run) return;
     // A set that the person chose here stays; one head alone, or the page's set, follows the page.
     if (changed.has("head") && (this.heads.size === 1 || [...this.heads].join() === this.followed)) this.#follow();
-    const fetches = ["layer", "head", "hide", "renorm", "words"].some((name) => changed.has(name)) || (this.long && changed.has("query"));
+    const fetches =
+      ["layer", "head", "hide", "renorm", "words"].some((name) => changed.has(name)) ||
+      (this.long && changed.has("query"));
     if (fetches) this.#load();
     else this.draw();
   }
@@ -146,7 +183,10 @@ export class Lines {
     if (faint) said.push(`${count(faint)} more are too faint to be seen (weight below ${FAINT}).`);
     if (this.long) said.push(`With more than ${WHOLE} tokens, lines are drawn for the chosen query only.`);
     const { hide, renorm, words } = this.selection;
-    if (hide) said.push(`Special tokens are hidden; shares are of the weight on the tokens shown${renorm ? ", renormalized to sum to 1" : ""}.`);
+    if (hide)
+      said.push(
+        `Special tokens are hidden; shares are of the weight on the tokens shown${renorm ? ", renormalized to sum to 1" : ""}.`,
+      );
     if (words) said.push("Sub-words are merged: the mean over a word's queries, the sum over its keys.");
     if (!this.heads.size) said.push("Choose a head to see its lines.");
     this.counted.textContent = said.join(" ");
@@ -171,10 +211,19 @@ export class Lines {
     this.context.clearRect(0, 0, width, height);
     const [query, key] = [this.index.places[this.selection.query], this.index.places[this.selection.key]];
     if (this.only) drawLines(this.context, this.plan, this.sets, this.only, this.least);
-    else if (!this.moving) this.kept.copy(this.context, this.plan, this.sets, `${laid}:${this.loaded}:${this.version}:${this.plan.scroll}:${isDark()}`);
+    else if (!this.moving)
+      this.kept.copy(
+        this.context,
+        this.plan,
+        this.sets,
+        `${laid}:${this.loaded}:${this.version}:${this.plan.scroll}:${isDark()}`,
+      );
     const colors = { query: css("--viz-mark", this.node), key: css("--viz-mark-key", this.node) };
     drawNames(this.context, this.plan, { query, key, colors }, this.only && linked(this.sets, this.only));
-    this.canvas.setAttribute("aria-label", `Lines between tokens. ${this.#sentence({ side: "query", at: query })} Arrow keys move the query.`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Lines between tokens. ${this.#sentence({ side: "query", at: query })} Arrow keys move the query.`,
+    );
     this.node.dataset.painted = `${this.loaded}:${this.version}`;
   }
 
@@ -183,8 +232,12 @@ export class Lines {
     const choice = `${this.run.key}:${this.selection.query}`;
     if (this.revealed === choice || at < 0) return;
     this.revealed = choice;
-    const { scroll, plan: { height } } = this;
-    if (at * ROW < scroll.scrollTop || (at + 1) * ROW > scroll.scrollTop + height) scroll.scrollTop = at * ROW - height / 2;
+    const {
+      scroll,
+      plan: { height },
+    } = this;
+    if (at * ROW < scroll.scrollTop || (at + 1) * ROW > scroll.scrollTop + height)
+      scroll.scrollTop = at * ROW - height / 2;
   }
 
   // The first row of each of two texts.
@@ -198,14 +251,18 @@ export class Lines {
   #sentence(only) {
     if (only.at < 0) return "The chosen query is hidden.";
     const name = (at) => `${this.index[at].tokens[0]} “${this.index[at].name}”`;
-    if (this.long && only.side === "query" && this.index.places[this.selection.query] !== only.at) return `Query ${name(only.at)}: click to draw its lines.`;
+    if (this.long && only.side === "query" && this.index.places[this.selection.query] !== only.at)
+      return `Query ${name(only.at)}: click to draw its lines.`;
     let [lines, best, other, head] = [0, 0, null, null];
     const far = only.side === "query" ? "key" : "query";
-    for (const set of this.sets) eachAt(set, only, (i) => {
-      lines++;
-      if (set.weight[i] > best) [best, other, head] = [set.weight[i], set[far][i], set.head];
-    });
-    const most = lines ? `, the strongest ${far === "key" ? "to" : "from"} ${far} ${name(other)} (${typeof head === "number" ? "head " : ""}${mapName(this.selection.layer, head)}: ${number(best)})` : "";
+    for (const set of this.sets)
+      eachAt(set, only, (i) => {
+        lines++;
+        if (set.weight[i] > best) [best, other, head] = [set.weight[i], set[far][i], set.head];
+      });
+    const most = lines
+      ? `, the strongest ${far === "key" ? "to" : "from"} ${far} ${name(other)} (${typeof head === "number" ? "head " : ""}${mapName(this.selection.layer, head)}: ${number(best)})`
+      : "";
     return `${only.side === "query" ? "Query" : "Key"} ${name(only.at)}: ${lines} ${lines === 1 ? "line" : "lines"}${most}.`;
   }
 
@@ -222,7 +279,11 @@ export class Lines {
   #hurry() {
     this.least = this.only ? leastOf(this.sets, this.only, QUICK) : 0;
     clearTimeout(this.resting);
-    if (this.least) this.resting = setTimeout(() => { this.least = 0; this.draw(); }, REST);
+    if (this.least)
+      this.resting = setTimeout(() => {
+        this.least = 0;
+        this.draw();
+      }, REST);
   }
 
   #gestures() {
@@ -273,17 +334,38 @@ export class Lines {
   #drawChips() {
     this.dark = isDark();
     const listed = [...new Set([...Array(this.run.nHeads).keys(), ...this.heads])];
-    const set = (heads) => { this.heads = new Set(heads); this.#load(); };
-    const toggle = (head) => set(this.heads.has(head) ? [...this.heads].filter((other) => other !== head) : [...this.heads, head]);
+    const set = (heads) => {
+      this.heads = new Set(heads);
+      this.#load();
+    };
+    const toggle = (head) =>
+      set(this.heads.has(head) ? [...this.heads].filter((other) => other !== head) : [...this.heads, head]);
     const chip = (head) => {
-      const node = el("button", { type: "button", class: "viz-chip", "data-line-head": head, "aria-pressed": String(this.heads.has(head)), title: `Head ${this.selection.layer}.${head}`, onclick: () => toggle(head) }, String(head));
+      const node = el(
+        "button",
+        {
+          type: "button",
+          class: "viz-chip",
+          "data-line-head": head,
+          "aria-pressed": String(this.heads.has(head)),
+          title: `Head ${this.selection.layer}.${head}`,
+          onclick: () => toggle(head),
+        },
+        String(head),
+      );
       node.style.setProperty("--viz-head", headColor(head));
       node.style.setProperty("--viz-head-ink", inkOn(parts(headColor(head))));
       return node;
     };
-    const several = (text, heads) => el("button", { type: "button", class: "viz-small", "data-line-heads": text, onclick: () => set(heads) }, text);
+    const several = (text, heads) =>
+      el("button", { type: "button", class: "viz-small", "data-line-heads": text, onclick: () => set(heads) }, text);
     const held = this.chips.contains(document.activeElement) ? document.activeElement.textContent : null;
-    this.chips.replaceChildren(`Heads of layer ${this.selection.layer}`, ...listed.map(chip), several("all", Array(this.run.nHeads).keys()), several("none", []));
+    this.chips.replaceChildren(
+      `Heads of layer ${this.selection.layer}`,
+      ...listed.map(chip),
+      several("all", Array(this.run.nHeads).keys()),
+      several("none", []),
+    );
     [...this.chips.children].find((node) => node.textContent === held)?.focus();
   }
 }

@@ -110,7 +110,10 @@ function drawStart(context, plan, top, letter) {
   context.fillStyle = context.strokeStyle = css("--body-text-color-subdued");
   context.lineWidth = 1;
   context.setLineDash([4, 3]);
-  for (const [from, to, align] of [[1, plan.left - 2, "left"], [plan.width - 1, plan.right + 2, "right"]]) {
+  for (const [from, to, align] of [
+    [1, plan.left - 2, "left"],
+    [plan.width - 1, plan.right + 2, "right"],
+  ]) {
     context.textAlign = align;
     context.fillText(letter, from + (align === "left" ? 2 : -2), top + ROW / 2);
     if (letter === "A") continue;

@@ -33,9 +33,16 @@ export class AttentionMap {
     this.sight = new Sight(this);
     this.subWords = new SubWords(this);
     this.search = new Search(this);
-    this.node = el("section", { class: "viz-map", "aria-label": "Map of one head" },
-      el("div", { class: "viz-map-head" }, this.title, this.#zoomButtons()), this.search.node,
-      this.stage, this.sight.node, this.legend.node, this.subWords.node);
+    this.node = el(
+      "section",
+      { class: "viz-map", "aria-label": "Map of one head" },
+      el("div", { class: "viz-map-head" }, this.title, this.#zoomButtons()),
+      this.search.node,
+      this.stage,
+      this.sight.node,
+      this.legend.node,
+      this.subWords.node,
+    );
     this.gestures = new Gestures(this);
     selection.on((changed) => this.#changed(changed));
     new ResizeObserver(() => this.run && this.layout()).observe(this.node);
@@ -100,7 +107,10 @@ export class AttentionMap {
     drawLabels(this);
     this.legend.draw(this.scale, found.masked, this.scale.name === "row" ? 1 : found.most);
     this.sight.draw();
-    this.canvas.setAttribute("aria-label", `${heading(this.selection, this.tiles)}. ${this.sight.seen.textContent} Arrow keys move the query and the key.`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `${heading(this.selection, this.tiles)}. ${this.sight.seen.textContent} Arrow keys move the query and the key.`,
+    );
     this.canvas.style.touchAction = view.zoomed ? "none" : "pan-y";
     this.#drawOver();
   }
@@ -117,7 +127,10 @@ export class AttentionMap {
   box(row, col) {
     const cell = this.side / this.view.span;
     const page = this.canvas.getBoundingClientRect();
-    return [page.left + this.left + (col - this.view.col + 0.5) * cell, page.top + this.top + (row - this.view.row + 0.5) * cell];
+    return [
+      page.left + this.left + (col - this.view.col + 0.5) * cell,
+      page.top + this.top + (row - this.view.row + 0.5) * cell,
+    ];
   }
 
   hover(place) {
@@ -207,7 +220,9 @@ export class AttentionMap {
 
   // What stands along the sides. Where that alone changes, what was in the middle of the view stays.
   #list(before = null) {
-    const middle = before?.zoomed && [before.row, before.col].map((start) => this.shown[Math.floor(start + before.span / 2)].tokens[0]);
+    const middle =
+      before?.zoomed &&
+      [before.row, before.col].map((start) => this.shown[Math.floor(start + before.span / 2)].tokens[0]);
     this.shown = this.run.shown(this.selection);
     this.view = new Viewport(this.shown.length);
     const places = middle ? middle.map((token) => this.shown.places[token]) : [-1];
@@ -243,16 +258,28 @@ export class AttentionMap {
   }
 
   #zoomButtons() {
-    const button = (text, label, act) => el("button", { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: act }, text);
+    const button = (text, label, act) =>
+      el("button", { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: act }, text);
     // Around the chosen cell where it is in sight, else around the middle.
-    const center = () => [this.view.row, this.view.col].map((start, axis) => {
-      const at = this.chosen[axis] + 0.5;
-      return at >= start && at <= start + this.view.span ? at : start + this.view.span / 2;
-    });
-    const zoom = (factor) => { this.view.zoom(factor, ...center()); this.moved(); };
-    return el("span", { class: "viz-zoom" },
-      button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)),
-      button("Fit", "Show the whole map", () => { this.view.fit(); this.moved(); }));
+    const center = () =>
+      [this.view.row, this.view.col].map((start, axis) => {
+        const at = this.chosen[axis] + 0.5;
+        return at >= start && at <= start + this.view.span ? at : start + this.view.span / 2;
+      });
+    const zoom = (factor) => {
+      this.view.zoom(factor, ...center());
+      this.moved();
+    };
+    return el(
+      "span",
+      { class: "viz-zoom" },
+      button("+", "Zoom in", () => zoom(0.5)),
+      button("−", "Zoom out", () => zoom(2)),
+      button("Fit", "Show the whole map", () => {
+        this.view.fit();
+        this.moved();
+      }),
+    );
   }
 }
 

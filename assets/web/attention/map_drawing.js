@@ -22,12 +22,18 @@ export function drawTiles(map) {
   const cell = map.side / view.span;
   context.imageSmoothingEnabled = false;
   for (const tile of map.tiles) {
-    const pixels = tile.shape.map((side, axis) => Math.min(side, Math.max(1, Math.floor(side * tile.step[axis] * cell * (window.devicePixelRatio || 1)))));
+    const pixels = tile.shape.map((side, axis) =>
+      Math.min(side, Math.max(1, Math.floor(side * tile.step[axis] * cell * (window.devicePixelRatio || 1)))),
+    );
     const painted = `${scale.name}:${scale.high}:${css("--body-text-color")}:${pixels}`;
     if (tile.painted !== painted) Object.assign(tile, { painted, picture: paint(tile, scale, theme(), pixels) });
-    context.drawImage(tile.picture,
-      map.left + (tile.keys[0] - view.col) * cell, map.top + (tile.rows[0] - view.row) * cell,
-      tile.shape[1] * tile.step[1] * cell, tile.shape[0] * tile.step[0] * cell);
+    context.drawImage(
+      tile.picture,
+      map.left + (tile.keys[0] - view.col) * cell,
+      map.top + (tile.rows[0] - view.row) * cell,
+      tile.shape[1] * tile.step[1] * cell,
+      tile.shape[0] * tile.step[0] * cell,
+    );
   }
   if (cell >= PRINTED) printValues(map, cell);
 }
@@ -46,7 +52,11 @@ function printValues(map, cell) {
       if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
       const shown = scale.name === "row" && value > 0 ? value / topAt(tile, row) : value;
       context.fillStyle = inkOn(shade(shown, scale));
-      context.fillText(printed(value, fits), map.left + (col - view.col + 0.5) * cell, map.top + (row - view.row + 0.5) * cell);
+      context.fillText(
+        printed(value, fits),
+        map.left + (col - view.col + 0.5) * cell,
+        map.top + (row - view.row + 0.5) * cell,
+      );
     }
   }
 }
@@ -85,6 +95,10 @@ function outline(context, map, [rows, cols], cell) {
   context.strokeStyle = css("--body-text-color");
   context.lineWidth = 1.5;
   context.setLineDash([5, 3]);
-  context.strokeRect(map.left + (cols[0] - map.view.col) * cell, map.top + (rows[0] - map.view.row) * cell,
-    (cols[1] - cols[0]) * cell, (rows[1] - rows[0]) * cell);
+  context.strokeRect(
+    map.left + (cols[0] - map.view.col) * cell,
+    map.top + (rows[0] - map.view.row) * cell,
+    (cols[1] - cols[0]) * cell,
+    (rows[1] - rows[0]) * cell,
+  );
 }

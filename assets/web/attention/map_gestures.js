@@ -14,7 +14,9 @@ export class Gestures {
     canvas.addEventListener("pointerup", (event) => this.#up(event));
     canvas.addEventListener("pointercancel", (event) => this.#points.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => map.hover(null));
-    canvas.addEventListener("dblclick", (event) => { if (!event.shiftKey) this.#fit(); });
+    canvas.addEventListener("dblclick", (event) => {
+      if (!event.shiftKey) this.#fit();
+    });
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -52,7 +54,10 @@ export class Gestures {
 
   #mark(to) {
     const { map } = this;
-    const inside = [[to[0], map.left], [to[1], map.top]].map(([at, start]) => Math.min(start + map.side - 1, Math.max(start, at)));
+    const inside = [
+      [to[0], map.left],
+      [to[1], map.top],
+    ].map(([at, start]) => Math.min(start + map.side - 1, Math.max(start, at)));
     const end = map.place(...inside);
     if (end) map.mark(this.corner, end);
   }
@@ -106,8 +111,14 @@ export class Gestures {
     const last = view.n - 1;
     const page = Math.max(1, Math.floor(view.span / 2));
     const moves = {
-      ArrowUp: [row - 1, col], ArrowDown: [row + 1, col], ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1],
-      Home: [row, 0], End: [row, last], PageUp: [row - page, col], PageDown: [row + page, col],
+      ArrowUp: [row - 1, col],
+      ArrowDown: [row + 1, col],
+      ArrowLeft: [row, col - 1],
+      ArrowRight: [row, col + 1],
+      Home: [row, 0],
+      End: [row, last],
+      PageUp: [row - page, col],
+      PageDown: [row + page, col],
     };
     const zooms = { "+": 0.5, "=": 0.5, "-": 2 };
     if (moves[event.key]) {

@@ -15,8 +15,12 @@ export function changes({ head, hide, renorm, words }) {
 export function heading(selection, tiles = []) {
   const { layer, head } = selection;
   const heads = headsOf(head);
-  const which = typeof head === "number" ? `head ${head} (${layer}.${head})`
-    : heads.length ? `mean of heads ${heads.join(", ")}` : `${head} over all heads`;
+  const which =
+    typeof head === "number"
+      ? `head ${head} (${layer}.${head})`
+      : heads.length
+        ? `mean of heads ${heads.join(", ")}`
+        : `${head} over all heads`;
   const empty = tiles[0]?.empty ?? 0;
   const left = empty ? [`${empty} ${empty === 1 ? "query has" : "queries have"} no weight on the tokens shown`] : [];
   const step = tiles.at(-1)?.step ?? [1, 1];

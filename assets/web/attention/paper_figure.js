@@ -28,7 +28,13 @@ export function paperSvg(map, millimeters) {
   const width = whole - 2 * MARGIN;
   const [rows, cols] = map.view.cells();
   const shown = { map, rows, cols, width, height: 0 };
-  const root = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width: `${millimeters}mm`, "font-family": FONT, "font-size": SIZE, fill: INK });
+  const root = svg("svg", {
+    xmlns: "http://www.w3.org/2000/svg",
+    width: `${millimeters}mm`,
+    "font-family": FONT,
+    "font-size": SIZE,
+    fill: INK,
+  });
   const parts = [...title(shown), ...cells(shown), ...legend(shown)];
   root.setAttribute("height", `${(shown.height / POINTS).toFixed(2)}mm`);
   root.setAttribute("viewBox", `${-MARGIN} 0 ${round(whole)} ${round(shown.height)}`);
@@ -49,7 +55,10 @@ export async function paperPng(text, millimeters) {
 }
 
 function title(shown) {
-  const { map: { run, selection, tiles }, width } = shown;
+  const {
+    map: { run, selection, tiles },
+    width,
+  } = shown;
   const words = `${heading(selection, tiles)}. ${run.model}.`;
   return lines(words, width).map((text) => say(text, 0, (shown.height += LINE)));
 }
@@ -58,7 +67,17 @@ function cells(shown) {
   const { map, rows, cols, width } = shown;
   ruler.font = `${SIZE}px ${FONT}`;
   const axis = (shown.height += LINE + GAP);
-  const room = ([start, stop]) => Math.min(NAMES, Math.max(...map.shown.slice(start, stop).slice(0, 2000).map(({ name }) => ruler.measureText(name).width), 10));
+  const room = ([start, stop]) =>
+    Math.min(
+      NAMES,
+      Math.max(
+        ...map.shown
+          .slice(start, stop)
+          .slice(0, 2000)
+          .map(({ name }) => ruler.measureText(name).width),
+        10,
+      ),
+    );
   const left = LINE + GAP + room(rows);
   const slope = Math.sin((TILT * Math.PI) / 180);
   const top = axis + GAP + room(cols) * slope + GAP;
@@ -66,8 +85,22 @@ function cells(shown) {
   Object.assign(shown, { left, top, cell, axis });
   const size = { width: round(cell * (cols[1] - cols[0])), height: round(cell * (rows[1] - rows[0])) };
   shown.height = top + size.height;
-  const image = svg("image", { x: round(left), y: round(top), ...size, href: pixels(shown), preserveAspectRatio: "none", style: "image-rendering: pixelated" });
-  const frame = svg("rect", { x: round(left), y: round(top), ...size, fill: "none", stroke: QUIET, "stroke-width": 0.4 });
+  const image = svg("image", {
+    x: round(left),
+    y: round(top),
+    ...size,
+    href: pixels(shown),
+    preserveAspectRatio: "none",
+    style: "image-rendering: pixelated",
+  });
+  const frame = svg("rect", {
+    x: round(left),
+    y: round(top),
+    ...size,
+    fill: "none",
+    stroke: QUIET,
+    "stroke-width": 0.4,
+  });
   return [image, frame, ...names(shown), ...values(shown), ...axes(shown)];
 }
 
@@ -82,7 +115,13 @@ function pixels({ map, rows, cols }) {
   context.imageSmoothingEnabled = false;
   for (const tile of map.tiles) {
     const [height, width] = tile.shape;
-    context.drawImage(paint(tile, map.scale, paperColors), (tile.keys[0] - cols[0]) * each, (tile.rows[0] - rows[0]) * each, width * tile.step[1] * each, height * tile.step[0] * each);
+    context.drawImage(
+      paint(tile, map.scale, paperColors),
+      (tile.keys[0] - cols[0]) * each,
+      (tile.rows[0] - rows[0]) * each,
+      width * tile.step[1] * each,
+      height * tile.step[0] * each,
+    );
   }
   return canvas.toDataURL("image/png");
 }
@@ -91,7 +130,10 @@ function names({ map, rows, cols, left, top, cell }) {
   const every = Math.max(1, Math.ceil(LINE / cell));
   const middle = (place, start) => (place - start + 0.5) * cell;
   const side = thin(rows, every, -1).map((row) =>
-    say(cut(map.shown[row].name, NAMES), left - GAP / 2, top + middle(row, rows[0]) + SIZE / 3, { "text-anchor": "end" }));
+    say(cut(map.shown[row].name, NAMES), left - GAP / 2, top + middle(row, rows[0]) + SIZE / 3, {
+      "text-anchor": "end",
+    }),
+  );
   const above = thin(cols, every, -1).map((col) => {
     const [x, y] = [round(left + middle(col, cols[0]) + SIZE / 3), round(top - GAP / 2)];
     return say(cut(map.shown[col].name, NAMES), x, y, { transform: `rotate(-${TILT} ${x} ${y})` });
@@ -110,7 +152,12 @@ function values({ map, rows, cols, left, top, cell }) {
       if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
       const top1 = tile.tops[row - tile.rows[0]];
       const color = shade(map.scale.name === "row" && value > 0 ? value / top1 : value, map.scale, paperColors);
-      found.push(say(printed(value, fits), left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3, { "text-anchor": "middle", fill: inkOn(color) }));
+      found.push(
+        say(printed(value, fits), left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3, {
+          "text-anchor": "middle",
+          fill: inkOn(color),
+        }),
+      );
     }
   }
   return found;
@@ -125,20 +172,44 @@ function axes({ left, top, height, axis }) {
 }
 
 function legend(shown) {
-  const { map: { scale, tiles }, width, left } = shown;
+  const {
+    map: { scale, tiles },
+    width,
+    left,
+  } = shown;
   const wide = Math.min(160, width - left - 20);
-  const stops = Array.from({ length: 17 }, (_, at) => svg("stop", { offset: at / 16, "stop-color": rgbText(paperColors.ramp[Math.round((at / 16) * 255)]) }));
+  const stops = Array.from({ length: 17 }, (_, at) =>
+    svg("stop", { offset: at / 16, "stop-color": rgbText(paperColors.ramp[Math.round((at / 16) * 255)]) }),
+  );
   const gradient = svg("defs", {}, svg("linearGradient", { id: "ramp" }, ...stops));
   const y = (shown.height += 2 * GAP);
-  const bar = svg("rect", { x: round(left), y: round(y), width: wide, height: 6, fill: "url(#ramp)", stroke: QUIET, "stroke-width": 0.3 });
+  const bar = svg("rect", {
+    x: round(left),
+    y: round(y),
+    width: wide,
+    height: 6,
+    fill: "url(#ramp)",
+    stroke: QUIET,
+    "stroke-width": 0.3,
+  });
   shown.height += 6 + LINE;
-  const ticks = Array.from({ length: TICKS }, (_, at) => say(tick(scale, at / (TICKS - 1)), left + (at / (TICKS - 1)) * wide, shown.height - 1, { "text-anchor": "middle" }));
+  const ticks = Array.from({ length: TICKS }, (_, at) =>
+    say(tick(scale, at / (TICKS - 1)), left + (at / (TICKS - 1)) * wide, shown.height - 1, { "text-anchor": "middle" }),
+  );
   const most = scale.name === "row" ? 1 : tiles[0].most;
   const said = lines(`${sentence(scale, most)}.`, width).map((text) => say(text, 0, (shown.height += LINE)));
   const outside = [["exactly 0", paperColors.zero], ...(tiles[0].masked ? [["masked", paperColors.masked]] : [])];
   shown.height += LINE;
   const swatches = outside.flatMap(([name, color], at) => [
-    svg("rect", { x: 0.5 + at * 50, y: round(shown.height - 5.5), width: 6, height: 6, fill: rgbText(color), stroke: QUIET, "stroke-width": 0.4 }),
+    svg("rect", {
+      x: 0.5 + at * 50,
+      y: round(shown.height - 5.5),
+      width: 6,
+      height: 6,
+      fill: rgbText(color),
+      stroke: QUIET,
+      "stroke-width": 0.4,
+    }),
     say(name, at * 50 + 9, shown.height),
   ]);
   shown.height += GAP;
@@ -158,7 +229,8 @@ const say = (text, x, y, more = {}) => svg("text", { x: round(x), y: round(y), .
 function cut(name, room) {
   ruler.font = `${SIZE}px ${FONT}`;
   let text = name;
-  while ([...text].length > 1 && ruler.measureText(text).width > room) text = `${[...text.replace(/…$/, "")].slice(0, -1).join("")}…`;
+  while ([...text].length > 1 && ruler.measureText(text).width > room)
+    text = `${[...text.replace(/…$/, "")].slice(0, -1).join("")}…`;
   return text;
 }
 

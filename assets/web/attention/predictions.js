@@ -18,9 +18,14 @@ export class Predictions {
     this.task = el("select", { "aria-label": "Which head", onchange: () => this.#load() });
     this.body = el("div", { class: "viz-guesses" });
     this.fault = el("p", { class: "viz-caption", role: "status" });
-    this.node = el("section", { class: "viz-predictions", hidden: true, "aria-label": "Predictions" },
-      this.title, el("div", { class: "viz-controls" },
-        el("label", { class: "viz-control" }, "Read off", this.layer), this.task), this.fault, this.body);
+    this.node = el(
+      "section",
+      { class: "viz-predictions", hidden: true, "aria-label": "Predictions" },
+      this.title,
+      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Read off", this.layer), this.task),
+      this.fault,
+      this.body,
+    );
   }
 
   async show(run) {
@@ -28,8 +33,10 @@ export class Predictions {
     this.node.hidden = !run.tasks.length;
     if (!run.tasks.length) return;
     const option = (value, text) => el("option", { value }, text);
-    this.layer.replaceChildren(option("", "the output"),
-      ...Array.from({ length: run.nLayers + 1 }, (_, i) => option(i, layerName(i))).reverse());
+    this.layer.replaceChildren(
+      option("", "the output"),
+      ...Array.from({ length: run.nLayers + 1 }, (_, i) => option(i, layerName(i))).reverse(),
+    );
     this.task.replaceChildren(...run.tasks.map((task) => option(task, TITLES[task])));
     this.task.hidden = run.tasks.length < 2;
     await this.#load();
@@ -43,8 +50,14 @@ export class Predictions {
     try {
       const guesses = await run.predictions(task, layer);
       if (this.asked !== asked) return;
-      this.fault.textContent = guesses.length ? "" : "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
-      this.body.replaceChildren(...(task === "tokens" || task === "replaced" ? [this.#table(guesses)] : guesses.map((guess) => this.#card(guess))));
+      this.fault.textContent = guesses.length
+        ? ""
+        : "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
+      this.body.replaceChildren(
+        ...(task === "tokens" || task === "replaced"
+          ? [this.#table(guesses)]
+          : guesses.map((guess) => this.#card(guess))),
+      );
       this.node.dataset.painted = asked;
       if (task === "masked" || task === "classify") await this.#depth(task, guesses, asked);
     } catch (fault) {
@@ -60,16 +73,28 @@ export class Predictions {
 
   #bar(label, share, unit) {
     const width = unit === "probability" ? Math.max(0, Math.min(1, share)) * 100 : 0;
-    return el("li", {}, el("span", { class: "viz-guess-bar", style: `width:${width.toFixed(2)}%` }),
-      el("bdi", {}, label), el("span", { class: "viz-guess-share" }, unit === "probability" ? number(share) : share.toFixed(4)));
+    return el(
+      "li",
+      {},
+      el("span", { class: "viz-guess-bar", style: `width:${width.toFixed(2)}%` }),
+      el("bdi", {}, label),
+      el("span", { class: "viz-guess-share" }, unit === "probability" ? number(share) : share.toFixed(4)),
+    );
   }
 
   #place(guess) {
-    if (guess.token === null) return el("p", { class: "viz-caption" }, `${guess.unit === "score" ? "Score" : "Probability"} of each label`);
-    return el("button", {
-      type: "button", class: "viz-small", title: "Choose this token as the query",
-      onclick: () => this.selection.set({ query: guess.token }),
-    }, `${guess.token} “${this.run.tokens[guess.token]}”`);
+    if (guess.token === null)
+      return el("p", { class: "viz-caption" }, `${guess.unit === "score" ? "Score" : "Probability"} of each label`);
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "viz-small",
+        title: "Choose this token as the query",
+        onclick: () => this.selection.set({ query: guess.token }),
+      },
+      `${guess.token} “${this.run.tokens[guess.token]}”`,
+    );
   }
 
   // The likeliest label after each layer, so that one sees where the answer forms.
@@ -79,11 +104,29 @@ export class Predictions {
     const layers = Array.from({ length: run.nLayers + 1 }, (_, i) => i);
     const each = await Promise.all(layers.map((layer) => run.predictions(task, layer)));
     if (this.asked !== asked) return;
-    const head = el("tr", {}, el("th", {}, "Read off"), ...guesses.map((guess) => el("th", {}, guess.token === null ? "label" : `${guess.token} “${run.tokens[guess.token]}”`)));
-    const rows = layers.map((layer) => el("tr", {}, el("th", {}, layerName(layer)), ...each[layer].map((guess) => this.#cell(guess))));
-    this.body.append(el("div", { class: "viz-depth" },
-      el("p", { class: "viz-caption" }, "Likeliest after each layer. The head was trained on the output alone; earlier layers show how near they are to its answer."),
-      el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows))));
+    const head = el(
+      "tr",
+      {},
+      el("th", {}, "Read off"),
+      ...guesses.map((guess) =>
+        el("th", {}, guess.token === null ? "label" : `${guess.token} “${run.tokens[guess.token]}”`),
+      ),
+    );
+    const rows = layers.map((layer) =>
+      el("tr", {}, el("th", {}, layerName(layer)), ...each[layer].map((guess) => this.#cell(guess))),
+    );
+    this.body.append(
+      el(
+        "div",
+        { class: "viz-depth" },
+        el(
+          "p",
+          { class: "viz-caption" },
+          "Likeliest after each layer. The head was trained on the output alone; earlier layers show how near they are to its answer.",
+        ),
+        el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)),
+      ),
+    );
   }
 
   #cell(guess) {
@@ -92,9 +135,20 @@ export class Predictions {
 
   #table(guesses) {
     const shown = guesses.slice(0, MOST_TOKENS);
-    const rows = shown.map((guess) => el("tr", {}, el("th", {}, this.#place(guess)),
-      ...guess.labels.slice(0, 3).map((label, i) => el("td", {}, el("bdi", {}, label), ` ${number(guess.shares[i])}`))));
-    const more = guesses.length > shown.length ? [el("p", { class: "viz-caption" }, `The first ${MOST_TOKENS} of ${guesses.length} tokens.`)] : [];
+    const rows = shown.map((guess) =>
+      el(
+        "tr",
+        {},
+        el("th", {}, this.#place(guess)),
+        ...guess.labels
+          .slice(0, 3)
+          .map((label, i) => el("td", {}, el("bdi", {}, label), ` ${number(guess.shares[i])}`)),
+      ),
+    );
+    const more =
+      guesses.length > shown.length
+        ? [el("p", { class: "viz-caption" }, `The first ${MOST_TOKENS} of ${guesses.length} tokens.`)]
+        : [];
     return el("div", { class: "viz-depth" }, el("table", {}, el("tbody", {}, ...rows)), ...more);
   }
 }

@@ -9,12 +9,25 @@ export class Reference {
   constructor(measures, order) {
     Object.assign(this, { measures, order });
     const button = (text, title, onclick) => el("button", { type: "button", class: "viz-small", title, onclick }, text);
-    this.keep = button("Keep this run as reference", "Later runs are compared with it, head by head", () => measures.keep(measures.run));
+    this.keep = button("Keep this run as reference", "Later runs are compared with it, head by head", () =>
+      measures.keep(measures.run),
+    );
     this.show = button("Show the change", "", () => this.#show());
     this.forget = button("Forget", "Compare with no run any more", () => measures.keep(null));
     this.said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
-    this.node = el("div", { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
-      el("div", { class: "viz-controls" }, el("strong", {}, "Compare with a reference"), this.keep, this.show, this.forget), this.said);
+    this.node = el(
+      "div",
+      { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
+      el(
+        "div",
+        { class: "viz-controls" },
+        el("strong", {}, "Compare with a reference"),
+        this.keep,
+        this.show,
+        this.forget,
+      ),
+      this.said,
+    );
     measures.on(() => this.#sync());
     this.#sync();
   }
@@ -33,8 +46,12 @@ export class Reference {
     this.show.hidden = !statistics;
     this.forget.hidden = !reference;
     this.show.textContent = maps ? "Show the change" : "Show the statistic's change";
-    this.show.title = maps ? "The atlas by how far each head's map moved, one number a head" : "The atlas by how far the statistic of each head moved";
-    const said = reference ? `Reference: ${named(reference.run)}. ${this.#compared()}` : "Keep a run, run another text or model, and see which heads changed.";
+    this.show.title = maps
+      ? "The atlas by how far each head's map moved, one number a head"
+      : "The atlas by how far the statistic of each head moved";
+    const said = reference
+      ? `Reference: ${named(reference.run)}. ${this.#compared()}`
+      : "Keep a run, run another text or model, and see which heads changed.";
     if (said !== this.said.textContent) this.said.textContent = said;
   }
 
@@ -44,7 +61,9 @@ export class Reference {
     if (comparable.why) return comparable.why;
     const before = reference.run.tokens;
     const other = run.tokens.flatMap((token, at) => (token === before[at] ? [] : [at]));
-    const which = other.length ? `: ${other.length > 1 ? "first " : ""}“${before[other[0]]}” → “${run.tokens[other[0]]}”` : "";
+    const which = other.length
+      ? `: ${other.length > 1 ? "first " : ""}“${before[other[0]]}” → “${run.tokens[other[0]]}”`
+      : "";
     return `${count(other.length)} of ${count(run.n)} tokens differ${which}. Maps are compared position by position, to one number a head.`;
   }
 }

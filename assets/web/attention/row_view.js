@@ -48,12 +48,14 @@ export class Reading {
   heading(unit) {
     const token = this.named(unit);
     const { layer } = this.selection;
-    const text = this.who ? `Who looks at ${token} (${this.name})` : {
-      weight: `Where ${token} looks (${this.name})`,
-      value: `What each key adds to ${token} (${this.name})`,
-      rollout: `Rollout of ${token}, up to layer ${layer}`,
-      relevance: `Relevance read at ${token}, up to layer ${layer}`,
-    }[this.measure];
+    const text = this.who
+      ? `Who looks at ${token} (${this.name})`
+      : {
+          weight: `Where ${token} looks (${this.name})`,
+          value: `What each key adds to ${token} (${this.name})`,
+          rollout: `Rollout of ${token}, up to layer ${layer}`,
+          relevance: `Relevance read at ${token}, up to layer ${layer}`,
+        }[this.measure];
     return this.units[unit] ? text : `${text}; it is hidden here`;
   }
 
@@ -65,7 +67,10 @@ export class Reading {
 
   // The strongest of what is shown.
   sentence(unit, values) {
-    const listed = descending(values).slice(0, TOLD).map((at) => `${this.named(at, this.who ? "query" : "key")} ${number(values[at])}`).join(", ");
+    const listed = descending(values)
+      .slice(0, TOLD)
+      .map((at) => `${this.named(at, this.who ? "query" : "key")} ${number(values[at])}`)
+      .join(", ");
     const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "has most from";
     return `${this.named(unit)} ${verb} ${listed || "nothing"}`;
   }
@@ -78,6 +83,14 @@ export class Reading {
     const { places } = run.shown({ hide: selection.hide, words: false });
     const pair = (one, other) => (this.who ? `${other} → ${one}` : `${one} → ${other}`);
     const name = (token) => `${token} “${run.tokens[token]}”`;
-    return "\n" + parts.flatMap(({ token, values }) => tokens.map((other) => `${pair(name(token), name(other))}: ${number(values[places[other]])}`)).slice(0, PARTS).join("\n");
+    return (
+      "\n" +
+      parts
+        .flatMap(({ token, values }) =>
+          tokens.map((other) => `${pair(name(token), name(other))}: ${number(values[places[other]])}`),
+        )
+        .slice(0, PARTS)
+        .join("\n")
+    );
   }
 }

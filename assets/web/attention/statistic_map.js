@@ -18,8 +18,15 @@ export class StatisticMap {
     this.scale = el("p", { class: "viz-caption viz-stat-scale" });
     this.list = el("div", { class: "viz-stat-list", role: "group", "aria-label": "Heads by this statistic" });
     this.reference = new Reference(measures, order);
-    this.node = el("section", { class: "viz-statistic", "aria-label": "One statistic of all heads" },
-      el("div", { class: "viz-stat-heading" }, this.title, this.what), this.cells, this.scale, this.list, this.reference.node);
+    this.node = el(
+      "section",
+      { class: "viz-statistic", "aria-label": "One statistic of all heads" },
+      el("div", { class: "viz-stat-heading" }, this.title, this.what),
+      this.cells,
+      this.scale,
+      this.list,
+      this.reference.node,
+    );
     this.cells.addEventListener("click", ({ target }) => target.dataset.stat && this.#select(target.dataset.stat));
     order.on(() => this.#update());
     selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.#mark());
@@ -49,7 +56,8 @@ export class StatisticMap {
     const known = complete ? heads.filter(({ value }) => value != null) : [];
     const highest = known.reduce((most, { value }) => Math.max(most, value), 0);
     this.title.textContent = `${title}, by head`;
-    this.what.textContent = `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${statistic.endsWith("largest") ? "The largest of all real queries." : "Mean over the real queries."} ${edge}`.trim();
+    this.what.textContent =
+      `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${statistic.endsWith("largest") ? "The largest of all real queries." : "Mean over the real queries."} ${edge}`.trim();
     this.#map(heads, complete ? makeScale("head", highest) : null, unit);
     this.#legend(complete ? `${amount(highest, 2)} ${unit}` : "…", complete && known.length < heads.length);
     this.#rank(known);
@@ -61,9 +69,14 @@ export class StatisticMap {
     const { nLayers, nHeads } = this.measures.run;
     const axis = (text, style) => el("span", { class: "viz-stat-axis", style }, text);
     const across = Math.ceil(nHeads / 12);
-    const numbers = Array.from({ length: nHeads }, (_, head) => axis(head % across ? "" : head, `grid-area: 2 / ${head + 3}`));
+    const numbers = Array.from({ length: nHeads }, (_, head) =>
+      axis(head % across ? "" : head, `grid-area: 2 / ${head + 3}`),
+    );
     const rows = Array.from({ length: nLayers }, (_, layer) => axis(layer, `grid-area: ${layer + 3} / 2`));
-    const titles = [axis("Head", "grid-area: 1 / 3 / auto / -1"), axis("Layer", `grid-area: 3 / 1 / span ${nLayers} / auto; writing-mode: sideways-lr`)];
+    const titles = [
+      axis("Head", "grid-area: 1 / 3 / auto / -1"),
+      axis("Layer", `grid-area: 3 / 1 / span ${nLayers} / auto; writing-mode: sideways-lr`),
+    ];
     this.cells.style.gridTemplateColumns = `14px 18px repeat(${nHeads}, minmax(0, 62px))`;
     this.cells.replaceChildren(...titles, ...numbers, ...rows, ...heads.map((one) => this.#cell(one, scale, unit)));
   }
@@ -81,14 +94,24 @@ export class StatisticMap {
     const { ramp, masked } = theme();
     const stops = [0, 64, 128, 192, 255].map((step) => rgbText(ramp[step])).join(", ");
     const bar = el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` });
-    const swatch = unknown ? [el("i", { class: "viz-swatch", style: `background: ${rgbText(masked)}` }), "not known"] : [];
+    const swatch = unknown
+      ? [el("i", { class: "viz-swatch", style: `background: ${rgbText(masked)}` }), "not known"]
+      : [];
     this.scale.replaceChildren("0", bar, highest, ...swatch);
   }
 
   #rank(known) {
     const order = rank(known, this.order.lowest).slice(0, LISTED);
-    this.list.replaceChildren(this.order.lowest ? "Lowest:" : "Highest:", ...order.map(({ name, value }) =>
-      el("button", { type: "button", class: "viz-small", "data-ranked": name, onclick: () => this.#select(name) }, `${name}  ${amount(value, 2)}`)));
+    this.list.replaceChildren(
+      this.order.lowest ? "Lowest:" : "Highest:",
+      ...order.map(({ name, value }) =>
+        el(
+          "button",
+          { type: "button", class: "viz-small", "data-ranked": name, onclick: () => this.#select(name) },
+          `${name}  ${amount(value, 2)}`,
+        ),
+      ),
+    );
   }
 
   #select(name) {
@@ -100,6 +123,7 @@ export class StatisticMap {
     const { layer, head } = this.selection;
     const names = new Set(headsOf(head).map((one) => `${layer}.${one}`));
     for (const cell of this.cells.children) cell.classList.toggle("viz-chosen", names.has(cell.dataset.stat));
-    for (const button of this.list.children) button.setAttribute("aria-pressed", String(names.has(button.dataset.ranked)));
+    for (const button of this.list.children)
+      button.setAttribute("aria-pressed", String(names.has(button.dataset.ranked)));
   }
 }

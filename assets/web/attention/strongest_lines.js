@@ -53,7 +53,9 @@ export function byToken(ends, tokens) {
   for (let at = 0; at < tokens; at++) starts[at + 1] += starts[at];
   const next = starts.slice();
   const lines = new Uint32Array(ends.length);
-  ends.forEach((end, line) => { lines[next[end]++] = line; });
+  ends.forEach((end, line) => {
+    lines[next[end]++] = line;
+  });
   return { starts, lines };
 }
 

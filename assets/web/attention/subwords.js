@@ -46,12 +46,20 @@ export class SubWords {
     const single = { layer, head, hide, renorm, words: false };
     const { places, length } = run.shown(single);
     const range = ({ tokens }) => [places[tokens[0]], places[tokens.at(-1)] + 1];
-    const parts = length > WHOLE ? [range(query), range(key)] : [[0, length], [0, length]];
+    const parts =
+      length > WHOLE
+        ? [range(query), range(key)]
+        : [
+            [0, length],
+            [0, length],
+          ];
     const { values, shape } = await run.map(single, ...parts);
-    const cells = query.tokens.flatMap((from) => key.tokens.map((to) => {
-      const weight = values[(places[from] - parts[0][0]) * shape[1] + places[to] - parts[1][0]];
-      return `${from} “${run.tokens[from]}” → ${to} “${run.tokens[to]}” ${number(weight)}`;
-    }));
+    const cells = query.tokens.flatMap((from) =>
+      key.tokens.map((to) => {
+        const weight = values[(places[from] - parts[0][0]) * shape[1] + places[to] - parts[1][0]];
+        return `${from} “${run.tokens[from]}” → ${to} “${run.tokens[to]}” ${number(weight)}`;
+      }),
+    );
     const more = cells.length > LISTED ? ` … and ${cells.length - LISTED} more; unmerge sub-words to see them` : "";
     return `Mean over ${many(query, "query", "queries")} of the sum over ${many(key, "key", "keys")}: ${cells.slice(0, LISTED).join(", ")}${more}.`;
   }

@@ -33,10 +33,14 @@ class AttentionTab {
     this.root = root;
     this.selection = current.selection;
     this.readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
-    const say = (text) => { this.readout.textContent = text; };
+    const say = (text) => {
+      this.readout.textContent = text;
+    };
     this.measures = new Measures();
     this.order = new Order(this.selection, this.measures);
-    this.atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) => this.map.parts.expect(layer, head));
+    this.atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) =>
+      this.map.parts.expect(layer, head),
+    );
     this.map = new AttentionMap(this.selection, say);
     this.source = new Source(this.selection, say);
     this.lines = new Lines(this.selection, say);
@@ -46,12 +50,23 @@ class AttentionTab {
     this.facts = el("div", { class: "viz-facts" });
     this.notes = el("ul", { class: "viz-notes" });
     this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
-    this.body = el("div", { class: "viz-body", hidden: true },
-      this.facts, this.notes, this.#controls(), this.readout,
-      el("div", { class: "viz-columns" },
+    this.body = el(
+      "div",
+      { class: "viz-body", hidden: true },
+      this.facts,
+      this.notes,
+      this.#controls(),
+      this.readout,
+      el(
+        "div",
+        { class: "viz-columns" },
         el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node),
-        el("div", { class: "viz-right" }, this.map.node, this.source.node)),
-      this.lines.node, this.predictions.node, this.take.node);
+        el("div", { class: "viz-right" }, this.map.node, this.source.node),
+      ),
+      this.lines.node,
+      this.predictions.node,
+      this.take.node,
+    );
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     root.replaceChildren(this.empty, this.fault, this.body);
     onTheme(() => this.#repaint());
@@ -73,7 +88,9 @@ class AttentionTab {
     this.shown = true;
     this.take.show(run);
     this.atlas.enter(run);
-    this.notes.replaceChildren(...[...run.notes, this.selection.fallen].filter(Boolean).map((note) => el("li", {}, note)));
+    this.notes.replaceChildren(
+      ...[...run.notes, this.selection.fallen].filter(Boolean).map((note) => el("li", {}, note)),
+    );
     this.#facts(run, null);
     this.#sync();
     try {
@@ -113,26 +130,44 @@ class AttentionTab {
       [size, "Length of the input"],
       [`${run.device} · ${run.dtype} · ${run.kernel} kernel`, "Where and how the attention ran"],
     ];
-    const badge = proof === null ? "checking the maps …"
-      : !proof.checked ? "not checked: hover to see why"
-      : proof.passed ? `✓ the maps that ran (differ by ${proof.error.toExponential(0)})` : "✗ check failed";
-    this.facts.replaceChildren(...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
-      el("span", { class: `viz-fact ${proof?.passed ? "viz-good" : ""}`, id: "viz-proof", title: proof?.sentence ?? "" }, badge));
+    const badge =
+      proof === null
+        ? "checking the maps …"
+        : !proof.checked
+          ? "not checked: hover to see why"
+          : proof.passed
+            ? `✓ the maps that ran (differ by ${proof.error.toExponential(0)})`
+            : "✗ check failed";
+    this.facts.replaceChildren(
+      ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
+      el(
+        "span",
+        { class: `viz-fact ${proof?.passed ? "viz-good" : ""}`, id: "viz-proof", title: proof?.sentence ?? "" },
+        badge,
+      ),
+    );
   }
 
   #controls() {
     const choice = (name, label, options) => {
-      const select = el("select", { id: `viz-${name}`, onchange: () => this.#chosen(name, select.value) },
-        ...options.map(([value, text]) => el("option", { value }, text)));
+      const select = el(
+        "select",
+        { id: `viz-${name}`, onchange: () => this.#chosen(name, select.value) },
+        ...options.map(([value, text]) => el("option", { value }, text)),
+      );
       this[name] = select;
       return el("label", { class: "viz-control" }, label, select);
     };
     this.head = new HeadChoice(this.selection);
     this.kept = new KeptSwitches(this.selection);
-    return el("div", { class: "viz-controls" },
-      choice("layer", "Layer", []), this.head.node,
+    return el(
+      "div",
+      { class: "viz-controls" },
+      choice("layer", "Layer", []),
+      this.head.node,
       choice("scale", "Color scale", Object.entries(SCALES)),
-      this.kept.node);
+      this.kept.node,
+    );
   }
 
   #chosen(name, value) {

@@ -14,7 +14,10 @@ export class Tiles {
   // Fetch what is in sight: the whole map when small, else the exact cells before the finer whole.
   // Whether all came; false where there is nothing to show, or another map is wanted by now.
   async load() {
-    const { map, map: { run, selection, view } } = this;
+    const {
+      map,
+      map: { run, selection, view },
+    } = this;
     const asked = `${run.key}:${selection.name}:${selection.kept}`;
     if (this.asked !== asked) this.list = [];
     this.asked = asked;
@@ -35,8 +38,13 @@ export class Tiles {
 
   // Ask for a head's whole map ahead of the click that will choose it; the answer is remembered.
   expect(layer, head) {
-    const { run, view, selection: { hide, renorm, words } } = this.map;
-    if (view.n && view.n <= WHOLE) run.map({ layer, head, hide, renorm, words }, [0, view.n], [0, view.n]).catch(() => {});
+    const {
+      run,
+      view,
+      selection: { hide, renorm, words },
+    } = this.map;
+    if (view.n && view.n <= WHOLE)
+      run.map({ layer, head, hide, renorm, words }, [0, view.n], [0, view.n]).catch(() => {});
   }
 
   // The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for.
@@ -52,7 +60,10 @@ export class Tiles {
 
   // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost.
   #sketch(asked, whole) {
-    const { map, map: { run, selection, view } } = this;
+    const {
+      map,
+      map: { run, selection, view },
+    } = this;
     const thumbnail = view.n > WHOLE && view.n === run.n && run.thumbnail(selection);
     if (!thumbnail) return;
     const { values, shape } = thumbnail;
@@ -64,7 +75,9 @@ export class Tiles {
 
   async #fetch(asked, rows, keys) {
     const { map } = this;
-    const known = this.list.some((tile) => !tile.sketch && tile.rows.join() === rows.join() && tile.keys.join() === keys.join());
+    const known = this.list.some(
+      (tile) => !tile.sketch && tile.rows.join() === rows.join() && tile.keys.join() === keys.join(),
+    );
     if (known) return;
     const found = await map.run.map(map.selection, rows, keys, map.view.n > WHOLE ? "&tops=true" : "");
     if (this.asked !== asked) return;

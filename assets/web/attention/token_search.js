@@ -5,14 +5,38 @@ import { el, count } from "../core/dom.js";
 export class Search {
   constructor(map) {
     this.map = map;
-    this.field = el("input", { type: "search", id: "viz-search", placeholder: "Find a token or its number", "aria-label": "Find a token or its number",
-      autocomplete: "off", spellcheck: "false", oninput: () => this.show(), onkeydown: (event) => this.#key(event) });
-    this.side = el("select", { id: "viz-search-side", "aria-label": "What jumps there", onchange: () => this.show() },
-      el("option", { value: "query" }, "as the query"), el("option", { value: "key" }, "as the key"));
-    const button = (text, label, by) => el("button", { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: () => this.#step(by) }, text);
+    this.field = el("input", {
+      type: "search",
+      id: "viz-search",
+      placeholder: "Find a token or its number",
+      "aria-label": "Find a token or its number",
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => this.show(),
+      onkeydown: (event) => this.#key(event),
+    });
+    this.side = el(
+      "select",
+      { id: "viz-search-side", "aria-label": "What jumps there", onchange: () => this.show() },
+      el("option", { value: "query" }, "as the query"),
+      el("option", { value: "key" }, "as the key"),
+    );
+    const button = (text, label, by) =>
+      el(
+        "button",
+        { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: () => this.#step(by) },
+        text,
+      );
     this.steps = [button("↑", "Previous occurrence (Shift + Enter)", -1), button("↓", "Next occurrence (Enter)", 1)];
     this.told = el("span", { class: "viz-caption viz-search-count", role: "status" });
-    this.node = el("div", { class: "viz-search", role: "search", "aria-label": "Find a token" }, this.field, this.side, ...this.steps, this.told);
+    this.node = el(
+      "div",
+      { class: "viz-search", role: "search", "aria-label": "Find a token" },
+      this.field,
+      this.side,
+      ...this.steps,
+      this.told,
+    );
     this.show();
   }
 
@@ -21,7 +45,13 @@ export class Search {
     const found = this.#found();
     const hidden = !found.length && this.#hidden();
     for (const step of this.steps) step.disabled = !found.length;
-    this.told.textContent = !this.#text() ? "" : hidden ? "Only among the hidden tokens." : found.length ? `${count(found.length)} found; Enter goes there.` : "None found.";
+    this.told.textContent = !this.#text()
+      ? ""
+      : hidden
+        ? "Only among the hidden tokens."
+        : found.length
+          ? `${count(found.length)} found; Enter goes there.`
+          : "None found.";
   }
 
   #text() {
@@ -74,4 +104,8 @@ export class Search {
 }
 
 // A name without the marks that tokenizers put at its ends.
-const plain = (name) => name.toLocaleLowerCase().replace(/^(##|[▁Ġ ]+)(?=.)/u, "").replace(/(?<=.)<\/w>$/u, "");
+const plain = (name) =>
+  name
+    .toLocaleLowerCase()
+    .replace(/^(##|[▁Ġ ]+)(?=.)/u, "")
+    .replace(/(?<=.)<\/w>$/u, "");

@@ -29,7 +29,11 @@ export class Sight {
 
   // Mark the cells between two corners, both with it.
   mark(anchor, end) {
-    Object.assign(this, { anchor, end, marked: [0, 1].map((axis) => [Math.min(anchor[axis], end[axis]), Math.max(anchor[axis], end[axis]) + 1]) });
+    Object.assign(this, {
+      anchor,
+      end,
+      marked: [0, 1].map((axis) => [Math.min(anchor[axis], end[axis]), Math.max(anchor[axis], end[axis]) + 1]),
+    });
     const [rows, keys] = this.marked;
     const total = this.#known(rows, keys);
     if (total !== null) this.#tell(total);
@@ -58,7 +62,8 @@ export class Sight {
   #known(rows, keys) {
     for (const tile of this.map.tiles.toReversed()) {
       if (tile.rows.join() === rows.join() && tile.keys.join() === keys.join()) return tile.total;
-      const covers = tile.rows[0] <= rows[0] && tile.rows[1] >= rows[1] && tile.keys[0] <= keys[0] && tile.keys[1] >= keys[1];
+      const covers =
+        tile.rows[0] <= rows[0] && tile.rows[1] >= rows[1] && tile.keys[0] <= keys[0] && tile.keys[1] >= keys[1];
       if (covers && tile.step[0] * tile.step[1] === 1) return sum(tile, rows, keys);
     }
     return null;
@@ -67,7 +72,8 @@ export class Sight {
   #sentence(what, rows, keys, total) {
     const { selection } = this.map;
     const [queries, columns] = [rows[1] - rows[0], keys[1] - keys[0]];
-    const part = `${what}: ${many(queries, selection.words ? ["query word", "query words"] : ["query", "queries"])} × ` +
+    const part =
+      `${what}: ${many(queries, selection.words ? ["query word", "query words"] : ["query", "queries"])} × ` +
       many(columns, selection.words ? ["key word", "key words"] : ["key", "keys"]);
     const each = total / queries;
     if (selection.head === "max" && !selection.renorm) {

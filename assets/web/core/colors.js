@@ -4,8 +4,16 @@ import { isDark } from "./dom.js";
 
 // From dark to light, after seaborn's "mako"; reversed on a light page, where it ends in white.
 const STOPS = [
-  "#0b0405", "#28192f", "#3b2f5e", "#40498e", "#366a9f",
-  "#348ba6", "#38aaac", "#54c9ad", "#a0dfb9", "#def5e5",
+  "#0b0405",
+  "#28192f",
+  "#3b2f5e",
+  "#40498e",
+  "#366a9f",
+  "#348ba6",
+  "#38aaac",
+  "#54c9ad",
+  "#a0dfb9",
+  "#def5e5",
 ];
 const LOG_FLOOR = 1e-4;
 const STEPS = 256;
@@ -39,7 +47,9 @@ export function makeScale(name, largest, shared = null) {
   if (name === "log") {
     const span = -Math.log(LOG_FLOOR);
     return {
-      name, low: LOG_FLOOR, high: 1,
+      name,
+      low: LOG_FLOOR,
+      high: 1,
       share: (value) => 1 + Math.log(Math.max(value, LOG_FLOOR)) / span,
       at: (share) => Math.exp((share - 1) * span),
     };

@@ -33,12 +33,14 @@ export function onTheme(callback) {
 
 // Resolves when what was drawn by now is on the screen; at once in a page that nobody sees, which
 // has no frames to wait for.
-export const painted = () => new Promise((done) => {
-  if (document.hidden) done();
-  else requestAnimationFrame(() => setTimeout(done));
-});
+export const painted = () =>
+  new Promise((done) => {
+    if (document.hidden) done();
+    else requestAnimationFrame(() => setTimeout(done));
+  });
 
-export const isDark = () => [document.documentElement, document.body].some(({ classList }) => classList.contains("dark"));
+export const isDark = () =>
+  [document.documentElement, document.body].some(({ classList }) => classList.contains("dark"));
 
 export const css = (name, node = document.body) => getComputedStyle(node).getPropertyValue(name).trim();
 

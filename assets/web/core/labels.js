@@ -68,7 +68,8 @@ function drawRow(map, context, inks, row, cell, strong, boxed) {
   if (y < map.top - 2 || y > map.top + map.side + 2) return;
   const text = short(context, map.shown[row].name, map.left - TITLE - 8, strong);
   context.textAlign = "right";
-  if (boxed) backdrop(context, map.left - 6 - context.measureText(text).width, y - 8, context.measureText(text).width + 4, 16);
+  if (boxed)
+    backdrop(context, map.left - 6 - context.measureText(text).width, y - 8, context.measureText(text).width + 4, 16);
   context.fillStyle = strong ? inks.strong : inks.weak;
   context.fillText(text, map.left - 4, y);
 }

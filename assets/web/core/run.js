@@ -27,7 +27,10 @@ export class Run {
 
   thumbnails(layer) {
     const answer = this.#array(`thumbnails?layer=${layer}`);
-    answer.then((found) => this.#thumbnails.set(layer, found), () => {});
+    answer.then(
+      (found) => this.#thumbnails.set(layer, found),
+      () => {},
+    );
     return answer;
   }
 
@@ -36,7 +39,10 @@ export class Run {
     const found = this.#thumbnails.get(layer);
     if (!found || typeof head !== "number" || kept !== "all") return null;
     const [, height, width] = found.shape;
-    return { shape: [height, width], values: found.values.subarray(head * height * width, (head + 1) * height * width) };
+    return {
+      shape: [height, width],
+      values: found.values.subarray(head * height * width, (head + 1) * height * width),
+    };
   }
 
   statistics(layer) {
@@ -89,7 +95,9 @@ export class Run {
   }
 
   predictions(task, layer) {
-    return this.#once(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`, (response) => response.json());
+    return this.#once(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`, (response) =>
+      response.json(),
+    );
   }
 
   proof() {
@@ -144,18 +152,25 @@ export class Run {
   }
 
   #array(path, signal) {
-    return this.#once(path, async (response) => {
-      const { headers } = response;
-      const shape = headers.get("x-shape").split(",").map(Number);
-      const numbers = new Float32Array(await response.arrayBuffer());
-      const cells = shape.reduce((product, side) => product * side, 1);
-      return {
-        shape, step: (headers.get("x-step") || "1,1").split(",").map(Number), values: numbers.subarray(0, cells),
-        tops: numbers.length > cells ? numbers.subarray(cells) : null,
-        total: Number(headers.get("x-total") ?? NaN), empty: Number(headers.get("x-empty") ?? 0),
-        answer: decodeURIComponent(headers.get("x-answer") ?? ""),
-      };
-    }, (url) => fetchBytes(url, signal));
+    return this.#once(
+      path,
+      async (response) => {
+        const { headers } = response;
+        const shape = headers.get("x-shape").split(",").map(Number);
+        const numbers = new Float32Array(await response.arrayBuffer());
+        const cells = shape.reduce((product, side) => product * side, 1);
+        return {
+          shape,
+          step: (headers.get("x-step") || "1,1").split(",").map(Number),
+          values: numbers.subarray(0, cells),
+          tops: numbers.length > cells ? numbers.subarray(cells) : null,
+          total: Number(headers.get("x-total") ?? NaN),
+          empty: Number(headers.get("x-empty") ?? 0),
+          answer: decodeURIComponent(headers.get("x-answer") ?? ""),
+        };
+      },
+      (url) => fetchBytes(url, signal),
+    );
   }
 
   #once(path, read, ask = (url) => fetch(url)) {

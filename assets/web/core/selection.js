@@ -26,7 +26,7 @@ export function headsOf(head) {
 // Heads as the selection holds them: one as its number, several as "1,4,7", ascending, no one twice.
 export function headFrom(numbers) {
   const heads = [...new Set(numbers)].sort((a, b) => a - b);
-  return heads.length > 1 ? heads.join(",") : heads[0] ?? 0;
+  return heads.length > 1 ? heads.join(",") : (heads[0] ?? 0);
 }
 
 // How a map is called: "3.5", or "layer 3, mean of heads 1, 4, 7".

@@ -3,7 +3,10 @@
 import { el, number } from "../core/dom.js";
 
 const HEADS = {
-  masked: "the masked-token head", classify: "the classifier", tokens: "the label of each token", replaced: "the replaced-token head",
+  masked: "the masked-token head",
+  classify: "the classifier",
+  tokens: "the label of each token",
+  replaced: "the replaced-token head",
 };
 const OTHER = "other";
 
@@ -15,12 +18,29 @@ export class Answer {
       return [select, el("label", { class: "viz-control" }, label, select)];
     };
     [this.task, this.taskNode] = choice("task", "Head", () => this.#reload());
-    [this.place, this.placeNode] = choice("place", "Answer at", () => { this.#fillLabels(); changed(); });
-    [this.label, this.labelNode] = choice("label", "Answer", () => { this.#reveal(); if (this.label.value !== OTHER) changed(); else this.typed.focus(); });
+    [this.place, this.placeNode] = choice("place", "Answer at", () => {
+      this.#fillLabels();
+      changed();
+    });
+    [this.label, this.labelNode] = choice("label", "Answer", () => {
+      this.#reveal();
+      if (this.label.value !== OTHER) changed();
+      else this.typed.focus();
+    });
     [this.read, this.readNode] = choice("read", "Read at", () => changed());
-    this.typed = el("input", { type: "text", id: "viz-flow-typed", class: "viz-flow-typed", "aria-label": "Another label or word", placeholder: "label or word", onchange: () => changed() });
+    this.typed = el("input", {
+      type: "text",
+      id: "viz-flow-typed",
+      class: "viz-flow-typed",
+      "aria-label": "Another label or word",
+      placeholder: "label or word",
+      onchange: () => changed(),
+    });
     this.labelNode.append(this.typed);
-    this.read.append(el("option", { value: "answer" }, "where the answer is read"), el("option", { value: "query" }, "the chosen query"));
+    this.read.append(
+      el("option", { value: "answer" }, "where the answer is read"),
+      el("option", { value: "query" }, "the chosen query"),
+    );
     this.node = el("span", { class: "viz-flow-answer" }, this.taskNode, this.placeNode, this.labelNode, this.readNode);
   }
 
@@ -40,7 +60,9 @@ export class Answer {
     if (label.value === OTHER && !chosen) return null;
     const token = place.value === "query" ? this.query : place.value;
     return {
-      task: task.value, ...(chosen && { label: chosen }), ...(this.ofTokens && { token }),
+      task: task.value,
+      ...(chosen && { label: chosen }),
+      ...(this.ofTokens && { token }),
       ...(read.value === "query" && { query: this.query }),
     };
   }
@@ -65,7 +87,10 @@ export class Answer {
     this.guesses = guesses;
     this.ofTokens = task !== "classify";
     const masks = task === "masked" ? guesses : [];
-    this.place.replaceChildren(...masks.map(({ token }) => el("option", { value: token }, named(run, token))), el("option", { value: "query" }, ""));
+    this.place.replaceChildren(
+      ...masks.map(({ token }) => el("option", { value: token }, named(run, token))),
+      el("option", { value: "query" }, ""),
+    );
     this.placeNode.hidden = !this.ofTokens;
     this.#followQuery();
     this.#fillLabels();
@@ -84,8 +109,18 @@ export class Answer {
   #fillLabels() {
     const guess = this.#guess();
     this.labelsOf = guess?.token;
-    const likely = guess?.labels.map((label, i) => el("option", { value: label }, `${label}  (${guess.unit === "score" ? "score " : ""}${number(guess.shares[i])})`)) ?? [];
-    this.label.replaceChildren(...(likely.length ? likely : [el("option", { value: "" }, "the likeliest")]), el("option", { value: OTHER }, "another …"));
+    const likely =
+      guess?.labels.map((label, i) =>
+        el(
+          "option",
+          { value: label },
+          `${label}  (${guess.unit === "score" ? "score " : ""}${number(guess.shares[i])})`,
+        ),
+      ) ?? [];
+    this.label.replaceChildren(
+      ...(likely.length ? likely : [el("option", { value: "" }, "the likeliest")]),
+      el("option", { value: OTHER }, "another …"),
+    );
     this.#reveal();
   }
 

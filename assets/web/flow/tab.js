@@ -9,7 +9,11 @@ import { Answer } from "./answer.js";
 import { FlowSource } from "../views/shaded_input.js";
 import { TokenList } from "./token_list.js";
 
-const MEASURES = { rollout: "Rollout", value_weighted_depth: "What each key adds", relevance: "Relevance to the answer" };
+const MEASURES = {
+  rollout: "Rollout",
+  value_weighted_depth: "What each key adds",
+  relevance: "Relevance to the answer",
+};
 const PAUSE = 140; // ms without another choice before the server is asked
 const STEP = 800; // ms a layer is shown while it plays
 
@@ -30,14 +34,26 @@ class FlowTab {
     this.answer = new Answer(() => this.#ask());
     this.any = new AnyView(this.selection);
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
-    this.body = el("div", { class: "viz-flow", hidden: true },
-      this.#measures(), this.#options(), this.#says(),
-      el("div", { class: "viz-flow-columns" },
+    this.body = el(
+      "div",
+      { class: "viz-flow", hidden: true },
+      this.#measures(),
+      this.#options(),
+      this.#says(),
+      el(
+        "div",
+        { class: "viz-flow-columns" },
         el("section", { "aria-label": "Query" }, this.tokensTitle, this.tokens.node),
-        el("div", { class: "viz-flow-result" }, this.figure.node, this.#reading())),
-      this.any.node);
+        el("div", { class: "viz-flow-result" }, this.figure.node, this.#reading()),
+      ),
+      this.any.node,
+    );
     root.replaceChildren(this.empty, this.body);
-    current.on((run) => { this.run = run; this.#dim(true); this.#refresh(); });
+    current.on((run) => {
+      this.run = run;
+      this.#dim(true);
+      this.#refresh();
+    });
     this.selection.on((changed) => changed.has("query") && this.#refresh());
     onTheme(() => this.shaded && this.#shade());
     new ResizeObserver(() => this.#seen()).observe(root);
@@ -76,7 +92,10 @@ class FlowTab {
       this.views = views;
       this.layer.max = run.nLayers - 1;
       this.layer.value = run.nLayers - 1;
-      this.head.replaceChildren(el("option", { value: "sum" }, "sum over heads"), ...Array.from({ length: run.nHeads }, (_, head) => el("option", { value: head }, `head ${head}`)));
+      this.head.replaceChildren(
+        el("option", { value: "sum" }, "sum over heads"),
+        ...Array.from({ length: run.nHeads }, (_, head) => el("option", { value: head }, `head ${head}`)),
+      );
       for (const [name, radio] of Object.entries(this.radios)) {
         radio.disabled = Boolean(views[name].missing);
         radio.parentNode.title = views[name].missing;
@@ -96,18 +115,35 @@ class FlowTab {
     this.measure = "rollout";
     this.radios = {};
     const choice = (name, title) => {
-      this.radios[name] = el("input", { type: "radio", name: "viz-flow-measure", value: name, onchange: () => { this.#choose(name); this.#ask(); } });
+      this.radios[name] = el("input", {
+        type: "radio",
+        name: "viz-flow-measure",
+        value: name,
+        onchange: () => {
+          this.#choose(name);
+          this.#ask();
+        },
+      });
       return el("label", { class: "viz-flow-choice" }, this.radios[name], title);
     };
     this.missing = el("p", { class: "viz-caption" });
-    const group = el("div", { class: "viz-flow-measures", role: "radiogroup", "aria-label": "Measure" }, ...Object.entries(MEASURES).map((each) => choice(...each)));
+    const group = el(
+      "div",
+      { class: "viz-flow-measures", role: "radiogroup", "aria-label": "Measure" },
+      ...Object.entries(MEASURES).map((each) => choice(...each)),
+    );
     this.radios.rollout.checked = true;
     return el("div", {}, group, this.missing);
   }
 
   #options() {
-    const option = (value) => el("option", { value }, value === "mean" ? "mean" : value === "max" ? "largest" : "smallest");
-    this.fuse = el("select", { id: "viz-flow-fuse", onchange: () => this.#ask() }, ...["mean", "max", "min"].map(option));
+    const option = (value) =>
+      el("option", { value }, value === "mean" ? "mean" : value === "max" ? "largest" : "smallest");
+    this.fuse = el(
+      "select",
+      { id: "viz-flow-fuse", onchange: () => this.#ask() },
+      ...["mean", "max", "min"].map(option),
+    );
     this.head = el("select", { id: "viz-flow-head", onchange: () => this.#ask() });
     this.optionNodes = {
       rollout: el("label", { class: "viz-control" }, "Heads fused by", this.fuse),
@@ -126,12 +162,36 @@ class FlowTab {
   }
 
   #reading() {
-    this.layer = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Layer whose row shades the input", oninput: () => { this.#play(false); this.#shade(); } });
+    this.layer = el("input", {
+      type: "range",
+      min: 0,
+      max: 0,
+      step: 1,
+      "aria-label": "Layer whose row shades the input",
+      oninput: () => {
+        this.#play(false);
+        this.#shade();
+      },
+    });
     this.layerName = el("output", {});
-    this.playing = el("button", { type: "button", class: "viz-small", "aria-pressed": "false", onclick: () => this.#play(!this.timer) }, "▶ Play");
+    this.playing = el(
+      "button",
+      { type: "button", class: "viz-small", "aria-pressed": "false", onclick: () => this.#play(!this.timer) },
+      "▶ Play",
+    );
     this.reading = el("h3", {});
-    this.readingNode = el("section", { class: "viz-flow-reading", hidden: true, "aria-label": "The input, shaded by one layer's row" }, this.reading,
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Layer", this.layer, this.layerName), this.playing), this.source.node);
+    this.readingNode = el(
+      "section",
+      { class: "viz-flow-reading", hidden: true, "aria-label": "The input, shaded by one layer's row" },
+      this.reading,
+      el(
+        "div",
+        { class: "viz-controls" },
+        el("label", { class: "viz-control" }, "Layer", this.layer, this.layerName),
+        this.playing,
+      ),
+      this.source.node,
+    );
     return this.readingNode;
   }
 
@@ -156,7 +216,14 @@ class FlowTab {
     this.measured.replaceChildren(el("strong", {}, "It measures "), measured);
     this.notMeasured.replaceChildren(el("strong", {}, "It does not measure "), notMeasured);
     const [paper, number] = source.split(", arXiv:");
-    this.cited.replaceChildren(`Source: ${paper}, `, el("a", { class: "viz-link", href: `https://arxiv.org/abs/${number}`, target: "_blank", rel: "noopener noreferrer" }, `arXiv:${number}`));
+    this.cited.replaceChildren(
+      `Source: ${paper}, `,
+      el(
+        "a",
+        { class: "viz-link", href: `https://arxiv.org/abs/${number}`, target: "_blank", rel: "noopener noreferrer" },
+        `arXiv:${number}`,
+      ),
+    );
   }
 
   async #draw() {
@@ -171,7 +238,11 @@ class FlowTab {
       return this.figure.fail(fault.message, false);
     }
     if (this.run !== run || this.choice !== choice) return;
-    const options = { rollout: () => ({ query, fuse: this.fuse.value }), value_weighted_depth: () => ({ query, head: this.head.value }), relevance: () => this.answer.options() }[measure]();
+    const options = {
+      rollout: () => ({ query, fuse: this.fuse.value }),
+      value_weighted_depth: () => ({ query, head: this.head.value }),
+      relevance: () => this.answer.options(),
+    }[measure]();
     if (!options) return;
     const whose = this.#whose(options, query);
     this.#list(whose);
@@ -199,7 +270,11 @@ class FlowTab {
   // The token whose row is shown; relevance is read where the answer stands, or where the head reads.
   #list(whose) {
     const answer = this.measure === "relevance";
-    this.tokensTitle.textContent = !answer ? "Query: whose information" : whose < 0 ? "Read where the classifier reads" : "Query: where the answer is read";
+    this.tokensTitle.textContent = !answer
+      ? "Query: whose information"
+      : whose < 0
+        ? "Read where the classifier reads"
+        : "Query: where the answer is read";
     this.tokens.show(this.run, whose);
   }
 
@@ -222,9 +297,12 @@ class FlowTab {
     const whose = `${query} “${run.tokens[query]}”`;
     this.layerName.textContent = `${layer} (0 to ${run.nLayers - 1})`;
     this.layer.setAttribute("aria-valuetext", `layer ${layer}`);
-    this.reading.textContent = measure === "value_weighted_depth" ? `What each place adds to ${whose} in layer ${layer}`
-      : measure === "rollout" ? `Where ${whose} could have its information from, after layer ${layer}`
-      : `Through which weights the answer’s score would rise${query >= 0 ? `, read at ${whose}` : ""}, after layer ${layer}`;
+    this.reading.textContent =
+      measure === "value_weighted_depth"
+        ? `What each place adds to ${whose} in layer ${layer}`
+        : measure === "rollout"
+          ? `Where ${whose} could have its information from, after layer ${layer}`
+          : `Through which weights the answer’s score would rise${query >= 0 ? `, read at ${whose}` : ""}, after layer ${layer}`;
     this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase(), measure === "rollout");
   }
 

@@ -11,11 +11,25 @@ export class TokenList {
     this.onchoose = onchoose;
     this.id = `viz-tokens-${lists++}`;
     this.search = el("input", {
-      type: "search", class: "viz-token-search", placeholder: "Token or number",
-      role: "combobox", "aria-label": `${label}: search`, "aria-controls": this.id, "aria-expanded": "true", autocomplete: "off",
-      oninput: () => this.#list(), onkeydown: (event) => this.#key(event),
+      type: "search",
+      class: "viz-token-search",
+      placeholder: "Token or number",
+      role: "combobox",
+      "aria-label": `${label}: search`,
+      "aria-controls": this.id,
+      "aria-expanded": "true",
+      autocomplete: "off",
+      oninput: () => this.#list(),
+      onkeydown: (event) => this.#key(event),
     });
-    this.list = el("ul", { id: this.id, class: "viz-token-list", role: "listbox", tabindex: "0", "aria-label": label, onkeydown: (event) => this.#key(event) });
+    this.list = el("ul", {
+      id: this.id,
+      class: "viz-token-list",
+      role: "listbox",
+      tabindex: "0",
+      "aria-label": label,
+      onkeydown: (event) => this.#key(event),
+    });
     this.note = el("p", { class: "viz-caption", role: "status" });
     this.node = el("div", { class: "viz-tokens" }, this.search, this.list, this.note);
   }
@@ -46,15 +60,33 @@ export class TokenList {
   #list() {
     const [shown, total] = this.#matching();
     this.shown = shown;
-    this.list.replaceChildren(...shown.map((at) => el("li", {
-      id: `${this.id}-${at}`, role: "option", "data-at": at, "aria-selected": "false", onclick: () => this.onchoose(at),
-    }, el("span", { class: "viz-token-number" }, String(at)), el("bdi", {}, this.run.tokens[at]))));
-    this.note.textContent = !total ? "No token has that text or number." : shown.length < total ? `${count(shown.length)} of ${count(total)} tokens; search for others.` : "";
+    this.list.replaceChildren(
+      ...shown.map((at) =>
+        el(
+          "li",
+          {
+            id: `${this.id}-${at}`,
+            role: "option",
+            "data-at": at,
+            "aria-selected": "false",
+            onclick: () => this.onchoose(at),
+          },
+          el("span", { class: "viz-token-number" }, String(at)),
+          el("bdi", {}, this.run.tokens[at]),
+        ),
+      ),
+    );
+    this.note.textContent = !total
+      ? "No token has that text or number."
+      : shown.length < total
+        ? `${count(shown.length)} of ${count(total)} tokens; search for others.`
+        : "";
     this.#mark();
   }
 
   #mark() {
-    for (const item of this.list.children) item.setAttribute("aria-selected", String(Number(item.dataset.at) === this.chosen));
+    for (const item of this.list.children)
+      item.setAttribute("aria-selected", String(Number(item.dataset.at) === this.chosen));
     const item = this.list.querySelector('[aria-selected="true"]');
     for (const box of [this.list, this.search]) {
       if (item) box.setAttribute("aria-activedescendant", item.id);
@@ -73,11 +105,16 @@ export class TokenList {
     const last = shown.length - 1;
     const place = shown.indexOf(this.chosen);
     const inList = event.currentTarget === this.list; // Home and End move the caret in the search
-    const to = { ArrowDown: place + 1, ArrowUp: Math.max(0, place - 1), ...(inList ? { ArrowRight: place + 1, ArrowLeft: Math.max(0, place - 1), Home: 0, End: last } : {}) }[event.key];
+    const to = {
+      ArrowDown: place + 1,
+      ArrowUp: Math.max(0, place - 1),
+      ...(inList ? { ArrowRight: place + 1, ArrowLeft: Math.max(0, place - 1), Home: 0, End: last } : {}),
+    }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     if (this.search.value === "" && to > last && shown[last] + 1 < this.run.n) this.onchoose(shown[last] + 1);
-    else if (this.search.value === "" && place === 0 && event.key !== "Home" && to === 0 && shown[0] > 0) this.onchoose(shown[0] - 1);
+    else if (this.search.value === "" && place === 0 && event.key !== "Home" && to === 0 && shown[0] > 0)
+      this.onchoose(shown[0] - 1);
     else this.onchoose(shown[Math.min(last, to)]);
   }
 }

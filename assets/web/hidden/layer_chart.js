@@ -22,7 +22,9 @@ export class LineChart {
     this.drawing.addEventListener("click", (event) => this.#clicked(event));
     this.legend = el("ul", { class: "viz-hidden-legend" });
     this.node = el("div", { class: "viz-hidden-lines" }, el("h4", {}, title), this.drawing, this.legend);
-    new ResizeObserver(() => this.lines && this.node.clientWidth !== this.width && requestAnimationFrame(() => this.#draw())).observe(this.node);
+    new ResizeObserver(
+      () => this.lines && this.node.clientWidth !== this.width && requestAnimationFrame(() => this.#draw()),
+    ).observe(this.node);
   }
 
   // `lines` are { name, values, kind }, a value a layer; `at` is the layer that is marked.
@@ -43,9 +45,18 @@ export class LineChart {
     Object.assign(this, { count, x });
     this.drawing.setAttribute("width", this.width);
     this.drawing.setAttribute("aria-label", `${this.title}. ${this.#sentence()}`);
-    this.drawing.replaceChildren(...this.#axes(x, y, low, high), ...(at < count && at >= 0 ? [svg("line", { class: "viz-hidden-now", x1: x(at), x2: x(at), y1: TOP, y2: HEIGHT - BOTTOM })] : []),
-      ...lines.flatMap((line) => curve(line, x, y, at)));
-    this.legend.replaceChildren(...lines.map(({ name, kind, values: each }) => el("li", {}, el("i", { class: `viz-hidden-key ${kind}` }), `${name}: `, el("strong", {}, digits(each[at])))));
+    this.drawing.replaceChildren(
+      ...this.#axes(x, y, low, high),
+      ...(at < count && at >= 0
+        ? [svg("line", { class: "viz-hidden-now", x1: x(at), x2: x(at), y1: TOP, y2: HEIGHT - BOTTOM })]
+        : []),
+      ...lines.flatMap((line) => curve(line, x, y, at)),
+    );
+    this.legend.replaceChildren(
+      ...lines.map(({ name, kind, values: each }) =>
+        el("li", {}, el("i", { class: `viz-hidden-key ${kind}` }), `${name}: `, el("strong", {}, digits(each[at]))),
+      ),
+    );
   }
 
   #sentence() {
@@ -62,7 +73,9 @@ export class LineChart {
         svg("line", { class: "viz-hidden-grid", x1: LEFT, x2: this.width - RIGHT, y1: y(level), y2: y(level) }),
         svg("text", { x: LEFT - 6, y: y(level) + 3.5, "text-anchor": "end" }, digits(level)),
       ]),
-      ...layers.map((layer) => svg("text", { x: x(layer), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, String(layer))),
+      ...layers.map((layer) =>
+        svg("text", { x: x(layer), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, String(layer)),
+      ),
       svg("text", { x: (LEFT + this.width - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, this.xTitle),
       svg("text", { x: 11, y: middle, "text-anchor": "middle", transform: `rotate(-90 11 ${middle})` }, this.yTitle),
     ];
@@ -72,7 +85,9 @@ export class LineChart {
     if (!this.count) return;
     const at = event.clientX - this.drawing.getBoundingClientRect().left;
     const layers = Array.from({ length: this.count }, (_, layer) => layer);
-    this.choose(layers.reduce((best, layer) => (Math.abs(this.x(layer) - at) < Math.abs(this.x(best) - at) ? layer : best)));
+    this.choose(
+      layers.reduce((best, layer) => (Math.abs(this.x(layer) - at) < Math.abs(this.x(best) - at) ? layer : best)),
+    );
   }
 }
 
@@ -80,7 +95,11 @@ export class LineChart {
 function curve({ values, kind }, x, y, at) {
   const points = Array.from(values, (value, layer) => (Number.isFinite(value) ? `${x(layer)},${y(value)}` : null));
   const path = points.map((point, i) => (point ? `${points[i - 1] ? "L" : "M"}${point}` : "")).join("");
-  const dots = points.map((point, layer) => (point ? svg("circle", { class: `viz-hidden-dot ${kind}`, cx: x(layer), cy: y(values[layer]), r: layer === at ? 4 : 2 }) : ""));
+  const dots = points.map((point, layer) =>
+    point
+      ? svg("circle", { class: `viz-hidden-dot ${kind}`, cx: x(layer), cy: y(values[layer]), r: layer === at ? 4 : 2 })
+      : "",
+  );
   return [svg("path", { class: `viz-hidden-line ${kind}`, d: path }), ...dots.filter(Boolean)];
 }
 
@@ -88,7 +107,9 @@ function curve({ values, kind }, x, y, at) {
 function range(low, high) {
   if (!(high > low)) return [low, low + 1];
   const step = 10 ** Math.floor(Math.log10((high - low) / TICKS));
-  const size = [1, 2, 2.5, 5, 10, 20].find((each) => Math.floor(low / (each * step)) * each * step + TICKS * each * step >= high) * step;
+  const size =
+    [1, 2, 2.5, 5, 10, 20].find((each) => Math.floor(low / (each * step)) * each * step + TICKS * each * step >= high) *
+    step;
   const start = Math.floor(low / size) * size;
   return [start, start + TICKS * size];
 }

@@ -13,15 +13,36 @@ export class Nearest {
 
   show({ run, token, found, hovered }) {
     this.list.setAttribute("aria-label", `Nearest to ${named(run, token)}`);
-    this.list.replaceChildren(...found.neighbors.map((at, rank) => el("li", {}, el("button", {
-      type: "button", class: "viz-hidden-neighbor", "data-token": at,
-      onclick: () => this.choose(at), onpointerenter: () => this.hover(at), onfocus: () => this.hover(at), onblur: () => this.hover(null),
-    }, el("i", { class: "viz-hidden-bar", style: `width:${Math.max(0, 100 * found.cosines[rank])}%` }), el("bdi", {}, named(run, at)), el("span", {}, found.cosines[rank].toFixed(4))))));
-    if (!found.neighbors.length) this.list.replaceChildren(el("li", { class: "viz-caption" }, "This run has no other such token."));
+    this.list.replaceChildren(
+      ...found.neighbors.map((at, rank) =>
+        el(
+          "li",
+          {},
+          el(
+            "button",
+            {
+              type: "button",
+              class: "viz-hidden-neighbor",
+              "data-token": at,
+              onclick: () => this.choose(at),
+              onpointerenter: () => this.hover(at),
+              onfocus: () => this.hover(at),
+              onblur: () => this.hover(null),
+            },
+            el("i", { class: "viz-hidden-bar", style: `width:${Math.max(0, 100 * found.cosines[rank])}%` }),
+            el("bdi", {}, named(run, at)),
+            el("span", {}, found.cosines[rank].toFixed(4)),
+          ),
+        ),
+      ),
+    );
+    if (!found.neighbors.length)
+      this.list.replaceChildren(el("li", { class: "viz-caption" }, "This run has no other such token."));
     this.mark(hovered);
   }
 
   mark(hovered) {
-    for (const button of this.list.querySelectorAll("button")) button.classList.toggle("viz-pointed", Number(button.dataset.token) === hovered);
+    for (const button of this.list.querySelectorAll("button"))
+      button.classList.toggle("viz-pointed", Number(button.dataset.token) === hovered);
   }
 }

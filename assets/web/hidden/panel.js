@@ -16,8 +16,16 @@ export class Panel {
     this.body = el("div", { class: "viz-hidden-body" });
     this.measures = el("p", { class: "viz-caption viz-hidden-measures" }, measures);
     this.take = el("div", { class: "viz-figure-take", role: "group", "aria-label": `Files of ${title}` });
-    this.node = el("section", { class: "viz-hidden-panel", id: `viz-hidden-${name}`, "aria-label": title },
-      el("h3", {}, title), this.measures, this.said, this.body, ...(pointed ? [this.told] : []), this.take);
+    this.node = el(
+      "section",
+      { class: "viz-hidden-panel", id: `viz-hidden-${name}`, "aria-label": title },
+      el("h3", {}, title),
+      this.measures,
+      this.said,
+      this.body,
+      ...(pointed ? [this.told] : []),
+      this.take,
+    );
   }
 
   // What the answer of a path holds; null where another was asked for in its place, or it failed.
@@ -58,11 +66,30 @@ export class Panel {
 
   // Links to tables, and buttons that draw a view of figures/ for paper; `figure` is its path.
   files(run, tables, figure) {
-    const links = tables.flatMap(({ text, path }) => ["csv", "npz"].map((kind) => {
-      const [what, options] = path.split("?");
-      return el("a", { class: "viz-small viz-figure-link", download: "", "data-what": what, href: run.url(`hidden/take/${what}.${kind}?${options}`) }, `${text}${kind === "csv" ? "CSV" : "npz"}`);
-    }));
-    const pictures = figure ? ["png", "svg"].map((format) => el("button", { type: "button", class: "viz-small", onclick: () => this.#picture(run, figure, format) }, format.toUpperCase())) : [];
+    const links = tables.flatMap(({ text, path }) =>
+      ["csv", "npz"].map((kind) => {
+        const [what, options] = path.split("?");
+        return el(
+          "a",
+          {
+            class: "viz-small viz-figure-link",
+            download: "",
+            "data-what": what,
+            href: run.url(`hidden/take/${what}.${kind}?${options}`),
+          },
+          `${text}${kind === "csv" ? "CSV" : "npz"}`,
+        );
+      }),
+    );
+    const pictures = figure
+      ? ["png", "svg"].map((format) =>
+          el(
+            "button",
+            { type: "button", class: "viz-small", onclick: () => this.#picture(run, figure, format) },
+            format.toUpperCase(),
+          ),
+        )
+      : [];
     this.take.replaceChildren(...links, ...pictures);
   }
 
@@ -71,7 +98,13 @@ export class Panel {
     try {
       const [figure, library] = await Promise.all([fetched(run, path), plotly()]);
       const paper = onPaper(figure);
-      await library.downloadImage(paper, { format, width: paper.layout.width, height: paper.layout.height, filename: path.split("?")[0], scale: 2 });
+      await library.downloadImage(paper, {
+        format,
+        width: paper.layout.width,
+        height: paper.layout.height,
+        filename: path.split("?")[0],
+        scale: 2,
+      });
       this.say("");
     } catch (fault) {
       this.say(fault.message);

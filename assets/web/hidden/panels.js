@@ -12,11 +12,34 @@ const CENTERS = { together: "of all layers together", "each layer": "of each lay
 
 export class PlanePanel extends Panel {
   constructor({ hover, choose }) {
-    super({ name: "plane", title: "All layers' tokens in one plane", measures: "Measured: the first two principal components of all layers' states, fitted together. Not measured: all that lies outside this plane; points near here may be far apart.", pointed: true });
-    this.plane = new Plane({ hover, choose, tell: (text) => { this.told.textContent = text; } });
-    this.center = el("select", { id: "viz-hidden-center", onchange: () => this.show(this.state) }, ...Object.entries(CENTERS).map(([value, text]) => el("option", { value }, text)));
-    this.body.append(el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Subtract the mean", this.center)), this.plane.node,
-      el("p", { class: "viz-caption" }, "Strong: the layer that is shown; faint: all others. The line is the chosen token's way from the embeddings on. Axes in units of the states."));
+    super({
+      name: "plane",
+      title: "All layers' tokens in one plane",
+      measures:
+        "Measured: the first two principal components of all layers' states, fitted together. Not measured: all that lies outside this plane; points near here may be far apart.",
+      pointed: true,
+    });
+    this.plane = new Plane({
+      hover,
+      choose,
+      tell: (text) => {
+        this.told.textContent = text;
+      },
+    });
+    this.center = el(
+      "select",
+      { id: "viz-hidden-center", onchange: () => this.show(this.state) },
+      ...Object.entries(CENTERS).map(([value, text]) => el("option", { value }, text)),
+    );
+    this.body.append(
+      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Subtract the mean", this.center)),
+      this.plane.node,
+      el(
+        "p",
+        { class: "viz-caption" },
+        "Strong: the layer that is shown; faint: all others. The line is the chosen token's way from the embeddings on. Axes in units of the states.",
+      ),
+    );
   }
 
   async show(state) {
@@ -24,7 +47,11 @@ export class PlanePanel extends Panel {
     this.state = state;
     const center = this.center.value;
     const options = `special=${special}&center=${encodeURIComponent(center)}`;
-    this.files(run, [{ text: "", path: `plane?${options}` }], `projection?token=${token}&tokens=${special ? "all" : "without special"}&center=${center}`);
+    this.files(
+      run,
+      [{ text: "", path: `plane?${options}` }],
+      `projection?token=${token}&tokens=${special ? "all" : "without special"}&center=${center}`,
+    );
     const answer = await this.fetch(run, `plane?${options}`);
     if (!answer || this.state !== state || this.center.value !== center) return;
     this.plane.show({ ...state, ...answer });
@@ -38,7 +65,12 @@ export class PlanePanel extends Panel {
 
 export class NearestPanel extends Panel {
   constructor({ hover, choose }) {
-    super({ name: "nearest", title: "Nearest tokens", measures: "Measured: which other tokens' states point most nearly the same way, by cosine. That the model treats them alike does not follow." });
+    super({
+      name: "nearest",
+      title: "Nearest tokens",
+      measures:
+        "Measured: which other tokens' states point most nearly the same way, by cosine. That the model treats them alike does not follow.",
+    });
     this.heading = el("h4", {});
     this.nearest = new Nearest({ hover, choose });
     this.body.append(this.heading, this.nearest.node);
@@ -64,13 +96,36 @@ export class NearestPanel extends Panel {
 
 export class LensPanel extends Panel {
   constructor({ hover, choose, layer }) {
-    super({ name: "lens", title: "What the head would say at each layer", measures: "Measured: what the trained head says of the states after each number of blocks, through the final norm where there is one. The head was trained on the output alone, the last row: what earlier layers hold in another form it cannot read.", pointed: true });
-    this.lens = new Lens({ hover, choose, layer, tell: (text) => { this.told.textContent = text; } });
+    super({
+      name: "lens",
+      title: "What the head would say at each layer",
+      measures:
+        "Measured: what the trained head says of the states after each number of blocks, through the final norm where there is one. The head was trained on the output alone, the last row: what earlier layers hold in another form it cannot read.",
+      pointed: true,
+    });
+    this.lens = new Lens({
+      hover,
+      choose,
+      layer,
+      tell: (text) => {
+        this.told.textContent = text;
+      },
+    });
     this.task = el("select", { id: "viz-hidden-task", onchange: () => this.show(this.state) });
-    this.taskNode = el("div", { class: "viz-controls", hidden: true }, el("label", { class: "viz-control" }, "Head", this.task));
+    this.taskNode = el(
+      "div",
+      { class: "viz-controls", hidden: true },
+      el("label", { class: "viz-control" }, "Head", this.task),
+    );
     this.window = el("p", { class: "viz-caption" });
     this.bar = el("i", { class: "viz-stat-bar" });
-    this.scale = el("p", { class: "viz-caption viz-stat-scale" }, "0 ", this.bar, " 1, probability of the likeliest label");
+    this.scale = el(
+      "p",
+      { class: "viz-caption viz-stat-scale" },
+      "0 ",
+      this.bar,
+      " 1, probability of the likeliest label",
+    );
     this.body.append(this.taskNode, this.lens.node, this.scale, this.window);
   }
 
@@ -90,7 +145,10 @@ export class LensPanel extends Panel {
     this.found = found;
     this.lens.show({ ...state, found });
     const real = run.valid.filter(Boolean).length;
-    const part = found.tokens.length < real && found.tokens[0] !== -1 ? ` ${found.tokens.length} of ${real.toLocaleString("en-US")} tokens, around the chosen one.` : "";
+    const part =
+      found.tokens.length < real && found.tokens[0] !== -1
+        ? ` ${found.tokens.length} of ${real.toLocaleString("en-US")} tokens, around the chosen one.`
+        : "";
     this.scale.hidden = found.unit !== "probability";
     this.bar.style.background = `linear-gradient(to right, ${[0, 64, 128, 192, 255].map((at) => rgbText(theme().ramp[at])).join(", ")})`;
     this.window.textContent = `Each cell: the likeliest label and its ${found.unit}.${part}${found.task === "masked" ? " At words that are not masked, this head may have been trained little or not at all." : ""}`;

@@ -11,20 +11,39 @@ export class Plane {
   constructor({ hover, choose, tell }) {
     Object.assign(this, { hover, tell, hovered: null });
     this.canvas = el("canvas", {
-      class: "viz-hidden-plane", role: "img",
+      class: "viz-hidden-plane",
+      role: "img",
       onpointermove: (event) => this.#point(this.#near(event)),
       onpointerleave: () => this.#point(null),
-      onclick: (event) => { const near = this.#near(event); if (near) choose(this.kept[near.place]); },
+      onclick: (event) => {
+        const near = this.#near(event);
+        if (near) choose(this.kept[near.place]);
+      },
     });
     this.node = el("div", {}, this.canvas);
-    new ResizeObserver(() => this.points && this.node.clientWidth !== this.width && requestAnimationFrame(() => this.draw())).observe(this.node);
+    new ResizeObserver(
+      () => this.points && this.node.clientWidth !== this.width && requestAnimationFrame(() => this.draw()),
+    ).observe(this.node);
   }
 
   // `values` are states × tokens × 2.
   show({ run, special, values, shape, about, layer, token, hovered }) {
     const fresh = this.points !== values;
-    Object.assign(this, { run, points: values, states: shape[0], count: shape[1], shares: about.shares, layer, token, hovered, kept: keptTokens(run, special) });
-    this.canvas.setAttribute("aria-label", `The tokens' hidden states of all layers in one plane. ${this.axis(0)}; ${this.axis(1)}. Its numbers are in the CSV below.`);
+    Object.assign(this, {
+      run,
+      points: values,
+      states: shape[0],
+      count: shape[1],
+      shares: about.shares,
+      layer,
+      token,
+      hovered,
+      kept: keptTokens(run, special),
+    });
+    this.canvas.setAttribute(
+      "aria-label",
+      `The tokens' hidden states of all layers in one plane. ${this.axis(0)}; ${this.axis(1)}. Its numbers are in the CSV below.`,
+    );
     if (fresh || !this.base) this.draw();
     else this.#marks();
   }
@@ -64,7 +83,8 @@ export class Plane {
   #fitScale() {
     const ends = [0, 1].map((axis) => {
       let [low, high] = [Infinity, -Infinity];
-      for (let at = axis; at < this.points.length; at += 2) [low, high] = [Math.min(low, this.points[at]), Math.max(high, this.points[at])];
+      for (let at = axis; at < this.points.length; at += 2)
+        [low, high] = [Math.min(low, this.points[at]), Math.max(high, this.points[at])];
       return [low, high];
     });
     const room = [this.width - LEFT - RIGHT, this.height - TOP - BOTTOM];
@@ -75,7 +95,10 @@ export class Plane {
   }
 
   #place(at) {
-    return [LEFT + (this.points[2 * at] - this.low[0]) / this.each, this.height - BOTTOM - (this.points[2 * at + 1] - this.low[1]) / this.each];
+    return [
+      LEFT + (this.points[2 * at] - this.low[0]) / this.each,
+      this.height - BOTTOM - (this.points[2 * at + 1] - this.low[1]) / this.each,
+    ];
   }
 
   #frame(context) {
@@ -85,9 +108,11 @@ export class Plane {
     context.font = "11px system-ui, sans-serif";
     context.strokeRect(LEFT, TOP, right - LEFT, bottom - TOP);
     context.textAlign = "center";
-    for (const value of ticks(this.low[0], this.high[0])) context.fillText(digits(value), LEFT + (value - this.low[0]) / this.each, bottom + 14);
+    for (const value of ticks(this.low[0], this.high[0]))
+      context.fillText(digits(value), LEFT + (value - this.low[0]) / this.each, bottom + 14);
     context.textAlign = "right";
-    for (const value of ticks(this.low[1], this.high[1])) context.fillText(digits(value), LEFT - 5, bottom - (value - this.low[1]) / this.each + 4);
+    for (const value of ticks(this.low[1], this.high[1]))
+      context.fillText(digits(value), LEFT - 5, bottom - (value - this.low[1]) / this.each + 4);
     context.textAlign = "center";
     context.font = "12px system-ui, sans-serif";
     context.fillText(this.axis(0), (LEFT + right) / 2, this.height - 6);
@@ -106,7 +131,8 @@ export class Plane {
     context.globalAlpha = 0.85;
     for (let place = 0; place < count; place++) dot(context, this.#place(layer * count + place), count > 600 ? 2 : 4);
     context.globalAlpha = 1;
-    if (this.hovered !== null && this.hovered !== this.token) this.#path(kept.indexOf(this.hovered), css("--body-text-color"), true);
+    if (this.hovered !== null && this.hovered !== this.token)
+      this.#path(kept.indexOf(this.hovered), css("--body-text-color"), true);
     this.#path(kept.indexOf(this.token), css("--viz-mark", this.canvas), false);
   }
 
@@ -121,7 +147,8 @@ export class Plane {
     for (let layer = 0; layer < this.states; layer++) context.lineTo(...this.#place(layer * this.count + place));
     context.stroke();
     context.setLineDash([]);
-    if (!dashed) for (let layer = 0; layer < this.states; layer++) dot(context, this.#place(layer * this.count + place), 3);
+    if (!dashed)
+      for (let layer = 0; layer < this.states; layer++) dot(context, this.#place(layer * this.count + place), 3);
     context.lineWidth = 2;
     context.beginPath();
     context.arc(...this.#place(this.layer * this.count + place), 7, 0, 2 * Math.PI);
@@ -132,7 +159,9 @@ export class Plane {
     this.hover(near ? this.kept[near.place] : null);
     if (!near) return this.tell("");
     const at = near.layer * this.count + near.place;
-    this.tell(`${named(this.run, this.kept[near.place])} ${passed(near.layer)}: (${digits(this.points[2 * at])}, ${digits(this.points[2 * at + 1])})`);
+    this.tell(
+      `${named(this.run, this.kept[near.place])} ${passed(near.layer)}: (${digits(this.points[2 * at])}, ${digits(this.points[2 * at + 1])})`,
+    );
   }
 
   // The point that is meant: one of this layer's before any other in reach.

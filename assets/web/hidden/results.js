@@ -13,11 +13,16 @@ export async function ask(run, path, signal) {
   });
   const json = response.headers.get("content-type")?.includes("json");
   const content = json ? await response.json().catch(() => null) : await response.arrayBuffer();
-  if (!response.ok || !content) throw new Error(content?.message || `The server answered ${response.status}; press Run again.`);
+  if (!response.ok || !content)
+    throw new Error(content?.message || `The server answered ${response.status}; press Run again.`);
   const { headers } = response;
-  const answer = json ? content : {
-    values: new Float32Array(content), shape: headers.get("x-shape").split(",").map(Number), about: JSON.parse(decodeURIComponent(headers.get("x-about"))),
-  };
+  const answer = json
+    ? content
+    : {
+        values: new Float32Array(content),
+        shape: headers.get("x-shape").split(",").map(Number),
+        about: JSON.parse(decodeURIComponent(headers.get("x-about"))),
+      };
   known.set(path, answer);
   if (known.size > REMEMBERED) known.delete(known.keys().next().value);
   return answer;
@@ -39,7 +44,13 @@ export function median(values) {
 export const named = (run, token) => `${token} “${run.tokens[token]}”`;
 
 // A number as a chart says it: four digits, and a word where there is none.
-export const digits = (value) => (value == null || Number.isNaN(value) ? "not defined" : Math.abs(value) >= 1e5 || (value && Math.abs(value) < 1e-4) ? value.toExponential(2) : Number(value.toPrecision(4)).toString());
+export const digits = (value) =>
+  value == null || Number.isNaN(value)
+    ? "not defined"
+    : Math.abs(value) >= 1e5 || (value && Math.abs(value) < 1e-4)
+      ? value.toExponential(2)
+      : Number(value.toPrecision(4)).toString();
 
 // How many blocks were passed, in words.
-export const passed = (layer) => (layer === 0 ? "after the embeddings" : layer === 1 ? "after 1 block" : `after ${layer} blocks`);
+export const passed = (layer) =>
+  layer === 0 ? "after the embeddings" : layer === 1 ? "after 1 block" : `after ${layer} blocks`;

@@ -21,16 +21,25 @@ export class Matrix {
   constructor({ hover, choose, tell }) {
     Object.assign(this, { hover, choose, tell, cell: null });
     this.canvas = el("canvas", {
-      class: "viz-hidden-matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix of tokens",
+      class: "viz-hidden-matrix",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "matrix of tokens",
       onpointermove: (event) => this.#point(this.#at(event)),
-      onpointerleave: () => this.#point(null), onblur: () => this.#point(null),
-      onclick: (event) => { const cell = this.#at(event); if (cell) choose(this.first(cell[0])); },
+      onpointerleave: () => this.#point(null),
+      onblur: () => this.#point(null),
+      onclick: (event) => {
+        const cell = this.#at(event);
+        if (cell) choose(this.first(cell[0]));
+      },
       onkeydown: (event) => this.#key(event),
     });
     this.bar = el("i", { class: "viz-stat-bar" });
     this.scale = el("p", { class: "viz-caption viz-stat-scale" }, "−1 ", this.bar, " 1, cosine (no unit)");
     this.node = el("div", {}, this.canvas, this.scale);
-    new ResizeObserver(() => this.cells && this.node.clientWidth !== this.room && requestAnimationFrame(() => this.draw())).observe(this.node);
+    new ResizeObserver(
+      () => this.cells && this.node.clientWidth !== this.room && requestAnimationFrame(() => this.draw()),
+    ).observe(this.node);
   }
 
   // `values` are side × side cosines, `edges` the places among the kept tokens where blocks begin.
@@ -59,8 +68,13 @@ export class Matrix {
     context.imageSmoothingEnabled = this.each < 1;
     context.drawImage(this.cells, this.margin, this.margin, this.size, this.size);
     this.#write(context, fits);
-    this.bar.style.background = `linear-gradient(to right, ${signed().map((color) => `rgb(${color})`).join(", ")})`;
-    this.canvas.setAttribute("aria-label", `Cosine of ${this.side} × ${this.side} ${this.pooled ? "blocks of tokens" : "tokens"}. Arrow keys walk through the cells, Enter chooses the row's token.`);
+    this.bar.style.background = `linear-gradient(to right, ${signed()
+      .map((color) => `rgb(${color})`)
+      .join(", ")})`;
+    this.canvas.setAttribute(
+      "aria-label",
+      `Cosine of ${this.side} × ${this.side} ${this.pooled ? "blocks of tokens" : "tokens"}. Arrow keys walk through the cells, Enter chooses the row's token.`,
+    );
     this.#marks();
   }
 
@@ -159,7 +173,9 @@ export class Matrix {
   #at(event) {
     if (!this.base) return null;
     const page = this.canvas.getBoundingClientRect();
-    const cell = [event.clientY - page.top, event.clientX - page.left].map((at) => Math.floor((at - this.margin) / this.each));
+    const cell = [event.clientY - page.top, event.clientX - page.left].map((at) =>
+      Math.floor((at - this.margin) / this.each),
+    );
     return cell.every((at) => at >= 0 && at < this.side) ? cell : null;
   }
 
@@ -180,7 +196,10 @@ function picture(values, side) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = side;
   const colors = ramp();
-  const packed = Uint32Array.from(values, (value) => colors[Number.isNaN(value) ? STEPS : Math.round(((value + 1) / 2) * (STEPS - 1))]);
+  const packed = Uint32Array.from(
+    values,
+    (value) => colors[Number.isNaN(value) ? STEPS : Math.round(((value + 1) / 2) * (STEPS - 1))],
+  );
   const pixels = new ImageData(new Uint8ClampedArray(packed.buffer), side, side);
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;

@@ -9,12 +9,26 @@ const [WIDEST, TALLEST] = [440, 260];
 export class HiddenSource {
   constructor({ hover, choose }) {
     Object.assign(this, { hover, choose });
-    const acts = { preview: (unit) => hover(unit === null ? null : this.units[unit].tokens[0]), choose: (unit) => choose(this.units[unit].tokens[0]) };
-    this.words = new Words({ label: "The tokens. Arrow keys move, Enter chooses.", ...acts, beyond: () => this.run.grid && this.canvas.focus() });
+    const acts = {
+      preview: (unit) => hover(unit === null ? null : this.units[unit].tokens[0]),
+      choose: (unit) => choose(this.units[unit].tokens[0]),
+    };
+    this.words = new Words({
+      label: "The tokens. Arrow keys move, Enter chooses.",
+      ...acts,
+      beyond: () => this.run.grid && this.canvas.focus(),
+    });
     this.canvas = el("canvas", {
-      class: "viz-picture", tabindex: "0", role: "application", "aria-roledescription": "picture of patches",
-      onpointermove: (event) => hover(this.#at(event)), onpointerleave: () => hover(null),
-      onclick: (event) => { const at = this.#at(event); if (at !== null) choose(at); },
+      class: "viz-picture",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "picture of patches",
+      onpointermove: (event) => hover(this.#at(event)),
+      onpointerleave: () => hover(null),
+      onclick: (event) => {
+        const at = this.#at(event);
+        if (at !== null) choose(at);
+      },
       onkeydown: (event) => this.#key(event),
     });
     this.node = el("div", { class: "viz-hidden-source" });
@@ -51,7 +65,10 @@ export class HiddenSource {
     if (!run.grid) return;
     const image = new Image();
     image.src = run.url("picture.png");
-    const loaded = await image.decode().then(() => image, () => null); // a run may have kept none
+    const loaded = await image.decode().then(
+      () => image,
+      () => null,
+    ); // a run may have kept none
     if (this.run !== run) return;
     this.image = loaded;
     this.#draw();
@@ -68,7 +85,10 @@ export class HiddenSource {
     if (this.image) context.drawImage(this.image, 0, 0, ...size);
     this.#outline(context, this.token, css("--viz-mark", this.canvas), 3);
     this.#outline(context, this.hovered, css("--body-text-color"), 2);
-    this.canvas.setAttribute("aria-label", `Picture of ${rows} × ${cols} patches. Chosen: ${named(this.run, this.token)}. Arrow keys choose a patch.`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Picture of ${rows} × ${cols} patches. Chosen: ${named(this.run, this.token)}. Arrow keys choose a patch.`,
+    );
   }
 
   #outline(context, token, color, width) {

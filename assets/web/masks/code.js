@@ -11,8 +11,19 @@ export class Code {
     this.code = el("pre", { class: "viz-mask-code", id: "viz-mask-code", tabindex: "0", "aria-label": "Python code" });
     this.copy = el("button", { type: "button", class: "viz-small", onclick: () => this.#copy() }, "Copy");
     this.said = el("span", { class: "viz-caption", role: "status" });
-    this.node = el("section", { class: "viz-mask-box", "aria-label": "Code" }, el("h3", {}, "This mask in your code"),
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "For", this.choice), this.copy, this.said), this.code);
+    this.node = el(
+      "section",
+      { class: "viz-mask-box", "aria-label": "Code" },
+      el("h3", {}, "This mask in your code"),
+      el(
+        "div",
+        { class: "viz-controls" },
+        el("label", { class: "viz-control" }, "For", this.choice),
+        this.copy,
+        this.said,
+      ),
+      this.code,
+    );
   }
 
   offer(targets) {

@@ -11,9 +11,18 @@ export class Convention {
     this.choice = el("select", { id: "viz-mask-convention", onchange: () => this.#draw() });
     this.words = el("p", { class: "viz-caption" });
     this.table = el("table", { class: "viz-mask-numbers" });
-    this.node = el("section", { class: "viz-mask-box", "aria-label": "Convention" }, el("h3", {}, "Convention: what the numbers mean"),
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "As", this.choice)), this.words,
-      el("div", { class: "viz-mask-scroll", tabindex: "0", role: "region", "aria-label": "The mask as numbers" }, this.table));
+    this.node = el(
+      "section",
+      { class: "viz-mask-box", "aria-label": "Convention" },
+      el("h3", {}, "Convention: what the numbers mean"),
+      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "As", this.choice)),
+      this.words,
+      el(
+        "div",
+        { class: "viz-mask-scroll", tabindex: "0", role: "region", "aria-label": "The mask as numbers" },
+        this.table,
+      ),
+    );
   }
 
   get value() {
@@ -44,7 +53,19 @@ export class Convention {
     this.table.replaceChildren(
       el("caption", {}, "Rows: queries; columns: keys"),
       el("thead", {}, el("tr", {}, el("td", {}), ...names)),
-      el("tbody", {}, ...at.map((row) => el("tr", {}, el("th", { scope: "row" }, el("bdi", {}, `${row} ${run.tokens[row]}`)), ...at.map((col) => this.#cell(mask.at(row, col), cells))))));
+      el(
+        "tbody",
+        {},
+        ...at.map((row) =>
+          el(
+            "tr",
+            {},
+            el("th", { scope: "row" }, el("bdi", {}, `${row} ${run.tokens[row]}`)),
+            ...at.map((col) => this.#cell(mask.at(row, col), cells)),
+          ),
+        ),
+      ),
+    );
   }
 
   #cell(may, cells) {

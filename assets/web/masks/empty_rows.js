@@ -6,8 +6,12 @@ import { json } from "./requests.js";
 export class EmptyRows {
   constructor() {
     this.body = el("div", {}, el("p", { class: "viz-caption" }, "Trying …"));
-    this.node = el("details", { class: "viz-mask-box viz-mask-empty", ontoggle: () => this.node.open && this.#ask() },
-      el("summary", {}, "A query without any key: what torch gives"), this.body);
+    this.node = el(
+      "details",
+      { class: "viz-mask-box viz-mask-empty", ontoggle: () => this.node.open && this.#ask() },
+      el("summary", {}, "A query without any key: what torch gives"),
+      this.body,
+    );
   }
 
   enter(run) {
@@ -23,8 +27,21 @@ export class EmptyRows {
       this.known = true;
       this.body.replaceChildren(
         el("p", { class: "viz-caption" }, "A tiny example with one fully masked row, run just now on each path:"),
-        el("div", { class: "viz-mask-scroll" }, el("table", { class: "viz-mask-table" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Path"), el("th", { scope: "col" }, "Gives"))),
-          el("tbody", {}, ...ways.map(({ way, words }) => el("tr", {}, el("th", { scope: "row" }, way), el("td", {}, words)))))));
+        el(
+          "div",
+          { class: "viz-mask-scroll" },
+          el(
+            "table",
+            { class: "viz-mask-table" },
+            el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Path"), el("th", { scope: "col" }, "Gives"))),
+            el(
+              "tbody",
+              {},
+              ...ways.map(({ way, words }) => el("tr", {}, el("th", { scope: "row" }, way), el("td", {}, words))),
+            ),
+          ),
+        ),
+      );
     } catch (fault) {
       this.body.replaceChildren(el("p", { class: "viz-caption" }, fault.message));
     }

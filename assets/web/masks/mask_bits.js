@@ -15,7 +15,9 @@ export class Mask {
 
   pack() {
     const bits = new Uint8Array(Math.ceil(this.cells.length / 8));
-    this.cells.forEach((cell, at) => { if (cell) bits[at >> 3] |= 128 >> (at & 7); });
+    this.cells.forEach((cell, at) => {
+      if (cell) bits[at >> 3] |= 128 >> (at & 7);
+    });
     return bits;
   }
 
@@ -34,7 +36,10 @@ export class Mask {
   }
 
   inverted() {
-    return new Mask(this.n, this.cells.map((cell) => 1 - cell));
+    return new Mask(
+      this.n,
+      this.cells.map((cell) => 1 - cell),
+    );
   }
 
   equals(other) {

@@ -18,7 +18,15 @@ export class Painter {
     this.facts = el("p", { class: "viz-caption viz-mask-facts" });
     this.legend = el("div", {});
     this.tools = this.#tools();
-    this.node = el("div", { class: "viz-mask-painter" }, this.tools, this.grid.node, this.legend, this.said, this.facts);
+    this.node = el(
+      "div",
+      { class: "viz-mask-painter" },
+      this.tools,
+      this.grid.node,
+      this.legend,
+      this.said,
+      this.facts,
+    );
     this.strokes = new Strokes(this);
     onTheme(() => this.history && this.#draw(true));
   }
@@ -73,7 +81,10 @@ export class Painter {
     }
     const may = (this.seen ?? this.mask).at(row, col);
     this.said.textContent = `Query ${row} “${this.run.tokens[row]}” ${may ? "may" : "may not"} attend to key ${col} “${this.run.tokens[col]}”.`;
-    this.grid.canvas.setAttribute("aria-label", `Mask, ${this.run.n} queries by ${this.run.n} keys. ${this.said.textContent} Arrow keys move, Space paints the cell, R its row, C its column.`);
+    this.grid.canvas.setAttribute(
+      "aria-label",
+      `Mask, ${this.run.n} queries by ${this.run.n} keys. ${this.said.textContent} Arrow keys move, Space paints the cell, R its row, C its column.`,
+    );
   }
 
   #changed() {
@@ -89,7 +100,10 @@ export class Painter {
 
   #state() {
     const { forbidden, empty } = this.mask.summary();
-    const named = empty.slice(0, MOST_NAMED).map((at) => `${at} “${this.run.tokens[at]}”`).join(", ");
+    const named = empty
+      .slice(0, MOST_NAMED)
+      .map((at) => `${at} “${this.run.tokens[at]}”`)
+      .join(", ");
     const rest = empty.length > MOST_NAMED ? `, and ${count(empty.length - MOST_NAMED)} more` : "";
     this.facts.textContent = `${count(forbidden)} of ${count(this.run.n ** 2)} pairs forbidden.${empty.length ? ` Without any key: ${empty.length === 1 ? "query" : "queries"} ${named}${rest}.` : ""}`;
   }
@@ -97,7 +111,12 @@ export class Painter {
   #draw(changed) {
     const { allowed, forbidden } = maskColors();
     const mask = this.seen ?? this.mask;
-    this.legend.replaceChildren(swatches([[allowed, "may attend"], [forbidden, "forbidden"]]));
+    this.legend.replaceChildren(
+      swatches([
+        [allowed, "may attend"],
+        [forbidden, "forbidden"],
+      ]),
+    );
     const [names, share] = this.editable ? [this.run.tokens, (at) => mask.cells[at]] : pooled(mask, this.limit);
     const blend = (at) => allowed.map((c, i) => Math.round(c * share(at) + forbidden[i] * (1 - share(at))));
     const color = this.editable ? (at) => (mask.cells[at] ? allowed : forbidden) : blend;
@@ -111,25 +130,69 @@ export class Painter {
   }
 
   #tools() {
-    const button = (text, label, act, tool = true) => el("button", { type: "button", class: `viz-small${tool ? " viz-mask-tool" : ""}`, "aria-label": label, title: label, onclick: act }, text);
+    const button = (text, label, act, tool = true) =>
+      el(
+        "button",
+        {
+          type: "button",
+          class: `viz-small${tool ? " viz-mask-tool" : ""}`,
+          "aria-label": label,
+          title: label,
+          onclick: act,
+        },
+        text,
+      );
     this.choices = Object.entries(TOOLS).map(([name, text]) => {
-      const choice = el("button", { type: "button", class: "viz-small viz-mask-tool", "data-tool": name, "aria-pressed": String(name === "cell"), onclick: () => this.#choose(name) }, text);
+      const choice = el(
+        "button",
+        {
+          type: "button",
+          class: "viz-small viz-mask-tool",
+          "data-tool": name,
+          "aria-pressed": String(name === "cell"),
+          onclick: () => this.#choose(name),
+        },
+        text,
+      );
       return choice;
     });
     this.undoing = button("Undo", "Undo (Ctrl+Z)", () => this.undo(), false);
     this.redoing = button("Redo", "Redo (Ctrl+Shift+Z)", () => this.redo(), false);
     this.undoing.disabled = this.redoing.disabled = true;
     this.symmetric = el("input", { type: "checkbox", id: "viz-mask-symmetric", class: "viz-mask-tool" });
-    const zoom = (factor) => { this.grid.view.zoom(factor, ...this.grid.chosen.map((at) => at + 0.5)); this.grid.draw(); };
-    return el("div", { class: "viz-controls viz-mask-tools" },
+    const zoom = (factor) => {
+      this.grid.view.zoom(factor, ...this.grid.chosen.map((at) => at + 0.5));
+      this.grid.draw();
+    };
+    return el(
+      "div",
+      { class: "viz-controls viz-mask-tools" },
       el("span", { class: "viz-mask-group", role: "group", "aria-label": "Paint" }, ...this.choices),
       el("label", { class: "viz-control viz-check" }, this.symmetric, "symmetric"),
-      el("span", { class: "viz-mask-group", role: "group", "aria-label": "History" }, this.undoing, this.redoing,
+      el(
+        "span",
+        { class: "viz-mask-group", role: "group", "aria-label": "History" },
+        this.undoing,
+        this.redoing,
         button("Clear", "Clear: every token may attend to every token", () => this.put(new Mask(this.run.n)), false),
-        button("Invert", "Invert: allowed and forbidden change places", () => this.put(this.mask.inverted()), false)),
-      el("span", { class: "viz-mask-group", role: "group", "aria-label": "Zoom" },
-        button("+", "Zoom in", () => zoom(0.5), false), button("−", "Zoom out", () => zoom(2), false),
-        button("Fit", "Show the whole mask", () => { this.grid.view.fit(); this.grid.draw(); }, false)));
+        button("Invert", "Invert: allowed and forbidden change places", () => this.put(this.mask.inverted()), false),
+      ),
+      el(
+        "span",
+        { class: "viz-mask-group", role: "group", "aria-label": "Zoom" },
+        button("+", "Zoom in", () => zoom(0.5), false),
+        button("−", "Zoom out", () => zoom(2), false),
+        button(
+          "Fit",
+          "Show the whole mask",
+          () => {
+            this.grid.view.fit();
+            this.grid.draw();
+          },
+          false,
+        ),
+      ),
+    );
   }
 
   #choose(name) {
@@ -146,7 +209,11 @@ export function pooled(mask, most) {
   const sums = new Float32Array(m * m);
   const block = new Uint16Array(n);
   for (let at = 0; at < m; at++) block.fill(at, edges[at], edges[at + 1]);
-  for (let row = 0; row < n; row++) for (let col = 0; col < n; col++) sums[block[row] * m + block[col]] += cells[row * n + col];
+  for (let row = 0; row < n; row++)
+    for (let col = 0; col < n; col++) sums[block[row] * m + block[col]] += cells[row * n + col];
   const size = (at) => edges[at + 1] - edges[at];
-  return [edges.slice(0, -1).map((start, at) => `${start}–${edges[at + 1] - 1}`), (at) => sums[at] / (size(Math.floor(at / m)) * size(at % m))];
+  return [
+    edges.slice(0, -1).map((start, at) => `${start}–${edges[at + 1] - 1}`),
+    (at) => sums[at] / (size(Math.floor(at / m)) * size(at % m)),
+  ];
 }

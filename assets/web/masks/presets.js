@@ -14,17 +14,32 @@ export class Presets {
     this.sentence = el("p", { class: "viz-caption" });
     this.fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
     this.file = el("input", { type: "file", id: "viz-mask-file", accept: ".npy,.csv", onchange: () => this.#upload() });
-    this.node = el("div", {},
+    this.node = el(
+      "div",
+      {},
       el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Preset", this.choice), this.sizes),
       this.sentence,
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control viz-mask-upload" }, "Or a file (.npy, .csv), read by the convention below", this.file)),
-      this.fault);
+      el(
+        "div",
+        { class: "viz-controls" },
+        el(
+          "label",
+          { class: "viz-control viz-mask-upload" },
+          "Or a file (.npy, .csv), read by the convention below",
+          this.file,
+        ),
+      ),
+      this.fault,
+    );
   }
 
   show(run, offered) {
     this.run = run;
     this.presets = offered.presets;
-    this.choice.replaceChildren(...this.presets.map(({ name, label }) => el("option", { value: name }, label)), el("option", { value: "custom", disabled: true }, "Custom (painted)"));
+    this.choice.replaceChildren(
+      ...this.presets.map(({ name, label }) => el("option", { value: name }, label)),
+      el("option", { value: "custom", disabled: true }, "Custom (painted)"),
+    );
     this.choice.value = this.presets[0].name;
     this.#controls();
     this.file.value = "";
@@ -36,7 +51,9 @@ export class Presets {
     this.choice.value = by?.name ?? "custom";
     this.sizes.hidden = !by;
     if (by && JSON.stringify(by) !== JSON.stringify(this.#asked())) this.#controls(by);
-    this.sentence.textContent = by ? this.presets.find(({ name }) => name === by.name).sentence : "Painted cell by cell, or read from a file.";
+    this.sentence.textContent = by
+      ? this.presets.find(({ name }) => name === by.name).sentence
+      : "Painted cell by cell, or read from a file.";
   }
 
   #choose() {
@@ -48,10 +65,28 @@ export class Presets {
   #controls(by) {
     const preset = this.presets.find(({ name }) => name === this.choice.value);
     const fields = preset.controls.map((control) => {
-      const field = el("input", { type: "number", class: "viz-mask-number", "data-size": control.name, min: control.minimum, max: this.run.n, step: 1, value: by?.sizes?.[control.name] ?? control.default, oninput: () => this.#soon() });
+      const field = el("input", {
+        type: "number",
+        class: "viz-mask-number",
+        "data-size": control.name,
+        min: control.minimum,
+        max: this.run.n,
+        step: 1,
+        value: by?.sizes?.[control.name] ?? control.default,
+        oninput: () => this.#soon(),
+      });
       return el("label", { class: "viz-control" }, control.label, field);
     });
-    this.lengths = preset.lengths ? el("input", { type: "text", class: "viz-flow-typed", id: "viz-mask-lengths", placeholder: "5, 7, 3", value: by?.lengths?.join(", ") ?? "", oninput: () => this.#soon() }) : null;
+    this.lengths = preset.lengths
+      ? el("input", {
+          type: "text",
+          class: "viz-flow-typed",
+          id: "viz-mask-lengths",
+          placeholder: "5, 7, 3",
+          value: by?.lengths?.join(", ") ?? "",
+          oninput: () => this.#soon(),
+        })
+      : null;
     if (this.lengths) fields.push(el("label", { class: "viz-control" }, "or lengths of their own", this.lengths));
     this.sizes.hidden = false;
     this.sizes.replaceChildren(...fields);
@@ -66,8 +101,17 @@ export class Presets {
   }
 
   #asked() {
-    const sizes = Object.fromEntries([...this.sizes.querySelectorAll("[data-size]")].map((field) => [field.dataset.size, field.value === "" ? field.value : Number(field.value)]));
-    const lengths = this.lengths?.value.trim().split(/[\s,;]+/).filter(Boolean).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+    const sizes = Object.fromEntries(
+      [...this.sizes.querySelectorAll("[data-size]")].map((field) => [
+        field.dataset.size,
+        field.value === "" ? field.value : Number(field.value),
+      ]),
+    );
+    const lengths = this.lengths?.value
+      .trim()
+      .split(/[\s,;]+/)
+      .filter(Boolean)
+      .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
     return { name: this.choice.value, ...(lengths?.length ? { lengths } : { sizes }) };
   }
 

@@ -18,10 +18,25 @@ export class Reach {
     this.chips = el("p", { class: "viz-words viz-mask-chips", dir: "auto" });
     this.grid = new TokenGrid({ label: "Reach", maxSide: 420, maxCell: 28 });
     this.legend = el("div", {});
-    this.body = el("div", { class: "viz-mask-two" }, el("div", {}, this.sentence, this.chips), el("div", {}, this.grid.node, this.legend));
-    this.node = el("section", { class: "viz-mask-box", "aria-label": "Reach" }, el("h3", {}, "Reach: what a token can know after each layer"),
-      el("p", { class: "viz-caption" }, "Computed from the mask alone (and the model’s own, where it has one): a token knows itself, and whatever those it may attend to knew one layer before. What it really takes from them is not measured here."),
-      this.player.node, this.fault, this.body);
+    this.body = el(
+      "div",
+      { class: "viz-mask-two" },
+      el("div", {}, this.sentence, this.chips),
+      el("div", {}, this.grid.node, this.legend),
+    );
+    this.node = el(
+      "section",
+      { class: "viz-mask-box", "aria-label": "Reach" },
+      el("h3", {}, "Reach: what a token can know after each layer"),
+      el(
+        "p",
+        { class: "viz-caption" },
+        "Computed from the mask alone (and the model’s own, where it has one): a token knows itself, and whatever those it may attend to knew one layer before. What it really takes from them is not measured here.",
+      ),
+      this.player.node,
+      this.fault,
+      this.body,
+    );
     this.depth.on(() => this.draw());
     this.grid.canvas.addEventListener("click", (event) => {
       const at = this.layers && this.grid.place(event);
@@ -87,15 +102,32 @@ export class Reach {
     this.chips.replaceChildren(...run.tokens.map((name, at) => this.#chip(name, at, knows[at])));
     this.grid.chosen = [token, token];
     this.grid.show(run.tokens, (at) => (known.cells[at] ? allowed : forbidden));
-    this.grid.canvas.setAttribute("aria-label", `Reach after ${layer + 1} layers, rows are the tokens that know, columns those that are known. ${this.sentence.textContent} Up and down choose the token.`);
-    this.legend.replaceChildren(swatches([[allowed, "the query can know of the key"], [forbidden, "it cannot"]]));
+    this.grid.canvas.setAttribute(
+      "aria-label",
+      `Reach after ${layer + 1} layers, rows are the tokens that know, columns those that are known. ${this.sentence.textContent} Up and down choose the token.`,
+    );
+    this.legend.replaceChildren(
+      swatches([
+        [allowed, "the query can know of the key"],
+        [forbidden, "it cannot"],
+      ]),
+    );
     this.node.dataset.painted = `${run.key}:${layer}:${token}`;
   }
 
   #chip(name, at, knows) {
-    return el("button", {
-      type: "button", tabindex: "-1", class: `viz-word ${knows ? "viz-mask-known" : "viz-mask-unknown"}`, "data-token": at, "aria-pressed": String(at === this.token),
-      title: `${at} “${name}”: ${knows ? "can be known" : "cannot be known"}`, onclick: () => this.choose(at),
-    }, el("bdi", {}, name));
+    return el(
+      "button",
+      {
+        type: "button",
+        tabindex: "-1",
+        class: `viz-word ${knows ? "viz-mask-known" : "viz-mask-unknown"}`,
+        "data-token": at,
+        "aria-pressed": String(at === this.token),
+        title: `${at} “${name}”: ${knows ? "can be known" : "cannot be known"}`,
+        onclick: () => this.choose(at),
+      },
+      el("bdi", {}, name),
+    );
   }
 }

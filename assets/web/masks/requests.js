@@ -3,7 +3,11 @@
 import { Mask } from "./mask_bits.js";
 
 export async function ask(run, path, { body, signal } = {}) {
-  const response = await fetch(run.url(`mask/${path}`), { method: body === undefined ? "GET" : "POST", body, signal }).catch((fault) => {
+  const response = await fetch(run.url(`mask/${path}`), {
+    method: body === undefined ? "GET" : "POST",
+    body,
+    signal,
+  }).catch((fault) => {
     throw signal?.aborted ? fault : new Error("The server does not answer; is it still running?");
   });
   if (response.ok) return response;

@@ -21,9 +21,29 @@ export class Result {
     this.effect = new Effect((token) => choose(token));
     this.guesses = new Guesses();
     this.sentence = el("p", { class: "viz-mask-sentence", id: "viz-mask-sentence" });
-    this.stale = el("p", { class: "viz-caption", hidden: true }, "The mask was changed since; run again to see its effect.");
-    this.body = el("div", { class: "viz-mask-result", hidden: true }, this.sentence, this.stale, this.#ways(), this.leaks.node, this.panels.node, this.effect.node, this.guesses.node);
-    this.node = el("section", { class: "viz-mask-box", "aria-label": "Run with the mask" }, el("h3", {}, "Run with this mask"), this.#bar(), this.body);
+    this.stale = el(
+      "p",
+      { class: "viz-caption", hidden: true },
+      "The mask was changed since; run again to see its effect.",
+    );
+    this.body = el(
+      "div",
+      { class: "viz-mask-result", hidden: true },
+      this.sentence,
+      this.stale,
+      this.#ways(),
+      this.leaks.node,
+      this.panels.node,
+      this.effect.node,
+      this.guesses.node,
+    );
+    this.node = el(
+      "section",
+      { class: "viz-mask-box", "aria-label": "Run with the mask" },
+      el("h3", {}, "Run with this mask"),
+      this.#bar(),
+      this.body,
+    );
   }
 
   offer(offered) {
@@ -75,11 +95,31 @@ export class Result {
 
   #bar() {
     this.mistake = el("select", { id: "viz-mask-mistake", onchange: () => this.#warn() });
-    this.start = el("button", { type: "button", class: "viz-small viz-mask-run", id: "viz-mask-run", onclick: () => this.#run() }, "Run with this mask");
-    this.cancel = el("button", { type: "button", class: "viz-small", hidden: true, onclick: () => this.stop?.abort() }, "Stop waiting");
+    this.start = el(
+      "button",
+      { type: "button", class: "viz-small viz-mask-run", id: "viz-mask-run", onclick: () => this.#run() },
+      "Run with this mask",
+    );
+    this.cancel = el(
+      "button",
+      { type: "button", class: "viz-small", hidden: true, onclick: () => this.stop?.abort() },
+      "Stop waiting",
+    );
     this.said = el("span", { class: "viz-caption", role: "status" });
     this.warning = el("p", { class: "viz-mask-warning", hidden: true });
-    return el("div", {}, el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "What if the code …", this.mistake), this.start, this.cancel, this.said), this.warning);
+    return el(
+      "div",
+      {},
+      el(
+        "div",
+        { class: "viz-controls" },
+        el("label", { class: "viz-control" }, "What if the code …", this.mistake),
+        this.start,
+        this.cancel,
+        this.said,
+      ),
+      this.warning,
+    );
   }
 
   #ways() {
@@ -96,13 +136,18 @@ export class Result {
     const isThis = current.run?.key === this.run.key;
     this.everywhere.disabled = isThis;
     this.back.disabled = isPlain;
-    this.shown.textContent = isPlain ? "All tabs show the run without a mask." : isThis ? "All tabs show the run with this mask." : "All tabs show a run with an earlier mask.";
+    this.shown.textContent = isPlain
+      ? "All tabs show the run without a mask."
+      : isThis
+        ? "All tabs show the run with this mask."
+        : "All tabs show a run with an earlier mask.";
   }
 
   #warn() {
     const planted = this.mistake.value !== this.mistake.options[0]?.value && this.mistake.value !== "";
     this.warning.hidden = !planted;
-    if (planted) this.warning.textContent = `A mistake is planted: the code that runs ${this.mistake.selectedOptions[0].textContent}. Your painted mask stays the intent, so whatever it forbids and the run does is a leak.`;
+    if (planted)
+      this.warning.textContent = `A mistake is planted: the code that runs ${this.mistake.selectedOptions[0].textContent}. Your painted mask stays the intent, so whatever it forbids and the run does is a leak.`;
   }
 
   async #run() {
@@ -116,7 +161,9 @@ export class Result {
     this.stop?.abort();
     const stop = (this.stop = new AbortController());
     const begun = Date.now();
-    const waited = () => { this.said.textContent = `Running … ${Math.round((Date.now() - begun) / 1000)} s`; };
+    const waited = () => {
+      this.said.textContent = `Running … ${Math.round((Date.now() - begun) / 1000)} s`;
+    };
     const clock = setInterval(waited, TICK);
     waited();
     this.cancel.hidden = false;
@@ -128,7 +175,8 @@ export class Result {
       this.said.textContent = "";
       await this.#enter(result, mask);
     } catch (fault) {
-      if (this.stop === stop) this.said.textContent = stop.signal.aborted ? "Stopped waiting; nothing was changed." : fault.message;
+      if (this.stop === stop)
+        this.said.textContent = stop.signal.aborted ? "Stopped waiting; nothing was changed." : fault.message;
     } finally {
       clearInterval(clock);
       if (this.stop === stop) {

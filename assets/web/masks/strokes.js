@@ -94,14 +94,21 @@ export class Strokes {
     const { grid } = painter;
     const key = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) {
-      if (key === "z" && event.shiftKey || key === "y") painter.redo();
+      if ((key === "z" && event.shiftKey) || key === "y") painter.redo();
       else if (key === "z") painter.undo();
       else return;
       return event.preventDefault();
     }
     const [row, col] = grid.chosen;
     const last = grid.view.n - 1;
-    const moves = { arrowup: [row - 1, col], arrowdown: [row + 1, col], arrowleft: [row, col - 1], arrowright: [row, col + 1], home: [row, 0], end: [row, last] };
+    const moves = {
+      arrowup: [row - 1, col],
+      arrowdown: [row + 1, col],
+      arrowleft: [row, col - 1],
+      arrowright: [row, col + 1],
+      home: [row, 0],
+      end: [row, last],
+    };
     const zooms = { "+": 0.5, "=": 0.5, "-": 2 };
     if (moves[key]) {
       grid.chosen = moves[key].map((at) => Math.min(last, Math.max(0, at)));
@@ -118,7 +125,11 @@ export class Strokes {
   #toggle(key, row, col) {
     const { painter } = this;
     const all = Array.from({ length: painter.run.n }, (_, at) => at);
-    const places = { " ": () => [[row, col]], r: () => all.map((at) => [row, at]), c: () => all.map((at) => [at, col]) }[key]();
+    const places = {
+      " ": () => [[row, col]],
+      r: () => all.map((at) => [row, at]),
+      c: () => all.map((at) => [at, col]),
+    }[key]();
     painter.paint(places, 1 - painter.mask.at(row, col));
   }
 }
@@ -126,7 +137,10 @@ export class Strokes {
 // The cells on the way from one to another, the last one included.
 function between([r0, c0], [r1, c1]) {
   const steps = Math.max(Math.abs(r1 - r0), Math.abs(c1 - c0), 1);
-  return Array.from({ length: steps }, (_, at) => [r0 + Math.round(((r1 - r0) * (at + 1)) / steps), c0 + Math.round(((c1 - c0) * (at + 1)) / steps)]);
+  return Array.from({ length: steps }, (_, at) => [
+    r0 + Math.round(((r1 - r0) * (at + 1)) / steps),
+    c0 + Math.round(((c1 - c0) * (at + 1)) / steps),
+  ]);
 }
 
 // The cells of the rectangle between two corners.

@@ -34,11 +34,24 @@ class MasksTab {
     this.code = new Code();
     this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
     this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
-    this.body = el("div", { class: "viz-masks", hidden: true },
-      el("div", { class: "viz-mask-top" },
-        el("section", { class: "viz-mask-box", "aria-label": "Mask" }, el("h3", {}, "Mask: which queries may attend to which keys"), this.presets.node, this.painter.node),
-        el("div", { class: "viz-mask-side" }, this.convention.node, this.emptyRows.node, this.code.node)),
-      this.result.node, this.reach.node);
+    this.body = el(
+      "div",
+      { class: "viz-masks", hidden: true },
+      el(
+        "div",
+        { class: "viz-mask-top" },
+        el(
+          "section",
+          { class: "viz-mask-box", "aria-label": "Mask" },
+          el("h3", {}, "Mask: which queries may attend to which keys"),
+          this.presets.node,
+          this.painter.node,
+        ),
+        el("div", { class: "viz-mask-side" }, this.convention.node, this.emptyRows.node, this.code.node),
+      ),
+      this.result.node,
+      this.reach.node,
+    );
     root.replaceChildren(this.empty, this.fault, this.body);
     this.#listen();
   }
@@ -48,7 +61,10 @@ class MasksTab {
   }
 
   #listen() {
-    current.on((run) => { this.run = run; this.#refresh(); });
+    current.on((run) => {
+      this.run = run;
+      this.#refresh();
+    });
     current.selection.on(() => this.entered && this.#seen() && this.#follow());
     onTheme(() => this.entered && this.#redraw());
     new ResizeObserver(() => this.#look()).observe(this.root);

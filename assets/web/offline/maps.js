@@ -35,11 +35,23 @@ function addViews(bytes, exact) {
   let start = 0;
   facts.layers.forEach((layer, number) => {
     const [rows, cols] = layer.shape;
-    views.push(layer.tops.map((top, head) => {
-      const cells = bytes.subarray(start, (start += rows * cols));
-      const weight = (i) => (cells[i] === BLANK ? NaN : (cells[i] * top) / facts.levels);
-      return { ...layer, rows, cols, top, weight, name: `${number}.${head}`, layer: number, head, off: top / (2 * facts.levels) };
-    }));
+    views.push(
+      layer.tops.map((top, head) => {
+        const cells = bytes.subarray(start, (start += rows * cols));
+        const weight = (i) => (cells[i] === BLANK ? NaN : (cells[i] * top) / facts.levels);
+        return {
+          ...layer,
+          rows,
+          cols,
+          top,
+          weight,
+          name: `${number}.${head}`,
+          layer: number,
+          head,
+          off: top / (2 * facts.levels),
+        };
+      }),
+    );
   });
   const [rows, cols] = facts.chosen.shape;
   let top = 0;
@@ -90,7 +102,9 @@ function picture(view, most = Infinity) {
   const image = new ImageData(wide, tall);
   const top = high(view);
   const tops = new Float32Array(tall);
-  values.forEach((value, i) => { if (value > tops[Math.floor(i / wide)]) tops[Math.floor(i / wide)] = value; });
+  values.forEach((value, i) => {
+    if (value > tops[Math.floor(i / wide)]) tops[Math.floor(i / wide)] = value;
+  });
   values.forEach((value, i) => {
     const place = shareOf(value, top, tops[Math.floor(i / wide)]);
     image.data.set(value === value ? shades[Math.min(255, Math.max(0, Math.round(255 * place)))] : masked, 4 * i);

@@ -12,8 +12,15 @@ function drawAtlas() {
   views.forEach((layer, number) => {
     cells.push(el("span", {}, String(number)));
     for (let head = 0; head < most; head++) {
-      if (head >= layer.length) { cells.push(el("span")); continue; }
-      const button = el("button", { "aria-label": `Layer ${number}, head ${head}`, "data-name": `${number}.${head}`, tabindex: -1 });
+      if (head >= layer.length) {
+        cells.push(el("span"));
+        continue;
+      }
+      const button = el("button", {
+        "aria-label": `Layer ${number}, head ${head}`,
+        "data-name": `${number}.${head}`,
+        tabindex: -1,
+      });
       button.append(picture(layer[head], 64));
       button.addEventListener("click", () => show(layer[head]));
       cells.push(button);
@@ -28,7 +35,10 @@ function drawMap() {
   const room = Math.max(200, at("frame").clientWidth - ROOM_LEFT - 10);
   const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor(room / Math.max(shown.rows, shown.cols))));
   place = { left: ROOM_LEFT, top: ROOM_TOP, cell };
-  const [width, height] = [ROOM_LEFT + Math.max(240, shown.cols * cell + 60), ROOM_TOP + Math.max(150, shown.rows * cell + 4)];
+  const [width, height] = [
+    ROOM_LEFT + Math.max(240, shown.cols * cell + 60),
+    ROOM_TOP + Math.max(150, shown.rows * cell + 4),
+  ];
   const ratio = devicePixelRatio || 1;
   [canvas.width, canvas.height] = [width * ratio, height * ratio];
   [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
@@ -46,7 +56,10 @@ function drawMap() {
 
 function drawNames(context, cell) {
   const every = Math.max(1, Math.ceil(13 / cell));
-  const ink = (axis, i) => (!shown.names && step(shown, axis) === 1 && !(axis && shown.cross) && facts.special[i] ? css("--quiet") : css("--ink"));
+  const ink = (axis, i) =>
+    !shown.names && step(shown, axis) === 1 && !(axis && shown.cross) && facts.special[i]
+      ? css("--quiet")
+      : css("--ink");
   context.textAlign = "right";
   for (let row = 0; row < shown.rows; row += every) {
     context.fillStyle = ink(0, row);
@@ -74,7 +87,12 @@ function drawNames(context, cell) {
 function frame(context, row, col, wide) {
   context.strokeStyle = css("--mark");
   context.lineWidth = 2;
-  context.strokeRect(ROOM_LEFT + col * place.cell - 1, ROOM_TOP + row * place.cell - 1, wide * place.cell + 2, place.cell + 2);
+  context.strokeRect(
+    ROOM_LEFT + col * place.cell - 1,
+    ROOM_TOP + row * place.cell - 1,
+    wide * place.cell + 2,
+    place.cell + 2,
+  );
 }
 
 let pointed = null;
@@ -97,11 +115,15 @@ function said(row, col) {
 }
 
 function kept() {
-  const block = step(shown, 0) * step(shown, 1) > 1
-    ? ` Each cell is the largest weight of up to ${step(shown, 0)} × ${step(shown, 1)}.` : "";
+  const block =
+    step(shown, 0) * step(shown, 1) > 1
+      ? ` Each cell is the largest weight of up to ${step(shown, 0)} × ${step(shown, 1)}.`
+      : "";
   if (!shown.off) return `Exact, float32.${block}${shown.note ? ` ${shown.note}` : ""}`;
-  return `Kept in 8 bits: ${facts.levels} steps from 0 to this map's largest weight, ${digits(shown.top, 4)}, `
-    + `so a weight is off by at most ${digits(shown.off, 2)}.${block}`;
+  return (
+    `Kept in 8 bits: ${facts.levels} steps from 0 to this map's largest weight, ${digits(shown.top, 4)}, ` +
+    `so a weight is off by at most ${digits(shown.off, 2)}.${block}`
+  );
 }
 
 function drawLegend() {
@@ -113,7 +135,10 @@ function drawLegend() {
   }
   const log = facts.scale.name === "log";
   const [from, to] = [log ? `${LOG_FLOOR} and below` : "0", digits(high(shown), 4)];
-  at("what").textContent = facts.scale.name === "row" ? "Attention weight ÷ the largest weight of its row" : "Attention weight, share of the query's total";
+  at("what").textContent =
+    facts.scale.name === "row"
+      ? "Attention weight ÷ the largest weight of its row"
+      : "Attention weight, share of the query's total";
   at("up-to").textContent = facts.scale.says;
   at("ticks").textContent = `${from} … ${log ? `${Math.sqrt(LOG_FLOOR)} … ` : ""}${to}`;
   at("scale").setAttribute("aria-label", `Color scale from ${from} to ${to}`);

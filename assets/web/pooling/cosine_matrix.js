@@ -13,7 +13,11 @@ function ordered(labels, n) {
   const order = Array.from({ length: n }, (_, item) => item);
   const names = [...new Set(labels)].sort((a, b) => a.localeCompare(b));
   order.sort((a, b) => names.indexOf(labels[a]) - names.indexOf(labels[b]) || a - b);
-  const groups = names.map((name) => ({ name, from: order.findIndex((item) => labels[item] === name), to: order.findLastIndex((item) => labels[item] === name) + 1 }));
+  const groups = names.map((name) => ({
+    name,
+    from: order.findIndex((item) => labels[item] === name),
+    to: order.findLastIndex((item) => labels[item] === name) + 1,
+  }));
   return { order, groups };
 }
 
@@ -21,18 +25,40 @@ export class ItemMatrix {
   constructor({ choose }) {
     Object.assign(this, { choose, cell: null });
     this.title = el("h3", {});
-    this.range = el("select", { id: "viz-set-range", onchange: () => this.draw() }, el("option", { value: "signed" }, "−1 … 1"), el("option", { value: "positive" }, "0 … 1"), el("option", { value: "own" }, "smallest … 1"));
+    this.range = el(
+      "select",
+      { id: "viz-set-range", onchange: () => this.draw() },
+      el("option", { value: "signed" }, "−1 … 1"),
+      el("option", { value: "positive" }, "0 … 1"),
+      el("option", { value: "own" }, "smallest … 1"),
+    );
     this.canvas = el("canvas", {
-      class: "viz-set-matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix of items",
-      onpointermove: (event) => this.#point(this.#at(event)), onpointerleave: () => this.#point(null), onblur: () => this.#point(null),
-      onclick: (event) => { const cell = this.#at(event); if (cell) choose(this.order[cell[0]]); },
+      class: "viz-set-matrix",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "matrix of items",
+      onpointermove: (event) => this.#point(this.#at(event)),
+      onpointerleave: () => this.#point(null),
+      onblur: () => this.#point(null),
+      onclick: (event) => {
+        const cell = this.#at(event);
+        if (cell) choose(this.order[cell[0]]);
+      },
       onkeydown: (event) => this.#key(event),
     });
     this.scale = el("p", { class: "viz-caption viz-stat-scale" });
     this.told = el("p", { class: "viz-readout", role: "status" });
-    this.node = el("section", { class: "viz-set-cosines", "aria-label": "Cosine of every two items" }, this.title,
-      this.canvas, this.told, el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Scale", this.range), this.scale));
-    new ResizeObserver(() => this.values && this.node.clientWidth !== this.room && requestAnimationFrame(() => this.draw())).observe(this.node);
+    this.node = el(
+      "section",
+      { class: "viz-set-cosines", "aria-label": "Cosine of every two items" },
+      this.title,
+      this.canvas,
+      this.told,
+      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Scale", this.range), this.scale),
+    );
+    new ResizeObserver(
+      () => this.values && this.node.clientWidth !== this.room && requestAnimationFrame(() => this.draw()),
+    ).observe(this.node);
   }
 
   show(set, { values, side }, title, item) {
@@ -62,7 +88,10 @@ export class ItemMatrix {
     context.imageSmoothingEnabled = this.each < 1;
     context.drawImage(this.#cells(), this.margin, this.top, this.size, this.size);
     this.#write(context);
-    this.canvas.setAttribute("aria-label", `Cosine of ${this.side} × ${this.side} items, ordered by label. Arrow keys walk through the cells, Enter lists the row's neighbors.`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Cosine of ${this.side} × ${this.side} items, ordered by label. Arrow keys walk through the cells, Enter lists the row's neighbors.`,
+    );
     this.canvas.dataset.box = JSON.stringify([this.margin, this.top, this.each]); // where cells are, for tests and tools
     this.#legend();
     this.#marks();
@@ -102,7 +131,11 @@ export class ItemMatrix {
     if (this.signed) return this.scale.replaceChildren(...signedScale("−1", "1", "cosine (no unit)"));
     const stops = [0, 64, 128, 192, 255].map((step) => rgbText(theme().ramp[step])).join(", ");
     const start = this.range.value === "own" ? `${fixed(this.low)} ` : "0 or less ";
-    this.scale.replaceChildren(start, el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` }), " 1, cosine (no unit)");
+    this.scale.replaceChildren(
+      start,
+      el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` }),
+      " 1, cosine (no unit)",
+    );
   }
 
   // Axis titles, a strip of the labels' colors on both sides, and their names on the left.
@@ -173,7 +206,9 @@ export class ItemMatrix {
   #at(event) {
     if (!this.base) return null;
     const page = this.canvas.getBoundingClientRect();
-    const cell = [event.clientY - page.top - this.top, event.clientX - page.left - this.margin].map((at) => Math.floor(at / this.each));
+    const cell = [event.clientY - page.top - this.top, event.clientX - page.left - this.margin].map((at) =>
+      Math.floor(at / this.each),
+    );
     return cell.every((at) => at >= 0 && at < this.side) ? cell : null;
   }
 
@@ -183,7 +218,9 @@ export class ItemMatrix {
     const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    this.#point(this.cell ? [row + move[0], column + move[1]].map((at) => Math.max(0, Math.min(this.side - 1, at))) : [0, 0]);
+    this.#point(
+      this.cell ? [row + move[0], column + move[1]].map((at) => Math.max(0, Math.min(this.side - 1, at))) : [0, 0],
+    );
   }
 }
 

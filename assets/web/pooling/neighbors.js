@@ -12,13 +12,22 @@ export class Neighbors {
     this.list = el("ol", { class: "viz-set-near" });
     this.said = el("p", { class: "viz-caption", role: "status" });
     this.onchoose = onchoose;
-    this.node = el("section", { class: "viz-set-neighbors", "aria-label": "Nearest neighbors of an item" }, this.title,
-      el("label", { class: "viz-control" }, "Item", this.select), this.whole, this.list, this.said);
+    this.node = el(
+      "section",
+      { class: "viz-set-neighbors", "aria-label": "Nearest neighbors of an item" },
+      this.title,
+      el("label", { class: "viz-control" }, "Item", this.select),
+      this.whole,
+      this.list,
+      this.said,
+    );
   }
 
   enter(set) {
     Object.assign(this, { set, item: 0 });
-    this.select.replaceChildren(...set.names.map((name, item) => el("option", { value: item }, `${item} ${cut(name, 60)}`)));
+    this.select.replaceChildren(
+      ...set.names.map((name, item) => el("option", { value: item }, `${item} ${cut(name, 60)}`)),
+    );
   }
 
   choose(item) {
@@ -45,16 +54,37 @@ export class Neighbors {
   #draw(found, method, layer) {
     this.title.textContent = `Nearest neighbors of item ${this.item} by ${method} at layer ${layer}`;
     this.whole.replaceChildren(...this.#item(this.item));
-    this.list.replaceChildren(...found.map(({ item, cosine, same_label: same }) => el("li", {},
-      el("span", { class: "viz-set-cosine" }, fixed(cosine, 4)),
-      el("button", { type: "button", class: "viz-set-name", "data-item": item, title: "Show the neighbors of this item", onclick: () => this.onchoose(item) }, ...this.#item(item)),
-      same === null ? "" : el("span", { class: same ? "viz-fact viz-good" : "viz-fact" }, same ? "same label" : "other label"))));
+    this.list.replaceChildren(
+      ...found.map(({ item, cosine, same_label: same }) =>
+        el(
+          "li",
+          {},
+          el("span", { class: "viz-set-cosine" }, fixed(cosine, 4)),
+          el(
+            "button",
+            {
+              type: "button",
+              class: "viz-set-name",
+              "data-item": item,
+              title: "Show the neighbors of this item",
+              onclick: () => this.onchoose(item),
+            },
+            ...this.#item(item),
+          ),
+          same === null
+            ? ""
+            : el("span", { class: same ? "viz-fact viz-good" : "viz-fact" }, same ? "same label" : "other label"),
+        ),
+      ),
+    );
     this.said.textContent = found.length ? "" : "This item has no neighbor: its vector is zero, or it is alone.";
   }
 
   #item(item) {
     const { set } = this;
-    const picture = set.pictures ? [el("img", { src: address(`set/${set.key}/item/${item}.png`), alt: "", class: "viz-set-picture" })] : [];
+    const picture = set.pictures
+      ? [el("img", { src: address(`set/${set.key}/item/${item}.png`), alt: "", class: "viz-set-picture" })]
+      : [];
     const label = set.labels[item] ? [el("span", { class: "viz-caption" }, ` ${set.labels[item]}`)] : [];
     return [...picture, el("bdi", {}, `${item} ${cut(set.names[item], 140)}`), ...label];
   }

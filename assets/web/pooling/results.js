@@ -24,7 +24,8 @@ export async function fetched(path, signal) {
   throw new Error(fault.message || `The server answered ${response.status}; try again.`);
 }
 
-export const fixed = (value, digits = 3) => (value == null || Number.isNaN(value) ? "–" : value.toFixed(digits).replace("-", "−"));
+export const fixed = (value, digits = 3) =>
+  value == null || Number.isNaN(value) ? "–" : value.toFixed(digits).replace("-", "−");
 
 // A drift: three digits, in powers of ten where it is only rounding.
 export function small(value) {
@@ -44,8 +45,15 @@ export function tint(node, value) {
 
 // A bar of the signed colors between two numbers, or of their upper half where it begins at 0.
 export function signedScale(low, high, unit) {
-  const stops = signed().slice(low === "0" ? 2 : 0).map((color) => `rgb(${color})`).join(", ");
-  return [`${low} `, el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` }), ` ${high}, ${unit}`];
+  const stops = signed()
+    .slice(low === "0" ? 2 : 0)
+    .map((color) => `rgb(${color})`)
+    .join(", ");
+  return [
+    `${low} `,
+    el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` }),
+    ` ${high}, ${unit}`,
+  ];
 }
 
 export const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

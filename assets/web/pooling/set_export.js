@@ -6,15 +6,32 @@ import { fetched } from "./results.js";
 export class SetTake {
   constructor() {
     this.said = el("span", { class: "viz-caption", role: "status" });
-    const button = (text, title, path) => el("button", { type: "button", class: "viz-small", title, onclick: () => this.#file(path()) }, text);
+    const button = (text, title, path) =>
+      el("button", { type: "button", class: "viz-small", title, onclick: () => this.#file(path()) }, text);
     this.table = button("Table (CSV)", "All methods at all layers with their numbers", () => "table.csv");
-    this.node = el("section", { class: "viz-take", "aria-label": "Take it with you" }, el("h3", {}, "Take it with you"),
-      el("div", { class: "viz-controls" }, this.table,
-        button("Vectors of this row (CSV)", "The vectors of the chosen method and layer, to check a number by hand", () => `csv?${new URLSearchParams({ method: this.chosen[0], layer: this.chosen[1] })}`),
+    this.node = el(
+      "section",
+      { class: "viz-take", "aria-label": "Take it with you" },
+      el("h3", {}, "Take it with you"),
+      el(
+        "div",
+        { class: "viz-controls" },
+        this.table,
+        button(
+          "Vectors of this row (CSV)",
+          "The vectors of the chosen method and layer, to check a number by hand",
+          () => `csv?${new URLSearchParams({ method: this.chosen[0], layer: this.chosen[1] })}`,
+        ),
         button("All vectors (CSV)", "Every method at every layer, a row an item", () => "csv"),
         button("All vectors (npz)", "The same for NumPy", () => "npz"),
-        button("All vectors (Parquet)", "The same for pandas, Polars or DuckDB; needs pyarrow on the server", () => "parquet"),
-        this.said));
+        button(
+          "All vectors (Parquet)",
+          "The same for pandas, Polars or DuckDB; needs pyarrow on the server",
+          () => "parquet",
+        ),
+        this.said,
+      ),
+    );
   }
 
   show(set) {
@@ -34,9 +51,19 @@ export class SetTake {
       const response = await fetched(`set/${this.set.key}/take/${path}`);
       const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"))[1];
       const blob = await response.blob();
-      const size = blob.size < 1e6 ? `${Math.max(1, Math.round(blob.size / 1e3))} kB` : `${(blob.size / 1e6).toFixed(1)} MB`;
+      const size =
+        blob.size < 1e6 ? `${Math.max(1, Math.round(blob.size / 1e3))} kB` : `${(blob.size / 1e6).toFixed(1)} MB`;
       const url = URL.createObjectURL(blob);
-      const link = el("a", { href: url, download: name, class: "viz-link", onclick: () => setTimeout(() => URL.revokeObjectURL(url), 60_000) }, `Save ${name} (${size})`);
+      const link = el(
+        "a",
+        {
+          href: url,
+          download: name,
+          class: "viz-link",
+          onclick: () => setTimeout(() => URL.revokeObjectURL(url), 60_000),
+        },
+        `Save ${name} (${size})`,
+      );
       this.said.replaceChildren(link);
       link.focus();
     } catch (fault) {

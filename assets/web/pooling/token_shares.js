@@ -14,12 +14,28 @@ export class Shares {
     this.chips = el("p", { class: "viz-words", dir: "auto" });
     this.note = el("p", { class: "viz-caption" });
     this.canvas = el("canvas", {
-      class: "viz-picture", tabindex: "0", role: "application", "aria-roledescription": "picture of patches",
-      onpointermove: (event) => this.#point(this.#at(event)), onpointerleave: () => this.#point(null),
-      onblur: () => this.#point(null), onkeydown: (event) => this.#key(event),
+      class: "viz-picture",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "picture of patches",
+      onpointermove: (event) => this.#point(this.#at(event)),
+      onpointerleave: () => this.#point(null),
+      onblur: () => this.#point(null),
+      onkeydown: (event) => this.#key(event),
     });
-    this.node = el("div", { class: "viz-pool-shares", role: "group", "aria-label": label }, this.top, this.chips, this.canvas, this.note, this.scale, this.told);
-    new ResizeObserver(() => this.shown?.grid && this.node.clientWidth !== this.width && this.#drawPicture()).observe(this.node);
+    this.node = el(
+      "div",
+      { class: "viz-pool-shares", role: "group", "aria-label": label },
+      this.top,
+      this.chips,
+      this.canvas,
+      this.note,
+      this.scale,
+      this.told,
+    );
+    new ResizeObserver(() => this.shown?.grid && this.node.clientWidth !== this.width && this.#drawPicture()).observe(
+      this.node,
+    );
   }
 
   // `values` has a number for each token, null where there is none; `say` puts one in words.
@@ -28,12 +44,17 @@ export class Shares {
     this.high = Math.max(1e-9, ...values.map((value) => Math.abs(value ?? 0)));
     this.pointed = null;
     this.told.textContent = "";
-    const order = values.map((_, at) => at).filter((at) => values[at]).sort((a, b) => values[b] - values[a]).slice(0, LISTED);
+    const order = values
+      .map((_, at) => at)
+      .filter((at) => values[at])
+      .sort((a, b) => values[b] - values[a])
+      .slice(0, LISTED);
     this.top.textContent = order.length ? `Most: ${order.map((at) => say(at)).join("; ")}.` : "";
     const first = grid ? grid.prefix : Math.min(tokens.length, MOST);
     const beside = grid && first ? [el("span", { class: "viz-caption" }, "Beside the picture: ")] : [];
     this.chips.replaceChildren(...beside, ...Array.from({ length: first }, (_, at) => this.#chip(at)));
-    this.note.textContent = !grid && tokens.length > MOST ? `The first ${MOST} of ${tokens.length.toLocaleString("en-US")} tokens.` : "";
+    this.note.textContent =
+      !grid && tokens.length > MOST ? `The first ${MOST} of ${tokens.length.toLocaleString("en-US")} tokens.` : "";
     const end = fixed(this.high, digits);
     const negative = values.some((value) => value < 0);
     this.scale.replaceChildren(...signedScale(negative ? `−${end}` : "0", end, unit));
@@ -51,10 +72,19 @@ export class Shares {
   #chip(at) {
     const { tokens, values, say, digits } = this.shown;
     const number = el("span", { class: "viz-pool-number" }, fixed(values[at], digits));
-    const chip = el("span", {
-      class: "viz-word viz-pool-chip", "data-token": at, title: say(at),
-      onpointerenter: () => { this.told.textContent = say(at); },
-    }, el("bdi", {}, tokens[at]), number);
+    const chip = el(
+      "span",
+      {
+        class: "viz-word viz-pool-chip",
+        "data-token": at,
+        title: say(at),
+        onpointerenter: () => {
+          this.told.textContent = say(at);
+        },
+      },
+      el("bdi", {}, tokens[at]),
+      number,
+    );
     return tint(chip, values[at] == null ? null : values[at] / this.high);
   }
 
@@ -64,7 +94,10 @@ export class Shares {
       Object.assign(this, { address, image: null });
       const image = new Image();
       image.src = address;
-      const loaded = await image.decode().then(() => image, () => null); // a run may have kept none
+      const loaded = await image.decode().then(
+        () => image,
+        () => null,
+      ); // a run may have kept none
       if (this.address !== address) return;
       this.image = loaded;
     }
@@ -87,7 +120,10 @@ export class Shares {
       context.fillRect(...this.#box(at));
     }
     context.globalAlpha = 1;
-    this.canvas.setAttribute("aria-label", `Picture of ${grid.rows} × ${grid.cols} patches, shaded. Arrow keys walk through the patches.`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Picture of ${grid.rows} × ${grid.cols} patches, shaded. Arrow keys walk through the patches.`,
+    );
     if (this.pointed === null) return;
     const [x, y, w, h] = this.#box(this.pointed);
     context.strokeStyle = css("--viz-mark", this.canvas);
@@ -97,7 +133,12 @@ export class Shares {
 
   #box(at) {
     const place = at - this.shown.grid.prefix;
-    return [(place % this.shown.grid.cols) * this.patch, Math.floor(place / this.shown.grid.cols) * this.patch, this.patch, this.patch];
+    return [
+      (place % this.shown.grid.cols) * this.patch,
+      Math.floor(place / this.shown.grid.cols) * this.patch,
+      this.patch,
+      this.patch,
+    ];
   }
 
   #point(at) {

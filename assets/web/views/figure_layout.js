@@ -20,8 +20,10 @@ export function laidOut(figure, width) {
   // How far below the plot the scale lies, as a share of its height; 0 where it stands beside it.
   const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
   const layout = {
-    ...figure.layout, ...axes(figure, narrow),
-    width, height: height(figure, width, narrow, below),
+    ...figure.layout,
+    ...axes(figure, narrow),
+    width,
+    height: height(figure, width, narrow, below),
     title: { text: "" }, // the page has it as text, which wraps
     annotations: (figure.layout.annotations ?? []).filter((each) => !isCaption(each)),
     margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
@@ -35,8 +37,11 @@ export function onPaper(figure) {
   const wide = 1000;
   const { margin = {} } = figure.layout;
   const layout = {
-    ...figure.layout, width: wide, height: height(figure, wide, false, false) + 190,
-    paper_bgcolor: "white", margin: { ...margin, t: 170, l: 120 },
+    ...figure.layout,
+    width: wide,
+    height: height(figure, wide, false, false) + 190,
+    paper_bgcolor: "white",
+    margin: { ...margin, t: 170, l: 120 },
     title: { ...figure.layout.title, y: 0.98, yanchor: "top" },
   };
   return { data: figure.data, layout };
@@ -46,7 +51,13 @@ function axes(figure, narrow) {
   const line = css("--border-color-primary");
   const found = {};
   for (const name of Object.keys(figure.layout).filter((key) => /^[xy]axis/.test(key))) {
-    found[name] = { ...figure.layout[name], automargin: true, gridcolor: line, zerolinecolor: line, labelalias: aliases(figure, name[0], narrow) };
+    found[name] = {
+      ...figure.layout[name],
+      automargin: true,
+      gridcolor: line,
+      zerolinecolor: line,
+      labelalias: aliases(figure, name[0], narrow),
+    };
   }
   return found;
 }
@@ -85,15 +96,28 @@ function height(figure, width, narrow, below) {
   if (figure.layout.height) return figure.layout.height;
   const scale = below ? SCALE : 0;
   const plot = plotHeight(figure, width);
-  if (figure.data.some((trace) => trace.type === "image")) return Math.round(pictureHeight(figure, width) + BUTTONS + UNDER + scale);
+  if (figure.data.some((trace) => trace.type === "image"))
+    return Math.round(pictureHeight(figure, width) + BUTTONS + UNDER + scale);
   if (plot === Infinity) return 420;
-  const names = Math.max(...heatmapOf(figure).x.slice(0, 400).map((name) => name.length), 1);
+  const names = Math.max(
+    ...heatmapOf(figure)
+      .x.slice(0, 400)
+      .map((name) => name.length),
+    1,
+  );
   return Math.round(plot + Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 30 + BUTTONS + scale);
 }
 
 function shown(trace, narrow, below, width) {
   const dark = isDark();
-  if (dark && isMarks(trace)) return { ...trace, colorscale: [[0, MASKED_DARK], [1, MASKED_DARK]] };
+  if (dark && isMarks(trace))
+    return {
+      ...trace,
+      colorscale: [
+        [0, MASKED_DARK],
+        [1, MASKED_DARK],
+      ],
+    };
   if (trace.type !== "heatmap") return trace;
   const lying = { orientation: "h", x: 0, xanchor: "left", y: -below, yanchor: "top", len: narrow ? 1 : 0.5 };
   // In one line only where the scale is as wide, for what is wider loses its ends.
@@ -107,7 +131,9 @@ function shown(trace, narrow, below, width) {
 // On a dark page a scale from light to dark begins dark, as those of the canvases do.
 function isOneWay({ colorscale }) {
   if (!Array.isArray(colorscale) || !colorscale.every(([, color]) => /^#[0-9a-f]{6}$/i.test(color))) return false;
-  const lights = colorscale.map(([, color]) => [1, 3, 5].reduce((sum, at) => sum + parseInt(color.slice(at, at + 2), 16), 0));
+  const lights = colorscale.map(([, color]) =>
+    [1, 3, 5].reduce((sum, at) => sum + parseInt(color.slice(at, at + 2), 16), 0),
+  );
   return lights.every((light, i) => i === 0 || light < lights[i - 1]);
 }
 

@@ -1,8 +1,14 @@
 // The numbers of a figure that came as Plotly's JSON, and its texts as a person reads them.
 
 const KINDS = {
-  f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array,
-  i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
+  f4: Float32Array,
+  f8: Float64Array,
+  i1: Int8Array,
+  u1: Uint8Array,
+  i2: Int16Array,
+  u2: Uint16Array,
+  i4: Int32Array,
+  u4: Uint32Array,
 };
 
 // An array that is plain or packed: { values, shape }.
@@ -22,7 +28,9 @@ const ESCAPES = { "&lt;": "<", "&gt;": ">", "&amp;": "&" };
 
 // Plotly's text without its line breaks and escapes; only ever set as text.
 export function plainText(text) {
-  return String(text ?? "").replace(/<br>/g, " ").replace(/&(lt|gt|amp);/g, (escape) => ESCAPES[escape]);
+  return String(text ?? "")
+    .replace(/<br>/g, " ")
+    .replace(/&(lt|gt|amp);/g, (escape) => ESCAPES[escape]);
 }
 
 // Marks of masked cells are drawn as a heatmap too, of no numbers.
@@ -32,12 +40,20 @@ export const isMarks = (trace) => trace.type === "heatmap" && trace.showscale ==
 export function heatmapOf(figure) {
   const trace = figure.data.find((each) => each.type === "heatmap" && !isMarks(each));
   if (!trace) return null;
-  const { values, shape: [rows, cols] } = unpack(trace.z);
-  const names = (given, count) => (given ? Array.from(unpack(given).values, plainText) : Array.from({ length: count }, (_, i) => String(i)));
+  const {
+    values,
+    shape: [rows, cols],
+  } = unpack(trace.z);
+  const names = (given, count) =>
+    given ? Array.from(unpack(given).values, plainText) : Array.from({ length: count }, (_, i) => String(i));
   return {
-    rows, cols, values,
-    x: names(trace.x, cols), y: names(trace.y, rows),
-    xTitle: plainText(figure.layout.xaxis?.title?.text), yTitle: plainText(figure.layout.yaxis?.title?.text),
+    rows,
+    cols,
+    values,
+    x: names(trace.x, cols),
+    y: names(trace.y, rows),
+    xTitle: plainText(figure.layout.xaxis?.title?.text),
+    yTitle: plainText(figure.layout.yaxis?.title?.text),
     unit: plainText(trace.colorbar?.title?.text),
   };
 }

@@ -19,10 +19,28 @@ function marksOf(figure) {
 function cells(heatmap, title, marks) {
   const { rows, cols, values, x, y } = heatmap;
   const [down, across] = [Math.min(MOST, rows), Math.min(MOST, cols)];
-  const head = el("tr", {}, el("td", {}, `${heatmap.yTitle} \\ ${heatmap.xTitle}`), ...x.slice(0, across).map((name) => el("th", { scope: "col" }, el("bdi", {}, name))));
-  const lines = y.slice(0, down).map((name, row) => el("tr", {}, el("th", { scope: "row" }, el("bdi", {}, name)),
-    ...Array.from({ length: across }, (_, col) => el("td", {}, marks[row * cols + col] === 0 ? "masked" : digits(values[row * cols + col])))));
-  const cut = down < rows || across < cols ? ` The first ${count(down)} of ${count(rows)} rows and ${count(across)} of ${count(cols)} columns; CSV has all.` : "";
+  const head = el(
+    "tr",
+    {},
+    el("td", {}, `${heatmap.yTitle} \\ ${heatmap.xTitle}`),
+    ...x.slice(0, across).map((name) => el("th", { scope: "col" }, el("bdi", {}, name))),
+  );
+  const lines = y
+    .slice(0, down)
+    .map((name, row) =>
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, el("bdi", {}, name)),
+        ...Array.from({ length: across }, (_, col) =>
+          el("td", {}, marks[row * cols + col] === 0 ? "masked" : digits(values[row * cols + col])),
+        ),
+      ),
+    );
+  const cut =
+    down < rows || across < cols
+      ? ` The first ${count(down)} of ${count(rows)} rows and ${count(across)} of ${count(cols)} columns; CSV has all.`
+      : "";
   return framed(title, `${title}. ${heatmap.unit}.${cut}`, head, lines);
 }
 
@@ -32,7 +50,15 @@ function points(figure, title) {
   for (const trace of measured) {
     const [x, y] = [unpack(trace.x).values, unpack(trace.y).values];
     for (let at = 0; at < x.length && lines.length < MOST; at++) {
-      lines.push(el("tr", {}, el("th", { scope: "row" }, el("bdi", {}, plainText(trace.name))), el("td", {}, shown(x[at])), el("td", {}, shown(y[at]))));
+      lines.push(
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, el("bdi", {}, plainText(trace.name))),
+          el("td", {}, shown(x[at])),
+          el("td", {}, shown(y[at])),
+        ),
+      );
     }
   }
   const names = ["xaxis", "yaxis"].map((axis) => plainText(figure.layout[axis]?.title?.text));
@@ -44,7 +70,11 @@ function points(figure, title) {
 
 function framed(title, caption, head, lines) {
   const table = el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...lines));
-  return el("div", { class: "viz-figure-table", tabindex: "0", role: "region", "aria-label": `Numbers of: ${title}` }, table);
+  return el(
+    "div",
+    { class: "viz-figure-table", tabindex: "0", role: "region", "aria-label": `Numbers of: ${title}` },
+    table,
+  );
 }
 
 const shown = (value) => (typeof value === "number" ? digits(value) : plainText(value));

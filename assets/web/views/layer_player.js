@@ -25,12 +25,27 @@ export class Player {
   // `ready` waits until the layer that was chosen is drawn.
   constructor(selection, ready) {
     Object.assign(this, { selection, ready, playing: false });
-    const button = (text, label, act) => el("button", { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: act }, text);
+    const button = (text, label, act) =>
+      el("button", { type: "button", class: "viz-small", "aria-label": label, title: label, onclick: act }, text);
     this.toggle = button("▶", "Play the layers", () => (this.playing ? this.pause() : this.#play()));
-    this.slider = el("input", { type: "range", class: "viz-slider", min: 0, step: 1, "aria-label": "Layer", oninput: () => this.#go(Number(this.slider.value)) });
+    this.slider = el("input", {
+      type: "range",
+      class: "viz-slider",
+      min: 0,
+      step: 1,
+      "aria-label": "Layer",
+      oninput: () => this.#go(Number(this.slider.value)),
+    });
     this.said = el("output", { class: "viz-player-said" });
-    this.node = el("div", { class: "viz-player", role: "group", "aria-label": "Play through the layers" },
-      button("‹", "One layer back", () => this.#step(-1)), this.toggle, button("›", "One layer on", () => this.#step(1)), this.slider, this.said);
+    this.node = el(
+      "div",
+      { class: "viz-player", role: "group", "aria-label": "Play through the layers" },
+      button("‹", "One layer back", () => this.#step(-1)),
+      this.toggle,
+      button("›", "One layer on", () => this.#step(1)),
+      this.slider,
+      this.said,
+    );
     selection.on((changed) => changed.has("layer") && this.#tell());
     stillness.addEventListener("change", () => this.#tell());
   }

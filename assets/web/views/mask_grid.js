@@ -57,7 +57,13 @@ export class TokenGrid {
     context.clearRect(0, 0, this.width, this.height);
     this.#clipped(context, () => {
       context.imageSmoothingEnabled = false;
-      context.drawImage(this.cells, this.left - view.col * cell, this.top - view.row * cell, view.n * cell, view.n * cell);
+      context.drawImage(
+        this.cells,
+        this.left - view.col * cell,
+        this.top - view.row * cell,
+        view.n * cell,
+        view.n * cell,
+      );
       if (cell >= LINES) this.#lines(cell);
       if (this.outlined.length) this.#outline(cell);
     });
@@ -73,12 +79,23 @@ export class TokenGrid {
     const box = ([row, col], high, wide, color, width) => {
       context.strokeStyle = color;
       context.lineWidth = width;
-      context.strokeRect(this.left + (col - view.col) * cell, this.top + (row - view.row) * cell, wide * cell, high * cell);
+      context.strokeRect(
+        this.left + (col - view.col) * cell,
+        this.top + (row - view.row) * cell,
+        wide * cell,
+        high * cell,
+      );
     };
     this.#clipped(context, () => {
       if (this.rectangle) {
         const [[r0, c0], [r1, c1]] = this.rectangle;
-        box([Math.min(r0, r1), Math.min(c0, c1)], Math.abs(r1 - r0) + 1, Math.abs(c1 - c0) + 1, css("--body-text-color"), 2);
+        box(
+          [Math.min(r0, r1), Math.min(c0, c1)],
+          Math.abs(r1 - r0) + 1,
+          Math.abs(c1 - c0) + 1,
+          css("--body-text-color"),
+          2,
+        );
       }
       box(this.chosen, 1, 1, css("--viz-mark", this.node), 3);
       if (this.hovered) box(this.hovered, 1, 1, css("--body-text-color-subdued"), 1.5);
@@ -90,10 +107,14 @@ export class TokenGrid {
   place(event, inside = true) {
     const page = this.canvas.getBoundingClientRect();
     const cell = this.side / this.view.span;
-    const at = [this.view.row + (event.clientY - page.top - this.top) / cell, this.view.col + (event.clientX - page.left - this.left) / cell];
+    const at = [
+      this.view.row + (event.clientY - page.top - this.top) / cell,
+      this.view.col + (event.clientX - page.left - this.left) / cell,
+    ];
     const seen = [this.view.row, this.view.col];
     if (!inside) return at.map((each) => Math.floor(Math.min(this.view.n - 1, Math.max(0, each))));
-    if (at.some((each, axis) => each < seen[axis] || each >= Math.min(this.view.n, seen[axis] + this.view.span))) return null;
+    if (at.some((each, axis) => each < seen[axis] || each >= Math.min(this.view.n, seen[axis] + this.view.span)))
+      return null;
     return at.map(Math.floor);
   }
 
@@ -101,7 +122,10 @@ export class TokenGrid {
   box(row, col) {
     const cell = this.side / this.view.span;
     const page = this.canvas.getBoundingClientRect();
-    return [page.left + this.left + (col - this.view.col + 0.5) * cell, page.top + this.top + (row - this.view.row + 0.5) * cell];
+    return [
+      page.left + this.left + (col - this.view.col + 0.5) * cell,
+      page.top + this.top + (row - this.view.row + 0.5) * cell,
+    ];
   }
 
   #painted() {
@@ -151,13 +175,28 @@ export class TokenGrid {
     const inset = context.lineWidth / 2;
     for (const at of this.outlined) {
       const [row, col] = [Math.floor(at / view.n), at % view.n];
-      context.strokeRect(this.left + (col - view.col) * cell + inset, this.top + (row - view.row) * cell + inset, Math.max(1, cell - 2 * inset), Math.max(1, cell - 2 * inset));
+      context.strokeRect(
+        this.left + (col - view.col) * cell + inset,
+        this.top + (row - view.row) * cell + inset,
+        Math.max(1, cell - 2 * inset),
+        Math.max(1, cell - 2 * inset),
+      );
     }
   }
 }
 
 // A line of colored squares with their words.
 export function swatches(entries) {
-  return el("p", { class: "viz-swatches viz-mask-swatches" }, ...entries.map(([color, words]) =>
-    el("span", {}, el("i", { class: "viz-swatch", style: typeof color === "string" ? color : `background:${rgbText(color)}` }), words)));
+  return el(
+    "p",
+    { class: "viz-swatches viz-mask-swatches" },
+    ...entries.map(([color, words]) =>
+      el(
+        "span",
+        {},
+        el("i", { class: "viz-swatch", style: typeof color === "string" ? color : `background:${rgbText(color)}` }),
+        words,
+      ),
+    ),
+  );
 }

@@ -13,9 +13,17 @@ export class Picture {
   // `preview` and `choose` are told units: the prefix tokens, and then the patches row by row.
   constructor({ preview, choose }) {
     Object.assign(this, { preview, choose, pointed: null });
-    this.prefix = new Words({ label: "Prefix tokens, which stand for no patch", preview, choose, beyond: () => this.canvas.focus() });
+    this.prefix = new Words({
+      label: "Prefix tokens, which stand for no patch",
+      preview,
+      choose,
+      beyond: () => this.canvas.focus(),
+    });
     this.canvas = el("canvas", {
-      class: "viz-picture", tabindex: "0", role: "application", "aria-roledescription": "picture of patches",
+      class: "viz-picture",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "picture of patches",
       onclick: (event) => this.#at(event) !== null && choose(this.#at(event)),
       onpointermove: (event) => event.pointerType !== "touch" && preview(this.#at(event)),
       onpointerleave: (event) => event.pointerType !== "touch" && preview(null),
@@ -29,8 +37,14 @@ export class Picture {
     this.keep = this.#slider("viz-keep", "Keep up to", 100, "% of the sum");
     this.unit = el("p", { class: "viz-caption viz-tint-unit" });
     this.kept = el("p", { class: "viz-caption viz-held", role: "status" });
-    this.node = el("div", {}, el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode), this.unit,
-      el("div", { class: "viz-picture-controls" }, this.opacity.node, this.keep.node), this.kept);
+    this.node = el(
+      "div",
+      {},
+      el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode),
+      this.unit,
+      el("div", { class: "viz-picture-controls" }, this.opacity.node, this.keep.node),
+      this.kept,
+    );
   }
 
   show(run, image, units) {
@@ -61,7 +75,9 @@ export class Picture {
     if (!values) return this.#blank();
     Object.assign(this, { values, scales, what });
     this.prefix.paint(values.subarray(0, this.first), scales.chips, titles);
-    this.prefix.chips.forEach((chip, at) => { chip.dataset.number = number(values[at]); });
+    this.prefix.chips.forEach((chip, at) => {
+      chip.dataset.number = number(values[at]);
+    });
     const patches = values.subarray(this.first);
     const share = this.keep.input.value / 100;
     const found = strongestOf(patches, share, what.own);
@@ -70,7 +86,13 @@ export class Picture {
     this.context.clearRect(0, 0, this.width, this.height);
     this.context.imageSmoothingEnabled = false;
     if (this.image) this.context.drawImage(this.image, 0, 0, this.width, this.height);
-    const tinted = overlay(patches, this.run.grid, scales.tints, this.opacity.input.value / 100, share < 1 ? found.kept : null);
+    const tinted = overlay(
+      patches,
+      this.run.grid,
+      scales.tints,
+      this.opacity.input.value / 100,
+      share < 1 ? found.kept : null,
+    );
     this.context.drawImage(tinted, 0, 0, this.width, this.height);
     this.#outlines();
   }
@@ -79,7 +101,10 @@ export class Picture {
   mark(query, key, chosen) {
     Object.assign(this, { query, key });
     this.prefix.mark(chosen < this.first ? chosen : -1);
-    this.canvas.setAttribute("aria-label", `Picture of ${this.run.grid.rows} rows × ${this.run.grid.cols} columns of patches. Chosen: ${this.units[chosen]?.name ?? "none"}. Arrow keys choose a patch${this.first ? "; up from the first row are the prefix tokens" : ""}.`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Picture of ${this.run.grid.rows} rows × ${this.run.grid.cols} columns of patches. Chosen: ${this.units[chosen]?.name ?? "none"}. Arrow keys choose a patch${this.first ? "; up from the first row are the prefix tokens" : ""}.`,
+    );
     this.chosen = chosen;
   }
 
@@ -114,7 +139,12 @@ export class Picture {
     const stroke = ([x, y, side], color, width, from) => {
       this.context.strokeStyle = color;
       this.context.lineWidth = width;
-      this.context.strokeRect(x + from + width / 2, y + from + width / 2, side - 2 * from - width, side - 2 * from - width);
+      this.context.strokeRect(
+        x + from + width / 2,
+        y + from + width / 2,
+        side - 2 * from - width,
+        side - 2 * from - width,
+      );
     };
     // Black around the color, so that it is seen on dark and on light pictures.
     const outline = (unit, color, width) => {
@@ -133,7 +163,10 @@ export class Picture {
     const total = this.values.length - this.first - (apart ? 1 : 0);
     const prefix = this.values.subarray(0, this.first).reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
     const own = apart ? ", its own part left aside" : "";
-    const held = share < 1 ? `The strongest ${count(many)} of ${count(total)} patches ${many === 1 ? "holds" : "hold"} ${percent(sum / whole)} of the ${this.what.sum} on patches${own}` : `All ${count(this.values.length - this.first)} patches are tinted`;
+    const held =
+      share < 1
+        ? `The strongest ${count(many)} of ${count(total)} patches ${many === 1 ? "holds" : "hold"} ${percent(sum / whole)} of the ${this.what.sum} on patches${own}`
+        : `All ${count(this.values.length - this.first)} patches are tinted`;
     const all = prefix + whole + (apart ? Math.max(0, this.values[this.first + this.what.own]) : 0);
     const beside = this.first
       ? ` The prefix tokens hold ${percent(prefix / all)} of the whole ${this.what.of}, and are not counted.`
@@ -147,19 +180,32 @@ export class Picture {
     const [along, across, from] = this.narrow ? ["right", "bottom", "left"] : ["top", "right", "bottom"];
     this.bar.style.backgroundImage = `${tintGradient(along, scale, this.opacity.input.value / 100)}, linear-gradient(to ${across}, #222222 50%, #dddddd 50%)`;
     this.unit.textContent = `Tint, beside it on dark and on light: ${number(scale.low)} to ${number(scale.high)}${top ? ` (${top})` : ""}, ${unit}.${this.first ? " Each prefix token has its own number." : ""}`;
-    this.ticks.replaceChildren(...Array.from({ length: TICKS }, (_, at) => {
-      const share = at / (TICKS - 1);
-      return el("span", { style: `${from}:${100 * share}%` }, short(scale.at(share)));
-    }));
-    this.scaleNode.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}, ${unit}`);
+    this.ticks.replaceChildren(
+      ...Array.from({ length: TICKS }, (_, at) => {
+        const share = at / (TICKS - 1);
+        return el("span", { style: `${from}:${100 * share}%` }, short(scale.at(share)));
+      }),
+    );
+    this.scaleNode.setAttribute(
+      "aria-label",
+      `Color scale from ${number(scale.low)} to ${number(scale.high)}, ${unit}`,
+    );
   }
 
   #slider(id, label, value, unit) {
     const said = el("output", { for: id }, `${value} ${unit}`);
-    const input = el("input", { type: "range", class: "viz-slider", id, min: 1, max: 100, value, oninput: () => {
-      said.textContent = `${input.value} ${unit}`;
-      if (this.values) this.paint(this.values, this.scales, this.what);
-    } });
+    const input = el("input", {
+      type: "range",
+      class: "viz-slider",
+      id,
+      min: 1,
+      max: 100,
+      value,
+      oninput: () => {
+        said.textContent = `${input.value} ${unit}`;
+        if (this.values) this.paint(this.values, this.scales, this.what);
+      },
+    });
     return { input, node: el("label", { class: "viz-control" }, label, input, said) };
   }
 
@@ -186,8 +232,16 @@ export class Picture {
 export function moved(key, at, { rows, cols }) {
   const [row, col] = [Math.floor(at / cols), at % cols];
   const to = {
-    ArrowLeft: [row, col - 1], ArrowRight: [row, col + 1], ArrowUp: [row - 1, col], ArrowDown: [row + 1, col],
-    Home: [row, 0], End: [row, cols - 1], PageUp: [0, col], PageDown: [rows - 1, col], Enter: [row, col], " ": [row, col],
+    ArrowLeft: [row, col - 1],
+    ArrowRight: [row, col + 1],
+    ArrowUp: [row - 1, col],
+    ArrowDown: [row + 1, col],
+    Home: [row, 0],
+    End: [row, cols - 1],
+    PageUp: [0, col],
+    PageDown: [rows - 1, col],
+    Enter: [row, col],
+    " ": [row, col],
   }[key];
   if (!to) return null;
   if (at < 0) return 0;

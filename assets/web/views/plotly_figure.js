@@ -7,7 +7,13 @@ import { tableOf } from "./figure_table.js";
 
 const PLOTLY = new URL("viz/plotly.min.js", document.baseURI).href;
 // Nothing may be sent anywhere: Plotly would offer its cloud.
-const CONFIG = { displaylogo: false, showSendToCloud: false, plotlyServerURL: "", modeBarButtonsToRemove: ["select2d", "lasso2d", "toImage"], doubleClick: "reset" };
+const CONFIG = {
+  displaylogo: false,
+  showSendToCloud: false,
+  plotlyServerURL: "",
+  modeBarButtonsToRemove: ["select2d", "lasso2d", "toImage"],
+  doubleClick: "reset",
+};
 const NARROW = 480; // pixels, below which Plotly's buttons would lie over the names
 const REMEMBERED = 24;
 const PATIENCE = 1000; // ms until the page says how long it has been computing
@@ -17,10 +23,16 @@ let loading = null;
 // Plotly comes once, and only when the first figure is asked for.
 export function plotly() {
   loading ??= new Promise((done, failed) => {
-    const script = el("script", { src: PLOTLY, onload: () => done(window.Plotly), onerror: () => failed(new Error("Plotly could not be loaded; is the server still running?")) });
+    const script = el("script", {
+      src: PLOTLY,
+      onload: () => done(window.Plotly),
+      onerror: () => failed(new Error("Plotly could not be loaded; is the server still running?")),
+    });
     document.head.append(script);
   });
-  loading.catch(() => { loading = null; });
+  loading.catch(() => {
+    loading = null;
+  });
   return loading;
 }
 
@@ -32,12 +44,26 @@ export class Figure {
     this.caption = caption;
     this.title = el("figcaption", { class: "viz-figure-title" });
     this.said = el("p", { class: "viz-caption viz-figure-said", role: "status" }, label);
-    this.retry = el("button", { type: "button", class: "viz-small", hidden: true, onclick: () => this.#again() }, "Try again");
+    this.retry = el(
+      "button",
+      { type: "button", class: "viz-small", hidden: true, onclick: () => this.#again() },
+      "Try again",
+    );
     this.canvas = el("div", { class: "viz-figure-canvas", role: "img", "aria-label": label });
     this.measures = el("p", { class: "viz-caption" });
     this.table = el("div", { hidden: true });
     this.take = this.#buttons();
-    this.node = el("figure", { class: "viz-figure" }, this.title, this.said, this.retry, this.canvas, this.measures, this.take, this.table);
+    this.node = el(
+      "figure",
+      { class: "viz-figure" },
+      this.title,
+      this.said,
+      this.retry,
+      this.canvas,
+      this.measures,
+      this.take,
+      this.table,
+    );
     onTheme(() => this.#draw());
     new ResizeObserver(() => this.#resized()).observe(this.node);
   }
@@ -95,7 +121,8 @@ export class Figure {
     this.node.classList.add("viz-busy");
     const asked = this.asked;
     return setInterval(() => {
-      if (this.asked === asked) this.said.textContent = `Computing … ${Math.round((Date.now() - begun) / 1000)} s. Choose something else to stop waiting.`;
+      if (this.asked === asked)
+        this.said.textContent = `Computing … ${Math.round((Date.now() - begun) / 1000)} s. Choose something else to stop waiting.`;
     }, PATIENCE);
   }
 
@@ -135,18 +162,37 @@ export class Figure {
   }
 
   #buttons() {
-    const picture = (format) => el("button", { type: "button", class: "viz-small", onclick: () => this.#download(format) }, format.toUpperCase());
-    const table = (kind) => (this[kind] = el("a", { class: "viz-small viz-figure-link", download: "" }, kind === "csv" ? "CSV" : "npz"));
-    this.toggle = el("button", { type: "button", class: "viz-small", "aria-expanded": "false", onclick: () => this.#toggleTable() }, "Table");
-    return el("div", { class: "viz-figure-take", role: "group", "aria-label": "This figure's numbers and files" },
-      this.toggle, picture("png"), picture("svg"), table("csv"), table("npz"));
+    const picture = (format) =>
+      el("button", { type: "button", class: "viz-small", onclick: () => this.#download(format) }, format.toUpperCase());
+    const table = (kind) =>
+      (this[kind] = el("a", { class: "viz-small viz-figure-link", download: "" }, kind === "csv" ? "CSV" : "npz"));
+    this.toggle = el(
+      "button",
+      { type: "button", class: "viz-small", "aria-expanded": "false", onclick: () => this.#toggleTable() },
+      "Table",
+    );
+    return el(
+      "div",
+      { class: "viz-figure-take", role: "group", "aria-label": "This figure's numbers and files" },
+      this.toggle,
+      picture("png"),
+      picture("svg"),
+      table("csv"),
+      table("npz"),
+    );
   }
 
   #download(format) {
     if (!this.drawn) return;
     const { figure, library, path } = this.drawn;
     const paper = onPaper(figure);
-    library.downloadImage(paper, { format, width: paper.layout.width, height: paper.layout.height, filename: path.split("?")[0], scale: 2 });
+    library.downloadImage(paper, {
+      format,
+      width: paper.layout.width,
+      height: paper.layout.height,
+      filename: path.split("?")[0],
+      scale: 2,
+    });
   }
 
   #toggleTable() {
@@ -157,7 +203,9 @@ export class Figure {
 
   // Built only when it is looked at.
   #fillTable() {
-    this.table.replaceChildren(...(this.table.hidden || !this.drawn ? [] : [tableOf(this.drawn.figure, this.title.textContent)]));
+    this.table.replaceChildren(
+      ...(this.table.hidden || !this.drawn ? [] : [tableOf(this.drawn.figure, this.title.textContent)]),
+    );
   }
 }
 
@@ -169,7 +217,8 @@ export async function fetched(run, path, signal) {
     throw new Error("The server does not answer; is it still running?");
   });
   const content = await response.json().catch(() => null); // cut off, or no JSON
-  if (!response.ok || !content) throw new Error(content?.message || `The server answered ${response.status}; press Run again.`);
+  if (!response.ok || !content)
+    throw new Error(content?.message || `The server answered ${response.status}; press Run again.`);
   known.set(path, content);
   if (known.size > REMEMBERED) known.delete(known.keys().next().value);
   return content;

@@ -18,8 +18,11 @@ export class FlowSource {
     this.body = el("div", { class: "viz-source-body" });
     this.scaleNode = el("p", { class: "viz-caption viz-stat-scale" });
     this.words = new Words({
-      label: "The tokens. Arrow keys move, Enter chooses.", choose: (unit) => choose(unit),
-      preview: (unit) => { if (unit !== null && this.row) this.told.textContent = this.#sentence(unit); },
+      label: "The tokens. Arrow keys move, Enter chooses.",
+      choose: (unit) => choose(unit),
+      preview: (unit) => {
+        if (unit !== null && this.row) this.told.textContent = this.#sentence(unit);
+      },
     });
     this.node = el("div", { class: "viz-flow-source" }, this.words.parts, this.body, this.scaleNode, this.told);
     new ResizeObserver(() => {
@@ -44,7 +47,10 @@ export class FlowSource {
     if (!run.grid) return this.body.replaceChildren(this.words.text);
     const image = new Image();
     image.src = run.url("picture.png");
-    const loaded = await image.decode().then(() => image, () => null); // a run may have kept none
+    const loaded = await image.decode().then(
+      () => image,
+      () => null,
+    ); // a run may have kept none
     if (this.run !== run) return;
     this.image = loaded;
     if (this.row) this.#draw();
@@ -58,10 +64,16 @@ export class FlowSource {
     this.scale = makeScale("head", largest(this.row));
     if (grid) this.#drawPicture();
     else this.#drawWords();
-    const background = grid ? `${tintGradient("right", this.tints, OPACITY)}, linear-gradient(to bottom, #222222 50%, #dddddd 50%)` : gradient("right", this.scale);
+    const background = grid
+      ? `${tintGradient("right", this.tints, OPACITY)}, linear-gradient(to bottom, #222222 50%, #dddddd 50%)`
+      : gradient("right", this.scale);
     const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
     const blocks = this.step > 1 ? ` Each shade is the largest of ${this.step} tokens.` : "";
-    this.scaleNode.replaceChildren("0 ", bar, ` ${number(grid ? this.tints.high : this.scale.high)}${grid ? ` (the largest on ${this.own ? "another patch than the query" : "a patch"}; the tint on dark and on light)` : ""}, ${this.unit}.${blocks}`);
+    this.scaleNode.replaceChildren(
+      "0 ",
+      bar,
+      ` ${number(grid ? this.tints.high : this.scale.high)}${grid ? ` (the largest on ${this.own ? "another patch than the query" : "a patch"}; the tint on dark and on light)` : ""}, ${this.unit}.${blocks}`,
+    );
   }
 
   #value(at) {
@@ -76,8 +88,12 @@ export class FlowSource {
   #summary() {
     const { run, row, step, query, own } = this;
     const most = descending(row, own ? Math.floor(query / step) : -1).slice(0, TOLD);
-    const named = (at) => (step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : `${at} “${run.tokens[at]}”`);
-    const whose = this.role === "query" && query >= 0 ? `Query ${query} “${run.tokens[query]}”: ${own ? "beside itself, " : ""}largest` : "Largest";
+    const named = (at) =>
+      step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : `${at} “${run.tokens[at]}”`;
+    const whose =
+      this.role === "query" && query >= 0
+        ? `Query ${query} “${run.tokens[query]}”: ${own ? "beside itself, " : ""}largest`
+        : "Largest";
     return `${whose} for ${most.map((at) => `${named(at)} ${number(row[at])}`).join(", ") || "nothing else"}.`;
   }
 
@@ -85,15 +101,30 @@ export class FlowSource {
     const { run, words } = this;
     words.show(run.shown({ hide: false, words: false }), run.segments, this.query);
     words.mark(this.query);
-    words.paint(Float32Array.from({ length: run.n }, (_, at) => this.#value(at)), this.scale, (at) => this.#sentence(at));
+    words.paint(
+      Float32Array.from({ length: run.n }, (_, at) => this.#value(at)),
+      this.scale,
+      (at) => this.#sentence(at),
+    );
   }
 
   #chip(at) {
-    const chip = el("button", {
-      type: "button", tabindex: "-1", class: "viz-word", "data-token": at, title: this.#sentence(at),
-      "aria-pressed": String(at === this.query),
-      onclick: () => this.choose(at), onpointerenter: () => { this.told.textContent = this.#sentence(at); },
-    }, el("bdi", {}, this.run.tokens[at]));
+    const chip = el(
+      "button",
+      {
+        type: "button",
+        tabindex: "-1",
+        class: "viz-word",
+        "data-token": at,
+        title: this.#sentence(at),
+        "aria-pressed": String(at === this.query),
+        onclick: () => this.choose(at),
+        onpointerenter: () => {
+          this.told.textContent = this.#sentence(at);
+        },
+      },
+      el("bdi", {}, this.run.tokens[at]),
+    );
     const color = shade(this.#value(at), this.scale);
     chip.style.background = rgbText(color);
     chip.style.color = inkOn(color);
@@ -102,12 +133,23 @@ export class FlowSource {
 
   #drawPicture() {
     const { grid } = this.run;
-    const prefix = el("p", { class: "viz-words viz-flow-prefix" }, el("span", { class: "viz-caption" }, grid.prefix ? "Beside the picture: " : ""));
-    for (let at = 0; at < grid.prefix; at++) prefix.append(this.#chip(at), el("span", { class: "viz-caption" }, `${number(this.#value(at))} `));
+    const prefix = el(
+      "p",
+      { class: "viz-words viz-flow-prefix" },
+      el("span", { class: "viz-caption" }, grid.prefix ? "Beside the picture: " : ""),
+    );
+    for (let at = 0; at < grid.prefix; at++)
+      prefix.append(this.#chip(at), el("span", { class: "viz-caption" }, `${number(this.#value(at))} `));
     this.canvas ??= el("canvas", {
-      class: "viz-picture", tabindex: "0", role: "application", "aria-roledescription": "picture of patches",
+      class: "viz-picture",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "picture of patches",
       onclick: (event) => this.#at(event, (at) => this.choose(at)),
-      onpointermove: (event) => this.#at(event, (at) => { this.told.textContent = this.#sentence(at); }),
+      onpointermove: (event) =>
+        this.#at(event, (at) => {
+          this.told.textContent = this.#sentence(at);
+        }),
       onkeydown: (event) => this.#key(event),
     });
     if (this.canvas.parentNode !== this.body) this.body.replaceChildren(prefix, this.canvas);
@@ -122,8 +164,12 @@ export class FlowSource {
     this.tints = makeScale("head", largest(others) || largest(patches));
     context.drawImage(overlay(patches, grid, this.tints, OPACITY), 0, 0, ...size);
     this.#outline(context);
-    const chosen = this.query < 0 ? "where the head reads" : `${this.role} ${this.query} “${this.run.tokens[this.query]}”`;
-    this.canvas.setAttribute("aria-label", `Picture of ${grid.rows} rows × ${grid.cols} columns of patches, shaded. Chosen: ${chosen}. Arrow keys choose a patch${grid.prefix ? "; up from the first row are the prefix tokens" : ""}.`);
+    const chosen =
+      this.query < 0 ? "where the head reads" : `${this.role} ${this.query} “${this.run.tokens[this.query]}”`;
+    this.canvas.setAttribute(
+      "aria-label",
+      `Picture of ${grid.rows} rows × ${grid.cols} columns of patches, shaded. Chosen: ${chosen}. Arrow keys choose a patch${grid.prefix ? "; up from the first row are the prefix tokens" : ""}.`,
+    );
   }
 
   // Black around the color, so that it is seen on dark and on light pictures.
@@ -132,7 +178,10 @@ export class FlowSource {
     if (this.query < grid.prefix) return;
     const at = this.query - grid.prefix;
     const [x, y, side] = [(at % grid.cols) * this.patch, Math.floor(at / grid.cols) * this.patch, this.patch];
-    for (const [color, width, from] of [["#000000", 1, 0.5], [css("--viz-mark", this.node), 3, 2.5]]) {
+    for (const [color, width, from] of [
+      ["#000000", 1, 0.5],
+      [css("--viz-mark", this.node), 3, 2.5],
+    ]) {
       context.strokeStyle = color;
       context.lineWidth = width;
       context.strokeRect(x + from, y + from, side - 2 * from, side - 2 * from);
@@ -142,7 +191,10 @@ export class FlowSource {
   #at(event, then) {
     const { grid } = this.run;
     const box = this.canvas.getBoundingClientRect();
-    const [col, row] = [Math.floor((event.clientX - box.left) / this.patch), Math.floor((event.clientY - box.top) / this.patch)];
+    const [col, row] = [
+      Math.floor((event.clientX - box.left) / this.patch),
+      Math.floor((event.clientY - box.top) / this.patch),
+    ];
     if (col >= 0 && row >= 0 && col < grid.cols && row < grid.rows) then(grid.prefix + row * grid.cols + col);
   }
 
@@ -150,7 +202,13 @@ export class FlowSource {
   // prefix tokens too, once one of them is the query.
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { going, run: { grid: { prefix }, grid } } = this;
+    const {
+      going,
+      run: {
+        grid: { prefix },
+        grid,
+      },
+    } = this;
     const beside = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const to = moved(event.key, going - prefix, grid);
     if (to === null) return;

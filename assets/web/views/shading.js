@@ -48,7 +48,9 @@ export function scaleOf(measure, name, values, own, shared = null) {
   if (name !== "log") return makeScale("head", top);
   const [high, low] = [top || 1, (top || 1) / LOG_SPAN];
   return {
-    name, low, high,
+    name,
+    low,
+    high,
     share: (value) => Math.min(1, 1 + Math.log(Math.max(value, low) / high) / Math.log(LOG_SPAN)),
     at: (share) => high * LOG_SPAN ** (share - 1),
   };
@@ -56,7 +58,8 @@ export function scaleOf(measure, name, values, own, shared = null) {
 
 // The scale in words: its ends, and what lies beyond them.
 export function scaleText(scale, unit, values) {
-  const beyond = largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, have the last color` : "";
+  const beyond =
+    largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, have the last color` : "";
   return `${unit}${scale.name === "log" ? ", logarithmic" : ""}${beyond}`;
 }
 
@@ -79,7 +82,8 @@ export function tintGradient(to, scale, opacity) {
   });
 }
 
-const ramped = (to, color) => `linear-gradient(to ${to}, ${Array.from({ length: 17 }, (_, step) => color(step / 16)).join(", ")})`;
+const ramped = (to, color) =>
+  `linear-gradient(to ${to}, ${Array.from({ length: 17 }, (_, step) => color(step / 16)).join(", ")})`;
 
 const pairs = new WeakMap();
 
@@ -94,7 +98,8 @@ export function pairOf(value, scale, colors) {
 }
 
 // The places of all values above 0, the largest first; without that of a token's own part.
-export const descending = (values, own = -1) => [...values.keys()].filter((at) => values[at] > 0 && at !== own).sort((a, b) => values[b] - values[a]);
+export const descending = (values, own = -1) =>
+  [...values.keys()].filter((at) => values[at] > 0 && at !== own).sort((a, b) => values[b] - values[a]);
 
 // The fewest values, largest first, that together hold a share of the sum (as the script of DINO
 // keeps them, Caron et al., 2021). Gives which are kept, how many, and what they hold. A token's own

@@ -17,11 +17,20 @@ export class Words {
     this.text = el("p", { class: "viz-words", dir: "auto", role: "group", "aria-label": label });
     this.part = el("span", {});
     this.far = this.#mover("Go there", () => this.strongest - MOST / 2);
-    this.parts = el("p", { class: "viz-caption viz-parts", hidden: true }, this.part, this.far,
-      this.#mover("Earlier", () => this.start - MOVE), this.#mover("Later", () => this.start + MOVE));
+    this.parts = el(
+      "p",
+      { class: "viz-caption viz-parts", hidden: true },
+      this.part,
+      this.far,
+      this.#mover("Earlier", () => this.start - MOVE),
+      this.#mover("Later", () => this.start + MOVE),
+    );
     this.text.addEventListener("pointerover", (event) => this.#pointed(event));
     this.text.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.preview(null));
-    this.text.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && this.preview(this.#unit(event.target)));
+    this.text.addEventListener(
+      "focusin",
+      (event) => event.target.matches(":focus-visible") && this.preview(this.#unit(event.target)),
+    );
     this.text.addEventListener("focusout", () => this.preview(null));
     this.text.addEventListener("click", (event) => this.#clicked(event));
     this.text.addEventListener("keydown", (event) => this.#key(event));
@@ -41,7 +50,8 @@ export class Words {
   // says each chip's exact number, and comes only with a choice.
   paint(values, scale, titles, colors = theme()) {
     this.shown = { values, scale, colors };
-    if (titles) Object.assign(this, { values, scale, titles, strongest: values ? largestAt(values, this.units.length) : -1 });
+    if (titles)
+      Object.assign(this, { values, scale, titles, strongest: values ? largestAt(values, this.units.length) : -1 });
     for (const at of this.seen) this.#color(at);
     if (titles) this.#tell();
   }
@@ -85,7 +95,19 @@ export class Words {
     for (let at = this.start; at < stop; at++) {
       const { name, tokens } = units[at];
       if (at && segments[tokens[0]] !== segments[units[at - 1].tokens[0]]) nodes.push(el("hr", {}));
-      const chip = el("button", { type: "button", class: "viz-word", tabindex: "-1", "data-token": tokens[0], "data-unit": at, dir: "auto", "aria-pressed": "false" }, name);
+      const chip = el(
+        "button",
+        {
+          type: "button",
+          class: "viz-word",
+          tabindex: "-1",
+          "data-token": tokens[0],
+          "data-unit": at,
+          dir: "auto",
+          "aria-pressed": "false",
+        },
+        name,
+      );
       this.chips.push(chip);
       nodes.push(chip);
     }
@@ -114,12 +136,16 @@ export class Words {
     const box = this.text.parentElement;
     if (!chip || !box?.clientHeight) return false;
     const [inner, outer] = [chip.getBoundingClientRect(), box.getBoundingClientRect()];
-    if (inner.top < outer.top || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - box.clientHeight / 2;
+    if (inner.top < outer.top || inner.bottom > outer.bottom)
+      box.scrollTop += inner.top - outer.top - box.clientHeight / 2;
     return true;
   }
 
   #color(at) {
-    const { titles, shown: { values, scale, colors } } = this;
+    const {
+      titles,
+      shown: { values, scale, colors },
+    } = this;
     if (titles && this.titled[at] !== titles) {
       this.titled[at] = titles;
       this.chips[at].title = titles(this.start + at);
@@ -137,28 +163,39 @@ export class Words {
   #watch() {
     this.sight?.disconnect();
     this.seen = new Set();
-    this.sight = new IntersectionObserver((entries) => {
-      for (const { target, isIntersecting } of entries) {
-        const first = Number(target.dataset.unit) - this.start;
-        if (this.chips[first] !== target) continue;
-        for (let at = first; at < Math.min(first + FEW, this.chips.length); at++) {
-          if (isIntersecting) this.seen.add(at);
-          else this.seen.delete(at);
-          if (isIntersecting && this.shown) this.#color(at);
+    this.sight = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries) {
+          const first = Number(target.dataset.unit) - this.start;
+          if (this.chips[first] !== target) continue;
+          for (let at = first; at < Math.min(first + FEW, this.chips.length); at++) {
+            if (isIntersecting) this.seen.add(at);
+            else this.seen.delete(at);
+            if (isIntersecting && this.shown) this.#color(at);
+          }
         }
-      }
-    }, { rootMargin: MARGIN, scrollMargin: MARGIN });
+      },
+      { rootMargin: MARGIN, scrollMargin: MARGIN },
+    );
     for (let at = 0; at < this.chips.length; at += FEW) this.sight.observe(this.chips[at]);
   }
 
   #mover(text, from) {
-    return el("button", { type: "button", class: "viz-small", onclick: (event) => {
-      const strongest = event.currentTarget === this.far ? this.strongest : null;
-      this.#build(from());
-      if (this.titles) this.paint(this.values, this.scale, this.titles);
-      this.mark(this.marked);
-      this.#scrollTo(strongest ?? this.start);
-    } }, text);
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "viz-small",
+        onclick: (event) => {
+          const strongest = event.currentTarget === this.far ? this.strongest : null;
+          this.#build(from());
+          if (this.titles) this.paint(this.values, this.scale, this.titles);
+          this.mark(this.marked);
+          this.#scrollTo(strongest ?? this.start);
+        },
+      },
+      text,
+    );
   }
 
   #holds(unit) {
@@ -185,7 +222,14 @@ export class Words {
     const unit = this.#unit(event.target);
     if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const last = this.start + this.chips.length - 1;
-    const moves = { ArrowLeft: unit - 1, ArrowUp: unit - 1, ArrowRight: unit + 1, ArrowDown: unit + 1, Home: this.start, End: last };
+    const moves = {
+      ArrowLeft: unit - 1,
+      ArrowUp: unit - 1,
+      ArrowRight: unit + 1,
+      ArrowDown: unit + 1,
+      Home: this.start,
+      End: last,
+    };
     if (!(event.key in moves)) return;
     event.preventDefault();
     if (moves[event.key] > last) return this.beyond();

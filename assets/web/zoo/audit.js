@@ -13,10 +13,24 @@ export class Audit {
     this.report = new Report();
     this.said = el("span", { class: "viz-caption", role: "status" });
     this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
-    this.results = el("div", { class: "viz-zoo-results", hidden: true }, this.report.verdict, this.panels.node, this.report.node);
+    this.results = el(
+      "div",
+      { class: "viz-zoo-results", hidden: true },
+      this.report.verdict,
+      this.panels.node,
+      this.report.node,
+    );
     this.title = el("h3", {}, "The audit");
     this.bar = this.#bar(seeds);
-    this.node = el("section", { class: "viz-zoo-box viz-zoo-audit", "aria-label": "The audit" }, this.title, this.bar, this.said, this.fault, this.results);
+    this.node = el(
+      "section",
+      { class: "viz-zoo-box viz-zoo-audit", "aria-label": "The audit" },
+      this.title,
+      this.bar,
+      this.said,
+      this.fault,
+      this.results,
+    );
   }
 
   // `masked`: the panels alone, for its name is to be guessed; `done` gets the first picture.
@@ -46,19 +60,46 @@ export class Audit {
   #bar(seeds) {
     const choice = (name, words) => {
       this.radios ??= {};
-      this.radios[name] = el("input", { type: "radio", name: "viz-zoo-line", value: name, onchange: () => this.#ask() });
+      this.radios[name] = el("input", {
+        type: "radio",
+        name: "viz-zoo-line",
+        value: name,
+        onchange: () => this.#ask(),
+      });
       return el("label", { class: "viz-zoo-choice" }, this.radios[name], words);
     };
-    this.seed = el("input", { type: "number", id: "viz-zoo-seed", min: 0, max: seeds - 1, step: 1, value: 0, onchange: () => this.#reseed(seeds) });
-    return el("div", { class: "viz-controls" },
-      el("div", { class: "viz-zoo-choices", role: "radiogroup", "aria-label": "Which line is audited" }, choice("wrong", "wrong line"), choice("right", "corrected line")),
-      el("label", { class: "viz-control", title: "Another seed draws other random weights" }, `Weights drawn with seed (0–${seeds - 1})`, this.seed));
+    this.seed = el("input", {
+      type: "number",
+      id: "viz-zoo-seed",
+      min: 0,
+      max: seeds - 1,
+      step: 1,
+      value: 0,
+      onchange: () => this.#reseed(seeds),
+    });
+    return el(
+      "div",
+      { class: "viz-controls" },
+      el(
+        "div",
+        { class: "viz-zoo-choices", role: "radiogroup", "aria-label": "Which line is audited" },
+        choice("wrong", "wrong line"),
+        choice("right", "corrected line"),
+      ),
+      el(
+        "label",
+        { class: "viz-control", title: "Another seed draws other random weights" },
+        `Weights drawn with seed (0–${seeds - 1})`,
+        this.seed,
+      ),
+    );
   }
 
   #reseed(seeds) {
     const seed = Number(this.seed.value || NaN);
     if (Number.isInteger(seed) && seed >= 0 && seed < seeds) this.#ask();
-    else this.#fail(new Error(`The seed is ${this.seed.value || "empty"}; choose a whole number from 0 to ${seeds - 1}.`));
+    else
+      this.#fail(new Error(`The seed is ${this.seed.value || "empty"}; choose a whole number from 0 to ${seeds - 1}.`));
   }
 
   // The last one asked for wins; on a fault the audit before stays.
@@ -85,7 +126,9 @@ export class Audit {
 
   #wait() {
     const begun = Date.now();
-    const tell = () => { this.said.textContent = `Auditing … ${Math.round((Date.now() - begun) / 1000)} s`; };
+    const tell = () => {
+      this.said.textContent = `Auditing … ${Math.round((Date.now() - begun) / 1000)} s`;
+    };
     tell();
     this.fault.hidden = true;
     this.node.classList.add("viz-busy");

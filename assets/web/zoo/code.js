@@ -15,16 +15,35 @@ export class Lines {
 
   #line(name, sign, text, parts) {
     const pieces = parts.map(({ text: part, changed }) => (changed ? el("mark", {}, part) : part));
-    return el("div", { class: `viz-zoo-line viz-zoo-${name.toLowerCase()}` }, el("span", { class: "viz-zoo-line-name" }, `${sign} ${name}`), new CodeLine(`the ${name.toLowerCase()} line`, text, pieces).node);
+    return el(
+      "div",
+      { class: `viz-zoo-line viz-zoo-${name.toLowerCase()}` },
+      el("span", { class: "viz-zoo-line-name" }, `${sign} ${name}`),
+      new CodeLine(`the ${name.toLowerCase()} line`, text, pieces).node,
+    );
   }
 }
 
 export class CodeLine {
   constructor(what, text, pieces = [text]) {
     this.text = text;
-    this.code = el("pre", { class: "viz-zoo-code", tabindex: "0", "aria-label": `Code: ${what}` }, el("code", {}, ...pieces));
+    this.code = el(
+      "pre",
+      { class: "viz-zoo-code", tabindex: "0", "aria-label": `Code: ${what}` },
+      el("code", {}, ...pieces),
+    );
     this.said = el("span", { class: "viz-caption", role: "status" });
-    this.node = el("div", { class: "viz-zoo-code-row" }, this.code, el("button", { type: "button", class: "viz-small", "aria-label": `Copy: ${what}`, onclick: () => this.#copy() }, "Copy"), this.said);
+    this.node = el(
+      "div",
+      { class: "viz-zoo-code-row" },
+      this.code,
+      el(
+        "button",
+        { type: "button", class: "viz-small", "aria-label": `Copy: ${what}`, onclick: () => this.#copy() },
+        "Copy",
+      ),
+      this.said,
+    );
   }
 
   async #copy() {

@@ -17,7 +17,16 @@ export class Quiz {
     this.truth = el("p", { class: "viz-zoo-truth", role: "status" });
     this.score = el("span", { class: "viz-caption" });
     this.next = el("button", { type: "button", class: "viz-small", hidden: true, onclick: another }, "Another one");
-    this.node = el("section", { class: "viz-zoo-box viz-zoo-quiz", hidden: true, "aria-label": "Quiz" }, this.title, this.words, this.answers, el("div", { class: "viz-controls" }, this.ask, this.next, this.score), this.hint, this.truth);
+    this.node = el(
+      "section",
+      { class: "viz-zoo-box viz-zoo-quiz", hidden: true, "aria-label": "Quiz" },
+      this.title,
+      this.words,
+      this.answers,
+      el("div", { class: "viz-controls" }, this.ask, this.next, this.score),
+      this.hint,
+      this.truth,
+    );
   }
 
   // One at random, never the one that was just shown.
@@ -36,9 +45,27 @@ export class Quiz {
   // Its picture is there.
   begin(picture) {
     const silent = !picture.leaks.flat().some(Boolean) && !picture.lost.flat().some(Boolean);
-    this.words.textContent = silent ? "The panels below show no leak; judge by the symptom as well." : "Compare the three panels below, then choose.";
-    const wrong = shuffled(this.specimens.filter(({ identifier, title }) => identifier[0] !== this.specimen.identifier[0] && title !== this.specimen.title)).slice(0, CHOICES - 1);
-    this.answers.replaceChildren(...shuffled([this.specimen, ...wrong]).map((each) => el("button", { type: "button", class: "viz-small viz-zoo-answer", onclick: (event) => this.#answer(each, event.currentTarget) }, each.title)));
+    this.words.textContent = silent
+      ? "The panels below show no leak; judge by the symptom as well."
+      : "Compare the three panels below, then choose.";
+    const wrong = shuffled(
+      this.specimens.filter(
+        ({ identifier, title }) => identifier[0] !== this.specimen.identifier[0] && title !== this.specimen.title,
+      ),
+    ).slice(0, CHOICES - 1);
+    this.answers.replaceChildren(
+      ...shuffled([this.specimen, ...wrong]).map((each) =>
+        el(
+          "button",
+          {
+            type: "button",
+            class: "viz-small viz-zoo-answer",
+            onclick: (event) => this.#answer(each, event.currentTarget),
+          },
+          each.title,
+        ),
+      ),
+    );
     this.ask.hidden = false;
     if (silent) this.#hint();
   }
@@ -61,7 +88,10 @@ export class Quiz {
     this.right += right;
     for (const each of this.answers.children) each.disabled = true;
     button.textContent = `${right ? "✓" : "✗"} ${chosen.title}`;
-    this.truth.replaceChildren(el("strong", {}, right ? "Right. " : "Not this one. "), `It is ${this.specimen.identifier}: ${this.specimen.title}. Several bugs can leave the same picture; the checks and the code tell them apart.`);
+    this.truth.replaceChildren(
+      el("strong", {}, right ? "Right. " : "Not this one. "),
+      `It is ${this.specimen.identifier}: ${this.specimen.title}. Several bugs can leave the same picture; the checks and the code tell them apart.`,
+    );
     this.score.textContent = `${this.right} of ${this.asked} right`;
     this.ask.hidden = this.hint.hidden = true;
     this.next.hidden = false;

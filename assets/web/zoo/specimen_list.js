@@ -5,18 +5,41 @@ import { el } from "../core/dom.js";
 export class SpecimenList {
   constructor(sections, open, surprise) {
     Object.assign(this, { sections, open });
-    this.field = el("input", { type: "search", id: "viz-zoo-search", placeholder: "Find a bug", "aria-label": "Find a bug by name, symptom or code", autocomplete: "off", spellcheck: "false", oninput: () => this.#filter(), onkeydown: (event) => this.#searchKey(event) });
+    this.field = el("input", {
+      type: "search",
+      id: "viz-zoo-search",
+      placeholder: "Find a bug",
+      "aria-label": "Find a bug by name, symptom or code",
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => this.#filter(),
+      onkeydown: (event) => this.#searchKey(event),
+    });
     this.told = el("p", { class: "viz-caption", role: "status" });
-    this.box = el("div", { class: "viz-zoo-options", role: "listbox", "aria-label": "Specimens", onkeydown: (event) => this.#key(event) }, ...sections.map((section, at) => this.#group(section, at)));
-    this.node = el("nav", { class: "viz-zoo-list", "aria-label": "Mask zoo" },
-      el("button", { type: "button", class: "viz-small viz-zoo-surprise", id: "viz-zoo-surprise", onclick: surprise }, "Surprise me: what is wrong here?"),
-      this.field, this.told, this.box);
+    this.box = el(
+      "div",
+      { class: "viz-zoo-options", role: "listbox", "aria-label": "Specimens", onkeydown: (event) => this.#key(event) },
+      ...sections.map((section, at) => this.#group(section, at)),
+    );
+    this.node = el(
+      "nav",
+      { class: "viz-zoo-list", "aria-label": "Mask zoo" },
+      el(
+        "button",
+        { type: "button", class: "viz-small viz-zoo-surprise", id: "viz-zoo-surprise", onclick: surprise },
+        "Surprise me: what is wrong here?",
+      ),
+      this.field,
+      this.told,
+      this.box,
+    );
     this.#filter();
   }
 
   // Which one is shown; none while its name is to be guessed.
   mark(identifier) {
-    for (const { node, specimen } of this.options) node.setAttribute("aria-selected", specimen.identifier === identifier);
+    for (const { node, specimen } of this.options)
+      node.setAttribute("aria-selected", specimen.identifier === identifier);
     const shown = this.options.find(({ specimen }) => specimen.identifier === identifier)?.node;
     if (!shown) return;
     this.#rove(shown);
@@ -27,20 +50,41 @@ export class SpecimenList {
     const named = `viz-zoo-section-${at}`;
     this.options ??= [];
     const nodes = specimens.map((specimen) => {
-      const node = el("div", { class: "viz-zoo-option", role: "option", tabindex: "-1", "aria-selected": "false", "data-specimen": specimen.identifier, onclick: () => this.open(specimen.identifier) },
-        el("span", { class: "viz-zoo-id" }, specimen.identifier), el("span", {}, specimen.title));
+      const node = el(
+        "div",
+        {
+          class: "viz-zoo-option",
+          role: "option",
+          tabindex: "-1",
+          "aria-selected": "false",
+          "data-specimen": specimen.identifier,
+          onclick: () => this.open(specimen.identifier),
+        },
+        el("span", { class: "viz-zoo-id" }, specimen.identifier),
+        el("span", {}, specimen.title),
+      );
       this.options.push({ node, specimen, text: Object.values(specimen).join(" ").toLocaleLowerCase() });
       return node;
     });
-    return el("div", { class: "viz-zoo-section", role: "group", "aria-labelledby": named }, el("h4", { id: named, role: "presentation" }, title), ...nodes);
+    return el(
+      "div",
+      { class: "viz-zoo-section", role: "group", "aria-labelledby": named },
+      el("h4", { id: named, role: "presentation" }, title),
+      ...nodes,
+    );
   }
 
   #filter() {
     const words = this.field.value.trim().toLocaleLowerCase().split(/\s+/).filter(Boolean);
     for (const { node, text } of this.options) node.hidden = !words.every((word) => text.includes(word));
-    for (const group of this.box.children) group.hidden = ![...group.querySelectorAll("[role=option]")].some((node) => !node.hidden);
+    for (const group of this.box.children)
+      group.hidden = ![...group.querySelectorAll("[role=option]")].some((node) => !node.hidden);
     const found = this.#seen();
-    this.told.textContent = !words.length ? `${found.length} planted bugs` : found.length ? `${found.length} of ${this.options.length} found; Enter opens the first.` : "None found; try another word.";
+    this.told.textContent = !words.length
+      ? `${found.length} planted bugs`
+      : found.length
+        ? `${found.length} of ${this.options.length} found; Enter opens the first.`
+        : "None found; try another word.";
     const current = found.find((node) => node.tabIndex === 0) ?? found[0];
     if (current) this.#rove(current);
   }

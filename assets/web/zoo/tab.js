@@ -35,15 +35,45 @@ class Zoo {
   }
 
   #build(seeds, code, command) {
-    this.list = new SpecimenList(this.sections, (identifier) => this.open(identifier), () => this.surprise());
+    this.list = new SpecimenList(
+      this.sections,
+      (identifier) => this.open(identifier),
+      () => this.surprise(),
+    );
     this.audit = new Audit(seeds);
-    this.quiz = new Quiz(this.specimens, () => this.#reveal(), () => this.surprise());
+    this.quiz = new Quiz(
+      this.specimens,
+      () => this.#reveal(),
+      () => this.surprise(),
+    );
     this.head = el("div", { class: "viz-zoo-head" });
     this.lines = new Lines();
-    const own = el("section", { class: "viz-zoo-box", "aria-label": "In your own code" }, el("h3", {}, "In your own code"),
-      el("p", {}, "intent says who may look at whom: True = may look, rows = queries. make_mask is the function of yours that makes the mask you pass; model(x, passed) is called with it."),
-      new CodeLine("audit your own model", code).node, el("p", {}, "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 where the audit fails:"), new CodeLine("audit in a terminal", command).node);
-    this.detail = el("div", { class: "viz-zoo-detail" }, this.quiz.node, this.head, this.lines.node, this.audit.node, own);
+    const own = el(
+      "section",
+      { class: "viz-zoo-box", "aria-label": "In your own code" },
+      el("h3", {}, "In your own code"),
+      el(
+        "p",
+        {},
+        "intent says who may look at whom: True = may look, rows = queries. make_mask is the function of yours that makes the mask you pass; model(x, passed) is called with it.",
+      ),
+      new CodeLine("audit your own model", code).node,
+      el(
+        "p",
+        {},
+        "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 where the audit fails:",
+      ),
+      new CodeLine("audit in a terminal", command).node,
+    );
+    this.detail = el(
+      "div",
+      { class: "viz-zoo-detail" },
+      this.quiz.node,
+      this.head,
+      this.lines.node,
+      this.audit.node,
+      own,
+    );
     this.root.replaceChildren(el("div", { class: "viz-zoo" }, this.list.node, this.detail));
   }
 
@@ -80,9 +110,20 @@ class Zoo {
     this.shown = specimen;
     this.list.mark(identifier);
     const line = (title, text) => el("p", {}, el("strong", {}, `${title} `), text);
-    this.head.replaceChildren(el("h3", { class: "viz-zoo-title" }, el("span", { class: "viz-zoo-id" }, specimen.identifier), " ", specimen.title),
-      line("Symptom.", specimen.symptom), line("In the wild.", specimen.story),
-      ...(specimen.missed ? [el("p", { class: "viz-zoo-missed" }, el("strong", {}, "Not caught. "), specimen.missed)] : []));
+    this.head.replaceChildren(
+      el(
+        "h3",
+        { class: "viz-zoo-title" },
+        el("span", { class: "viz-zoo-id" }, specimen.identifier),
+        " ",
+        specimen.title,
+      ),
+      line("Symptom.", specimen.symptom),
+      line("In the wild.", specimen.story),
+      ...(specimen.missed
+        ? [el("p", { class: "viz-zoo-missed" }, el("strong", {}, "Not caught. "), specimen.missed)]
+        : []),
+    );
     this.lines.show(specimen);
     for (const node of [this.head, this.lines.node]) node.hidden = false;
   }
