@@ -110,7 +110,7 @@ def fill(plan: Plan, tell: Tell = silent) -> LoadedEncoder:
         tell: called with the share that is read, 0 … 1; what it raises ends the loading.
     """
     config, family = plan.config, plan.family
-    with torch.device("meta"):
+    with plainly(), torch.device("meta"):
         model = Encoder(config)
     tensors = _ours(plan, read_weights(plan.folder, plan.needed, tell))
     require_match(tensors, model.state_dict())

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
 from typing import Any
 
-import psutil
-
 from viz_encoder.config.checks import (
     listed,
     number,
@@ -15,15 +13,23 @@ from viz_encoder.config.checks import (
     require_known,
     require_switch,
 )
-from viz_encoder.config.choices import Activation, Choice, Embedding, Norm, NormPlacement, Positions
-from viz_encoder.config.head import HeadConfig
+from viz_encoder.config.choices import (
+    Activation,
+    Choice,
+    Embedding,
+    HeadPool,
+    Norm,
+    NormPlacement,
+    Positions,
+)
+from viz_encoder.config.head import HeadConfig, read_heads
 from viz_encoder.errors import ConfigError
 
 SIZES: dict[str, dict[str, int]] = {
     "small": {"d_model": 256, "n_layers": 6, "n_heads": 8, "d_ff": 1024},
     "base": {"d_model": 768, "n_layers": 12, "n_heads": 12, "d_ff": 3072},
 }
-BYTES_PER_WEIGHT = 4  # float32, the widest type we load weights in
+BYTES_PER_WEIGHT = 4  # float32
 PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # that may lack one
 
 
@@ -32,7 +38,7 @@ class EncoderConfig:
     """All axes of one encoder; the defaults are BERT-base (Devlin et al., 2019, arXiv:1810.04805).
 
     Raises:
-        ConfigError: a size that cannot be, or weights that would not fit into this machine.
+        ConfigError: a size that cannot be.
     """
 
     n_layers: int = 12
@@ -84,7 +90,7 @@ class EncoderConfig:
             object.__setattr__(self, name, kind(getattr(self, name)))
         for name, entry in _LISTS.items():
             object.__setattr__(self, name, listed(name, getattr(self, name), entry))
-        object.__setattr__(self, "heads", _heads(self.heads))
+        object.__setattr__(self, "heads", read_heads(self.heads))
         for name in _SWITCHES:
             require_switch(name, getattr(self, name))
         for name in _COUNTS:
@@ -101,7 +107,6 @@ class EncoderConfig:
         self._check_heads()
         self._check_numbers()
         self._check_patches()
-        self._check_memory()
 
     @classmethod
     def named(cls, size: str, **axes: Any) -> "EncoderConfig":
@@ -128,10 +133,17 @@ class EncoderConfig:
 
     @property
     def n_parameters(self) -> int:
-        """Number of weights, counted from the axes alone."""
-        from viz_encoder.config.count import n_parameters
-
-        return n_parameters(self)
+        """Number of weights, counted from the axes alone; a tied decoder counts as its own."""
+        attention, feed_forward = self._n_attention(), self._n_feed_forward()
+        layers = self.n_layers * (attention + feed_forward + 2 * self._n_norm(self.d_model))
+        if self.norm_placement is NormPlacement.PRE and not self.first_attn_norm:
+            layers -= self._n_norm(self.d_model)
+        relative = self.relative_buckets * self.n_heads
+        final = self.final_norm * self._n_norm(self.d_model)
+        heads = sum(head.n_parameters(self.d_model) for head in self.heads)
+        probes = sum(head.pool is HeadPool.PROBE for head in self.heads)
+        heads += probes * (self.d_model + attention + feed_forward + self._n_norm(self.d_model))
+        return self._n_embeddings() + layers + relative + final + heads
 
     def has_bias(self, part: str) -> bool:
         """Whether a part (q, k, v, o, up, gate, down, norm, patch, project) has a bias."""
@@ -145,6 +157,37 @@ class EncoderConfig:
         """Bytes a captured run of n_tokens holds: q, k, v of each layer and the hidden states."""
         mixed = 3 * self.n_layers * self.n_heads * self.d_head
         return (mixed + (self.n_layers + 2) * self.d_model) * n_tokens * BYTES_PER_WEIGHT
+
+    def _n_linear(self, part: str, width: int, out: int) -> int:
+        return out * (width + self.has_bias(part))
+
+    def _n_norm(self, width: int) -> int:
+        return width * (1 + (self.norm is Norm.LAYER and self.has_bias("norm")))
+
+    def _n_attention(self) -> int:
+        inner = self.n_heads * self.d_head
+        into = sum(self._n_linear(part, self.d_model, inner) for part in "qkv")
+        return into + self._n_linear("o", inner, self.d_model)
+
+    def _n_feed_forward(self) -> int:
+        wide = ("up", "gate") if self.gated else ("up",)
+        into = sum(self._n_linear(part, self.d_model, self.d_ff) for part in wide)
+        return into + self._n_linear("down", self.d_ff, self.d_model)
+
+    def _n_embeddings(self) -> int:
+        learned = self.positions is Positions.LEARNED
+        more = self.embed_norm * self._n_norm(self.d_embed)
+        if self.d_embed != self.d_model:
+            more += self._n_linear("project", self.d_embed, self.d_model)
+        if self.embedding is Embedding.TOKEN:
+            rows = self.vocab_size + self.n_segments + learned * self.max_positions
+        elif self.embedding is Embedding.PATCH:
+            pixels = self.n_channels * self.patch_size**2 + self.has_bias("patch")
+            n_prefix, n_patches = len(self.prefix), self.grid[0] * self.grid[1]
+            rows = pixels + n_prefix + learned * (n_prefix + n_patches)
+        else:
+            rows = learned * self.max_positions
+        return rows * self.d_embed + more
 
     def _check_heads(self) -> None:
         if not self.d_head:
@@ -193,15 +236,6 @@ class EncoderConfig:
                     f"{self.patch_size}; choose multiples of {self.patch_size}."
                 )
 
-    def _check_memory(self) -> None:
-        needed = self.n_parameters * BYTES_PER_WEIGHT
-        present = psutil.virtual_memory().total
-        if needed > present:
-            raise ConfigError(
-                f"This encoder's weights alone need {_gigabytes(needed)}; this machine "
-                f"has {_gigabytes(present)}. Use fewer layers or a smaller d_model."
-            )
-
 
 _ENUMS: dict[str, type[Choice]] = {
     "embedding": Embedding,
@@ -220,27 +254,3 @@ _SWITCHES = (
     *("bias", "embed_norm", "final_norm", "first_attn_norm"),
     *("causal", "gated", "rotary_grid", "antialias"),
 )
-
-
-def _heads(given: object) -> tuple[HeadConfig, ...]:
-    """Heads, each one's axes given as such or as an object of a config.json."""
-    if not isinstance(given, tuple | list):
-        raise ConfigError(f"heads is {shown(given)}; it must be a list of heads.")
-    heads: list[HeadConfig] = []
-    for one in given:
-        if isinstance(one, dict):
-            unknown = [name for name in one if name not in HeadConfig.__dataclass_fields__]
-            if unknown or "task" not in one:
-                raise ConfigError(
-                    f"A head has {shown(sorted(map(str, one)))}; it needs a task and may have "
-                    f"{', '.join(HeadConfig.__dataclass_fields__)}."
-                )
-            one = HeadConfig(**one)
-        if not isinstance(one, HeadConfig) or any(one.task is other.task for other in heads):
-            raise ConfigError(f"heads holds {shown(one)}; give each task one head.")
-        heads.append(one)
-    return tuple(heads)
-
-
-def _gigabytes(n_bytes: int) -> str:
-    return f"about {n_bytes / 1e9:,.1f} GB" if n_bytes < 1e18 else "over a billion GB"

@@ -1,6 +1,7 @@
 """HeadConfig: what a head reads, how it is built, and what its outputs are called."""
 
 from dataclasses import dataclass
+from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
 
 from viz_encoder.config.checks import listed, require_count, require_known, require_switch
 from viz_encoder.config.choices import Activation, HeadPool, Task
@@ -58,3 +59,23 @@ class HeadConfig:
         width = self.d_dense or width
         norm = width * (1 + ("norm" not in self.unbiased)) if self.norm else 0
         return dense + norm + self.n_out * (width + ("out" not in self.unbiased))
+
+
+def read_heads(given: object) -> tuple[HeadConfig, ...]:
+    """The heads of an encoder, each one's axes given as such or as an object of a config.json."""
+    if not isinstance(given, tuple | list):
+        raise ConfigError(f"heads is {shown(given)}; it must be a list of heads.")
+    heads: list[HeadConfig] = []
+    for one in given:
+        if isinstance(one, dict):
+            unknown = [name for name in one if name not in HeadConfig.__dataclass_fields__]
+            if unknown or "task" not in one:
+                raise ConfigError(
+                    f"A head has {shown(sorted(map(str, one)))}; it needs a task and may have "
+                    f"{', '.join(HeadConfig.__dataclass_fields__)}."
+                )
+            one = HeadConfig(**one)
+        if not isinstance(one, HeadConfig) or any(one.task is other.task for other in heads):
+            raise ConfigError(f"heads holds {shown(one)}; give each task one head.")
+        heads.append(one)
+    return tuple(heads)

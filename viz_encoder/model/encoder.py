@@ -2,12 +2,14 @@
 
 from typing import NamedTuple
 
+import psutil
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from viz_encoder.config import Embedding, EncoderConfig
-from viz_encoder.errors import InputError
+from viz_encoder.config.encoder import BYTES_PER_WEIGHT
+from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.model import masks
 from viz_encoder.model.attention import Given, LayerRecord
 from viz_encoder.model.block import Block
@@ -30,8 +32,13 @@ class Encoder(nn.Module):
     """A transformer encoder (Vaswani et al., 2017), every variant an axis of its config."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        """Build the modules; weights are torch's defaults until a checkpoint is loaded."""
+        """Build the modules; weights are torch's defaults until a checkpoint is loaded.
+
+        Raises:
+            ConfigError: the weights would not fit into this machine.
+        """
         super().__init__()
+        _require_memory(config)
         self.config = config
         self.embed = Embed(config)
         self.layers = nn.ModuleList(Block(config, number) for number in range(config.n_layers))
@@ -121,3 +128,16 @@ class Encoder(nn.Module):
             grid = values.shape[-2] // size, values.shape[-1] // size
             return angles_of_grid(*grid, len(config.prefix), config.d_head, base, device)
         return angles_along(n_tokens, config.d_head, base, device) / config.rotary_stretch
+
+
+def _require_memory(config: EncoderConfig) -> None:
+    needed, present = config.n_parameters * BYTES_PER_WEIGHT, psutil.virtual_memory().total
+    if needed > present:
+        raise ConfigError(
+            f"This encoder's weights alone need {_gigabytes(needed)}; this machine "
+            f"has {_gigabytes(present)}. Use fewer layers or a smaller d_model."
+        )
+
+
+def _gigabytes(n_bytes: int) -> str:
+    return f"about {n_bytes / 1e9:,.1f} GB" if n_bytes < 1e18 else "over a billion GB"
