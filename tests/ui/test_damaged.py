@@ -10,10 +10,12 @@ from fastapi.testclient import TestClient
 
 import viz_encoder as vz
 from viz_encoder.errors import TooLong
+from viz_encoder.ui.serve import add_routes
+from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.run_description import MAX_NAME, describe
-from viz_encoder.ui.state.runner import MAX_MAPS, require_showable
+from viz_encoder.ui.state.runner import MAX_MAPS, Runner, require_showable
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.wire import routes
+from viz_encoder.ui.tabs.attention import routes
 
 PATHS = (
     *("statistics?layer=0", "proof", "thumbnails?layer=0", "map?layer=0&head=mean"),
@@ -34,7 +36,7 @@ def store():
 @pytest.fixture
 def client(store):
     app = FastAPI()
-    routes.add_routes(app, store)
+    add_routes(app, Runner(Models("cpu"), store))
     return TestClient(app)
 
 

@@ -76,7 +76,7 @@ def test_a_map_as_npz(site, key, trace, special):
 
 
 def test_files_hold_and_name_what_is_shown(site, key, trace):
-    chosen = {"head": "1,4", "special": False, "renorm": True, "words": True}
+    chosen = {"head": "1,4", "special": False, "renormalize": True, "words": True}
     response = take(site, key, "npz", **chosen)
     assert "3.1-4-no-special-renormalized-words.npz" in response.headers["content-disposition"]
     with np.load(io.BytesIO(response.content)) as held:

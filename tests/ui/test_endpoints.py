@@ -48,7 +48,8 @@ def test_every_action_has_a_named_endpoint(client):
     wanted |= {"/model", "/open_model", "/predictions", "/change"}
     wanted |= {"/column", "/measured"}
     wanted |= {"/pooled", "/padding_drift", "/compare_set", "/compare_pictures"}
-    wanted |= {"/set_table", "/set_cosine", "/set_neighbours", "/attention_pooling"}
+    wanted |= {"/set_table", "/set_cosine", "/set_neighbors", "/attention_pooling"}
+    wanted |= {"/set_neighbours"}  # its former name
     wanted |= {"/mask_preset", "/mask_run", "/mask_reach", "/mask_code"}
     wanted |= {"/figure", "/hidden_states", "/zoo", "/zoo_audit"}
     assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)
@@ -212,7 +213,7 @@ def test_routes_give_exact_parts(site, run, trace):
     assert np.abs(whole - trace.attention(3, 5).numpy()).max() <= 1e-6
     part = fetch(site, key, "map?layer=3&head=5&rows=2:6&keys=1:15")
     assert np.abs(part - whole[2:6, 1:15]).max() <= 1e-6
-    hidden = fetch(site, key, "map?layer=3&head=5&hide=true")
+    hidden = fetch(site, key, "map?layer=3&head=5&special=false")
     assert np.abs(hidden - whole[1:-1, 1:-1]).max() <= 1e-6
     row = fetch(site, key, "row?layer=3&head=5&query=7")
     assert np.abs(row - trace.attention(3, 5)[7].numpy()).max() <= 1e-6

@@ -15,7 +15,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 import viz_encoder as vz
 from viz_encoder.bundled import asset
 from viz_encoder.ui.serve import add_routes
-from viz_encoder.ui.state.runner import MASKED, SENTENCES
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.runner import MASKED, SENTENCES, Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.hidden.results import around
 
@@ -55,7 +56,7 @@ def long_run(tmp_path_factory):
 def client(minilm, trace, grammar, masked, long_run):
     """The routes over three runs, by name."""
     store, app = TraceStore(), FastAPI()
-    add_routes(app, store)
+    add_routes(app, Runner(Models("cpu"), store))
     keys = {
         "text": store.put(trace, encoder=minilm),
         "masked": store.put(masked, encoder=grammar),

@@ -15,6 +15,7 @@ from tests.checkpoints.parity import Case, save
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.state.runner import MASKED, SENTENCES
 from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.tabs.attention import columns
 from viz_encoder.ui.tabs.attention import row_measures as module
 from viz_encoder.ui.tabs.attention.row_measures import Measures
 
@@ -199,23 +200,25 @@ def test_a_column_that_nobody_waits_for_stops(site, key, monkeypatch):
         finally:
             ended.set()
 
-    monkeypatch.setattr(module, "column_blocks", endless)
+    monkeypatch.setattr(columns, "column_blocks", endless)
     with pytest.raises(httpx.ReadTimeout):
         httpx.get(f"{site}viz/run/{key}/column?layer=0&head=0&key=0", timeout=0.5)
     assert begun.is_set() and ended.wait(20)
 
 
-@pytest.mark.parametrize("flags", ["hide", "renorm", "words", "hide,renorm,words"])
+SWITCHES = ["special=false", "renormalize=true", "words=true"]
+
+
+@pytest.mark.parametrize("flags", [*SWITCHES, "&".join(SWITCHES)])
 def test_a_column_of_the_map_as_it_is_shown(site, key, trace, flags, monkeypatch):
     """The same cells that a map of these switches has, whatever the size of the parts."""
-    monkeypatch.setattr(module, "ROWS", 4)
-    more = "".join(f"&{flag}=true" for flag in flags.split(","))
-    whole = array(site, key, f"map?layer=3&head=5{more}")
-    shown = trace.tokens.index("animal") - (1 if "hide" in flags else 0)
-    got = array(site, key, f"column?layer=3&head=5&key={trace.tokens.index('animal')}{more}")
+    monkeypatch.setattr(columns, "ROWS", 4)
+    whole = array(site, key, f"map?layer=3&head=5&{flags}")
+    shown = trace.tokens.index("animal") - (1 if "special" in flags else 0)
+    got = array(site, key, f"column?layer=3&head=5&key={trace.tokens.index('animal')}&{flags}")
     assert got.shape == (len(whole),) and np.abs(got - whole[:, shown]).max() <= 1e-6
 
 
 def test_a_hidden_key_has_no_column(site, key):
-    answer = ask(site, key, "column?layer=3&head=5&key=0&hide=true")
+    answer = ask(site, key, "column?layer=3&head=5&key=0&special=false")
     assert answer.status_code == 404 and "those are hidden; show them." in answer.json()["message"]

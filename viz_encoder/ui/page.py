@@ -1,4 +1,4 @@
-"""The page: inputs on the left, the run's attention on the right, and what each event does."""
+"""The page: inputs on the left, the tabs on the right, and what each event does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,24 +8,16 @@ from PIL import Image
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import VizEncoderError
-from viz_encoder.ui.form.components import script_view
+from viz_encoder.ui.form import endpoints as form_endpoints
 from viz_encoder.ui.form.form import Form, make_form, reveal
-from viz_encoder.ui.form.model_endpoints import add_model_endpoints
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.runner import MASKED, PICTURES, SENTENCES, Runner, restore
-from viz_encoder.ui.tab import Place
+from viz_encoder.ui.tab import Place, script_view
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.tabs.attention.change_endpoint import add_change_endpoint
-from viz_encoder.ui.tabs.attention.row_endpoints import add_measured_endpoints
-from viz_encoder.ui.tabs.hidden.endpoints import add_hidden_endpoint
-from viz_encoder.ui.tabs.masks.endpoints import add_mask_endpoints
-from viz_encoder.ui.tabs.pooling.endpoints import add_pooling_endpoints
-from viz_encoder.ui.tabs.zoo.endpoints import add_zoo_endpoints
-from viz_encoder.ui.wire.alert import alert
-from viz_encoder.ui.wire.arguments import check_arguments
-from viz_encoder.ui.wire.endpoints import add_endpoints
-from viz_encoder.ui.wire.figure_endpoints import add_figure_endpoints
+from viz_encoder.ui.wire import figures, run_facts
+from viz_encoder.ui.wire.endpoints import add_endpoints, check_arguments
+from viz_encoder.ui.wire.errors import alert
 
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
@@ -36,6 +28,7 @@ MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"
 # Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.
 SESSIONS_KEPT = 8
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
+SHARED_ENDPOINTS = (*form_endpoints.ENDPOINTS, *run_facts.ENDPOINTS, *figures.ENDPOINTS)
 
 
 def make_theme() -> gr.themes.Base:
@@ -62,37 +55,37 @@ def make_page(runner: Runner) -> gr.Blocks:
         with gr.Row(elem_id="viz-page"):
             with gr.Column(scale=1, min_width=280, elem_id="viz-inputs"):
                 form = make_form(runner.models)
-            main = gr.Column(scale=4, min_width=320, elem_id="viz-main")
-            with main, gr.Tabs(elem_id="viz-tabs"):
-                with gr.Tab("Attention", id="attention"):
-                    view = script_view("attention/tab.js", elem_id="viz-attention")
-                for tab in TABS[1:]:
-                    with gr.Tab(tab.title, id=tab.name):
-                        tab.build(Place(runner, form, view))
-        _Events(runner, form, view, form.notice).connect(page)
-        add_endpoints(runner)
-        add_model_endpoints(runner)
-        add_measured_endpoints(runner)
-        add_figure_endpoints(runner)
-        add_change_endpoint(runner)
-        add_hidden_endpoint(runner)
-        add_mask_endpoints(runner)
-        add_pooling_endpoints(runner)
-        add_zoo_endpoints()
+            with gr.Column(scale=4, min_width=320, elem_id="viz-main"):
+                shown = script_view("core/run_host.js", elem_id="viz-run-host")
+                views = _make_tabs(Place(runner, form, shown))
+        _Events(runner, form, shown, views).connect(page)
+        add_endpoints(runner, SHARED_ENDPOINTS)
+        for tab in TABS:
+            add_endpoints(runner, tab.endpoints)
     check_arguments(page)
     page.state_session_capacity = SESSIONS_KEPT
     return page
 
 
+def _make_tabs(place: Place) -> list[gr.HTML]:
+    """Every tab, in its order; returns the parts over which a run's progress is shown."""
+    views = []
+    with gr.Tabs(elem_id="viz-tabs"):
+        for tab in TABS:
+            with gr.Tab(tab.title, id=tab.name):
+                views.append(tab.build(place))
+    return views
+
+
 class _Events:
     """What happens when a person clicks; each handler leaves the page as it was on a fault."""
 
-    def __init__(self, runner: Runner, form: Form, view: gr.HTML, notice: gr.HTML) -> None:
-        self.runner, self.form, self.result = runner, form, [view, notice]
+    def __init__(self, runner: Runner, form: Form, shown: gr.HTML, views: list[gr.HTML]) -> None:
+        self.runner, self.form, self.result = runner, form, [shown, form.notice]
         # A click while a run is in progress waits for it, and then runs what the form holds.
         latest = {"trigger_mode": "always_last"}
         self.running: dict[str, Any] = {
-            **{"show_progress_on": view, **latest},
+            **{"show_progress_on": views, **latest},
             **MODEL_QUEUE,
             **PRIVATE,
         }

@@ -11,7 +11,6 @@ import gradio as gr
 import psutil
 import uvicorn
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -26,21 +25,13 @@ from viz_encoder.ui.state.runner import Runner, require_showable
 from viz_encoder.ui.state.sets import PUBLIC_ITEMS, Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.tabs.attention.change import make_change_router
-from viz_encoder.ui.tabs.attention.downloads import make_download_router
-from viz_encoder.ui.tabs.attention.row_measures import make_measured_router
-from viz_encoder.ui.tabs.hidden.routes import make_hidden_router
-from viz_encoder.ui.tabs.masks.routes import make_mask_router
-from viz_encoder.ui.tabs.pooling.routes import make_pooling_router
-from viz_encoder.ui.tabs.zoo.routes import make_zoo_router
-from viz_encoder.ui.wire.error_route import PlainRoute
-from viz_encoder.ui.wire.figure_routes import make_figure_router
-from viz_encoder.ui.wire.routes import _array as array_response
-from viz_encoder.ui.wire.routes import make_router, plain_sentence, wrong_parameter
+from viz_encoder.ui.wire import figures, run_facts
+from viz_encoder.ui.wire.errors import add_error_sentences
 
 PORT = 7860
 PORTS_TRIED = 40
-STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))
+WEB = asset("web")
+STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))  # in this order
 
 
 @dataclass(frozen=True)
@@ -79,7 +70,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     if settings.host in ("127.0.0.1", "localhost"):
         # A page of another site must not reach us under a name of its own (DNS rebinding).
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-    add_routes(app, runner.store, runner.sets)
+    add_routes(app, runner)
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
     page.has_launched = True
@@ -93,19 +84,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         max_file_size=settings.max_file_size,
         allowed_paths=[],
         theme=make_theme(),
-        css_paths=[
-            asset(f"web/{name}.css")
-            for name in (
-                "core/core",
-                "views/views",
-                "attention/tab",
-                "flow/tab",
-                "hidden/tab",
-                "pooling/tab",
-                "masks/tab",
-                "zoo/tab",
-            )
-        ],
+        css_paths=[WEB / f"{name}.css" for name in STYLES],
         footer_links=["api"],
         run_history=False,
     )
@@ -149,20 +128,14 @@ class Server(uvicorn.Server):
             log.setLevel(before)
 
 
-def add_routes(app: FastAPI, store: TraceStore, sets: Sets | None = None) -> None:
-    """Serve the page's scripts and the numbers of the stored runs and sets under /viz."""
-    app.mount("/viz/static", StaticFiles(directory=asset("web")), name="viz-static")
-    app.include_router(make_router(store))
-    app.include_router(make_figure_router(store, PlainRoute))
-    app.include_router(make_change_router(store, PlainRoute))
-    app.include_router(make_hidden_router(store, PlainRoute))
-    app.include_router(make_measured_router(store, PlainRoute, array_response))
-    app.include_router(make_pooling_router(store, sets or Sets(), PlainRoute))
-    app.include_router(make_mask_router(store, PlainRoute, array_response))
-    app.include_router(make_zoo_router(PlainRoute))
-    app.include_router(make_download_router(store, PlainRoute))
-    app.add_exception_handler(VizEncoderError, plain_sentence)
-    app.add_exception_handler(RequestValidationError, wrong_parameter)
+def add_routes(app: FastAPI, runner: Runner) -> None:
+    """Serve the page's scripts, and the numbers of the runner's runs and sets, under /viz."""
+    app.state.runner = runner
+    app.mount("/viz/static", StaticFiles(directory=WEB), name="viz-static")
+    tabs = (tab.router for tab in TABS if tab.router is not None)
+    for router in (run_facts.ROUTER, figures.ROUTER, *tabs):
+        app.include_router(router)
+    add_error_sentences(app)
 
 
 def _make_page(

@@ -1,28 +1,58 @@
-"""Tab: a part of the page that is one file in viz_encoder/ui/tabs."""
+"""Tab: a part of the page that is a folder in viz_encoder/ui/tabs and one in assets/web."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import gradio as gr
+from fastapi import APIRouter
 
 from viz_encoder.ui.form.form import Form
 from viz_encoder.ui.state.runner import Runner
 
+MOUNT = """
+const { mount } = await import(new URL("viz/static/SCRIPT", document.baseURI).href);
+mount(element.querySelector(".viz-root"), () => props.value, watch, trigger);
+"""
+
 
 @dataclass(frozen=True)
 class Place:
-    """What a tab is built into: the runs, the form on the left, and the view that shows a run."""
+    """What a tab is built into: the runs, the form on the left, and the run that is shown."""
 
     runner: Runner
     form: Form
-    view: gr.HTML  # give it a run's description, and all tabs show that run
+    run: gr.HTML  # give it a run's description, and all tabs show that run
 
 
 @dataclass(frozen=True)
 class Tab:
-    """A tab beside Attention; `build` lays it out and connects its events."""
+    """A tab: how it is laid out, the routes of its numbers, and its named endpoints.
+
+    `name` is that of both its folders; its script and its style are assets/web/<name>/tab.js and
+    tab.css. `endpoints` are functions of the runner and what a client sends.
+    """
 
     name: str
     title: str
     order: int  # tabs stand in this order
-    build: Callable[[Place], None]
+    build: Callable[[Place], gr.HTML]  # gives the part over which a run's progress is shown
+    router: APIRouter | None = None
+    endpoints: tuple[Callable[..., Any], ...] = ()
+
+
+def script_view(script: str, **options: Any) -> gr.HTML:
+    """A part of the page that one script of assets/web draws; its `mount` is called.
+
+    mount gets the element to fill, a way to read the component's value, one to watch it, and one
+    to fire Gradio's events, such as trigger("change", data). It is a function and no subclass:
+    Gradio writes a stub file beside the source of every subclass of its components, which an
+    installed package must not do.
+    """
+    return gr.HTML(
+        value="",
+        html_template='<div class="viz-root"></div>',
+        js_on_load=f"(async () => {{ {MOUNT.replace('SCRIPT', script)} }})();",
+        apply_default_css=False,
+        **options,
+    )

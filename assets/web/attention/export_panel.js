@@ -79,7 +79,7 @@ export class Take {
   async #fetch(kind, row = false) {
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
     const more = { ...(row ? { query } : {}), ...(kind === "html" ? { scale } : {}) };
-    const asked = new URLSearchParams({ layer, head, special: !hide, renorm, words, ...more });
+    const asked = new URLSearchParams({ layer, head, special: !hide, renormalize: renorm, words, ...more });
     const response = await fetch(this.run.url(`take/${kind}?${asked}`));
     if (response.ok) return response;
     const fault = await response.json().catch(() => ({}));

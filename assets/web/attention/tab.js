@@ -10,22 +10,16 @@ import { AttentionMap } from "./map.js";
 import { Measures } from "./head_statistics.js";
 import { Order } from "./head_order.js";
 import { Predictions } from "./predictions.js";
-import { Run } from "../core/run.js";
 import { SCALES } from "../core/selection.js";
 import { Source } from "./input_view.js";
 import { StatisticMap } from "./statistic_map.js";
 import { Take } from "./export_panel.js";
 
-// Called by the page once; `read` gives the run's description, `watch` tells when it changes.
-export function mount(root, read, watch) {
+// Called by the page once.
+export function mount(root) {
   const tab = new AttentionTab(root);
   window.vizTab = tab; // so that a script or a test can ask what is shown
-  const refresh = () => read() && tab.show(JSON.parse(read()));
-  watch("value", refresh);
-  refresh();
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
-  });
+  current.on((run) => run && tab.show(run));
 }
 
 class AttentionTab {
@@ -73,13 +67,10 @@ class AttentionTab {
     this.selection.on(() => this.#sync());
   }
 
-  async show(description) {
-    if (this.run?.key === description.key) return;
-    const run = new Run(description);
+  async show(run) {
+    if (this.run?.key === run.key) return;
     this.run = run;
     for (const part of [this.atlas, this.map, this.source, this.predictions]) delete part.node.dataset.painted;
-    this.selection.enter(run);
-    current.enter(run);
     this.empty.hidden = true;
     this.fault.hidden = true;
     this.body.hidden = false;

@@ -1,37 +1,43 @@
-// What all tabs share: the run that is shown and the selection in it.
+// What all tabs share: the run that is shown, the selection in it, and the token that is pointed at.
 
+import { Emitter, Held } from "./emitter.js";
 import { Selection } from "./selection.js";
 
-class Current {
-  #listeners = new Set();
-  #pointed = new Set();
+/** @import { Run } from "./run.js" */
 
-  constructor() {
-    this.selection = new Selection();
-    this.run = null;
-    this.hovered = null;
+class Current {
+  selection = new Selection();
+  /** @type {Held<Run>} */
+  #run = new Held();
+  /** @type {Emitter<[number | null]>} */
+  #pointed = new Emitter();
+  /** @type {number | null} */
+  hovered = null;
+
+  get run() {
+    return this.#run.value;
   }
 
-  enter(run) {
-    this.run = run;
-    for (const listener of this.#listeners) listener(run);
+  // A new run; null when one failed its check.
+  enter(/** @type {Run | null} */ run) {
+    if (run) this.selection.enter(run);
+    this.#run.set(run);
+  }
+
+  // Told of each new run, and at once of the one that is there.
+  on(/** @type {(run: Run | null) => unknown} */ listener) {
+    this.#run.on(listener);
   }
 
   // The token that is pointed at anywhere, by its number; null where none is.
-  hover(token) {
+  hover(/** @type {number | null} */ token) {
     if (this.hovered === token) return;
     this.hovered = token;
-    for (const listener of this.#pointed) listener(token);
+    this.#pointed.tell(token);
   }
 
-  onHover(listener) {
-    this.#pointed.add(listener);
-  }
-
-  // Told of each new run, and at once of the one that is there; null when a run failed its check.
-  on(listener) {
-    this.#listeners.add(listener);
-    if (this.run) listener(this.run);
+  onHover(/** @type {(token: number | null) => unknown} */ listener) {
+    this.#pointed.on(listener);
   }
 }
 

@@ -1,131 +1,153 @@
 // One run on the server: fetches its numbers as raw bytes, and remembers the latest answers.
 
-import { fetchBytes } from "./bytes.js";
+import { address, json, numbers } from "./server.js";
 
-const REMEMBERED = 48;
+/** @import { Head, HeadStatistics, MapView, Numbers, Prediction, Proof, RunDescription, Views } from "./payloads.d.ts" */
+/** @import { Range } from "./viewport.js" */
+/** @typedef {{ name: string, tokens: number[] }} Unit a token, or the sub-words of one word */
+/** @typedef {Unit[] & { places: Int32Array }} Shown `places` says which unit a token is in, -1 where it is hidden */
+/** @typedef {{ answer: Promise<any>, signal?: AbortSignal }} Asked */
 
-// What the address of a part of a map says of renormalized rows and merged words.
-const switches = ({ renorm, words }) => `${renorm ? "&renorm=true" : ""}${words ? "&words=true" : ""}`;
+const REMEMBERED = 96;
+
+// What the address of a part of a map says of hidden tokens, renormalized rows and merged words.
+const viewed = (/** @type {MapView} */ { layer, head, hide, renorm, words }) =>
+  `layer=${layer}&head=${head}&special=${!hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
 
 // Sub-words as one word, without the marks of its continuations.
-const wordOf = ([first, ...more]) => first + more.map((name) => name.replace(/^##/, "")).join("");
+const wordOf = (/** @type {string[]} */ [first, ...more]) =>
+  first + more.map((name) => name.replace(/^##/, "")).join("");
 
-export class Run {
-  #answers = new Map();
+/** @type {new (description: RunDescription) => RunDescription} */
+const Described = /** @type {any} */ (
+  class {
+    constructor(/** @type {RunDescription} */ description) {
+      Object.assign(this, description);
+    }
+  }
+);
+
+export class Run extends Described {
+  /** @type {Map<string, Asked>} */
+  #asked = new Map();
+  /** @type {Map<string, Shown>} */
   #shown = new Map();
+  /** @type {Map<number, Numbers>} */
   #thumbnails = new Map();
+  /** @type {Map<number, number>} */
   #largest = new Map();
 
-  constructor(description) {
-    Object.assign(this, description);
-    this.n = this.tokens.length;
+  constructor(/** @type {RunDescription} */ description) {
+    super(description);
+    this.n = description.tokens.length;
   }
 
-  url(name) {
-    return new URL(`viz/run/${this.key}/${name}`, document.baseURI).href;
+  url(/** @type {string} */ path) {
+    return address(`viz/run/${this.key}/${path}`);
   }
 
-  thumbnails(layer) {
-    const answer = this.#array(`thumbnails?layer=${layer}`);
-    answer.then(
-      (found) => this.#thumbnails.set(layer, found),
-      () => {},
-    );
-    return answer;
+  /** An answer in JSON. @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
+  json(path, signal) {
+    return this.#once(path, (url) => json(url, { signal }), signal);
+  }
+
+  /** An answer in raw numbers. @type {(path: string, signal?: AbortSignal) => Promise<Numbers>} */
+  numbers(path, signal) {
+    return this.#once(path, (url) => numbers(url, signal), signal);
+  }
+
+  async thumbnails(/** @type {number} */ layer) {
+    const found = await this.numbers(`thumbnails?layer=${layer}`);
+    this.#thumbnails.set(layer, found);
+    return found;
   }
 
   // One head's thumbnail if it is here already, of all tokens as they are.
-  thumbnail({ layer, head, kept }) {
+  thumbnail(/** @type {{ layer: number, head: Head, kept: string }} */ { layer, head, kept }) {
     const found = this.#thumbnails.get(layer);
     if (!found || typeof head !== "number" || kept !== "all") return null;
     const [, height, width] = found.shape;
-    return {
-      shape: [height, width],
-      values: found.values.subarray(head * height * width, (head + 1) * height * width),
-    };
+    const values = found.values.subarray(head * height * width, (head + 1) * height * width);
+    return { shape: [height, width], values };
   }
 
-  statistics(layer) {
-    return this.#once(`statistics?layer=${layer}`, async (response) => {
-      const known = await response.json();
-      this.#largest.set(layer, Math.max(0, ...known.largest));
-      return known;
-    });
+  async statistics(/** @type {number} */ layer) {
+    /** @type {HeadStatistics} */
+    const known = await this.json(`statistics?layer=${layer}`);
+    this.#largest.set(layer, Math.max(0, ...known.largest.map(Number)));
+    return known;
   }
 
-  // The largest weight of a layer's heads, or of all heads; null until the server has swept them.
+  /** The largest weight of a layer's heads, or of all heads; null until the server has swept them.
+   * @type {(scale: string, layer: number) => number | null} */
   largest(scale, layer) {
     const layers = scale === "all" ? Array.from({ length: this.nLayers }, (_, at) => at) : [layer];
-    const known = layers.map((each) => this.#largest.get(each) ?? null);
-    return known.includes(null) ? null : Math.max(...known);
+    const known = layers.flatMap((each) => this.#largest.get(each) ?? []);
+    return known.length < layers.length ? null : Math.max(...known);
   }
 
-  // A part of a map, in places among the shown tokens; its total weight comes with it.
-  map(selection, rows, keys, more = "") {
-    const { layer, head, hide } = selection;
-    const range = `rows=${rows[0]}:${rows[1]}&keys=${keys[0]}:${keys[1]}`;
-    return this.#array(`map?layer=${layer}&head=${head}&hide=${hide}${switches(selection)}&${range}${more}`);
+  /** A part of a map, in places among the shown tokens; its total weight comes with it.
+   * @type {(view: MapView, rows: Range, keys: Range, more?: string) => Promise<Numbers>} */
+  map(view, rows, keys, more = "") {
+    return this.numbers(`map?${viewed(view)}&rows=${rows[0]}:${rows[1]}&keys=${keys[0]}:${keys[1]}${more}`);
   }
 
-  // One query's weights over all tokens, as they ran.
+  /** One query's weights over all tokens, as they ran.
+   * @param {{ layer: number, head: Head, query: number }} place */
   row({ layer, head, query }) {
-    return this.#array(`row?layer=${layer}&head=${head}&query=${query}`);
+    return this.numbers(`row?layer=${layer}&head=${head}&query=${query}`);
   }
 
   // The same as it is shown: a weight for each entry of shown(selection).
-  shownRow(selection) {
-    const { layer, head, query, hide } = selection;
-    return this.#array(`row?layer=${layer}&head=${head}&query=${query}&hide=${hide}${switches(selection)}`);
+  shownRow(/** @type {MapView & { query: number }} */ view) {
+    return this.numbers(`row?${viewed(view)}&query=${view.query}`);
   }
 
-  // Who looks at one key, as it is shown; the signal stops the server where another is wanted instead.
-  shownColumn(selection, signal) {
-    const { layer, head, key, hide } = selection;
-    return this.#array(`column?layer=${layer}&head=${head}&key=${key}&hide=${hide}${switches(selection)}`, signal);
+  /** Who looks at one key, as it is shown; the signal stops the server where another is wanted instead.
+   * @type {(view: MapView & { key: number }, signal?: AbortSignal) => Promise<Numbers>} */
+  shownColumn(view, signal) {
+    return this.numbers(`column?${viewed(view)}&key=${view.key}`, signal);
   }
 
   // One query's weights by every head of a layer.
-  rows(layer, query) {
-    return this.#array(`rows?layer=${layer}&query=${query}`);
+  rows(/** @type {number} */ layer, /** @type {number} */ query) {
+    return this.numbers(`rows?layer=${layer}&query=${query}`);
   }
 
-  // One query's row of another measure, a number a token, and of which answer it is.
+  /** One query's row of another measure, a number a token, and of which answer it is.
+   * @type {(measure: string, place: { layer: number, head: Head, query: number }, signal?: AbortSignal) => Promise<Numbers>} */
   measured(measure, { layer, head, query }, signal) {
-    return this.#array(`measured?measure=${measure}&layer=${layer}&head=${head}&query=${query}`, signal);
+    return this.numbers(`measured?measure=${measure}&layer=${layer}&head=${head}&query=${query}`, signal);
   }
 
+  /** What the model's head says of the output, or after so many blocks.
+   * @type {(task: string, layer: number | "") => Promise<Prediction[]>} */
   predictions(task, layer) {
-    return this.#once(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`, (response) =>
-      response.json(),
-    );
+    return this.json(`predictions?task=${task}${layer === "" ? "" : `&layer=${layer}`}`);
   }
 
+  /** @returns {Promise<Proof>} */
   proof() {
-    return this.#once("proof", (response) => response.json());
+    return this.json("proof");
   }
 
-  // A Plotly figure of a view, with the options that the address names.
-  figure(path) {
-    return this.#once(`figure/${path}`, (response) => response.json());
-  }
-
-  // Any other answer in JSON.
-  json(path) {
-    return this.#once(path, (response) => response.json());
+  /** What can be drawn of it. @returns {Promise<Views>} */
+  views() {
+    return this.json("views");
   }
 
   // The tokens that are shown, by their numbers.
-  visible(hide) {
+  visible(/** @type {boolean} */ hide) {
     const all = this.tokens.map((_, index) => index);
     return hide ? all.filter((index) => !this.special[index]) : all;
   }
 
-  // What stands along a map's sides: {name, tokens} each, a token or the sub-words of one word;
-  // `places` says which entry a token is in, -1 where it is hidden.
+  /** What stands along a map's sides. @type {(switches: { hide: boolean, words: boolean }) => Shown} */
   shown({ hide, words }) {
     const key = `${hide}:${words}`;
-    if (!this.#shown.has(key)) this.#shown.set(key, this.#list(hide, words));
-    return this.#shown.get(key);
+    const known = this.#shown.get(key) ?? this.#list(hide, words);
+    this.#shown.set(key, known);
+    return known;
   }
 
   // Whether any word of the run has several sub-words.
@@ -133,69 +155,42 @@ export class Run {
     return this.shown({ hide: false, words: true }).length < this.n;
   }
 
+  /** @type {(hide: boolean, words: boolean) => Shown} */
   #list(hide, words) {
-    const shown = [];
+    /** @type {number[][]} */
+    const units = [];
     let before = null;
     for (let at = 0; at < this.n; at++) {
       const known = words && !this.special[at] && this.words[at] != null;
       const word = known ? `${this.segments[at] ?? 0}:${this.words[at]}` : null;
-      if (word !== null && word === before) shown.at(-1).tokens.push(at);
-      else if (!hide || !this.special[at]) shown.push({ tokens: [at] });
+      if (word !== null && word === before) units[units.length - 1].push(at);
+      else if (!hide || !this.special[at]) units.push([at]);
       before = word;
     }
-    shown.places = new Int32Array(this.n).fill(-1);
-    shown.forEach((entry, place) => {
-      entry.name = wordOf(entry.tokens.map((token) => this.tokens[token]));
-      for (const token of entry.tokens) shown.places[token] = place;
+    const places = new Int32Array(this.n).fill(-1);
+    units.forEach((tokens, place) => {
+      for (const token of tokens) places[token] = place;
     });
-    return shown;
+    const named = units.map((tokens) => ({ tokens, name: wordOf(tokens.map((token) => this.tokens[token])) }));
+    return Object.assign(named, { places });
   }
 
-  #array(path, signal) {
-    return this.#once(
-      path,
-      async (response) => {
-        const { headers } = response;
-        const shape = headers.get("x-shape").split(",").map(Number);
-        const numbers = new Float32Array(await response.arrayBuffer());
-        const cells = shape.reduce((product, side) => product * side, 1);
-        return {
-          shape,
-          step: (headers.get("x-step") || "1,1").split(",").map(Number),
-          values: numbers.subarray(0, cells),
-          tops: numbers.length > cells ? numbers.subarray(cells) : null,
-          total: Number(headers.get("x-total") ?? NaN),
-          empty: Number(headers.get("x-empty") ?? 0),
-          answer: decodeURIComponent(headers.get("x-answer") ?? ""),
-        };
-      },
-      (url) => fetchBytes(url, signal),
-    );
-  }
-
-  #once(path, read, ask = (url) => fetch(url)) {
-    let answer = this.#answers.get(path);
-    if (!answer) {
-      answer = this.#ask(path, read, ask);
-      answer.catch(() => this.#answers.delete(path));
+  /** What is under way for another who may give it up is not waited for.
+   * @template T @param {string} path @param {(url: string) => Promise<T>} ask @param {AbortSignal} [signal]
+   * @returns {Promise<T>} */
+  #once(path, ask, signal) {
+    let known = this.#asked.get(path);
+    this.#asked.delete(path);
+    if (!known || (known.signal && (known.signal !== signal || signal.aborted))) {
+      const asked = { answer: ask(this.url(path)), signal };
+      asked.answer.then(
+        () => delete asked.signal,
+        () => this.#asked.get(path) === asked && this.#asked.delete(path),
+      );
+      known = asked;
     }
-    this.#answers.delete(path);
-    this.#answers.set(path, answer);
-    if (this.#answers.size > REMEMBERED) this.#answers.delete(this.#answers.keys().next().value);
-    return answer;
-  }
-
-  async #ask(path, read, ask) {
-    let response;
-    try {
-      response = await ask(this.url(path));
-    } catch {
-      throw new Error("The server does not answer; is it still running?");
-    }
-    if (!response.ok) {
-      const fault = await response.json().catch(() => ({}));
-      throw new Error(fault.message || `The server answered ${response.status}; press Run again.`);
-    }
-    return read(response);
+    this.#asked.set(path, known);
+    for (const oldest of this.#asked.keys()) if (this.#asked.size > REMEMBERED) this.#asked.delete(oldest);
+    return known.answer;
   }
 }

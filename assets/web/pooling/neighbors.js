@@ -39,7 +39,7 @@ export class Neighbors {
     const { set, item } = this;
     this.at = [method, layer];
     this.select.value = String(item);
-    const asked = `set/${set.key}/neighbours?${new URLSearchParams({ method, layer, item })}`;
+    const asked = `set/${set.key}/neighbors?${new URLSearchParams({ method, layer, item })}`;
     this.asked = asked;
     try {
       const found = await ask(asked);

@@ -11,7 +11,7 @@ import gradio as gr
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.ui.form.model_panel import model_panel, plan_panel
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.wire.alert import alert
+from viz_encoder.ui.wire.errors import alert
 
 PARTS = [("As the file says", ""), ("Text half", "text"), ("Vision half", "vision")]
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}

@@ -1,61 +1,97 @@
-"""What a client sent to an endpoint: left-out values are filled in, and faults become sentences."""
+"""What a client wrote in an address: runs, layers, heads, tokens and ranges, checked before use."""
 
-import inspect
-from typing import Any
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Annotated
 
-import gradio as gr
+from fastapi import Depends, Request
 
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import Head, MapView
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import Entry
 
-def check_arguments(page: gr.Blocks) -> None:
-    """Have the page complete and check what clients send, before any handler runs.
-
-    Gradio itself answers a value too few, or one it cannot read, with no word of what was wrong.
-    """
-    read = page.preprocess_data
-
-    async def preprocess_data(block_fn: Any, inputs: list[Any], *rest: Any, **named: Any) -> Any:
-        _complete(block_fn, inputs)
-        try:
-            return await read(block_fn, inputs, *rest, **named)
-        except gr.Error:
-            raise
-        except Exception as fault:
-            raise gr.Error(
-                f"{_name(block_fn)} cannot read what was sent; {_takes(block_fn)}."
-            ) from fault
-
-    page.preprocess_data = preprocess_data  # type: ignore[method-assign]
+MAX_DIGITS = 9
 
 
-def _complete(block_fn: Any, inputs: list[Any]) -> None:
-    """Add the defaults of what was left out, as gradio_client would have done."""
-    parameters = _parameters(block_fn)
-    for parameter in parameters[len(inputs) :]:
-        if parameter.default is inspect.Parameter.empty:
-            raise gr.Error(
-                f"{_name(block_fn)} was sent {len(inputs)} values; {_takes(block_fn)}.",
-                print_exception=False,
-            )
-        inputs.append(parameter.default)
+# Dependencies are coroutines: plain functions would each wait for a thread of the pool.
+async def _runner(request: Request) -> Runner:
+    runner: Runner = request.app.state.runner
+    return runner
 
 
-def _parameters(block_fn: Any) -> list[inspect.Parameter]:
-    if block_fn.fn is None:
-        return []
-    every = inspect.signature(block_fn.fn).parameters.values()
-    return list(every)[: len(block_fn.inputs)]
+Runs = Annotated[Runner, Depends(_runner)]
 
 
-def _name(block_fn: Any) -> str:
-    return f"/{block_fn.api_name}" if block_fn.api_name else "The page"
+async def _entry(run: str, runs: Runs) -> Entry:
+    return runs.store.get(run)
 
 
-def _takes(block_fn: Any) -> str:
-    """Such as: it takes key, layer, head and, if you like, hide_special."""
-    needed: list[str] = []
-    optional: list[str] = []
-    for parameter in _parameters(block_fn):
-        missing = parameter.default is inspect.Parameter.empty
-        (needed if missing else optional).append(parameter.name)
-    more = f" and, if you like, {', '.join(optional)}" if optional else ""
-    return f"it takes {', '.join(needed) or 'nothing'}{more}"
+Held = Annotated[Entry, Depends(_entry)]
+
+
+async def _layer(layer: int, entry: Held) -> int:
+    return parse_index("layer", layer, entry.trace.n_layers)
+
+
+async def _query(query: int, entry: Held) -> int:
+    return parse_index("query", query, entry.trace.n_tokens)
+
+
+Layer = Annotated[int, Depends(_layer)]
+Query = Annotated[int, Depends(_query)]
+
+
+async def _map_view(
+    entry: Held,
+    layer: Layer,
+    head: str,
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
+    scale: str = "head",
+) -> MapView:
+    return MapView(layer, parse_head(head, entry.trace), special, renormalize, words, scale)
+
+
+Shown = Annotated[MapView, Depends(_map_view)]
+
+
+def parse_head(head: object, trace: Trace) -> Head:
+    """A head's number, "mean", "max", or several numbers joined by commas."""
+    if head in ("mean", "max"):
+        return str(head)
+    whole = isinstance(head, int) and not isinstance(head, bool)
+    parts = head.split(",") if isinstance(head, str) else [str(head)] if whole else [""]
+    last = trace.n_heads - 1
+    if not all(map(is_number, parts)):
+        raise SelectionError(f"There is no head {shown(head)}; choose 0 to {last}, mean or max.")
+    numbers = tuple(dict.fromkeys(map(int, parts)))
+    for number in numbers:
+        if number > last:
+            raise SelectionError(f"There is no head {number}; this run has heads 0 to {last}.")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def is_number(text: str) -> bool:
+    """Whether these are plain digits; int() would also take "+3", "1_1" and digits of others."""
+    return text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+
+
+def parse_index(what: str, value: object, count: int) -> int:
+    """A layer's or token's number, of which there are `count`; 3.0 is taken for 3."""
+    whole = isinstance(value, int | float) and not isinstance(value, bool)
+    if not whole or value not in range(count):
+        raise SelectionError(f"There is no {what} {shown(value)}; choose 0 to {count - 1}.")
+    return int(value)  # type: ignore[call-overload]
+
+
+def parse_range(text: str, count: int) -> slice:
+    """A range of tokens such as 3:9, either end of which may be left out."""
+    start, _, stop = text.partition(":")
+    first, last = start or "0", stop or str(count)
+    if not (is_number(first) and is_number(last)):
+        raise SelectionError(f"{shown(text)} is no range of tokens; write it as 0:{count}.")
+    if not int(first) < int(last) <= count:
+        raise SelectionError(f"{shown(text)} is not within this run's {count} tokens.")
+    return slice(int(first), int(last))

@@ -1,31 +1,14 @@
 """The change of a run against another, a number a head; both are reached by their keys alone."""
 
-from typing import Any
-
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
-
 from viz_encoder.analyses.change import layer_change
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.state.store import TraceStore
-from viz_encoder.ui.wire.numbers import finite, parse_index
+from viz_encoder.ui.wire.arguments import parse_index
+from viz_encoder.ui.wire.bytes import finite
 
 REFERENCE_GONE = (
     "The reference is no longer held here; forget it, and keep another run as the reference."
 )
-
-
-def make_change_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
-    """The route under /viz/run/{key}/change."""
-    router = APIRouter(prefix="/viz/run/{key}", route_class=route_class)
-
-    @router.get("/change")
-    def change(key: str, reference: str, layer: int) -> JSONResponse:
-        """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
-        headers = {"cache-control": "private, max-age=3600"}
-        return JSONResponse(changes(store, key, reference, layer), headers=headers)
-
-    return router
 
 
 def changes(store: TraceStore, key: str, reference: str, layer: object) -> list[float | None]:

@@ -1,6 +1,5 @@
 """Files of what is on screen: a page, a table, the saved run or code, named by what they hold."""
 
-import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,7 +32,9 @@ def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Res
         parse_index("query", query, entry.trace.n_tokens)
     content = _content(entry, kind, view, query)
     heads = view.head if isinstance(view.head, tuple) else (view.head,)
-    stem = f"{plain_name(entry.trace.origin.model)}-{view.layer}.{'-'.join(map(str, heads))}"
+    stem = (
+        f"{answers.plain_name(entry.trace.origin.model)}-{view.layer}.{'-'.join(map(str, heads))}"
+    )
     row = "" if query is None or kind not in ROWS else f"-query-{query}"
     changed = "" if kind == "safetensors" else _changes(view)
     return answers.download(content, f"{stem}{row}{changed}.{kind}")
@@ -49,9 +50,7 @@ def _changes(view: MapView) -> str:
     return "".join(text for text, is_so in said.items() if is_so)
 
 
-def _content(
-    entry: Entry, kind: str, view: MapView, query: int | None
-) -> bytes | Iterable[str]:
+def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes | Iterable[str]:
     trace = entry.trace
     if kind == "py":
         return _code(entry, view, query)
@@ -88,8 +87,3 @@ def _saved(trace: Trace) -> bytes:
         path = Path(folder) / "run.safetensors"
         trace.save(path)
         return path.read_bytes()
-
-
-def plain_name(text: str) -> str:
-    """The text as part of a file's name."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:60] or "run"

@@ -1,39 +1,27 @@
-"""Numbers for the words and the picture: one key's column, all heads' rows, and other measures."""
+"""One query's row of each measure: weights, value-weighted lengths, rollout and relevance."""
 
-import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
-from typing import Any
-from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
 from jaxtyping import Float
-from starlette.concurrency import run_in_threadpool
 
-from viz_encoder.analyses.column import column_blocks
-from viz_encoder.analyses.overview import overview, row, shown_tokens
+from viz_encoder.analyses.overview import row
 from viz_encoder.analyses.relevance import ANSWERS, Relevance, relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
-from viz_encoder.ui.state.run_description import printable
-from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
-from viz_encoder.ui.wire.concurrency import Places
-from viz_encoder.ui.wire.numbers import Head, parse_head, parse_index
+from viz_encoder.trace.map_view import Head
+from viz_encoder.ui.state.store import Entry, model_gone
 
 MEASURES = ("weight", "value", "rollout", "relevance")
 KEPT = 6  # results of a run that are kept, all layers each
 MAX_ROLLOUT_TOKENS = 4096  # one query's rollout walks through all maps, many times
-AT_ONCE = 1  # of rollout and relevance, which hold much; the others wait, or are given up
-POLL_SECONDS = 0.1
-ROWS = 512  # of a column, between two looks at whether it is still wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,113 +95,10 @@ class Measures:
                 kept.popitem(last=False)
 
 
-def make_measured_router(
-    store: TraceStore, route_class: type[Any], array: Callable[[np.ndarray], Response]
-) -> APIRouter:
-    """The routes of one store, under /viz/run/{run}: column, rows and measured."""
-    router, measures = APIRouter(prefix="/viz/run/{run}", route_class=route_class), Measures()
-    places = Places(AT_ONCE)
-
-    @router.get("/column")
-    async def key_column(
-        run: str,
-        request: Request,
-        layer: int,
-        head: str,
-        key: int,
-        hide: bool = False,
-        renorm: bool = False,
-        words: bool = False,
-    ) -> Response:
-        """One key's weight from every query, float32, exact; NaN = masked.
-
-        hide, renorm and words are those of /map; with words, the key is the word that it is in.
-        Whoever asks and goes away again stops the work.
-        """
-        trace = store.get(run).trace
-        parse_index("layer", layer, trace.n_layers)
-        parse_index("key", key, trace.n_tokens)
-        place = layer, parse_head(head, trace)
-        if hide or renorm or words:
-            kept = shown_tokens(trace, special=not hide, words=words)
-            parts = _shown_column(trace, *place, key, kept, renorm)
-        else:
-            parts = column_blocks(trace, *place, key)
-        return array(await _while_wanted(parts, request))
-
-    @router.get("/rows")
-    def rows(run: str, layer: int, query: int) -> Response:
-        """One query's weights over all keys by every head of a layer, float32 "head key"."""
-        trace = store.get(run).trace
-        parse_index("layer", layer, trace.n_layers)
-        parse_index("query", query, trace.n_tokens)
-        return array(rows_of(trace, layer, query))
-
-    @router.get("/measured")
-    async def measured(
-        run: str, request: Request, measure: str, layer: int, head: str, query: int
-    ) -> Response:
-        """One query's row of a measure, float32 " key"; x-answer names the answer it is of."""
-        entry = store.get(run)
-        parse_index("layer", layer, entry.trace.n_layers)
-        parse_index("query", query, entry.trace.n_tokens)
-        place = layer, parse_head(head, entry.trace), query
-
-        def work() -> Response:
-            found = measures.of(entry, measure, *place)
-            answer = array(found.values)
-            answer.headers["x-answer"] = quote(printable(found.answer))
-            return answer
-
-        return await places.answer(request, work)
-
-    return router
-
-
 def rows_of(trace: Trace, layer: int, query: int) -> Float[np.ndarray, "head key"]:
     """One query's weights by every head of a layer; NaN where the mask forbids the key."""
     n_heads = trace.layers[layer].n_heads
     return np.stack([row(trace, layer, head, query) for head in range(n_heads)])
-
-
-def _shown_column(
-    trace: Trace, layer: int, head: Head, key: int, kept: list[tuple[int, ...]], renormalize: bool
-) -> Iterator[np.ndarray]:
-    """The column of a map as it is shown, some rows at a time."""
-    at = next((place for place, entry in enumerate(kept) if key in entry), None)
-    if at is None:
-        raise SelectionError(f"Key {key} is a special token, and those are hidden; show them.")
-    for start in range(0, len(kept), ROWS):
-        rows = slice(start, start + ROWS)
-        part = overview(
-            *(trace, layer, head),
-            rows=rows,
-            keys=slice(at, at + 1),
-            size=ROWS,
-            tokens=kept,
-            renormalize=renormalize,
-        )
-        yield part.values[:, 0]
-
-
-async def _while_wanted(parts: Iterator[np.ndarray], request: Request) -> np.ndarray:
-    """All parts as one, unless the client goes away: then it stops after the next part."""
-    gone = threading.Event()
-
-    def work() -> np.ndarray:
-        done = [next(parts)]
-        for part in parts:
-            if gone.is_set():
-                break
-            done.append(part)
-        return np.concatenate(done)
-
-    working = asyncio.ensure_future(run_in_threadpool(work))
-    while not working.done():
-        await asyncio.wait([working], timeout=POLL_SECONDS)
-        if await request.is_disconnected():
-            gone.set()
-    return await working
 
 
 def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray, " key"]:

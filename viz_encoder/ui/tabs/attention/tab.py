@@ -1,10 +1,15 @@
 """The Attention tab: the maps of a run, and what is known of every head."""
 
-from viz_encoder.ui.tab import Place, Tab
+import gradio as gr
+
+from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tabs.attention.endpoints import ENDPOINTS
+from viz_encoder.ui.tabs.attention.routes import ROUTER
 
 
-def build(place: Place) -> None:
-    """Lay it out; its script follows the run that the form made."""
+def build(place: Place) -> gr.HTML:
+    """Lay it out; its script follows the run and the selection that all tabs share."""
+    return script_view("attention/tab.js", elem_id="viz-attention")
 
 
-TAB = Tab("attention", "Attention", 10, build)
+TAB = Tab("attention", "Attention", 10, build, ROUTER, ENDPOINTS)

@@ -1,12 +1,13 @@
 """The Flow tab: where one token's information comes from, by three measures over depth."""
 
-from viz_encoder.ui.form.components import script_view
-from viz_encoder.ui.tab import Place, Tab
+import gradio as gr
+
+from viz_encoder.ui.tab import Place, Tab, script_view
 
 
-def build(place: Place) -> None:
+def build(place: Place) -> gr.HTML:
     """Lay it out; its script follows the run and the selection that all tabs share."""
-    script_view("flow/tab.js", elem_id="viz-flow")
+    return script_view("flow/tab.js", elem_id="viz-flow")
 
 
 TAB = Tab("flow", "Flow", 20, build)

@@ -1,6 +1,7 @@
 """What may be measured of a run's hidden states, by the names that the page and clients use."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
@@ -14,62 +15,67 @@ from viz_encoder.analyses.token_similarity import over_smoothing, token_similari
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.states import Result
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import kept_tokens, n_states
+from viz_encoder.trace.token_selection import real_token_numbers, n_states
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.wire.numbers import finite, parse_index
+from viz_encoder.ui.wire.arguments import parse_index
+from viz_encoder.ui.wire.bytes import finite
 
-MEASURED = ("likeness", "over_smoothing", "change", "parts", "plane", "nearest", "lens")
+MEASURED = (
+    *("cosine_similarity", "over_smoothing", "change", "attention_vs_mlp"),
+    *("pca", "nearest", "logit_lens"),
+)
+FORMER = {  # the names of one version ago, still understood
+    "likeness": "cosine_similarity",
+    "parts": "attention_vs_mlp",
+    "plane": "pca",
+    "lens": "logit_lens",
+}
 MAX_SIDE = 512  # cells a side of a matrix; more tokens come as means of blocks
 WINDOW = 32  # tokens at which the head is read in every layer
 NEAREST = 10
 
 
-def measure_states(
-    entry: Entry,
-    what: str,
-    *,
-    layer: object = 0,
-    token: object = 0,
-    special: bool = True,
-    center: str = CENTERS[0],
-    task: str = "",
-) -> Result:
-    """One of MEASURED: the result of an analysis, with what the page leaves out left out.
+@dataclass(frozen=True)
+class Asked:
+    """What a result is of; the values are a client's own, and are checked before use."""
 
-    Args:
-        entry: the run.
-        what: "likeness" of tokens after a layer, "over_smoothing", "change" from block to block,
-            "parts" of each block, "plane" of all layers, "nearest" tokens, or the "lens".
-        layer: blocks passed, 0 = embeddings; for likeness and nearest.
-        token: whose nearest tokens, or around which token the lens is read where there are many.
-        special: whether tokens are kept that the model put there itself; the lens reads all.
-        center: of the plane, "together" or "each layer".
-        task: of the lens, which head; the first where not given.
+    layer: object = 0  # blocks passed, 0 = embeddings; for cosine_similarity and nearest
+    token: object = 0  # whose nearest tokens, or around which the lens reads where there are many
+    special: bool = True  # whether tokens are kept that the model put there itself
+    center: str = CENTERS[0]  # of the PCA, "together" or "each layer"
+    task: str = ""  # of the lens, which prediction head; the first where not given
+
+
+def measure_states(entry: Entry, what: str, asked: Asked) -> Result:
+    """One of MEASURED: the result of an analysis, with what the page leaves out left out.
 
     Raises:
         SelectionError: no such measure, layer, token or head; or the model is not here.
     """
+    what = FORMER.get(what, what)
     if what not in MEASURED:
         raise SelectionError(f"There is no measure {shown(what)}; choose {', '.join(MEASURED)}.")
-    trace = entry.trace
-    after = parse_index("layer", layer, n_states(trace))
-    at = parse_index("token", token, trace.n_tokens)
+    trace, special = entry.trace, asked.special
+    after = parse_index("layer", asked.layer, n_states(trace))
+    at = parse_index("token", asked.token, trace.n_tokens)
     work: dict[str, Callable[[], Result]] = {
-        "likeness": lambda: token_similarity(trace, after, special=special, size=MAX_SIDE),
+        "cosine_similarity": lambda: token_similarity(trace, after, special=special, size=MAX_SIDE),
         "over_smoothing": lambda: over_smoothing(trace, special=special),
         "change": lambda: hidden_change(trace, special=special),
-        "parts": lambda: residual_change(entry.model(), trace, special=special),
-        "plane": lambda: projection(trace, special=special, center=center),
+        "attention_vs_mlp": lambda: residual_change(entry.model(), trace, special=special),
+        "pca": lambda: projection(trace, special=special, center=asked.center),
         "nearest": lambda: nearest_tokens(trace, at, after, special=special, top=NEAREST),
-        "lens": lambda: logit_lens(entry.model(), trace, task=task, tokens=around(trace, at)),
+        "logit_lens": lambda: logit_lens(
+            entry.model(), trace, task=asked.task, tokens=around(trace, at)
+        ),
     }
     return work[what]()
 
 
 def around(trace: Trace, token: int) -> list[int]:
     """The real tokens, or the WINDOW of them about one where there are more."""
-    kept: list[int] = kept_tokens(trace).tolist()
+    kept: list[int] = real_token_numbers(trace).tolist()
     before = sum(at < token for at in kept)
     start = max(0, min(before - WINDOW // 2, len(kept) - WINDOW))
     return kept[start : start + WINDOW]

@@ -1,12 +1,15 @@
 """The Hidden states tab: how alike the tokens are, how they move, and what the head would say."""
 
-from viz_encoder.ui.form.components import script_view
-from viz_encoder.ui.tab import Place, Tab
+import gradio as gr
+
+from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tabs.hidden.endpoints import ENDPOINTS
+from viz_encoder.ui.tabs.hidden.routes import ROUTER
 
 
-def build(place: Place) -> None:
+def build(place: Place) -> gr.HTML:
     """Lay it out; its script follows the run and the selection that all tabs share."""
-    script_view("hidden/tab.js", elem_id="viz-hidden")
+    return script_view("hidden/tab.js", elem_id="viz-hidden")
 
 
-TAB = Tab("hidden", "Hidden states", 30, build)
+TAB = Tab("hidden", "Hidden states", 30, build, ROUTER, ENDPOINTS)

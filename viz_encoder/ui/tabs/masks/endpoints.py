@@ -2,66 +2,42 @@
 
 from typing import Any
 
-from gradio.events import api
-
 from viz_encoder.audit.mask_input.presets import custom
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.masks import requests as requests
+from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import reach_of, result_of, run_masked
-from viz_encoder.ui.wire.endpoints import plainly
 
 
-def add_mask_endpoints(runner: Runner) -> None:
-    """Register them on the page that is being built; call inside `with gr.Blocks()`."""
-    for endpoint in (_preset(runner), _run(runner), _reach(runner), _code()):
-        api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=1)
+def mask_preset(
+    runner: Runner, key: str, name: str, sizes: dict[str, int] | None = None
+) -> list[str]:
+    """A preset's mask for a run: a row of 0 and 1 a query, 1 = may attend to that key."""
+    n_tokens = runner.store.get(key).trace.n_tokens
+    return _rows(requests.made_by({"name": name, "sizes": sizes}, n_tokens))
 
 
-def _preset(runner: Runner) -> Any:
-    def mask_preset(key: str, name: str, sizes: dict[str, int] | None = None) -> list[str]:
-        """A preset's mask for a run: a row of 0 and 1 a query, 1 = may attend to that key."""
+def mask_run(runner: Runner, key: str, rows: list[str], mistake: str = "none") -> dict[str, Any]:
+    """Run the input of a run with a mask; returns its leaks, its effect and the new run.
 
-        def rows() -> list[str]:
-            n_tokens = runner.store.get(key).trace.n_tokens
-            return _rows(requests.made_by({"name": name, "sizes": sizes}, n_tokens))
-
-        return plainly(rows)
-
-    return mask_preset
+    mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`.
+    """
+    made = run_masked(runner.store, key, _mask(rows), Mistake(mistake))
+    return result_of(runner.store, made)
 
 
-def _run(runner: Runner) -> Any:
-    def mask_run(key: str, rows: list[str], mistake: str = "none") -> dict[str, Any]:
-        """Run the input of a run with a mask; returns its leaks, its effect and the new run.
-
-        mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`.
-        """
-
-        def result() -> dict[str, Any]:
-            made = run_masked(runner.store, key, _mask(rows), Mistake(mistake))
-            return result_of(runner.store, made)
-
-        return plainly(result)
-
-    return mask_run
+def mask_reach(runner: Runner, key: str, rows: list[str]) -> list[list[str]]:
+    """Whom each token can know of after each layer, by the mask alone: 1 = it can."""
+    return [_rows(after) for after in reach_of(runner.store, key, _mask(rows))]
 
 
-def _reach(runner: Runner) -> Any:
-    def mask_reach(key: str, rows: list[str]) -> list[list[str]]:
-        """Whom each token can know of after each layer, by the mask alone: 1 = it can."""
-        return plainly(lambda: [_rows(after) for after in reach_of(runner.store, key, _mask(rows))])
-
-    return mask_reach
+def mask_code(runner: Runner, rows: list[str], call: str) -> str:
+    """Python that gives this mask to a call, such as "nn.MultiheadAttention"."""
+    return requests.code_of(_mask(rows), call, None)
 
 
-def _code() -> Any:
-    def mask_code(rows: list[str], call: str) -> str:
-        """Python that gives this mask to a call, such as "nn.MultiheadAttention"."""
-        return plainly(lambda: requests.code_of(_mask(rows), call, None))
-
-    return mask_code
+ENDPOINTS = (mask_preset, mask_run, mask_reach, mask_code)
 
 
 def _mask(rows: object) -> Any:

@@ -18,7 +18,7 @@ from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
 from viz_encoder.ui.state.run_description import describe
 from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
-from viz_encoder.ui.wire.numbers import finite
+from viz_encoder.ui.wire.bytes import finite
 
 MODEL_GONE = model_gone("try a mask on it")
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."

@@ -1,12 +1,15 @@
 """The Masks tab: see a mask, paint it, run with it, and compare."""
 
-from viz_encoder.ui.form.components import script_view
-from viz_encoder.ui.tab import Place, Tab
+import gradio as gr
+
+from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tabs.masks.endpoints import ENDPOINTS
+from viz_encoder.ui.tabs.masks.routes import ROUTER
 
 
-def build(place: Place) -> None:
+def build(place: Place) -> gr.HTML:
     """Lay it out; its script follows the run and the selection that all tabs share."""
-    script_view("masks/tab.js", elem_id="viz-masks")
+    return script_view("masks/tab.js", elem_id="viz-masks")
 
 
-TAB = Tab("masks", "Masks", 50, build)
+TAB = Tab("masks", "Masks", 50, build, ROUTER, ENDPOINTS)

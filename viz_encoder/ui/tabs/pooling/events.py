@@ -12,7 +12,7 @@ from viz_encoder.inputs.items import Item
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.pooling.set_items import example, given_items, kind_of
 from viz_encoder.ui.tabs.pooling.set_runs import Report, compare, learn
-from viz_encoder.ui.wire.alert import alert
+from viz_encoder.ui.wire.errors import alert
 
 NO_MEMORY = "That needs more memory than there is; give fewer or shorter items."
 Told = tuple[Any, Any]  # the result's description, and the notice beside it

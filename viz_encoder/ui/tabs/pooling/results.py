@@ -16,7 +16,8 @@ from viz_encoder.model.pooling import METHODS
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.sets import LearnedEntry
 from viz_encoder.ui.state.store import Entry
-from viz_encoder.ui.wire.numbers import finite, parse_index
+from viz_encoder.ui.wire.arguments import parse_index
+from viz_encoder.ui.wire.bytes import finite
 
 NO_TEXT = (
     "Padding is what makes texts of one batch equally long. This run is of a picture, and pictures "

@@ -1,115 +1,103 @@
-"""The numbers of the Pooling tab: of one run, of a set, and of a learned query; and their files."""
+"""Routes of the Pooling tab: the numbers of one run, of a set and of a learned query; and files."""
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-import numpy as np
-from fastapi import APIRouter, Response
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Response
 
 from viz_encoder.analyses.collection import Collection
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.vectors import save_vectors, table_lines
-from viz_encoder.ui.state.sets import Sets
-from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
 from viz_encoder.ui.tabs.pooling.results import item_plain, padding_plain, pooled_plain
-from viz_encoder.ui.tabs.pooling.set_runs import plain_row, png
-from viz_encoder.ui.wire.numbers import parse_index
+from viz_encoder.ui.tabs.pooling.set_runs import plain_row
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Held, Runs, parse_index
+from viz_encoder.ui.wire.errors import ErrorRoute
 
-PRIVATE = {"cache-control": "private, max-age=3600"}
-NEIGHBOURS = 8
-TYPES = {
-    "csv": "text/csv; charset=utf-8",
-    "npz": "application/octet-stream",
-    "arrow": "application/octet-stream",
-    "parquet": "application/octet-stream",
-    "table.csv": "text/csv; charset=utf-8",
-}
+NEIGHBORS = 8
+FILES = {kind: f"vectors.{kind}" for kind in ("csv", "npz", "arrow", "parquet")}
+FILES["table.csv"] = "poolings.csv"
+ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
 
 
-def make_pooling_router(store: TraceStore, sets: Sets, route_class: type[Any]) -> APIRouter:
-    """The routes of one store of runs and one of sets, under /viz."""
-    router = APIRouter(prefix="/viz", route_class=route_class)
-
-    @router.get("/run/{key}/pooled")
-    def one_input(key: str, layer: int = -1, learned: str = "") -> JSONResponse:
-        """Every method after one layer: norms, cosines, and each token's share."""
-        query = sets.learned.get(learned) if learned else None
-        return JSONResponse(pooled_plain(store.get(key), layer, query), headers=PRIVATE)
-
-    @router.get("/run/{key}/padding")
-    def padded(key: str, padding: int = 16, layer: int = -1) -> JSONResponse:
-        """How far padding moves each method, with the mask and without it."""
-        return JSONResponse(padding_plain(store.get(key), padding, layer), headers=PRIVATE)
-
-    @router.get("/set/{key}/table")
-    def table(key: str, by: str = "silhouette") -> JSONResponse:
-        """Every method at every layer, the best first; null where it cannot be said."""
-        rows = sets.compared.get(key).found.table(by)
-        return JSONResponse([plain_row(row) for row in rows], headers=PRIVATE)
-
-    @router.get("/set/{key}/cosine")
-    def cosine(key: str, method: str, layer: int = -1) -> Response:
-        """Cosine of every two items, float32 "item item"; NaN where a vector has no direction."""
-        values = sets.compared.get(key).found.cosine(method, layer)
-        headers = {**PRIVATE, "x-shape": ",".join(map(str, values.shape))}
-        content = np.ascontiguousarray(values, dtype="<f4").tobytes()
-        return Response(content, media_type="application/octet-stream", headers=headers)
-
-    @router.get("/set/{key}/neighbours")
-    def neighbours(
-        key: str, method: str, item: int, layer: int = -1, k: int = NEIGHBOURS
-    ) -> JSONResponse:
-        """The items of the largest cosine with one."""
-        found = sets.compared.get(key).found
-        near = found.neighbours(method, layer, item=item, k=k)
-        return JSONResponse([vars(each) for each in near], headers=PRIVATE)
-
-    @router.get("/set/{key}/item/{item}.png")
-    def picture(key: str, item: int) -> Response:
-        """An item's picture, as the model read it."""
-        pictures = sets.compared.get(key).pictures
-        content = pictures[parse_index("item", item, len(pictures))] if pictures else b""
-        return _picture(content)
-
-    @router.get("/set/{key}/take/{kind}")
-    def take(key: str, kind: str, method: str = "", layer: int = -1) -> Response:
-        """All vectors, or those of one method and layer, as a file; or the table as table.csv."""
-        if kind not in TYPES:
-            raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(TYPES)}.")
-        headers = {
-            "cache-control": "no-store",
-            "content-disposition": f'attachment; filename="{_file_name(kind)}"',
-            "x-content-type-options": "nosniff",
-        }
-        found = sets.compared.get(key).found
-        part = one_row(found, method, layer) if method else found
-        return Response(_file(part, kind), media_type=TYPES[kind], headers=headers)
-
-    @router.get("/learned/{key}/item/{item}")
-    def weighed(key: str, item: int) -> JSONResponse:
-        """What the learned query weighs the tokens of an item of its set with."""
-        return JSONResponse(item_plain(sets.learned.get(key), item), headers=PRIVATE)
-
-    @router.get("/learned/{key}/item/{item}/picture.png")
-    def weighed_picture(key: str, item: int) -> Response:
-        """That item's picture, as the model read it."""
-        items = sets.learned.get(key).items
-        return _picture(png(items[parse_index("item", item, len(items))].sample.picture))
-
-    return router
+async def _set(key: str, runs: Runs) -> SetEntry:
+    return runs.sets.compared.get(key)
 
 
-def _picture(content: bytes) -> Response:
-    if not content:
-        raise SelectionError("This set is of texts; it has no pictures.")
-    return Response(content, media_type="image/png", headers=PRIVATE)
+async def _learned(key: str, runs: Runs) -> LearnedEntry:
+    return runs.sets.learned.get(key)
 
 
-def _file_name(kind: str) -> str:
-    return "poolings.csv" if kind == "table.csv" else f"vectors.{kind}"
+HeldSet = Annotated[SetEntry, Depends(_set)]
+HeldQuery = Annotated[LearnedEntry, Depends(_learned)]
+
+
+@ROUTER.get("/run/{run}/pooled")
+def one_input(entry: Held, runs: Runs, layer: int = -1, learned: str = "") -> Response:
+    """Every method after one layer: norms, cosines, and each token's share."""
+    query = runs.sets.learned.get(learned) if learned else None
+    return answers.plain(pooled_plain(entry, layer, query))
+
+
+@ROUTER.get("/run/{run}/padding")
+def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
+    """How far padding moves each method, with the mask and without it."""
+    return answers.plain(padding_plain(entry, padding, layer))
+
+
+@ROUTER.get("/set/{key}/table")
+def table(compared: HeldSet, by: str = "silhouette") -> Response:
+    """Every method at every layer, the best first; null where it cannot be said."""
+    return answers.plain([plain_row(row) for row in compared.found.table(by)])
+
+
+@ROUTER.get("/set/{key}/cosine")
+def cosine(compared: HeldSet, method: str, layer: int = -1) -> Response:
+    """Cosine of every two items, float32 "item item"; NaN where a vector has no direction."""
+    return answers.array(compared.found.cosine(method, layer))
+
+
+@ROUTER.get("/set/{key}/neighbors")
+def neighbors(
+    compared: HeldSet, method: str, item: int, layer: int = -1, k: int = NEIGHBORS
+) -> Response:
+    """The items of the largest cosine with one."""
+    near = compared.found.neighbours(method, layer, item=item, k=k)
+    return answers.plain([vars(each) for each in near])
+
+
+@ROUTER.get("/set/{key}/item/{item}.png")
+def picture(compared: HeldSet, item: int) -> Response:
+    """An item's picture, as the model read it."""
+    pictures = compared.pictures
+    return _picture(pictures[parse_index("item", item, len(pictures))] if pictures else b"")
+
+
+@ROUTER.get("/set/{key}/take/{kind}")
+def take(compared: HeldSet, kind: str, method: str = "", layer: int = -1) -> Response:
+    """All vectors, or those of one method and layer, as a file; or the table as table.csv."""
+    if kind not in FILES:
+        raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
+    found = compared.found
+    part = one_row(found, method, layer) if method else found
+    return answers.download(_content(part, kind), FILES[kind])
+
+
+@ROUTER.get("/learned/{key}/item/{item}")
+def weighed(learned: HeldQuery, item: int) -> Response:
+    """What the learned query weighs the tokens of an item of its set with."""
+    return answers.plain(item_plain(learned, item))
+
+
+@ROUTER.get("/learned/{key}/item/{item}/picture.png")
+def weighed_picture(learned: HeldQuery, item: int) -> Response:
+    """That item's picture, as the model read it."""
+    chosen = learned.items[parse_index("item", item, len(learned.items))]
+    return _picture(answers.png(chosen.sample.picture))
 
 
 def one_row(found: Collection, method: str, layer: int) -> Collection:
@@ -119,10 +107,16 @@ def one_row(found: Collection, method: str, layer: int) -> Collection:
     return replace(found, methods=(method,), layers=(at,), vectors={method: vectors})
 
 
-def _file(found: Collection, kind: str) -> bytes:
+def _picture(content: bytes) -> Response:
+    if not content:
+        raise SelectionError("This set is of texts; it has no pictures.")
+    return answers.picture(content)
+
+
+def _content(found: Collection, kind: str) -> bytes | Iterable[str]:
     if kind == "table.csv":
-        return "".join(table_lines(found.table())).encode()
+        return table_lines(found.table())
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, _file_name(kind))
+        path = Path(folder, FILES[kind])
         save_vectors(found, path)
         return path.read_bytes()

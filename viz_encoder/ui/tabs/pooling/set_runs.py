@@ -1,6 +1,5 @@
 """Compare poolings on a set, or learn a query from one: kept by key, and described for the page."""
 
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -8,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from viz_encoder.analyses.attention_pooling import STEPS, attention_pooling
 from viz_encoder.analyses.collection import Separation, collection
@@ -21,7 +19,7 @@ from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable,
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
 from viz_encoder.ui.tabs.pooling.set_items import check_count, example, kind_of
-from viz_encoder.ui.wire.numbers import finite
+from viz_encoder.ui.wire.bytes import finite, png
 
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
 BUILT_IN = "4 topics"  # what a query is learned from where no labelled set is there
@@ -206,15 +204,6 @@ def _tell(report: Report, share: float, words: str) -> None:
 def _png(encoder: LoadedEncoder, item: Item) -> bytes:
     """The picture as the model reads it."""
     return png(encoder.read(item.source).samples[0].picture)
-
-
-def png(pixels: np.ndarray | None) -> bytes:
-    """Pixels as a PNG file; nothing where there are none."""
-    if pixels is None:
-        return b""
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG")
-    return file.getvalue()
 
 
 def _json(content: dict[str, Any]) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 import gradio as gr
 
 from viz_encoder.analyses.attention_pooling import STEPS
-from viz_encoder.ui.form.components import script_view
-from viz_encoder.ui.tab import Place, Tab
+from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tabs.pooling.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.pooling.events import PoolingEvents
+from viz_encoder.ui.tabs.pooling.routes import ROUTER
 from viz_encoder.ui.tabs.pooling.set_items import EXAMPLES
 from viz_encoder.ui.tabs.pooling.set_runs import MAX_SEEDS, MAX_STEPS
 
@@ -30,12 +31,13 @@ LEARN_HELP = (
 )
 
 
-def build(place: Place) -> None:
+def build(place: Place) -> gr.HTML:
     """Lay it out from one input to sets, and connect the buttons."""
     events = PoolingEvents(place.runner)
-    script_view("pooling/tab.js", elem_id="viz-pooling")
+    view = script_view("pooling/tab.js", elem_id="viz-pooling")
     shown = _set_part(place, events)
     _learn_part(place, events, shown)
+    return view
 
 
 def _set_part(place: Place, events: PoolingEvents) -> gr.HTML:
@@ -112,4 +114,4 @@ def _heading(title: str, help_line: str) -> None:
     gr.HTML(content, apply_default_css=False)
 
 
-TAB = Tab("pooling", "Pooling", 40, build)
+TAB = Tab("pooling", "Pooling", 40, build, ROUTER, ENDPOINTS)

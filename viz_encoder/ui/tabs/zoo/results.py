@@ -14,7 +14,8 @@ from viz_encoder.audit.audit_context import Bench
 from viz_encoder.audit.zoo import SPECIMENS, Specimen
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.tabs.zoo.pictures import NOTHING, as_it_ran, bench_of, real_tokens_in
-from viz_encoder.ui.wire.numbers import finite, parse_index
+from viz_encoder.ui.wire.arguments import parse_index
+from viz_encoder.ui.wire.bytes import finite
 
 SECTIONS = (
     ("A", "Conventions and types"),
@@ -110,6 +111,9 @@ class Audits:
         if (identifier, seed) not in self._first:
             self.of(identifier, False, seed)
         return self._first.get((identifier, seed))
+
+
+AUDITS = Audits()
 
 
 def _distinct(pictures: tuple[Picture, ...]) -> list[Picture]:

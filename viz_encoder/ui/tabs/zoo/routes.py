@@ -1,34 +1,26 @@
 """Routes of the mask zoo: its specimens, and the audit of one; they need no run."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 
-from viz_encoder.ui.tabs.zoo.results import Audits, zoo
+from viz_encoder.ui.tabs.zoo.results import AUDITS, zoo
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
 
-FRESH = {"cache-control": "no-store"}
-AUDITS = Audits()
+ROUTER = APIRouter(prefix="/viz/zoo", route_class=ErrorRoute)  # nothing of a stranger's is ever run
+PLACES = Places(1)
 
 
-def make_zoo_router(route_class: type[Any]) -> APIRouter:
-    """The routes under /viz/zoo; nothing of a stranger's is ever run."""
-    router = APIRouter(prefix="/viz/zoo", route_class=route_class)
-    places = Places(1)
+@ROUTER.get("")
+def specimens() -> Response:
+    """The specimens by section, and how to audit one's own model."""
+    return answers.plain(zoo(), FRESH)
 
-    @router.get("")
-    def specimens() -> JSONResponse:
-        """The specimens by section, and how to audit one's own model."""
-        return JSONResponse(zoo(), headers=FRESH)
 
-    @router.get("/{identifier}")
-    async def audit(
-        identifier: str, request: Request, fixed: bool = False, seed: int = 0
-    ) -> Response:
-        """The audit of a specimen with its pictures, unless whoever asked went away meanwhile."""
-        return await places.answer(
-            request, lambda: JSONResponse(AUDITS.of(identifier, fixed, seed), headers=FRESH)
-        )
-
-    return router
+@ROUTER.get("/{identifier}")
+async def audit(identifier: str, request: Request, fixed: bool = False, seed: int = 0) -> Response:
+    """The audit of a specimen with its pictures, unless whoever asked went away meanwhile."""
+    return await PLACES.answer(
+        request, lambda: answers.plain(AUDITS.of(identifier, fixed, seed), FRESH)
+    )

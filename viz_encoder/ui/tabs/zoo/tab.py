@@ -1,12 +1,15 @@
 """The Mask zoo tab: every planted bug with its symptom, its picture and its corrected line."""
 
-from viz_encoder.ui.form.components import script_view
-from viz_encoder.ui.tab import Place, Tab
+import gradio as gr
+
+from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tabs.zoo.endpoints import ENDPOINTS
+from viz_encoder.ui.tabs.zoo.routes import ROUTER
 
 
-def build(place: Place) -> None:
+def build(place: Place) -> gr.HTML:
     """Lay it out; it needs no run."""
-    script_view("zoo/tab.js", elem_id="viz-zoo")
+    return script_view("zoo/tab.js", elem_id="viz-zoo")
 
 
-TAB = Tab("zoo", "Mask zoo", 60, build)
+TAB = Tab("zoo", "Mask zoo", 60, build, ROUTER, ENDPOINTS)

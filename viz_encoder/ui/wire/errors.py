@@ -1,10 +1,12 @@
-"""A route whose faults are sentences, also those that nobody foresaw."""
+"""Faults as sentences: on the page, in an answer, and where nobody foresaw them."""
 
+import html
 import logging
 from collections.abc import Callable, Coroutine
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
@@ -18,7 +20,12 @@ UNFORESEEN = (
 )
 
 
-class PlainRoute(APIRoute):
+def alert(sentence: str) -> str:
+    """A sentence in a box that screen readers announce."""
+    return f'<div class="viz-alert" role="alert">{html.escape(sentence)}</div>'
+
+
+class ErrorRoute(APIRoute):
     """A route that says in a sentence what nobody foresaw; the log has the details."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -37,6 +44,22 @@ class PlainRoute(APIRoute):
         return handle_plainly
 
 
+def add_error_sentences(app: FastAPI) -> None:
+    """Answer every fault of a request with its sentence."""
+    app.add_exception_handler(VizEncoderError, _known)
+    app.add_exception_handler(RequestValidationError, _wrong_parameter)
+
+
 def sentence(message: str, status: int) -> JSONResponse:
     """A fault as the page reads it, which no cache keeps."""
     return JSONResponse({"message": message}, status, {"cache-control": "no-store"})
+
+
+async def _known(_: Request, fault: Exception) -> JSONResponse:
+    return sentence(str(fault), 404)
+
+
+async def _wrong_parameter(_: Request, fault: Exception) -> JSONResponse:
+    assert isinstance(fault, RequestValidationError)
+    first = fault.errors()[0]
+    return sentence(f"{first['loc'][-1]} is {shown(first['input'])}: {first['msg'].lower()}.", 422)

@@ -1,5 +1,6 @@
 """Figures of a run: every view of figures/ as Plotly's JSON, or its numbers, by its name."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import plotly
 import plotly.graph_objects as go
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse
 
 from viz_encoder.analyses.predictions import tasks
 from viz_encoder.errors import SelectionError
@@ -15,8 +16,12 @@ from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
-from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import Entry, model_gone
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Held
 from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 MODEL_GONE = model_gone("draw this")
@@ -24,35 +29,43 @@ NO_PICTURE = "This run is of a text, and this view draws pictures."
 NO_HEAD = (
     "This model has no head that gives an answer; choose one that has, such as grammar or scene."
 )
-AT_ONCE = 2  # figures that are computed at the same time; the others wait, or are given up
-PRIVATE = {"cache-control": "private, max-age=3600"}
-TABLES = {".csv": "text/csv; charset=utf-8", ".npz": "application/octet-stream"}
+TABLES = (".csv", ".npz")
+ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
+PLACES = Places(2)  # figures that are computed at the same time; the others wait, or are given up
 
 
-def make_figure_router(store: TraceStore, route_class: type[Any]) -> APIRouter:
-    """The routes: Plotly itself, the list of views, and each view of a run."""
-    router = APIRouter(prefix="/viz", route_class=route_class)
-    places = Places(AT_ONCE)
+@ROUTER.get("/plotly.min.js")
+def library() -> FileResponse:
+    """The Plotly that is installed here: no other server is asked for it."""
+    return FileResponse(PLOTLY, headers={"cache-control": "public, max-age=86400"})
 
-    @router.get("/plotly.min.js")
-    def library() -> FileResponse:
-        """The Plotly that is installed here: no other server is asked for it."""
-        return FileResponse(PLOTLY, headers={"cache-control": "public, max-age=86400"})
 
-    @router.get("/run/{key}/views")
-    def views(key: str) -> JSONResponse:
-        """What can be drawn of this run, with each view's controls and what it measures."""
-        entry = store.get(key)
-        listed = {name: _description(view, entry) for name, view in VIEWS.items()}
-        return JSONResponse(listed, headers=PRIVATE)
+@ROUTER.get("/run/{run}/views")
+def views(entry: Held) -> Response:
+    """What can be drawn of this run, with each view's controls and what it measures."""
+    return answers.plain({name: _description(view, entry) for name, view in VIEWS.items()})
 
-    @router.get("/run/{key}/figure/{view}")
-    async def figure(key: str, view: str, request: Request) -> Response:
-        """One view; its controls are the query's parameters, and .csv or .npz gives its numbers."""
-        entry, given = store.get(key), dict(request.query_params)
-        return await places.answer(request, lambda: _figure(entry, view, given))
 
-    return router
+@ROUTER.get("/run/{run}/figure/{view}")
+async def figure_route(entry: Held, view: str, request: Request) -> Response:
+    """One view; its controls are the query's parameters, and .csv or .npz gives its numbers."""
+    given = dict(request.query_params)
+    return await PLACES.answer(request, lambda: _figure(entry, view, given))
+
+
+def figure(
+    runner: Runner, key: str, view: str, options: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """A view of a run as plotly.io.from_json reads it: {"data": ..., "layout": ...}.
+
+    options are the keywords of the view, such as {"query": 3, "fuse": "max"}.
+    """
+    found: dict[str, Any]
+    found = json.loads(draw_view(runner.store.get(key), str(view), _texts(options)).to_json())
+    return found
+
+
+ENDPOINTS = (figure,)
 
 
 def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
@@ -74,9 +87,10 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
 def _figure(entry: Entry, view: str, given: Mapping[str, str]) -> Response:
     name, kind = Path(view).stem, Path(view).suffix
     if kind in TABLES:
-        return _table(draw_view(entry, name, given), name, kind)
-    drawn = draw_view(entry, view, given)
-    return Response(drawn.to_json(), media_type="application/json", headers=PRIVATE)
+        drawn = draw_view(entry, name, given)
+        return answers.download(figure_csv(drawn) if kind == ".csv" else figure_npz(drawn), view)
+    content = draw_view(entry, view, given).to_json()
+    return Response(content, media_type="application/json", headers=answers.PRIVATE)
 
 
 def _parts(entry: Entry) -> dict[str, Any]:
@@ -106,11 +120,13 @@ def _missing(view: View, entry: Entry) -> str:
     return ""
 
 
-def _table(drawn: go.Figure, name: str, kind: str) -> Response:
-    text = "".join(figure_csv(drawn)).encode("utf-8", "backslashreplace") if kind == ".csv" else b""
-    headers = {
-        "cache-control": "no-store",
-        "content-disposition": f'attachment; filename="{name}{kind}"',
-        "x-content-type-options": "nosniff",
+def _texts(options: object) -> dict[str, str]:
+    """What was sent, as an address would carry it."""
+    if options in (None, ""):
+        return {}
+    if not isinstance(options, dict):
+        raise SelectionError('options must be an object, such as {"query": 3}.')
+    joined = {
+        n: ",".join(map(str, v)) if isinstance(v, list) else str(v) for n, v in options.items()
     }
-    return Response(text or figure_npz(drawn), media_type=TABLES[kind], headers=headers)
+    return {str(name): text for name, text in joined.items()}

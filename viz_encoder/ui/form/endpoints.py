@@ -1,0 +1,78 @@
+"""Named endpoints of the form: what models there are, opening one, and running an input."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from viz_encoder.checkpoints import LoadedEncoder, Plan
+from viz_encoder.config.anatomy import anatomy
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.wire.endpoints import decoded
+from viz_encoder.ui.wire.run_facts import require_text
+
+
+def models(runner: Runner) -> list[str]:
+    """The names of the models offered here."""
+    return runner.models.names()
+
+
+def run_text(
+    runner: Runner, text_a: str, text_b: str = "", model: str = "all-MiniLM-L6-v2"
+) -> dict[str, Any]:
+    """Encode a text, or a pair of texts; returns the run's key, tokens and sizes."""
+    return _object(runner.text(model, text_a, text_b))
+
+
+def run_picture(runner: Runner, picture: str, model: str = "scene") -> dict[str, Any]:
+    """Encode a picture file, sent as base64; returns the run's key, patches and sizes."""
+    return _object(runner.picture(model, decoded(picture)))
+
+
+def open_saved(runner: Runner, file: str) -> dict[str, Any]:
+    """Open a saved trace, sent as base64; returns its key, tokens and sizes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "The file")  # as sentences about it begin
+        path.write_bytes(decoded(file))
+        return _object(runner.saved(str(path)))
+
+
+def model(runner: Runner, name: str) -> dict[str, Any]:
+    """What a listed model is: source, license, sizes, and its parts with their equations."""
+    return _card(runner.models.plan(require_text("name", name)) or runner.models.get(name))
+
+
+def open_model(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
+    """Load a folder of the server, or a hub id, where that is allowed; then run it by name.
+
+    part is "text" or "vision", of a model that has both.
+    """
+    listed = runner.models.open(require_text("name", name), require_text("part", part))
+    return {**_card(runner.models.get(listed)), "name": listed}
+
+
+ENDPOINTS = (models, run_text, run_picture, open_saved, model, open_model)
+
+
+def _object(description: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(description)
+    return content
+
+
+def _card(model: Plan | LoadedEncoder) -> dict[str, Any]:
+    card, config = model.card, model.config
+    return {
+        "name": card.name,
+        "family": card.family,
+        "source": card.source,
+        "revision": card.revision,
+        "license": card.license,
+        "n_parameters": card.n_parameters,
+        "n_layers": config.n_layers,
+        "n_heads": config.n_heads,
+        "d_model": config.d_model,
+        "parts": [
+            {"name": part.name, "words": part.words, "equation": part.equation}
+            for part in anatomy(config)
+        ],
+    }

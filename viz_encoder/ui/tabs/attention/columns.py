@@ -1,0 +1,60 @@
+"""One key's column, as it is shown, some rows at a time, for as long as somebody waits for it."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from viz_encoder.analyses.column import column_blocks
+from viz_encoder.analyses.overview import overview, shown_tokens
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import MapView
+
+POLL_SECONDS = 0.1
+ROWS = 512  # between two looks at whether it is still wanted
+
+
+def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
+    """The weights on one key, query by query, with what the view hides, divides or merges."""
+    if view.as_it_ran:
+        return column_blocks(trace, view.layer, view.head, key)
+    kept = shown_tokens(trace, special=view.special, words=view.words)
+    at = next((place for place, entry in enumerate(kept) if key in entry), None)
+    if at is None:
+        raise SelectionError(f"Key {key} is a special token, and those are hidden; show them.")
+    parts = (
+        overview(
+            *(trace, view.layer, view.head),
+            rows=slice(start, start + ROWS),
+            keys=slice(at, at + 1),
+            size=ROWS,
+            tokens=kept,
+            renormalize=view.renormalize,
+        )
+        for start in range(0, len(kept), ROWS)
+    )
+    return (part.values[:, 0] for part in parts)
+
+
+async def while_wanted(parts: Iterator[np.ndarray], request: Request) -> np.ndarray:
+    """All parts as one, unless the client goes away: then it stops after the next part."""
+    gone = threading.Event()
+
+    def work() -> np.ndarray:
+        done = [next(parts)]
+        for part in parts:
+            if gone.is_set():
+                break
+            done.append(part)
+        return np.concatenate(done)
+
+    working = asyncio.ensure_future(run_in_threadpool(work))
+    while not working.done():
+        await asyncio.wait([working], timeout=POLL_SECONDS)
+        if await request.is_disconnected():
+            gone.set()
+    return await working

@@ -1,0 +1,98 @@
+"""Named endpoints of the Attention tab: maps, rows, columns, statistics and changes as numbers."""
+
+from typing import Any
+
+from viz_encoder.analyses.column import column as column_of
+from viz_encoder.analyses.overview import overview, row, shown_tokens
+from viz_encoder.errors import TooLong
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.tabs.attention.change import changes
+from viz_encoder.ui.tabs.attention.row_measures import Measures
+from viz_encoder.ui.wire.arguments import parse_head, parse_index
+from viz_encoder.ui.wire.bytes import finite
+
+MAX_TOKENS_AS_NUMBERS = 512
+MEASURES = Measures()
+
+
+def attention(
+    runner: Runner, key: str, layer: int, head: str, hide_special: bool = False
+) -> list[list[float | None]]:
+    """One head's map, rows = queries, columns = keys; head is a number, "mean" or "max".
+
+    Keys that the mask forbids are null.
+    """
+    trace = runner.store.get(key).trace
+    if trace.n_tokens > MAX_TOKENS_AS_NUMBERS:
+        raise TooLong(
+            f"This run has {trace.n_tokens:,} tokens; a whole map is given as numbers up "
+            f"to {MAX_TOKENS_AS_NUMBERS}. Ask /attention_row for one query."
+        )
+    tile = overview(
+        trace,
+        parse_index("layer", layer, trace.n_layers),
+        parse_head(head, trace),
+        rows=slice(None),
+        keys=slice(None),
+        size=MAX_TOKENS_AS_NUMBERS,
+        tokens=shown_tokens(trace, special=False) if hide_special else None,
+    )
+    found: list[list[float | None]] = finite(tile.values)
+    return found
+
+
+def attention_row(
+    runner: Runner, key: str, layer: int, head: str, query: int
+) -> list[float | None]:
+    """Where one query looks: its weights over all keys; keys the mask forbids are null."""
+    trace = runner.store.get(key).trace
+    place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
+    found: list[float | None] = finite(
+        row(trace, *place, parse_index("query", query, trace.n_tokens))
+    )
+    return found
+
+
+def head_statistics(runner: Runner, key: str, layer: int) -> dict[str, list[float | None]]:
+    """Every statistic of a layer's heads, a number a head; null where there is none."""
+    entry = runner.store.get(key)
+    named = entry.survey(parse_index("layer", layer, entry.trace.n_layers)).statistics
+    return {name: finite(values) for name, values in named.items()}
+
+
+def column(runner: Runner, key: str, layer: int, head: str, token: int) -> list[float | None]:
+    """Who looks at one token: its weight from every query; null where the mask forbids it."""
+    trace = runner.store.get(key).trace
+    place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
+    found: list[float | None] = finite(
+        column_of(trace, *place, parse_index("token", token, trace.n_tokens))
+    )
+    return found
+
+
+def measured(
+    runner: Runner, key: str, measure: str, layer: int, head: str, query: int
+) -> dict[str, Any]:
+    """One query's row of "weight", "value" (‖α·v·W_O‖), "rollout" or "relevance".
+
+    Returns the values, one a key, and the answer that relevance is of.
+    """
+    entry = runner.store.get(key)
+    place = (
+        parse_index("layer", layer, entry.trace.n_layers),
+        parse_head(head, entry.trace),
+        parse_index("query", query, entry.trace.n_tokens),
+    )
+    found = MEASURES.of(entry, measure, *place)
+    return {"values": finite(found.values), "answer": found.answer}
+
+
+def change(runner: Runner, key: str, reference: str, layer: int) -> list[float | None]:
+    """How far each head's map of a layer is from that of the run `reference`.
+
+    0 = the same map, 1 = no key in common: ½ Σ |a − b| of two rows, mean over the real queries.
+    """
+    return changes(runner.store, key, reference, layer)
+
+
+ENDPOINTS = (attention, attention_row, head_statistics, column, measured, change)

@@ -1,0 +1,142 @@
+"""Routes of the Attention tab: a run's maps, rows, columns and statistics, as raw bytes.
+
+They stand beside Gradio's own routes, for a click must not wait in its queue, and a map must not
+travel as JSON. A run is reached by its unguessable key alone.
+"""
+
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from viz_encoder.analyses.overview import overview, row, shown_tokens
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.tabs.attention.change import changes
+from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
+from viz_encoder.ui.tabs.attention.downloads import named_file
+from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import (
+    Held,
+    Layer,
+    Query,
+    Runs,
+    Shown,
+    parse_head,
+    parse_index,
+    parse_range,
+)
+from viz_encoder.ui.wire.bytes import finite
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+
+MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
+REDUCTIONS = ("max", "mean")
+ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
+MEASURES = Measures()
+PLACES = Places(1)  # of rollout and relevance, which hold much; the others wait, or are given up
+
+
+@ROUTER.get("/thumbnails")
+def thumbnails(entry: Held, layer: Layer, reduce: str = "max") -> Response:
+    """One layer's heads as float32 "head row col"; NaN = masked, statistics in /statistics."""
+    if reduce not in REDUCTIONS:
+        raise SelectionError(f"There is no reduction {shown(reduce)}; choose max or mean.")
+    surveyed = entry.survey(layer)
+    return answers.array(surveyed.thumbnails_mean if reduce == "mean" else surveyed.thumbnails_max)
+
+
+@ROUTER.get("/statistics")
+def statistics(entry: Held, layer: Layer) -> Response:
+    """One layer's head statistics by name, a number a head; null where there is none."""
+    return answers.plain({k: finite(v) for k, v in entry.survey(layer).statistics.items()})
+
+
+@ROUTER.get("/map")
+def tile(
+    entry: Held,
+    view: Shown,
+    rows: str = "0:",
+    keys: str = "0:",
+    size: int = MAX_SIDE,
+    tops: bool = False,
+) -> Response:
+    """A part of one map, float32 "query key", pooled by max where it has more than size.
+
+    x-total is the part's whole weight, x-empty how many of its queries have none at all; with
+    tops, each row's largest weight on any kept key follows the cells.
+    """
+    kept = shown_tokens(entry.trace, special=view.special, words=view.words)
+    part = overview(
+        *(entry.trace, view.layer, view.head),
+        rows=parse_range(rows, len(kept)),
+        keys=parse_range(keys, len(kept)),
+        size=min(max(1, size), MAX_SIDE),
+        tokens=kept if not view.special or view.words else None,
+        renormalize=view.renormalize,
+    )
+    return answers.array(
+        *(part.values, part.row_tops if tops else ()),
+        step=f"{part.row_step},{part.key_step}",
+        total=repr(part.total),
+        empty=str(part.empty),
+    )
+
+
+@ROUTER.get("/row")
+def exact_row(entry: Held, view: Shown, query: Query) -> Response:
+    """One query's weights over all kept keys, float32, exact; NaN = masked.
+
+    With words, the mean over all queries of its word, and a weight for each word.
+    """
+    trace = entry.trace
+    kept = shown_tokens(trace, special=view.special, words=view.words)
+    merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
+    weights = row(
+        *(trace, view.layer, view.head, merged), tokens=kept, renormalize=view.renormalize
+    )
+    return answers.array(weights)
+
+
+@ROUTER.get("/column")
+async def key_column(entry: Held, view: Shown, key: int, request: Request) -> Response:
+    """One key's weight from every query, float32, exact; NaN = masked.
+
+    With words, the key is the word that it is in. Whoever asks and goes away stops the work.
+    """
+    at = parse_index("key", key, entry.trace.n_tokens)
+    return answers.array(await while_wanted(column_of(entry.trace, view, at), request))
+
+
+@ROUTER.get("/rows")
+def rows(entry: Held, layer: Layer, query: Query) -> Response:
+    """One query's weights over all keys by every head of a layer, float32 "head key"."""
+    return answers.array(rows_of(entry.trace, layer, query))
+
+
+@ROUTER.get("/measured")
+async def measured(
+    entry: Held, measure: str, layer: Layer, head: str, query: Query, request: Request
+) -> Response:
+    """One query's row of a measure, float32 " key"; x-answer names the answer it is of."""
+    chosen = parse_head(head, entry.trace)
+
+    def work() -> Response:
+        found = MEASURES.of(entry, measure, layer, chosen, query)
+        return answers.array(found.values, answer=quote(printable(found.answer)))
+
+    return await PLACES.answer(request, work)
+
+
+@ROUTER.get("/change")
+def change(run: str, runs: Runs, reference: str, layer: int) -> Response:
+    """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
+    return answers.plain(changes(runs.store, run, reference, layer))
+
+
+@ROUTER.get("/take/{kind}")
+async def take(entry: Held, kind: str, view: Shown, query: int | None = None) -> Response:
+    """A file of the map, or of one query's row; html is the whole run, safetensors too."""
+    return await run_in_threadpool(named_file, entry, kind, view, query)

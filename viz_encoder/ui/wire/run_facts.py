@@ -1,0 +1,84 @@
+"""What every tab may ask of a run: its proof, its picture, and what its prediction heads say."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from viz_encoder.analyses.predictions import predictions as predictions_of
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Held
+from viz_encoder.ui.wire.bytes import finite
+from viz_encoder.ui.wire.errors import ErrorRoute
+
+ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
+
+
+@ROUTER.get("/proof")
+def proof_route(entry: Held) -> Response:
+    """Whether the maps are the ones that ran, in a sentence."""
+    return answers.plain({**_evidence(entry), "checked": entry.trace.proof.checked})
+
+
+@ROUTER.get("/predictions")
+def predictions_route(entry: Held, task: str = "", layer: int | None = None) -> Response:
+    """What the model's head says of the output, or after a layer: a list of guesses."""
+    return answers.plain(guesses(entry, task, layer))
+
+
+@ROUTER.get("/picture.png")
+def picture_route(entry: Held) -> Response:
+    """The picture as it was cut into patches."""
+    pixels = entry.trace.sample.picture
+    if pixels is None:
+        raise SelectionError("This run is of a text; it has no picture.")
+    return answers.picture(answers.png(pixels))
+
+
+def proof(runner: Runner, key: str) -> dict[str, Any]:
+    """Whether the maps are the ones that ran, with the evidence."""
+    return _evidence(runner.store.get(key))
+
+
+def predictions(
+    runner: Runner, key: str, task: str = "", layer: int | None = None
+) -> list[dict[str, Any]]:
+    """What the model's head says of a run: of its output, or after a layer (0 = embeddings)."""
+    if layer is not None and (isinstance(layer, bool) or not isinstance(layer, int)):
+        raise SelectionError(f"There is no layer {str(layer)[:40]!r}; give a whole number.")
+    return guesses(runner.store.get(key), require_text("task", task), layer)
+
+
+ENDPOINTS = (proof, predictions)
+
+
+def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
+    """The predictions of a run, ten labels each, as plain data."""
+    if entry.encoder is None:
+        raise SelectionError("The model of this run is not here, so its heads cannot be asked.")
+    found = predictions_of(entry.encoder, entry.trace, task=task, layer=layer)
+    return [
+        {
+            "token": guess.token,
+            "labels": [printable(label) for label in guess.labels],
+            "shares": finite(guess.shares),
+            "unit": guess.unit,
+        }
+        for guess in found
+    ]
+
+
+def require_text(what: str, value: object) -> str:
+    """The value, if it is text."""
+    if not isinstance(value, str):
+        raise InputError(f"{what} is {type(value).__name__}, not text.")
+    return value
+
+
+def _evidence(entry: Entry) -> dict[str, Any]:
+    found = entry.trace.proof
+    error = None if found.error is None else finite(found.error)
+    return {"passed": found.passed, "sentence": found.sentence, "error": error}
