@@ -3,22 +3,27 @@
 // XMLHttpRequest hands a megabyte over in one step. fetch does it in many small ones that wait behind
 // the page's own drawing: 18 ms against 14 for a map of 512² (Chromium 156, software rendering).
 
+/** @typedef {Pick<Response, "ok" | "status" | "json" | "arrayBuffer"> & { headers: Pick<Headers, "get"> }} Answer */
+
+/** @type {(url: string, signal?: AbortSignal) => Promise<Answer>} */
 export function fetchBytes(url, signal) {
   return new Promise((done, fail) => {
     const asked = new XMLHttpRequest();
+    const gone = () => fail(new DOMException("It is wanted no longer.", "AbortError"));
     const stop = () => asked.abort();
     asked.responseType = "arraybuffer";
     asked.onload = () => done(answer(asked));
     asked.onerror = () => fail(new TypeError("No answer came."));
-    asked.onabort = () => fail(new DOMException("It is wanted no longer.", "AbortError"));
+    asked.onabort = gone;
     asked.onloadend = () => signal?.removeEventListener("abort", stop);
     asked.open("GET", url);
-    if (signal?.aborted) return asked.onabort();
+    if (signal?.aborted) return gone();
     signal?.addEventListener("abort", stop);
     asked.send();
   });
 }
 
+/** @type {(asked: XMLHttpRequest) => Answer} */
 function answer(asked) {
   const { status, response } = asked;
   return {

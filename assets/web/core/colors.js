@@ -1,6 +1,12 @@
 // Weights to colors: one ramp whose lightness never turns, and own colors for zero and masked.
 
-import { isDark } from "./dom.js";
+import { context2d, isDark } from "./dom.js";
+
+/** @typedef {[number, number, number]} Rgb */
+/** @typedef {{ ramp: Rgb[], packed: Uint32Array, masked: Rgb, zero: Rgb }} Colors */
+/** @typedef {{ name: string, low: number, high: number, waiting?: boolean,
+ *   share: (value: number) => number, at: (share: number) => number }} Scale */
+/** @typedef {ArrayLike<number>} Values NaN = masked */
 
 // From dark to light, after seaborn's "mako"; reversed on a light page, where it ends in white.
 const STOPS = [
@@ -18,31 +24,45 @@ const STOPS = [
 const LOG_FLOOR = 1e-4;
 const STEPS = 256;
 
-const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-const pack = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+/** @type {(hex: string) => Rgb} */
+export const rgb = (hex) => [
+  parseInt(hex.slice(1, 3), 16),
+  parseInt(hex.slice(3, 5), 16),
+  parseInt(hex.slice(5, 7), 16),
+];
+const pack = (/** @type {Rgb} */ [r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
+/** @type {(stops: string[]) => Rgb[]} */
 function ramp(stops) {
   const colors = stops.map(rgb);
   return Array.from({ length: STEPS }, (_, step) => {
     const place = (step / (STEPS - 1)) * (colors.length - 1);
     const low = Math.min(Math.floor(place), colors.length - 2);
-    return colors[low].map((c, i) => Math.round(c + (place - low) * (colors[low + 1][i] - c)));
+    const mixed = (/** @type {0 | 1 | 2} */ i) =>
+      Math.round(colors[low][i] + (place - low) * (colors[low + 1][i] - colors[low][i]));
+    return [mixed(0), mixed(1), mixed(2)];
   });
 }
 
-const themed = (colors) => ({ ...colors, packed: Uint32Array.from(colors.ramp, pack) });
+/** @type {(stops: string[], masked: string, zero: string) => Colors} */
+function themed(stops, masked, zero) {
+  const colors = ramp(stops);
+  return { ramp: colors, packed: Uint32Array.from(colors, pack), masked: rgb(masked), zero: rgb(zero) };
+}
+
 const THEMES = {
-  light: themed({ ramp: ramp(["#fafdfb", ...STOPS.toReversed()]), masked: rgb("#d8cfc4"), zero: rgb("#ffffff") }),
-  dark: themed({ ramp: ramp(STOPS), masked: rgb("#57493c"), zero: rgb("#000000") }),
+  light: themed(["#fafdfb", ...STOPS.toReversed()], "#d8cfc4", "#ffffff"),
+  dark: themed(STOPS, "#57493c", "#000000"),
 };
 
 export const paperColors = THEMES.light;
 export const theme = () => THEMES[isDark() ? "dark" : "light"];
-export const rgbText = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
+export const rgbText = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r} ${g} ${b})`;
 
 // What one scale does: `share` maps a weight to 0…1, `at` maps back for the legend's ticks.
 // `shared` is the largest weight of this layer's or of all heads, null until it is known: then
 // colors go up to 1. Per row, the values are those of `byRow`.
+/** @type {(name: string, largest: number, shared?: number | null) => Scale} */
 export function makeScale(name, largest, shared = null) {
   if (name === "log") {
     const span = -Math.log(LOG_FLOOR);
@@ -61,11 +81,12 @@ export function makeScale(name, largest, shared = null) {
 }
 
 // Each weight as a share of its row's largest; `tops` has one for each row of cells.
+/** @type {(values: Float32Array, width: number, tops: Values) => Float32Array} */
 export function byRow(values, width, tops) {
   return values.map((value, at) => (value > 0 ? value / tops[Math.floor(at / width)] : value));
 }
 
-// The largest weight of each row that is not masked.
+/** The largest weight of each row that is not masked. @type {(values: Values, width: number) => Float32Array} */
 export function topsOf(values, width) {
   const tops = new Float32Array(width ? values.length / width : 0);
   for (let row = 0; row < tops.length; row++) tops[row] = largest(values, row * width, (row + 1) * width);
@@ -74,18 +95,18 @@ export function topsOf(values, width) {
 
 // The largest weight that is not masked. Counted loops here and below: a map has 512² cells and a
 // frame 17 milliseconds.
-export function largest(values, from = 0, to = values.length) {
+export function largest(/** @type {Values} */ values, from = 0, to = values.length) {
   let found = 0;
   for (let at = from; at < to; at++) if (values[at] > found) found = values[at];
   return found;
 }
 
-export function anyMasked(values) {
-  for (let at = 0; at < values.length; at++) if (values[at] !== values[at]) return true;
+export function anyMasked(/** @type {Values} */ values) {
+  for (let at = 0; at < values.length; at++) if (Number.isNaN(values[at])) return true;
   return false;
 }
 
-// Packed pixels for a block of weights.
+/** Packed pixels for a block of weights. @type {(values: Values, scale: Scale, colors?: Colors) => Uint32Array<ArrayBuffer>} */
 export function pixels(values, scale, colors = theme()) {
   const { packed } = colors;
   const masked = pack(colors.masked);
@@ -94,7 +115,7 @@ export function pixels(values, scale, colors = theme()) {
   const last = STEPS - 1;
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
-    if (value !== value) out[i] = masked;
+    if (Number.isNaN(value)) out[i] = masked;
     else if (value === 0) out[i] = zero;
     else {
       const step = scale.share(value) * last;
@@ -104,18 +125,19 @@ export function pixels(values, scale, colors = theme()) {
   return out;
 }
 
-// A canvas with one pixel a cell, to be drawn at any size.
+/** A canvas with one pixel a cell, to be drawn at any size.
+ * @type {(values: Values, height: number, width: number, scale: Scale, colors?: Colors) => HTMLCanvasElement} */
 export function picture(values, height, width, scale, colors = theme()) {
   const canvas = document.createElement("canvas");
   canvas.width = width;
   canvas.height = height;
   const packed = pixels(values, scale, colors);
   const image = new ImageData(new Uint8ClampedArray(packed.buffer), width, height);
-  canvas.getContext("2d").putImageData(image, 0, 0);
+  context2d(canvas).putImageData(image, 0, 0);
   return canvas;
 }
 
-// The color of one weight, and one to write on it.
+/** The color of one weight. @type {(value: number, scale: Scale, colors?: Colors) => Rgb} */
 export function shade(value, scale, colors = theme()) {
   if (Number.isNaN(value)) return colors.masked;
   if (value === 0) return colors.zero;
@@ -123,9 +145,10 @@ export function shade(value, scale, colors = theme()) {
 }
 
 // Black or white, whichever stands out more: at least 4.58 : 1 on any color (WCAG 2.2, 1.4.3).
-export const inkOn = (color) => ((luminance(color) + 0.05) ** 2 > 0.05 * 1.05 ? "#000000" : "#ffffff");
+export const inkOn = (/** @type {Rgb} */ color) =>
+  (luminance(color) + 0.05) ** 2 > 0.05 * 1.05 ? "#000000" : "#ffffff";
 
-function luminance(color) {
+function luminance(/** @type {Rgb} */ color) {
   const [r, g, b] = color.map((part) => {
     const share = part / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
@@ -133,7 +156,10 @@ function luminance(color) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-// Fewer cells by the largest of each block, so that a single spike is never lost.
+/** Fewer cells by the largest of each block, so that a single spike is never lost.
+ * @template {Values} Given
+ * @param {Given} values @param {number} height @param {number} width @param {number} toHeight @param {number} toWidth
+ * @returns {{ values: Given | Float32Array, height: number, width: number }} */
 export function shrink(values, height, width, toHeight, toWidth) {
   if (height <= toHeight && width <= toWidth) return { values, height, width };
   const h = Math.min(height, toHeight);
@@ -144,7 +170,7 @@ export function shrink(values, height, width, toHeight, toWidth) {
     for (let col = 0; col < width; col++) {
       const value = values[row * width + col];
       const at = to + Math.floor((col * w) / width);
-      if (!(out[at] >= value) && value === value) out[at] = value;
+      if (!(out[at] >= value) && !Number.isNaN(value)) out[at] = value;
     }
   }
   return { values: out, height: h, width: w };

@@ -1,38 +1,100 @@
 // Building elements: text always enters as text, never as markup.
 
+/** @import { Attributes } from "./elements.d.ts" */
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes<HTMLElementTagNameMap[Tag]>} attributes
+ * @param {(string | Node)[]} children
+ */
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    if (typeof value === "function") node.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     else if (value === true) node.setAttribute(name, "");
-    else if (value !== false && value != null) node.setAttribute(name, value);
+    else if (value !== false && value != null) node.setAttribute(name, String(value));
   }
   node.append(...children);
   return node;
 }
 
+/** @typedef {(event: MouseEvent & { currentTarget: HTMLButtonElement }) => unknown} Pressed */
+
+/** A small button. @type {(text: string, onclick: Pressed, more?: Attributes<HTMLButtonElement>) => HTMLButtonElement} */
+export const button = (text, onclick, more) =>
+  el("button", { type: "button", class: "viz-small", onclick, ...more }, text);
+
+/** A control behind its label. @type {(label: string, ...nodes: (string | Node)[]) => HTMLLabelElement} */
+export const control = (label, ...nodes) => el("label", { class: "viz-control" }, label, ...nodes);
+
+/** A line of controls. @type {(...nodes: (string | Node)[]) => HTMLDivElement} */
+export const controls = (...nodes) => el("div", { class: "viz-controls" }, ...nodes);
+
+/** Small print. @type {(...children: (string | Node)[]) => HTMLParagraphElement} */
+export const caption = (...children) => el("p", { class: "viz-caption" }, ...children);
+
+/** Small print that is read out when it changes. @type {(...children: (string | Node)[]) => HTMLParagraphElement} */
+export const status = (...children) => el("p", { class: "viz-caption", role: "status" }, ...children);
+
+/** Choices by [value, text]. @type {(entries: Iterable<readonly [string | number, string]>) => HTMLOptionElement[]} */
+export const options = (entries) => Array.from(entries, ([value, text]) => el("option", { value }, text));
+
+/** The one node that is there. @type {<Kind extends Element = HTMLElement>(root: ParentNode, selector: string) => Kind} */
+export function query(root, selector) {
+  const found = root.querySelector(selector);
+  if (!found) throw new Error(`There is no ${selector} here.`);
+  return /** @type {any} */ (found);
+}
+
+/** The picture at an address, or null where there is none. @param {string} url */
+export function loadPicture(url) {
+  const image = new Image();
+  image.src = url;
+  return image.decode().then(
+    () => image,
+    () => null,
+  );
+}
+
+export const context2d = (/** @type {HTMLCanvasElement} */ canvas) =>
+  /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+
 // A canvas of css pixels, sharp on any screen; returns its context, scaled to css pixels.
-export function fit(canvas, width, height) {
+export function fit(
+  /** @type {HTMLCanvasElement} */ canvas,
+  /** @type {number} */ width,
+  /** @type {number} */ height,
+) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.max(1, Math.round(width * ratio));
   canvas.height = Math.max(1, Math.round(height * ratio));
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
+  const context = context2d(canvas);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
 }
 
 // Call when light turns to dark or back.
-export function onTheme(callback) {
+export function onTheme(/** @type {() => unknown} */ callback) {
   const observer = new MutationObserver(callback);
   for (const node of [document.documentElement, document.body]) {
     observer.observe(node, { attributes: true, attributeFilter: ["class"] });
   }
 }
 
-// Resolves when what was drawn by now is on the screen; at once in a page that nobody sees, which
-// has no frames to wait for.
+// Call when the width of a node has changed, and with it whether it is in sight.
+export function onWidth(/** @type {Element} */ node, /** @type {() => unknown} */ callback) {
+  let width = -1;
+  new ResizeObserver(() => {
+    if (width !== node.clientWidth) callback();
+    width = node.clientWidth;
+  }).observe(node);
+}
+
+/** Resolves when what was drawn by now is on the screen; at once in a page that nobody sees, which
+ * has no frames to wait for. @returns {Promise<void>} */
 export const painted = () =>
   new Promise((done) => {
     if (document.hidden) done();
@@ -42,9 +104,11 @@ export const painted = () =>
 export const isDark = () =>
   [document.documentElement, document.body].some(({ classList }) => classList.contains("dark"));
 
-export const css = (name, node = document.body) => getComputedStyle(node).getPropertyValue(name).trim();
+export const css = (/** @type {string} */ name, node = document.body) =>
+  getComputedStyle(node).getPropertyValue(name).trim();
 
-// A weight with four decimals; a small one with three digits, so that it never reads as zero.
+/** A weight with four decimals; a small one with three digits, so that it never reads as zero.
+ * @param {number | null | undefined} value */
 export function number(value) {
   if (value == null) return "unknown";
   if (Number.isNaN(value)) return "masked";
@@ -52,13 +116,14 @@ export function number(value) {
   return Math.abs(value) < 0.001 ? small(value) : value.toFixed(4);
 }
 
-const small = (value) => (Math.abs(value) < 0.0001 ? value.toExponential(2) : value.toPrecision(3));
+const small = (/** @type {number} */ value) =>
+  Math.abs(value) < 0.0001 ? value.toExponential(2) : value.toPrecision(3);
 
-// A statistic, with three digits where so few decimals would leave none; null where there is none,
-// for its numbers were not finite.
+/** A statistic, with three digits where so few decimals would leave none; null where there is none,
+ * for its numbers were not finite. @type {(value: number | null | undefined, digits: number) => string} */
 export function amount(value, digits) {
   if (value == null) return "unknown";
   return value !== 0 && Math.abs(value) < Math.max(0.001, 10 ** -digits) ? small(value) : value.toFixed(digits);
 }
 
-export const count = (value) => value.toLocaleString("en-US");
+export const count = (/** @type {number} */ value) => value.toLocaleString("en-US");

@@ -1,6 +1,14 @@
 // Axis titles and token names around the big map; as many names as fit, the chosen ones always.
 
-import { css } from "./dom.js";
+import { context2d, css } from "./dom.js";
+
+/** @import { Frame, Range, Viewport } from "./viewport.js" */
+/**
+ * A map whose sides are named: where it lies, what stands along them, and the cell that is chosen.
+ * @typedef {Frame & { view: Viewport, shown: { name: string }[], chosen: number[],
+ *   context: CanvasRenderingContext2D, overContext: CanvasRenderingContext2D }} Labelled
+ */
+/** @typedef {CanvasRenderingContext2D} Context */
 
 const FONT = "12px system-ui, sans-serif";
 const LINE = 13; // pixels a name needs
@@ -9,10 +17,12 @@ const MAX_TOP = 110;
 const TITLE = 18;
 const TILT = -Math.PI / 3;
 
-const ruler = document.createElement("canvas").getContext("2d");
+/** @type {Context | undefined} */
+let ruler;
 
 // How much room the names need, measured on the longest of them.
-export function labelRoom(shown) {
+export function labelRoom(/** @type {{ name: string }[]} */ shown) {
+  ruler ??= context2d(document.createElement("canvas"));
   ruler.font = `600 ${FONT}`;
   let widest = 20;
   for (const { name } of shown.slice(0, 2000)) widest = Math.max(widest, ruler.measureText(name).width);
@@ -22,6 +32,7 @@ export function labelRoom(shown) {
   };
 }
 
+/** Names along both sides, or those of one cell only, boxed. @type {(map: Labelled, only?: number[]) => void} */
 export function drawLabels(map, only) {
   const context = only ? map.overContext : map.context;
   const cell = map.side / map.view.span;
@@ -32,16 +43,15 @@ export function drawLabels(map, only) {
   const [rows, cols] = map.view.cells();
   const every = Math.max(1, Math.ceil(LINE / cell));
   const chosen = map.chosen;
-  const listed = (range, always) => (only ? [always] : thin(range, every, always));
-  for (const row of listed(rows, only ? only[0] : chosen[0])) {
-    drawRow(map, context, inks, row, cell, Boolean(only) || row === chosen[0], Boolean(only));
-  }
-  for (const col of listed(cols, only ? only[1] : chosen[1])) {
-    drawColumn(map, context, inks, col, cell, Boolean(only) || col === chosen[1], Boolean(only));
-  }
+  const listed = (/** @type {Range} */ range, /** @type {0 | 1} */ axis) =>
+    only ? [only[axis]] : thin(range, every, chosen[axis]);
+  const boxed = Boolean(only);
+  for (const row of listed(rows, 0)) drawRow(map, context, inks, row, boxed || row === chosen[0], boxed);
+  for (const col of listed(cols, 1)) drawColumn(map, context, inks, col, boxed || col === chosen[1], boxed);
 }
 
-// Every so-many-th of a range, keeping clear of the one that must be named.
+/** Every so-many-th of a range, keeping clear of the one that must be named.
+ * @type {(range: Range, every: number, always: number) => number[]} */
 export function thin([start, stop], every, always) {
   const kept = [];
   for (let at = start - (start % every); at < stop; at += every) {
@@ -51,6 +61,7 @@ export function thin([start, stop], every, always) {
   return kept;
 }
 
+/** @type {(map: Labelled, context: Context, ink: string) => void} */
 function drawTitles(map, context, ink) {
   context.fillStyle = ink;
   context.textAlign = "left";
@@ -63,8 +74,10 @@ function drawTitles(map, context, ink) {
   context.restore();
 }
 
-function drawRow(map, context, inks, row, cell, strong, boxed) {
-  const y = map.top + (row - map.view.row + 0.5) * cell;
+/** @typedef {{ strong: string, weak: string }} Inks */
+/** @type {(map: Labelled, context: Context, inks: Inks, at: number, strong: boolean, boxed: boolean) => void} */
+function drawRow(map, context, inks, row, strong, boxed) {
+  const [, y] = map.view.middle(row, 0, map);
   if (y < map.top - 2 || y > map.top + map.side + 2) return;
   const text = short(context, map.shown[row].name, map.left - TITLE - 8, strong);
   context.textAlign = "right";
@@ -74,8 +87,9 @@ function drawRow(map, context, inks, row, cell, strong, boxed) {
   context.fillText(text, map.left - 4, y);
 }
 
-function drawColumn(map, context, inks, col, cell, strong, boxed) {
-  const x = map.left + (col - map.view.col + 0.5) * cell;
+/** @type {(map: Labelled, context: Context, inks: Inks, at: number, strong: boolean, boxed: boolean) => void} */
+function drawColumn(map, context, inks, col, strong, boxed) {
+  const [x] = map.view.middle(0, col, map);
   if (x < map.left - 2 || x > map.left + map.side + 2) return;
   const text = short(context, map.shown[col].name, (map.top - TITLE - 8) / Math.sin(-TILT), strong);
   context.save();
@@ -88,16 +102,18 @@ function drawColumn(map, context, inks, col, cell, strong, boxed) {
   context.restore();
 }
 
+/** @type {(context: Context, x: number, y: number, width: number, height: number) => void} */
 function backdrop(context, x, y, width, height) {
   context.fillStyle = css("--body-background-fill") || css("--background-fill-primary");
   context.fillRect(x, y, width, height);
 }
 
+/** @type {(context: Context, text: string, room: number, strong: boolean) => string} */
 function short(context, text, room, strong) {
   context.font = strong ? `600 ${FONT}` : FONT;
   if (context.measureText(text).width <= room) return text;
   const kept = [...text];
-  const cut = (length) => `${kept.slice(0, length).join("")}…`;
+  const cut = (/** @type {number} */ length) => `${kept.slice(0, length).join("")}…`;
   let [fits, over] = [1, kept.length]; // halving, for a name may be long
   while (over - fits > 1) {
     const middle = (fits + over) >> 1;

@@ -51,7 +51,8 @@ export class Run extends Described {
     return this.#once(path, (url) => json(url, { signal }), signal);
   }
 
-  /** An answer in raw numbers. @type {(path: string, signal?: AbortSignal) => Promise<Numbers>} */
+  /** An answer in raw numbers. @template About @param {string} path @param {AbortSignal} [signal]
+   * @returns {Promise<Numbers<About>>} */
   numbers(path, signal) {
     return this.#once(path, (url) => numbers(url, signal), signal);
   }
@@ -190,7 +191,8 @@ export class Run extends Described {
       known = asked;
     }
     this.#asked.set(path, known);
-    for (const oldest of this.#asked.keys()) if (this.#asked.size > REMEMBERED) this.#asked.delete(oldest);
+    const [oldest] = this.#asked.keys();
+    if (this.#asked.size > REMEMBERED) this.#asked.delete(oldest);
     return known.answer;
   }
 }

@@ -2,17 +2,29 @@
 
 import { current } from "./app_state.js";
 import { Run } from "./run.js";
-import { follow } from "./tab_shell.js";
 
-/** @import { RunDescription } from "./payloads.d.ts" */
-/** @import { Watch } from "./tab_shell.js" */
+// What a page opens on is asked for at once, while the page is still being built.
+const linked = ["kind", "run"].some((name) => new URLSearchParams(window.location.search).has(name));
+const first = linked
+  ? null
+  : fetch(new URL("viz/first", document.baseURI)).then((answer) => (answer.ok ? answer.json() : null));
+first?.then(
+  (description) => description && enter(description),
+  () => {},
+);
 
-/** Called by the page once. @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
-export function mount(_root, read, watch) {
-  follow(read, watch, (/** @type {RunDescription} */ description) => {
-    if (description.key !== current.run?.key) current.enter(new Run(description));
-  });
+// Called by the page once; `read` gives the run's description, `watch` tells when it changes, and
+// "submit" has the server run what the link asks for, or say why nothing can be shown.
+export async function mount(_root, read, watch, trigger) {
+  const refresh = () => read() && enter(JSON.parse(read()));
+  watch("value", refresh);
+  refresh();
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
+  if (!(await first?.catch(() => null))) trigger("submit");
+}
+
+function enter(description) {
+  if (description.key !== current.run?.key) current.enter(new Run(description));
 }

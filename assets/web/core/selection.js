@@ -1,13 +1,22 @@
 // The selection that all views share: layer, head, query, key and how to draw. It lives in the URL.
 
 import { painted } from "./dom.js";
+import { Emitter } from "./emitter.js";
 
-const DEFAULTS = { layer: 0, head: 0, query: 0, key: 0, scale: "head", hide: false, renorm: false, words: false };
-const SWITCHES = ["hide", "renorm", "words"];
+/** @import { Run } from "./run.js" */
+/** @import { Head } from "./payloads.d.ts" */
+/** @typedef {typeof DEFAULTS} Chosen what can be chosen, each by its name */
+
+const DEFAULTS = {
+  ...{ layer: 0, head: /** @type {Head} */ (0), query: 0, key: 0, scale: "head" },
+  ...{ hide: false, renorm: false, words: false },
+};
+const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
 const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
 
 // Up to which weight colors go: this map's or each row's largest, that of this layer's or of all
 // heads; "shared" is 0 to 1, as in links of old.
+/** @type {Record<string, string>} */
 export const SCALES = {
   head: "Linear, per map",
   row: "Linear, per row",
@@ -17,56 +26,87 @@ export const SCALES = {
   log: "Logarithmic",
 };
 
-// The heads of a head: one number, or "1,4,7"; none where all are fused by "mean" or "max".
+/** The heads of a head: one number, or "1,4,7"; none where all are fused by "mean" or "max".
+ * @type {(head: Head) => number[]} */
 export function headsOf(head) {
   if (typeof head === "number") return [head];
   return /^\d+(,\d+)*$/.test(head) ? head.split(",").map(Number) : [];
 }
 
-// Heads as the selection holds them: one as its number, several as "1,4,7", ascending, no one twice.
+/** Heads as the selection holds them: one as its number, several as "1,4,7", ascending, no one twice.
+ * @type {(numbers: number[]) => Head} */
 export function headFrom(numbers) {
   const heads = [...new Set(numbers)].sort((a, b) => a - b);
   return heads.length > 1 ? heads.join(",") : (heads[0] ?? 0);
 }
 
-// How a map is called: "3.5", or "layer 3, mean of heads 1, 4, 7".
+/** How a map is called: "3.5", or "layer 3, mean of heads 1, 4, 7". @type {(layer: number, head: Head) => string} */
 export function mapName(layer, head) {
   if (typeof head === "number") return `${layer}.${head}`;
   const heads = headsOf(head);
   return heads.length ? `layer ${layer}, mean of heads ${heads.join(", ")}` : `layer ${layer}, ${head} over all heads`;
 }
 
-function parse(params) {
-  const whole = (name) => {
+/** What an address selects; what it does not name, or cannot mean, is as usual. @param {string} address */
+export function selected(address) {
+  const params = new URLSearchParams(address);
+  const whole = (/** @type {"layer" | "head" | "query" | "key"} */ name) => {
     const value = Number(params.get(name));
-    return params.has(name) && Number.isInteger(value) && value >= 0 ? value : DEFAULTS[name];
+    return params.has(name) && Number.isInteger(value) && value >= 0 ? value : Number(DEFAULTS[name]);
   };
   const head = params.get("head") ?? "";
   const several = head.length < 2000 && head.includes(",") ? headsOf(head) : [];
+  const scale = params.get("scale") ?? "";
   return {
     layer: whole("layer"),
     head: head === "mean" || head === "max" ? head : several.length ? headFrom(several) : whole("head"),
-    query: whole("query"),
-    key: whole("key"),
-    scale: Object.hasOwn(SCALES, params.get("scale")) ? params.get("scale") : DEFAULTS.scale,
-    ...Object.fromEntries(SWITCHES.map((name) => [name, params.get(name) === "1"])),
-    ...Object.fromEntries(Object.entries(ATLAS).map(([name, usual]) => [name, params.get(name) ?? usual])),
+    ...{ query: whole("query"), key: whole("key") },
+    scale: Object.hasOwn(SCALES, scale) ? scale : DEFAULTS.scale,
+    ...{ hide: params.get("hide") === "1", renorm: params.get("renorm") === "1", words: params.get("words") === "1" },
+    ...{ stat: params.get("stat") ?? ATLAS.stat, order: params.get("order") ?? ATLAS.order },
   };
 }
 
-export class Selection {
-  #listeners = new Set();
+/** The address of a selection in a run that `link` opens; what is as usual is left out.
+ * @type {(chosen: Chosen & typeof ATLAS, link: Record<string, string>) => URLSearchParams} */
+export function addressOf(chosen, link) {
+  const params = new URLSearchParams(link);
+  for (const name of /** @type {const} */ (["layer", "head", "query", "key"])) params.set(name, String(chosen[name]));
+  if (chosen.scale !== DEFAULTS.scale) params.set("scale", chosen.scale);
+  for (const name of SWITCHES) if (chosen[name]) params.set(name, "1");
+  for (const name of /** @type {const} */ (["stat", "order"])) {
+    if (chosen[name] !== ATLAS[name]) params.set(name, chosen[name]);
+  }
+  return params;
+}
+
+/** @extends {Emitter<[changed: Set<string>]>} */
+export class Selection extends Emitter {
+  layer = 0;
+  /** @type {Head} */
+  head = 0;
+  query = 0;
+  key = 0;
+  scale = "";
+  hide = false;
+  renorm = false;
+  words = false;
+  stat = "";
+  order = "";
+  fallen = ""; // what of the heads was left when the run changed
+  /** @type {Record<string, string>} */
   #link = {};
   #due = false;
 
   constructor() {
-    Object.assign(this, parse(new URLSearchParams(location.search)), { fallen: "" });
+    super();
+    Object.assign(this, selected(location.search));
     addEventListener("pagehide", () => this.flush());
   }
 
   // A new run: keep the selection where the run has it, else the nearest it has; of a set of heads,
-  // those that it has. `fallen` says what of the heads was left.
-  enter(run) {
+  // those that it has.
+  enter(/** @type {Run} */ run) {
     this.#link = run.link;
     this.layer = Math.min(this.layer, run.nLayers - 1);
     const heads = headsOf(this.head);
@@ -79,22 +119,19 @@ export class Selection {
     this.#write();
   }
 
-  set(changes) {
-    const changed = Object.keys(changes).filter((name) => this[name] !== changes[name]);
+  set(/** @type {Partial<Chosen>} */ changes) {
+    const names = /** @type {(keyof Chosen)[]} */ (Object.keys(changes));
+    const changed = names.filter((name) => this[name] !== changes[name]);
     if (!changed.length) return;
     Object.assign(this, changes);
     this.#write();
-    for (const listener of this.#listeners) listener(new Set(changed));
+    this.tell(new Set(changed));
   }
 
   // Keep in the link what only the atlas shows: its statistic and its order.
-  keep(changes) {
+  keep(/** @type {Partial<typeof ATLAS>} */ changes) {
     Object.assign(this, ATLAS, changes);
     this.#write();
-  }
-
-  on(listener) {
-    this.#listeners.add(listener);
   }
 
   get name() {
@@ -117,18 +154,15 @@ export class Selection {
   flush() {
     if (!this.#due) return;
     this.#due = false;
-    const params = new URLSearchParams(this.#link);
-    for (const name of ["layer", "head", "query", "key"]) params.set(name, this[name]);
-    if (this.scale !== DEFAULTS.scale) params.set("scale", this.scale);
-    for (const name of SWITCHES) if (this[name]) params.set(name, "1");
-    for (const [name, usual] of Object.entries(ATLAS)) if (this[name] !== usual) params.set(name, this[name]);
+    const params = addressOf(this, this.#link);
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
     history.replaceState(history.state, "", `${location.pathname}?${params}`);
   }
 }
 
-// What became of heads of which the run has not all.
+/** What became of heads of which the run has not all.
+ * @type {(heads: number[], left: number[], head: Head, nHeads: number) => string} */
 function fell(heads, left, head, nHeads) {
   const has = nHeads > 1 ? `heads 0 to ${nHeads - 1}` : "head 0 alone";
   const chosen = heads.length > 1 ? `heads ${heads.join(", ")}` : `head ${heads[0]}`;

@@ -2,34 +2,42 @@
 
 import { isDark } from "./dom.js";
 
-const STOPS = {
-  light: [
+/** @import { Rgb } from "./colors.js" */
+
+/** @type {{ stops: Rgb[], none: Rgb }} */
+const LIGHT = {
+  stops: [
     [43, 92, 158],
     [143, 184, 222],
     [246, 246, 244],
     [235, 165, 127],
     [168, 50, 31],
   ],
-  dark: [
+  none: [216, 207, 196],
+};
+/** @type {typeof LIGHT} */
+const DARK = {
+  stops: [
     [146, 190, 240],
     [62, 104, 158],
     [28, 32, 40],
     [160, 78, 52],
     [255, 168, 130],
   ],
+  none: [87, 73, 60],
 };
-const UNDEFINED = { light: [216, 207, 196], dark: [87, 73, 60] };
-const theme = () => (isDark() ? "dark" : "light");
+const theme = () => (isDark() ? DARK : LIGHT);
 
-export const signed = () => STOPS[theme()];
+export const signed = () => theme().stops;
 
-// A function from a number to [red, green, blue], for the theme as it is now.
-export function signedColors() {
-  const [stops, none] = [signed(), UNDEFINED[theme()]];
+/** A function from a number to its color, for the theme as it is now; null and NaN have their own.
+ * @returns {(value: number | null) => Rgb} */
+export function signedColors({ stops, none } = theme()) {
   return (value) => {
     if (value == null || Number.isNaN(value)) return none;
     const place = Math.min(3.9999, Math.max(0, (value + 1) * 2));
     const [from, to] = [stops[Math.floor(place)], stops[Math.floor(place) + 1]];
-    return from.map((part, i) => Math.round(part + (place % 1) * (to[i] - part)));
+    const mixed = (/** @type {0 | 1 | 2} */ i) => Math.round(from[i] + (place % 1) * (to[i] - from[i]));
+    return [mixed(0), mixed(1), mixed(2)];
   };
 }

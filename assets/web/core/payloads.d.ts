@@ -1,0 +1,321 @@
+// Everything that the server sends, as it comes; null stands where a number is not defined.
+
+export type Maybe = number | null;
+export type Head = number | string; // one by its number, several as "1,4,7", or fused: "mean", "max"
+
+export interface Grid {
+  rows: number;
+  cols: number;
+  prefix: number; // tokens before the first patch
+}
+
+// ui/state/run_description.py
+export interface RunDescription {
+  key: string;
+  kind: string;
+  link: Record<string, string>; // what opens the run again
+  model: string;
+  device: string;
+  dtype: string;
+  kernel: string;
+  revision: string;
+  tasks: string[];
+  nLayers: number;
+  nHeads: number;
+  tokens: string[];
+  special: boolean[];
+  valid: boolean[];
+  segments: number[];
+  words: Maybe[];
+  grid: Grid | null;
+  notes: string[];
+}
+
+// ui/wire/bytes.py: raw float32; what a header does not say is [1, 1], null, NaN, 0 or ""
+export interface Numbers<About = unknown> {
+  shape: number[];
+  values: Float32Array;
+  tops: Float32Array | null; // of each row, where they were asked for
+  step: number[]; // tokens a cell stands for
+  total: number;
+  empty: number; // queries without any key
+  answer: string;
+  about: About; // JSON of its own
+}
+
+// ui/wire/run_facts.py
+export interface Proof {
+  checked: boolean;
+  passed: boolean;
+  error: number;
+  sentence: string;
+}
+export interface Prediction {
+  token: Maybe;
+  labels: string[];
+  shares: Maybe[];
+  unit: string;
+}
+
+// ui/tabs/attention
+export interface MapView {
+  layer: number;
+  head: Head;
+  hide: boolean;
+  renorm: boolean;
+  words: boolean;
+}
+export type Statistic = "entropy" | "distance" | "previous" | "next" | "diagonal" | "first" | "special" | "largest";
+export type HeadStatistics = Record<Statistic, Maybe[]>; // of one layer, a number a head
+export type HeadChanges = Maybe[]; // of one layer against the reference's
+
+// ui/wire/figures.py: what can be drawn of a run, by its name
+export type Views = Record<string, ViewDescription>;
+export interface ViewDescription {
+  title: string;
+  controls: ViewControl[];
+  measured: string;
+  notMeasured: string;
+  source: string;
+  missing: string; // why it cannot be drawn of this run
+}
+export interface ViewControl {
+  name: string;
+  label: string;
+  choices: string[];
+  words: string[];
+  counts: "" | "layer" | "state" | "head" | "token" | "name";
+  most: Maybe;
+  default: string | number | null;
+}
+
+// Plotly's JSON
+export interface FigureJson {
+  data: FigureTrace[];
+  layout: FigureLayout;
+}
+export interface FigureTrace {
+  type: string;
+  name?: string;
+  x?: Packed;
+  y?: Packed;
+  z?: Packed;
+  showscale?: boolean;
+  colorscale?: string | [number, string][];
+  colorbar?: { title?: Titled };
+}
+export interface FigureLayout {
+  title?: Titled;
+  annotations?: { name?: string; text?: string }[];
+  margin?: object;
+  font?: object;
+  width?: number;
+  height?: number;
+  xaxis?: FigureAxis;
+  yaxis?: FigureAxis;
+}
+export interface FigureAxis {
+  title?: Titled;
+  side?: string;
+}
+export interface Titled {
+  text?: string;
+}
+export type FigureCell = string | number | null;
+export type Packed = FigureCell[] | FigureCell[][] | { bdata: string; dtype: string; shape?: string };
+
+// ui/tabs/hidden; `over_smoothing`, `nearest` and `logit_lens`, the others are Numbers
+export interface OverSmoothing {
+  cosine: Maybe[];
+  apart: Maybe[];
+  centered: Maybe[];
+  tokens: number[];
+}
+export interface NearestTokens {
+  neighbors: number[];
+  layers: number[];
+  cosines: Maybe[];
+  token: number;
+  layer: number;
+}
+export interface LogitLens {
+  labels: string[][][]; // state, place, rank
+  shares: Maybe[][][];
+  numbers: number[][][];
+  finals: Maybe[][];
+  tokens: number[]; // -1 where the whole input is spoken of
+  unit: string;
+  task: string;
+}
+
+// ui/tabs/pooling
+export interface Pooled {
+  layer: number;
+  layers: number;
+  width: number;
+  methods: { name: string; what: string; numbers: number; norm: Maybe; toMean: Maybe }[];
+  cosines: Maybe[][];
+  shares: Record<string, Maybe[]>;
+  weights: Maybe[] | null;
+  looks: Maybe[] | null;
+  wins: number[];
+  leftOut: Record<string, string>;
+  room: number; // for padding
+  noRoom: string;
+}
+export interface PaddingDrift {
+  layer: number;
+  tokens: number;
+  padding: number;
+  cases: Record<string, string>;
+  rows: { method: string; case: string; largest: Maybe; relative: Maybe; cosine: Maybe; why: string }[];
+  worst: [method: string, name: string] | null;
+}
+export interface SetRow {
+  method: string;
+  layer: number;
+  silhouette: Maybe;
+  centroid_accuracy: Maybe;
+  recall_at_1: Maybe;
+  within: Maybe;
+  between: Maybe;
+  why: string;
+}
+export interface SetDescription {
+  key: string;
+  model: string;
+  pictures: boolean;
+  names: string[];
+  labels: string[];
+  methods: Record<string, string>;
+  layers: number[];
+  leftOut: Record<string, string>;
+  notes: string[];
+  table: SetRow[];
+  answer: string;
+}
+export interface Neighbor {
+  item: number;
+  cosine: Maybe;
+  same_label: boolean | null;
+}
+export interface LearnedDescription {
+  key: string;
+  model: string;
+  set: string;
+  layer: number;
+  groups: string[];
+  folds: number;
+  seeds: number[];
+  losses: Maybe[][];
+  accuracy: Record<string, number[]>;
+  chance: number;
+  names: string[];
+  labels: string[];
+}
+export interface WeighedItem {
+  tokens: string[];
+  weights: number[];
+  grid: Grid | null;
+}
+
+// ui/tabs/masks
+export interface MasksOffered {
+  painted: number; // up to so many tokens a mask is painted cell by cell
+  most: number;
+  presets: MaskPreset[];
+  conventions: { name: string; words: string; cells: string[] }[];
+  mistakes: { name: string; words: string }[];
+  targets: string[];
+  missing: string;
+  plain: RunDescription | null;
+}
+export interface MaskPreset {
+  name: string;
+  label: string;
+  sentence: string;
+  controls: { name: string; label: string; minimum: number; default: number }[];
+  lengths: boolean;
+}
+export interface MaskOrigin {
+  name: string;
+  sizes?: Record<string, number>;
+  lengths?: number[];
+}
+export interface MaskResult {
+  run: RunDescription;
+  plain: string;
+  mistake: string;
+  sentence: string;
+  forbidden: number;
+  leak: Maybe[][]; // layer, head
+  mass: Maybe[][];
+  at: [query: number, key: number][][];
+  extra: number[]; // a layer: pairs that it allows and the mask forbids
+  missing: number[];
+  empty: number[];
+  moved: Maybe[][]; // state, token
+  movedMean: Maybe[];
+  pooled: Record<string, { cosine: Maybe; difference: Maybe }>;
+}
+export interface EmptyRow {
+  way: string;
+  words: string;
+}
+
+// ui/tabs/zoo
+export interface Zoo {
+  sections: { title: string; specimens: Specimen[] }[];
+  seeds: number;
+  own_code: string;
+  command: string;
+}
+export interface Specimen {
+  identifier: string;
+  title: string;
+  symptom: string;
+  story: string;
+  wrong: string;
+  right: string;
+  flagged_by: string;
+  missed: string;
+  expected: string;
+}
+export interface Audit {
+  identifier: string;
+  fixed: boolean;
+  seed: number;
+  report: { verdict: string; sentence: string; checks: AuditCheck[]; not_tested: string[]; seconds: number };
+  pictures: AuditPicture[];
+}
+export interface AuditCheck {
+  name: string;
+  title: string;
+  verdict: string;
+  evidence: string;
+  cause?: string;
+  cure?: string;
+  code?: string;
+  layer?: number;
+  head?: number;
+  sample?: number;
+  query?: number;
+  key?: number;
+  amount?: number | string;
+  follows_from?: string;
+}
+export interface AuditPicture {
+  title: string;
+  source: "audit" | "run";
+  layer: Maybe;
+  head: Maybe;
+  sample: number;
+  real: boolean[] | null;
+  intended: boolean[][];
+  passed: boolean[][] | null;
+  passed_as: string;
+  observed: Maybe[][] | null;
+  observed_is: string;
+  leaks: boolean[][];
+  lost: boolean[][];
+}

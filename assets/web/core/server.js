@@ -1,0 +1,58 @@
+// The one way to ask the server: numbers, JSON or text, and a fault as the sentence that it said.
+
+import { fetchBytes } from "./bytes.js";
+
+/** @import { Answer } from "./bytes.js" */
+/** @import { Numbers } from "./payloads.d.ts" */
+/** @typedef {{ signal?: AbortSignal, body?: BodyInit }} Sent what goes along; with a body it is posted */
+
+// Of a path of the page's own server, such as "viz/zoo".
+export const address = (/** @type {string} */ path) => new URL(path, document.baseURI).href;
+
+/** @type {(path: string, sent?: Sent) => Promise<Response>} */
+export function ask(path, { signal, body } = {}) {
+  return answered(fetch(address(path), { method: body === undefined ? "GET" : "POST", body, signal }), signal);
+}
+
+/** @template T @param {string} path @param {Sent} [sent] @returns {Promise<T>} */
+export async function json(path, sent) {
+  const response = await ask(path, sent);
+  return response.json().catch(() => refuse(response)); // cut off, or no JSON
+}
+
+/** @type {(path: string, sent?: Sent) => Promise<string>} */
+export const text = async (path, sent) => (await ask(path, sent)).text();
+
+/** Raw numbers with what stands in their headers.
+ * @template About @param {string} path @param {AbortSignal} [signal] @returns {Promise<Numbers<About>>} */
+export async function numbers(path, signal) {
+  const response = await answered(fetchBytes(address(path), signal), signal);
+  const header = (/** @type {string} */ name) => response.headers.get(`x-${name}`);
+  const list = (/** @type {string | null} */ listed) => (listed ? listed.split(",").map(Number) : []);
+  const shape = list(header("shape"));
+  const cells = shape.reduce((product, side) => product * side, 1);
+  const all = new Float32Array(await response.arrayBuffer());
+  const about = decodeURIComponent(header("about") ?? "");
+  return {
+    ...{ shape, values: all.subarray(0, cells), step: header("step") ? list(header("step")) : [1, 1] },
+    tops: all.length > cells ? all.subarray(cells) : null,
+    ...{ total: Number(header("total") ?? NaN), empty: Number(header("empty") ?? 0) },
+    answer: decodeURIComponent(header("answer") ?? ""),
+    about: about ? JSON.parse(about) : null,
+  };
+}
+
+/** @template {Answer} T @param {Promise<T>} asking @param {AbortSignal} [signal] */
+async function answered(asking, signal) {
+  const response = await asking.catch((fault) => {
+    throw signal?.aborted ? fault : new Error("The server does not answer; is it still running?");
+  });
+  if (response.ok) return response;
+  const { message } = await response.json().catch(() => ({}));
+  return refuse(response, message);
+}
+
+/** @type {(response: Answer, message?: string) => never} */
+function refuse({ status }, message) {
+  throw new Error(message || `The server answered ${status}; try again.`);
+}

@@ -1,0 +1,75 @@
+// A tab: what it says without a run and of a fault, its body, and when it is brought up to date.
+
+import { current } from "./app_state.js";
+import { el, onTheme, onWidth } from "./dom.js";
+
+/** @import { Run } from "./run.js" */
+
+export class TabShell {
+  /** @type {Run | null} */
+  run = null;
+  seen = false;
+  always = false; // brought up to date out of sight too
+  empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
+  fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
+
+  /** @param {HTMLElement} root @param {string} name the class of its body */
+  constructor(root, name) {
+    this.root = root;
+    this.body = el("div", { class: name, hidden: true });
+    root.replaceChildren(this.empty, this.fault, this.body);
+  }
+
+  // Once it is laid out.
+  open() {
+    current.on((run) => {
+      this.run = run;
+      this.entered(run);
+      this.refresh();
+    });
+    onTheme(() => this.run && this.redraw());
+    onWidth(this.root, () => {
+      const seen = this.root.clientWidth > 0;
+      if (seen && !this.seen) requestAnimationFrame(() => this.refresh());
+      if (!seen && this.seen) this.leave();
+      this.seen = seen;
+    });
+  }
+
+  // A hidden tab asks for nothing; it is brought up to date when it is seen.
+  refresh() {
+    const { run } = this;
+    this.empty.hidden = Boolean(run);
+    if (!run) this.body.hidden = this.fault.hidden = true;
+    if (!run || !(this.always || this.root.clientWidth)) return;
+    this.body.hidden = false;
+    this.fault.hidden = true;
+    this.show(run);
+  }
+
+  // Say why nothing is shown.
+  fail(/** @type {string} */ sentence) {
+    this.body.hidden = true;
+    this.fault.textContent = sentence;
+    this.fault.hidden = false;
+  }
+
+  // What a tab does: with each new run, also out of sight; to show a run, which it may show already;
+  // when it goes out of sight; when light turns to dark or back.
+  entered(/** @type {Run | null} */ _run) {}
+  show(/** @type {Run} */ _run) {}
+  leave() {}
+  redraw() {}
+}
+
+/** Show a description whenever the page has a new one: `read` gives it, `watch` tells when it changes.
+ * @template Description
+ * @param {() => string} read @param {Watch} watch @param {(description: Description) => unknown} show
+ */
+export function follow(read, watch, show) {
+  const refresh = () => read() && show(JSON.parse(read()));
+  watch("value", refresh);
+  refresh();
+}
+
+/** @typedef {(name: "value", changed: () => unknown) => void} Watch */
