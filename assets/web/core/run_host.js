@@ -2,6 +2,10 @@
 
 import { current } from "./app_state.js";
 import { Run } from "./run.js";
+import { follow } from "./tab_shell.js";
+
+/** @import { RunDescription } from "./payloads.d.ts" */
+/** @import { Trigger, Watch } from "./tab_shell.js" */
 
 // What a page opens on is asked for at once, while the page is still being built.
 const linked = ["kind", "run"].some((name) => new URLSearchParams(window.location.search).has(name));
@@ -15,16 +19,15 @@ first?.then(
 
 // Called by the page once; `read` gives the run's description, `watch` tells when it changes, and
 // "submit" has the server run what the link asks for, or say why nothing can be shown.
+/** @type {(root: HTMLElement, read: () => string, watch: Watch, trigger: Trigger) => Promise<void>} */
 export async function mount(_root, read, watch, trigger) {
-  const refresh = () => read() && enter(JSON.parse(read()));
-  watch("value", refresh);
-  refresh();
+  follow(read, watch, enter);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
   if (!(await first?.catch(() => null))) trigger("submit");
 }
 
-function enter(description) {
+function enter(/** @type {RunDescription} */ description) {
   if (description.key !== current.run?.key) current.enter(new Run(description));
 }

@@ -73,3 +73,4 @@ export function follow(read, watch, show) {
 }
 
 /** @typedef {(name: "value", changed: () => unknown) => void} Watch */
+/** @typedef {(event: string, data?: unknown) => void} Trigger fires one of Gradio's events */
