@@ -58,11 +58,11 @@ def test_the_weights_of_every_layer_and_head(both):
     states = hidden_states(reference)
     for number, trace in enumerate(vz.capture(encoder, encoder.read(PIXELS))):
         found = pooled(encoder, trace, methods=["pooler", "mean"])
-        assert found.looks.shape == (len(states), 4, 16)
+        assert found.pooler_weights.shape == (len(states), 4, 16)
         for layer, hidden in enumerate(states):
             wanted = torchs_weights(reference, hidden)[number]
             assert wanted.std() > 0.01  # uneven, so that a mix-up would show
-            assert apart(found.looks[layer], wanted) <= TOLERANCE
+            assert apart(found.pooler_weights[layer], wanted) <= TOLERANCE
             with torch.no_grad():
                 vector = reference.head(hidden)[number]
             assert apart(found.vectors["pooler"][layer], vector) <= TOLERANCE
@@ -98,7 +98,7 @@ def test_padding_is_not_looked_at(both, left):
 
 def test_only_a_learned_query_has_weights(minilm, both):
     trace = vz.capture(minilm, "The bank approved the loan")
-    assert pooled(minilm, trace).looks is None
+    assert pooled(minilm, trace).pooler_weights is None
     with pytest.raises(SelectionError, match="no learned query"):
         head_shares(trace.output, trace.valid, None)
     head = both[1].model.heads["pool"]

@@ -247,7 +247,7 @@ def test_the_causal_flag_costs_one_triangle_for_all_layers():
     model = Model(3, is_causal=True)
     with record(model) as recording:
         model(source())
-    masks = [call.attended.mask for call in recording.calls]
+    masks = [call.attention.mask for call in recording.calls]
     assert masks[0] is masks[1] is masks[2] and masks[0].shape == (1, 1, 5, 5)
     trace = recording.trace()
     assert trace.attention(0).triu(1).max() == 0 and trace.proof.passed
@@ -286,8 +286,8 @@ def test_masks(given, mask, bias):
         assert torch.equal(layer.mask.expand(1, 5, 5), mask.expand(1, 5, 5))
     if bias is not None:
         assert torch.equal(layer.bias.expand(1, 5, 5), bias.expand(1, 5, 5))
-    assert first.attended.mask is second.attended.mask
-    assert first.attended.bias is second.attended.bias
+    assert first.attention.mask is second.attention.mask
+    assert first.attention.bias is second.attention.bias
     assert trace.proof.passed, trace.proof.sentence
     assert trace.valid.tolist() == (
         PADDED if mask is not None else torch.ones(5)
@@ -305,7 +305,7 @@ def test_equal_masks_made_anew_in_each_layer_are_kept_once():
         block.attn = Fresh()
     with torch.inference_mode(), record(model) as recording:
         model(source())
-    masks = [call.attended.mask for call in recording.calls]
+    masks = [call.attention.mask for call in recording.calls]
     assert masks[0] is masks[1] and recording.trace().proof.passed
 
 
@@ -323,7 +323,7 @@ def test_a_mask_changed_in_place_between_layers_is_another_mask():
         block.attn = Narrowing(attn_mask=mask)
     with record(model) as recording:
         model(source())
-    masks = [call.attended.mask for call in recording.calls]
+    masks = [call.attention.mask for call in recording.calls]
     assert masks[0][0, 0, 4, 4] and not masks[1][0, 0, 4, 4]
     assert recording.trace().proof.passed
 
@@ -343,7 +343,7 @@ def test_what_is_kept_is_copied():
         patch.setattr(F, "scaled_dot_product_attention", overwrite)
         with record(model) as recording:
             model(source())
-    attended = recording.calls[0].attended
+    attended = recording.calls[0].attention
     assert recording.trace().proof.passed and attended.q.abs().max() > 0
     for tensor in (attended.q, attended.k, attended.v):
         assert tensor.untyped_storage().nbytes() == tensor.nbytes

@@ -20,7 +20,7 @@ def tensors_of(output):
 def row(case, calls):
     """The line of the table that this run earns."""
     first = calls[0]
-    seen = KINDS[first.kind] if first.attended.bias is None else "q, k, v, mask, bias"
+    seen = KINDS[first.kind] if first.attention.bias is None else "q, k, v, mask, bias"
     n_self = sum(not call.cross for call in calls)
     cross = f" + {len(calls) - n_self} cross" if n_self < len(calls) else ""
     return f"| {case.name} | {first.kind} | {seen} | {n_self}{cross} | `{first.block}` |"

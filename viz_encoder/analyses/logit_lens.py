@@ -13,7 +13,7 @@ from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, likelihoods, readable
-from viz_encoder.trace.token_selection import kept_tokens, n_states, real_token
+from viz_encoder.trace.token_selection import n_states, real_token_numbers, require_real_token
 
 BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
 WHOLE = -1
@@ -69,9 +69,9 @@ def logit_lens(
     if head.pool is not HeadPool.EACH:
         places = np.array([WHOLE])
     elif tokens is None:
-        places = kept_tokens(trace)
+        places = real_token_numbers(trace)
     else:
-        places = np.array([real_token(trace, token) for token in tokens], dtype=np.int64)
+        places = np.array([require_real_token(trace, token) for token in tokens], dtype=np.int64)
     if not len(places):
         raise SelectionError("tokens is empty; give the tokens to read.")
     parts = [_read(encoder, trace, head, part, top) for part in _parts(head, places)]

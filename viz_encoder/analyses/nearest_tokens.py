@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import kept_tokens, real_token, states
+from viz_encoder.trace.token_selection import real_token_numbers, require_real_token, states
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +49,11 @@ def nearest_tokens(
     """
     if top < 1:
         raise SelectionError(f"top is {top}; it must be at least 1.")
-    own = states(trace, layer, np.array([real_token(trace, token)]))[0]
+    own = states(trace, layer, np.array([require_real_token(trace, token)]))[0]
     length = np.linalg.norm(own)
     if not length:
         raise SelectionError(f"Token {token} after {layer} blocks has length 0, so no direction.")
-    tokens = kept_tokens(trace, special)
+    tokens = real_token_numbers(trace, special)
     searched = (layer,) if among is None else tuple(dict.fromkeys(among))
     if not searched:
         raise SelectionError("among is empty; give the layers to search.")

@@ -24,8 +24,8 @@ class PooledInput:
     layer: <part, p> / <p, p> of its additive part, which may be negative; for max, the dimensions
     in which the token is the largest, divided by d_model (the first wins a tie). It is NaN where
     p is a zero vector. The pooler adds no parts up, so it has no shares; where it looks at the
-    tokens by a learned query, as SigLIP's does, `looks` holds how much each of its heads does: 0
-    at padding, each row sums to 1, and `looks.mean(axis=1)` is one row a layer.
+    tokens by a learned query, as SigLIP's does, `pooler_weights` holds how much each of its heads
+    does: 0 at padding, each row sums to 1, and its mean over axis 1 is one row a layer.
     """
 
     methods: tuple[str, ...]
@@ -37,7 +37,9 @@ class PooledInput:
     shares: dict[str, Float[np.ndarray, "layer token"]]
     weights: Float[np.ndarray, "layer token"] | None  # of attention pooling, where it is asked for
     left_out: dict[str, str]  # method: why this model has none
-    looks: Float[np.ndarray, "layer head token"] | None = None  # of the pooler's learned query
+    pooler_weights: Float[np.ndarray, "layer head token"] | None = (
+        None  # of the pooler's learned query
+    )
 
 
 def pooled(
@@ -74,9 +76,10 @@ def pooled(
     weights = None
     if "attention" in chosen:
         weights = _rows([_weights(states, place, learned.get(x)) for place, x in enumerate(at)])
-    looks = None
+    pooler_weights = None
     if "pooler" in chosen and states.has_query:
-        looks = _rows([states.looks(place)[0].cpu() for place in range(len(at))])
+        each_layer = [states.attention_weights(place)[0].cpu() for place in range(len(at))]
+        pooler_weights = _rows(each_layer)
     return PooledInput(
         methods=chosen,
         layers=at,
@@ -87,7 +90,7 @@ def pooled(
         shares={name: _rows([shares[name] for _, shares in each]) for name in adding},
         weights=weights,
         left_out=left_out(encoder),
-        looks=looks,
+        pooler_weights=pooler_weights,
     )
 
 

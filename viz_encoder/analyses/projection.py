@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import kept_tokens, n_states, states
+from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 CENTERS = ("together", "each layer")
 
@@ -56,7 +56,7 @@ def projection(
             f"States cannot be centered {center!r}; choose one of {', '.join(CENTERS)}."
         )
     chosen = tuple(range(n_states(trace)) if layers is None else layers)
-    tokens = kept_tokens(trace, special)
+    tokens = real_token_numbers(trace, special)
     if len(set(chosen)) < len(chosen) or len(chosen) * len(tokens) < 2:
         raise SelectionError(
             f"{len(chosen)} layers {list(chosen)} of {len(tokens)} tokens; give different layers "

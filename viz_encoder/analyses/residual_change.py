@@ -15,7 +15,7 @@ from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.model.attention import merge_heads
 from viz_encoder.model.block import Block
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.token_selection import kept_tokens, n_states, states
+from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
 
@@ -80,7 +80,7 @@ def hidden_change(trace: Trace, *, special: bool = True) -> HiddenChange:
     Raises:
         SelectionError: no token left, or the run kept no hidden states.
     """
-    tokens = kept_tokens(trace, special)
+    tokens = real_token_numbers(trace, special)
     before = states(trace, 0, tokens)
     norms, cosines, changes = [np.linalg.norm(before, axis=1)], [], []
     for layer in range(1, n_states(trace)):
@@ -112,7 +112,7 @@ def residual_change(
         SelectionError: a trace of another model, of cross-attention, or without hidden states.
         TraceError: a block that does not come out as it ran.
     """
-    tokens = kept_tokens(trace, special)
+    tokens = real_token_numbers(trace, special)
     picked = torch.from_numpy(tokens)
     lengths: list[list[np.ndarray]] = []
     apart = 0.0

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import kept_tokens, n_states, states
+from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 MAX_SIDE = 2048  # most tokens of a whole matrix; more come as means of blocks
 ROUNDING = 1e-6  # what is left of a state below this share of its length is float32's rounding
@@ -73,7 +73,7 @@ def token_similarity(
         SelectionError: no such layer, no token left, or a size below 1.
         TooLong: over 2,048 tokens, and no size given.
     """
-    tokens = kept_tokens(trace, special)
+    tokens = real_token_numbers(trace, special)
     if size is None and len(tokens) > MAX_SIDE:
         raise TooLong(
             f"This run has {len(tokens):,} tokens, and a whole matrix takes at most {MAX_SIDE:,}; "
@@ -104,7 +104,7 @@ def over_smoothing(trace: Trace, *, special: bool = True) -> OverSmoothing:
     Raises:
         SelectionError: no token left, or the run kept no hidden states.
     """
-    tokens = kept_tokens(trace, special)
+    tokens = real_token_numbers(trace, special)
     numbers = [_layer(states(trace, layer, tokens)) for layer in range(n_states(trace))]
     cosine, apart, centered = np.array(numbers).T
     return OverSmoothing(cosine, apart, centered, tokens)
@@ -129,7 +129,7 @@ def between_runs(traces: Sequence[Trace], *, special: bool = True) -> Float[np.n
         raise SelectionError(
             f"{len(traces)} runs of {len(sizes)} kinds of models; give two runs of one at least."
         )
-    kept = [kept_tokens(trace, special) for trace in traces]
+    kept = [real_token_numbers(trace, special) for trace in traces]
     return np.array([_between(traces, kept, layer) for layer in range(n_states(traces[0]))])
 
 

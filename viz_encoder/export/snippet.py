@@ -38,21 +38,21 @@ def snippet(
         ]
     else:
         lines.append(f"trace = vz.Trace.load({_quoted(source)})")
-    looks = "keys (who is looked at)"
+    axes = "keys (who is looked at)"
     if query is None:
-        looks = f"rows = queries (who looks), columns = {looks}"
+        axes = f"rows = queries (who looks), columns = {axes}"
     changed = _changed(view)
     if changed:
         lines.insert(
             lines.index("import viz_encoder as vz") + 1, "from viz_encoder.export import arrays"
         )
         row = "" if query is None else f", query={query}"
-        lines.append(f"# {looks}")
+        lines.append(f"# {axes}")
         lines.append(
             f'weights = arrays(trace, {view.layer}, {view.head!r}{row}, {changed})["weights"]'
         )
         return "\n".join(lines) + "\n"
-    lines.append(f"weights = {_weights(view, query)}  # {looks}")
+    lines.append(f"weights = {_weights(view, query)}  # {axes}")
     if query is None:
         chosen = f"layer={view.layer}, head={view.head!r}"
         lines.append(f"figure = vz.figures.attention_map(trace, {chosen})")

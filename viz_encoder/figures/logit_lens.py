@@ -10,7 +10,7 @@ from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, choice, names
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
 from viz_encoder.figures.view import Control, View
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import kept_tokens
+from viz_encoder.trace.token_selection import real_token_numbers
 
 BEST, ANSWER = "most likely label", "the model's answer"
 WRITTEN = 40  # most tokens whose labels are written into the cells
@@ -38,7 +38,7 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label
         SelectionError: no such choice, no head that predicts, or a trace of another model.
     """
     choice("show", show, (BEST, ANSWER))
-    kept = kept_tokens(trace).tolist()
+    kept = real_token_numbers(trace).tolist()
     found = compute(encoder, trace, tokens=kept[:MAX_KEYS], top=TOP)
     best = show == BEST
     shares = found.shares[..., 0] if best else found.finals

@@ -9,7 +9,7 @@ from viz_encoder.figures.hidden import FEW, STATE_AXIS, TOKENS, caption_below, k
 from viz_encoder.figures.theme import apply, plain, weight_bar
 from viz_encoder.figures.view import Control, View
 from viz_encoder.trace import Trace
-from viz_encoder.trace.token_selection import real_token
+from viz_encoder.trace.token_selection import require_real_token
 
 MAX_POINTS = 20_000
 DEPTH = ["#8ed3b4", "#38aaac", "#366a9f", "#40498e", "#2a1c33"]
@@ -68,7 +68,7 @@ def draw(
 
 def _add_way(figure: go.Figure, trace: Trace, found: Projection, token: int) -> None:
     """The token's points, joined from the embeddings on."""
-    (at,) = np.nonzero(found.tokens == real_token(trace, token))
+    (at,) = np.nonzero(found.tokens == require_real_token(trace, token))
     way = found.points[:, at[0]] if len(at) else np.zeros((0, 2))
     figure.add_scattergl(
         x=way[:, 0],

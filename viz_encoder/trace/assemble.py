@@ -11,7 +11,7 @@ from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.mask_parsing import NEVER
-from viz_encoder.trace.module_stack import AttentionCall
+from viz_encoder.trace.module_stack import RecordedCall
 from viz_encoder.trace.trace import Trace
 
 BRACKETS = ("[]", "<>")
@@ -24,7 +24,7 @@ INFERRED = (
 class Chosen(NamedTuple):
     """Which part of a run is asked for."""
 
-    calls: list[AttentionCall]
+    calls: list[RecordedCall]
     within: str
     cross: bool
     sample: int
@@ -58,7 +58,7 @@ def assemble(
     )
 
 
-def _one_stack(chosen: Chosen) -> list[AttentionCall]:
+def _one_stack(chosen: Chosen) -> list[RecordedCall]:
     """The calls that are meant; they must belong to one sequence."""
     prefix = chosen.within
     inside = [c for c in chosen.calls if f"{c.name}.".startswith(f"{prefix}." if prefix else "")]
@@ -83,7 +83,7 @@ def _one_stack(chosen: Chosen) -> list[AttentionCall]:
     return calls
 
 
-def _stacks(calls: list[AttentionCall]) -> list[str]:
+def _stacks(calls: list[RecordedCall]) -> list[str]:
     """What the layers of each stack share: their names up to the first number.
 
     Where the layers of one stack see sequences of other sizes (Swin), up to and with the number.
@@ -106,10 +106,10 @@ def _listed(names: object) -> str:
     return ", ".join(repr(name) for name in listed[:6]) + more
 
 
-def _n_tokens(calls: list[AttentionCall], tokens: Sequence[str] | None) -> int:
+def _n_tokens(calls: list[RecordedCall], tokens: Sequence[str] | None) -> int:
     """As many as ran; a nested tensor ran without the padding that the names may include."""
     ran = calls[0].shape[2]
-    if tokens is not None and len(tokens) > ran and calls[0].attended.ragged:
+    if tokens is not None and len(tokens) > ran and calls[0].attention.ragged:
         return len(tokens)
     return ran
 
@@ -126,8 +126,8 @@ def _is_special(name: str) -> bool:
     return len(name) > 2 and name[0] + name[-1] in BRACKETS
 
 
-def _layer(call: AttentionCall, sample: int, n_tokens: int) -> LayerTrace:
-    ran = call.attended
+def _layer(call: RecordedCall, sample: int, n_tokens: int) -> LayerTrace:
+    ran = call.attention
     wider = n_tokens - ran.q.shape[2] if ran.ragged else 0
     mask, bias = _of(ran.mask, sample), _of(ran.bias, sample)
     if wider:
@@ -183,7 +183,7 @@ def _reached(layer: LayerTrace) -> Tensor:
 
 
 def _hidden(
-    calls: list[AttentionCall], sample: int, n_tokens: int
+    calls: list[RecordedCall], sample: int, n_tokens: int
 ) -> tuple[tuple[Tensor, ...], Tensor]:
     """Before the first block, after each, and after the last norm; none if any is missing."""
     states = (calls[0].before, *(call.after for call in calls), calls[-1].normed)
@@ -191,11 +191,11 @@ def _hidden(
     output = picked[-1] if picked[-1] is not None else picked[-2]
     hidden = tuple(state for state in picked[:-1] if state is not None)
     if len(hidden) <= len(calls):
-        return (), calls[0].attended.q.new_zeros(n_tokens, 0)
+        return (), calls[0].attention.q.new_zeros(n_tokens, 0)
     return hidden, hidden[-1] if output is None else output
 
 
-def _state(state: Tensor | None, call: AttentionCall, sample: int, n_tokens: int) -> Tensor | None:
+def _state(state: Tensor | None, call: RecordedCall, sample: int, n_tokens: int) -> Tensor | None:
     """The sample's "token d_model" of "batch token d_model" or "token batch d_model"."""
     if state is None:
         return None
@@ -208,17 +208,17 @@ def _state(state: Tensor | None, call: AttentionCall, sample: int, n_tokens: int
     return state[:, sample] if state.shape[:2] == (n_tokens, n_samples) else None
 
 
-def _origin(call: AttentionCall, module: nn.Module) -> Origin:
-    source = call.attended.q if call.attended.maps is None else call.attended.maps
+def _origin(call: RecordedCall, module: nn.Module) -> Origin:
+    source = call.attention.q if call.attention.maps is None else call.attention.maps
     return Origin(
         model=type(module).__name__,
         device=str(source.device),
         dtype=str(source.dtype).removeprefix("torch."),
-        kernel=call.attended.kernel,
+        kernel=call.attention.kernel,
     )
 
 
-def _notes(calls: list[AttentionCall]) -> tuple[str, ...]:
+def _notes(calls: list[RecordedCall]) -> tuple[str, ...]:
     """What a reader of the maps has to know, a sentence each."""
     notes = []
     dropout = max(call.dropout for call in calls)
@@ -235,4 +235,4 @@ def _notes(calls: list[AttentionCall]) -> tuple[str, ...]:
         notes.append(
             "A fused torch kernel ran: queries and keys were computed again from its inputs."
         )
-    return (*notes, *dict.fromkeys(call.attended.note for call in calls if call.attended.note))
+    return (*notes, *dict.fromkeys(call.attention.note for call in calls if call.attention.note))

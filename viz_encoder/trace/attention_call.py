@@ -1,4 +1,4 @@
-"""Attended: what one attention call ran on, copied, so that nothing done later can reach it."""
+"""AttentionCall: what one call of attention ran on, copied, so that nothing later can reach it."""
 
 import math
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ from viz_encoder.trace.mask_parsing import Allowed, Bias, Split
 Kind = Literal["sdpa", "multi_head_attention", "softmax"]
 
 
-class Attended(NamedTuple):
+class AttentionCall(NamedTuple):
     """One attention call of a whole batch; a model that does its own softmax has maps, no q, k."""
 
     kind: Kind
@@ -33,7 +33,7 @@ class Attended(NamedTuple):
     note: str = ""
 
 
-def keep(x: Tensor) -> Tensor:
+def own_copy(x: Tensor) -> Tensor:
     """A copy of its own: q, k and v are mostly views of a larger buffer, which they would pin."""
     return x.detach().clone(memory_format=torch.contiguous_format)
 
@@ -54,13 +54,13 @@ def widely_signed(mixed: Tensor) -> Float[Tensor, "batch head query signature"]:
 
 def from_tensors(
     kind: Kind, q: Tensor, k: Tensor, v: Tensor, mixed: Tensor, split: Split, scale: float | None
-) -> Attended:
+) -> AttentionCall:
     """A call of scaled_dot_product_attention, in any number of axes."""
-    return Attended(
+    return AttentionCall(
         kind,
-        keep(batch_and_heads(q)),
-        keep(batch_and_heads(k)),
-        keep(batch_and_heads(v)),
+        own_copy(batch_and_heads(q)),
+        own_copy(batch_and_heads(k)),
+        own_copy(batch_and_heads(v)),
         scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale,
         mask=split.mask,
         bias=split.bias,
@@ -68,25 +68,25 @@ def from_tensors(
     )
 
 
-def from_maps(maps: Tensor, v: Tensor | None, mixed: Tensor | None) -> Attended:
+def from_maps(maps: Tensor, v: Tensor | None, mixed: Tensor | None) -> AttentionCall:
     """A call of softmax whose result was multiplied with something, the values."""
     lead = maps.shape[:-2]
-    kept = keep(batch_and_heads(maps))
-    nothing = kept.new_zeros(*kept.shape[:3], 0)
-    no_keys = kept.new_zeros(*kept.shape[:2], kept.shape[3], 0)
+    maps = own_copy(batch_and_heads(maps))
+    no_queries = maps.new_zeros(*maps.shape[:3], 0)
+    no_keys = maps.new_zeros(*maps.shape[:2], maps.shape[3], 0)
     if (
         v is None
         or mixed is None
         or mixed.numel() != math.prod(lead) * maps.shape[-2] * v.shape[-1]
     ):
-        return Attended("softmax", nothing, no_keys, no_keys, maps=kept)
+        return AttentionCall("softmax", no_queries, no_keys, no_keys, maps=maps)
     v = v.expand(*mixed.shape[:-2], *v.shape[-2:]).reshape(*lead, *v.shape[-2:])
     mixed = mixed.reshape(*lead, *mixed.shape[-2:])
-    return Attended(
+    return AttentionCall(
         "softmax",
-        nothing,
+        no_queries,
         no_keys,
-        keep(batch_and_heads(v)),
-        maps=kept,
+        own_copy(batch_and_heads(v)),
+        maps=maps,
         signature=widely_signed(batch_and_heads(mixed)),
     )

@@ -9,7 +9,9 @@ SEEN = (
 )
 
 
-def why_nothing(module: nn.Module, n_runs: int, ran_elsewhere: bool, eager: bool) -> str:
+def why_nothing_was_captured(
+    module: nn.Module, n_runs: int, ran_elsewhere: bool, eager: bool
+) -> str:
     """The most likely reason first: each one that can be found out is asked for."""
     name = type(module).__name__
     start = f"No attention of {name} was captured: "

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from viz_encoder.model.attention import merge_heads, split_heads
-from viz_encoder.trace.attention_call import Attended, from_tensors
+from viz_encoder.trace.attention_call import AttentionCall, from_tensors
 from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.proof import TOLERANCE
 
@@ -80,7 +80,7 @@ def by_name(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[st
     return {**given, **kwargs}
 
 
-def attended_in(func: Any, given: dict[str, Any], out: Any, masks: GivenMasks) -> Attended:
+def fused_call(func: Any, given: dict[str, Any], out: Any, masks: GivenMasks) -> AttentionCall:
     """What a fused kernel attended with, and a note if its output does not follow from it."""
     layer = func is LAYER
     source, real = given["src" if layer else "query"], out if layer else out[0]
@@ -92,16 +92,16 @@ def attended_in(func: Any, given: dict[str, Any], out: Any, masks: GivenMasks) -
         for part in F.linear(normed, given["qkv_weight"], given["qkv_bias"]).chunk(3, dim=-1)
     )
     mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-    attended = from_tensors("multi_head_attention", q, k, v, mixed, masks.split(allowed), None)
+    call = from_tensors("multi_head_attention", q, k, v, mixed, masks.split(allowed), None)
     follows = F.linear(merge_heads(mixed), given["proj_weight"], given["proj_bias"])
     follows = _rest_of_layer(x, follows, given) if layer else follows
-    apart = _apart(follows, _padded(real), allowed)
+    error = _difference(follows, _padded(real), allowed)
     name = "fused encoder layer" if layer else "fused multi-head attention"
-    attended = attended._replace(kernel=name, fused=True, ragged=source.is_nested, cross=False)
-    if apart <= TOLERANCE.get(str(x.dtype).removeprefix("torch."), 1e-5):
-        return attended
-    why = f"The {name} put out what does not follow from the recomputed maps: {apart:.1e} apart."
-    return attended._replace(signature=None, note=why)
+    call = call._replace(kernel=name, fused=True, ragged=source.is_nested, cross=False)
+    if error <= TOLERANCE.get(str(x.dtype).removeprefix("torch."), 1e-5):
+        return call
+    why = f"The {name} put out what does not follow from the recomputed maps: {error:.1e} apart."
+    return call._replace(signature=None, note=why)
 
 
 def _padded(x: Tensor) -> Tensor:
@@ -122,9 +122,9 @@ def _allowed(source: Tensor, mask: Tensor | None, mask_type: int | None) -> Tens
     return allowed if allowed.ndim == 4 else allowed[None, None]
 
 
-def _rest_of_layer(x: Tensor, attended: Tensor, given: dict[str, Any]) -> Tensor:
+def _rest_of_layer(x: Tensor, attention: Tensor, given: dict[str, Any]) -> Tensor:
     first = given["norm_first"]
-    x = x + attended if first else _norm(x + attended, given, 1)
+    x = x + attention if first else _norm(x + attention, given, 1)
     inner = F.linear(_norm(x, given, 2) if first else x, given["ffn_weight_1"], given["ffn_bias_1"])
     inner = F.gelu(inner) if given["use_gelu"] else F.relu(inner)
     x = x + F.linear(inner, given["ffn_weight_2"], given["ffn_bias_2"])
@@ -136,7 +136,7 @@ def _norm(x: Tensor, given: dict[str, Any], which: int) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], weight, bias, given["eps"])
 
 
-def _apart(follows: Tensor, real: Tensor, allowed: Tensor | None) -> float:
+def _difference(follows: Tensor, real: Tensor, allowed: Tensor | None) -> float:
     """Largest difference over rows that attend to anything, relative to the largest output."""
     gap = (follows - real).abs().amax(dim=-1)  # (batch, query)
     if allowed is not None:

@@ -20,9 +20,9 @@ from torch.nn.modules.module import (
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 
-from viz_encoder.trace.attention_call import Attended
-from viz_encoder.trace.detached import apart
-from viz_encoder.trace.fused import LAYER, Watch, attended_in, takes_fused_kernel
+from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
 from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.torch_ops import HANDLERS, Operations
 
@@ -46,7 +46,7 @@ class Listener(Protocol):
     ) -> None:
         """A module has ended, or failed (out is then None)."""
 
-    def take(self, attended: Attended, part: str) -> None:
+    def attend(self, call: AttentionCall, part: str) -> None:
         """The running module, or a part of it, has attended."""
 
     def fail(self, fault: Exception) -> None:
@@ -83,15 +83,20 @@ class Interceptor(TorchFunctionMode):
             return func(*args, **kwargs)
         return handler(self.operations, func, args, kwargs)
 
-    def tell(self, make: Callable[[], Attended], part: str = "") -> None:
+    @property
+    def eager(self) -> bool:
+        """Whether any listener wants maps of a model that computes its softmax itself."""
+        return any(listener.eager for listener in self.listeners)
+
+    def tell(self, make: Callable[[], AttentionCall], part: str = "") -> None:
         """Give the listeners what make() returns; a fault of ours never reaches the model."""
         if _is_backward():
             return
         try:
-            with apart():
-                attended = make()
+            with detached_from_caller():
+                call = make()
             for listener in self.listeners:
-                listener.take(attended, part)
+                listener.attend(call, part)
         except Exception as fault:
             for listener in self.listeners:
                 listener.fail(fault)
@@ -201,7 +206,7 @@ class Interceptor(TorchFunctionMode):
 
     def _saw_fused(self, func: Any, given: dict[str, Any], out: Any) -> None:
         part = "self_attn" if func is LAYER else ""
-        self.tell(lambda: attended_in(func, given, out, self.masks), part)
+        self.tell(lambda: fused_call(func, given, out, self.masks), part)
 
 
 def _is_backward() -> bool:

@@ -60,8 +60,8 @@ class GivenMasks:
         if part is None:
             return None
         for kept in self._kept[-REMEMBERED:]:
-            same = (kept.shape, kept.dtype, kept.device) == (part.shape, part.dtype, part.device)
-            if same and torch.equal(kept, part):
+            alike = (kept.shape, kept.dtype, kept.device) == (part.shape, part.dtype, part.device)
+            if alike and torch.equal(kept, part):
                 return kept
         self._kept.append(part.clone(memory_format=torch.contiguous_format))
         return self._kept[-1]

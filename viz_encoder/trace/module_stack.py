@@ -11,17 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.trace.attention_call import Attended, Kind, keep
-from viz_encoder.trace.detached import apart
+from viz_encoder.trace.attention_call import AttentionCall, Kind, own_copy
+from viz_encoder.trace.detached import detached_from_caller
 
 
 @dataclass(eq=False)
-class AttentionCall:
+class RecordedCall:
     """One attention call, where it happened, and the hidden states around its block."""
 
     name: str
     run: int  # which call of the recorded module, from 0
-    attended: Attended
+    attention: AttentionCall
     cross: bool = False
     before: Tensor | None = field(default=None, repr=False)
     after: Tensor | None = field(default=None, repr=False)
@@ -32,23 +32,23 @@ class AttentionCall:
     @property
     def kind(self) -> Kind:
         """By what it was done: "sdpa", "multi_head_attention" or "softmax" (maps kept as is)."""
-        return self.attended.kind
+        return self.attention.kind
 
     @property
     def dropout(self) -> float:
         """The dropout that was on: the map that ran had this part of its weights set to 0."""
-        return self.attended.dropout
+        return self.attention.dropout
 
     @property
     def fused(self) -> bool:
         """Whether one of torch's fused layer kernels ran, whose insides were computed again."""
-        return self.attended.fused
+        return self.attention.fused
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Samples, heads, queries, keys."""
-        n_samples, n_heads, n_queries, _ = self.attended.q.shape
-        return n_samples, n_heads, n_queries, self.attended.k.shape[2]
+        n_samples, n_heads, n_queries, _ = self.attention.q.shape
+        return n_samples, n_heads, n_queries, self.attention.k.shape[2]
 
     def __repr__(self) -> str:
         """One line: name, kind, sizes and what is special about it."""
@@ -67,11 +67,11 @@ class _Frame:
     inside: bool  # of a numbered module
     before: Tensor | None
     fed: set[int] = field(default_factory=set)  # the tensors that its children were given
-    own: list[AttentionCall] = field(default_factory=list)
-    within: list[AttentionCall] = field(default_factory=list)  # self-attention only
+    own: list[RecordedCall] = field(default_factory=list)
+    within: list[RecordedCall] = field(default_factory=list)  # self-attention only
 
 
-class Walk:
+class ModuleStack:
     """Follows one thread through the modules of one model."""
 
     def __init__(self, module: nn.Module, hidden: bool) -> None:
@@ -83,7 +83,7 @@ class Walk:
         self.hidden = hidden
         self.run = -1
         self._stack: list[_Frame] = []
-        self._last: tuple[AttentionCall, Tensor] | None = None  # and what its block gave
+        self._last: tuple[RecordedCall, Tensor] | None = None  # and what its block gave
         self._copied: tuple[Tensor, Tensor] | None = None  # what was copied last, and its copy
 
     @property
@@ -108,14 +108,14 @@ class Walk:
         before = self._copy(args[0]) if wanted and args else None
         self._stack.append(_Frame(module, name, numbered, inside, before))
 
-    def attend(self, attended: Attended, part: str) -> AttentionCall:
+    def attend(self, call: AttentionCall, part: str) -> RecordedCall:
         """The module that runs has attended."""
         frame = self._stack[-1]
         name = ".".join(filter(None, (frame.name, part))) or self.root
-        call = AttentionCall(name, self.run, attended)
-        call.batch_first = getattr(frame.module, "batch_first", True)
-        frame.own.append(call)
-        return call
+        recorded = RecordedCall(name, self.run, call)
+        recorded.batch_first = getattr(frame.module, "batch_first", True)
+        frame.own.append(recorded)
+        return recorded
 
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
@@ -125,7 +125,7 @@ class Walk:
             return
         frame = self._stack.pop()
         if frame.own:
-            with apart():
+            with detached_from_caller():
                 for call in frame.own:
                     call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
             frame.within += [call for call in frame.own if not call.cross]
@@ -158,7 +158,7 @@ class Walk:
         """A copy, if it can be hidden states; what one block gives the next is copied once."""
         if not isinstance(x, Tensor):
             return None
-        with apart():
+        with detached_from_caller():
             if not x.is_floating_point() or x.ndim not in (2, 3):
                 return None
             if x.is_nested:
@@ -167,7 +167,7 @@ class Walk:
                 copy = self._copied[1]
                 if torch.equal(copy, x):  # it may have been changed in place since
                     return copy
-            self._copied = (x, keep(x))
+            self._copied = (x, own_copy(x))
             return self._copied[1]
 
 
@@ -175,13 +175,13 @@ def _last_name(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _is_cross(call: AttentionCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
+def _is_cross(call: RecordedCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
     """Whether keys come from elsewhere than queries: two of the arguments were projected.
 
     Where no projection is seen to take an argument, by the number of keys.
     """
-    if call.attended.cross is not None:
-        return call.attended.cross
+    if call.attention.cross is not None:
+        return call.attention.cross
     given = {id(x): x.ndim for x in arguments if isinstance(x, Tensor)}
     projected = [given[one] for one in frame.fed if one in given]
     if projected:
@@ -191,7 +191,7 @@ def _is_cross(call: AttentionCall, frame: _Frame, arguments: tuple[Any, ...]) ->
 
 def _is_same(x: Any, given: Tensor) -> bool:
     """Whether x is what the block gave, or what it gave with its padding put back."""
-    with apart():
+    with detached_from_caller():
         if x is given or not given.is_nested or not isinstance(x, Tensor) or x.is_nested:
             return x is given
         padded = given.to_padded_tensor(0.0)

@@ -114,9 +114,9 @@ def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
             found.add_sums(weights.sum(dim=-1))
             if layer.signature is None:
                 continue
-            apart = (_product(weights, expected) - layer.signature[:, rows]).abs().amax(dim=-1)
-            error, where = apart.nan_to_num(torch.inf).flatten().max(dim=0)
-            head, row = divmod(int(where), apart.shape[1])
+            errors = (_product(weights, expected) - layer.signature[:, rows]).abs().amax(dim=-1)
+            error, where = errors.nan_to_num(torch.inf).flatten().max(dim=0)
+            head, row = divmod(int(where), errors.shape[1])
             at = (index, head, row + rows.start)
             found.add_error(float(error) / (largest or 1.0), tolerance, at)
     signed = all(layer.signature is not None for layer in layers)

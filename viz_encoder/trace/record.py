@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid
 from viz_encoder.trace.assemble import Chosen, assemble
-from viz_encoder.trace.attention_call import Attended
-from viz_encoder.trace.diagnose import is_compiled, why_nothing
+from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.diagnose import is_compiled, why_nothing_was_captured
 from viz_encoder.trace.intercept import listening
-from viz_encoder.trace.module_stack import AttentionCall, Walk
+from viz_encoder.trace.module_stack import ModuleStack, RecordedCall
 from viz_encoder.trace.trace import Trace
 
 Eager = Literal["auto"] | bool
@@ -56,20 +56,20 @@ class Recording:
         self.eager = bool(eager)
         self.ran_elsewhere = False
         self._auto = eager == "auto"
-        self._walk = Walk(module, hidden)
-        self.modules: Mapping[str, nn.Module] = self._walk.modules
-        self._calls: list[AttentionCall] = []
+        self._modules = ModuleStack(module, hidden)
+        self.modules: Mapping[str, nn.Module] = self._modules.modules
+        self._calls: list[RecordedCall] = []
         self._fault: Exception | None = None
 
     @property
-    def calls(self) -> tuple[AttentionCall, ...]:
+    def calls(self) -> tuple[RecordedCall, ...]:
         """All that was captured, in the order it ran."""
         return tuple(self._calls)
 
     @property
     def n_runs(self) -> int:
         """How often the module was called in the block."""
-        return self._walk.run + 1
+        return self._modules.run + 1
 
     def trace(
         self,
@@ -107,11 +107,13 @@ class Recording:
                 f"({type(self._fault).__name__}: {self._fault}). Please report it."
             ) from self._fault
         if not self._calls:
-            raise TraceError(why_nothing(self.module, self.n_runs, self.ran_elsewhere, self.eager))
+            raise TraceError(
+                why_nothing_was_captured(self.module, self.n_runs, self.ran_elsewhere, self.eager)
+            )
         chosen = Chosen(self._of_run(run), within, cross, sample)
         return assemble(chosen, self.module, tokens, key_tokens, valid, grid)
 
-    def _of_run(self, run: int) -> list[AttentionCall]:
+    def _of_run(self, run: int) -> list[RecordedCall]:
         number = run + self.n_runs if run < 0 else run
         if not 0 <= number < self.n_runs:
             raise TraceError(
@@ -122,22 +124,22 @@ class Recording:
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         """A module starts."""
-        self._walk.enter(module, args)
+        self._modules.enter(module, args)
 
     def leave(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
     ) -> None:
         """A module has ended."""
-        self._walk.leave(module, args, kwargs, out)
+        self._modules.leave(module, args, kwargs, out)
 
-    def take(self, attended: Attended, part: str) -> None:
+    def attend(self, call: AttentionCall, part: str) -> None:
         """The running module has attended."""
-        if not self._walk.inside or (attended.kind == "softmax" and not self.eager):
+        if not self._modules.inside or (call.kind == "softmax" and not self.eager):
             return
-        if self._auto and attended.kind != "softmax":
+        if self._auto and call.kind != "softmax":
             self.eager = False
-            self._calls = [call for call in self._calls if call.kind != "softmax"]
-        self._calls.append(self._walk.attend(attended, part))
+            self._calls = [each for each in self._calls if each.kind != "softmax"]
+        self._calls.append(self._modules.attend(call, part))
 
     def fail(self, fault: Exception) -> None:
         """Something could not be captured; the model ran on."""
@@ -145,4 +147,4 @@ class Recording:
 
     def elsewhere(self, module: nn.Module) -> None:
         """A module ran on another thread, where nothing is seen."""
-        self.ran_elsewhere = self.ran_elsewhere or id(module) in self._walk.names
+        self.ran_elsewhere = self.ran_elsewhere or id(module) in self._modules.names

@@ -40,11 +40,11 @@ def save(trace: Trace, path: str | Path) -> None:
                 named[f"layers.{i}.{part}"] = getattr(layer, part)
     if trace.sample.picture is not None:
         named["picture"] = torch.from_numpy(np.array(trace.sample.picture))
-    kept, same = _without_twins(named)
+    kept, shared_tensors = _each_once(named)
     content = {
         "format": FORMAT,
         "version": str(VERSION),
-        "content": json.dumps(_facts(trace, same)),
+        "content": json.dumps(_facts(trace, shared_tensors)),
     }
     _write(kept, content, Path(path))
 
@@ -86,22 +86,22 @@ def load(path: str | Path) -> Trace:
     raise TraceError(f"{path.name} is damaged or was changed: {why}; save it again.")
 
 
-def _without_twins(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _each_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Each distinct tensor once, and for the others the name it is kept under."""
     kept: dict[str, Tensor] = {}
     first: dict[tuple[Any, ...], str] = {}
-    same: dict[str, str] = {}
+    shared_tensors: dict[str, str] = {}
     for name, tensor in named.items():
         place = (tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
         if tensor.numel() and place in first:
-            same[name] = first[place]
+            shared_tensors[name] = first[place]
             continue
         first[place] = name
         kept[name] = tensor.detach().cpu().contiguous().clone()
-    return kept, same
+    return kept, shared_tensors
 
 
-def _facts(trace: Trace, same: dict[str, str]) -> dict[str, Any]:
+def _facts(trace: Trace, shared_tensors: dict[str, str]) -> dict[str, Any]:
     """All that is no tensor, as JSON."""
     sample = {k: v for k, v in vars(trace.sample).items() if k not in ("grid", "picture")}
     grid = trace.sample.grid
@@ -115,7 +115,7 @@ def _facts(trace: Trace, same: dict[str, str]) -> dict[str, Any]:
         "n_hidden": len(trace.hidden_states),
         "key_tokens": trace.key_tokens,
         "notes": trace.notes,
-        "same": same,
+        "same": shared_tensors,
     }
 
 

@@ -64,7 +64,7 @@ class States:
         """Whether the pooler looks at the tokens by a learned query, as SigLIP's does."""
         return isinstance(self.head, Head) and self.head.probe is not None
 
-    def looks(self, place: int) -> Float[Tensor, "batch head token"]:
+    def attention_weights(self, place: int) -> Float[Tensor, "batch head token"]:
         """How much each head of the pooler looks at each token, after layers[place]; sum 1."""
         with torch.inference_mode():
             return head_shares(self.after[place], self.valid, self.head).float()

@@ -8,7 +8,7 @@ from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.trace import Trace
 
 
-def kept_tokens(trace: Trace, special: bool = True) -> Int[np.ndarray, " token"]:
+def real_token_numbers(trace: Trace, special: bool = True) -> Int[np.ndarray, " token"]:
     """Numbers of the real tokens, in order; padding is never among them.
 
     Args:
@@ -29,7 +29,7 @@ def kept_tokens(trace: Trace, special: bool = True) -> Int[np.ndarray, " token"]
     return np.array(kept)
 
 
-def real_token(trace: Trace, token: int) -> int:
+def require_real_token(trace: Trace, token: int) -> int:
     """The token, if there is one of that number and it is no padding.
 
     Raises:

@@ -7,22 +7,35 @@ with nothing (a classifier's) is no attention.
 
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from viz_encoder.trace.attention_call import Attended, Kind, from_maps, from_tensors
+from viz_encoder.trace.attention_call import AttentionCall, Kind, from_maps, from_tensors
 from viz_encoder.trace.capture import kernel_name
-
-if TYPE_CHECKING:
-    from viz_encoder.trace.intercept import Interceptor
+from viz_encoder.trace.mask_parsing import GivenMasks
 
 Handler = Callable[["Operations", Any, tuple[Any, ...], dict[str, Any]], Any]
 SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
 MHA = inspect.signature(F.multi_head_attention_forward)
+
+
+@runtime_checkable
+class Caller(AbstractContextManager[Any, Any], Protocol):
+    """Who is told of each attention call; while it is entered, torch's functions show it theirs."""
+
+    masks: GivenMasks
+
+    @property
+    def eager(self) -> bool:
+        """Whether maps are wanted of a model that computes its softmax itself."""
+
+    def tell(self, make: Callable[[], AttentionCall]) -> None:
+        """Pass on what make() returns."""
 
 
 class Softmax:
@@ -36,9 +49,9 @@ class Softmax:
 class Operations:
     """Looks at each function while it runs, and never changes what it returns."""
 
-    def __init__(self, interceptor: "Interceptor") -> None:
+    def __init__(self, caller: Caller) -> None:
         """No softmax is on its way."""
-        self.interceptor = interceptor
+        self.caller = caller
         self.softmax: Softmax | None = None
         self.n_heads: int | None = None  # inside multi_head_attention_forward
         self.cross: bool | None = None
@@ -48,13 +61,13 @@ class Operations:
         """scaled_dot_product_attention: everything is in its arguments."""
         mixed = func(*args, **kwargs)
         given = {**dict(zip(SDPA, args, strict=False)), **kwargs}
-        self.interceptor.tell(lambda: self._from_sdpa(given, mixed))
+        self.caller.tell(lambda: self._from_sdpa(given, mixed))
         return mixed
 
-    def _from_sdpa(self, given: dict[str, Any], mixed: Tensor) -> Attended:
+    def _from_sdpa(self, given: dict[str, Any], mixed: Tensor) -> AttentionCall:
         q, k, v = (given[name].to(mixed.dtype) for name in SDPA[:3])  # as autocast has it
         mask, is_causal = given.get("attn_mask"), bool(given.get("is_causal"))
-        masks = self.interceptor.masks
+        masks = self.caller.masks
         if is_causal:
             split = masks.causal(q.shape[-2], k.shape[-2], q.device)
         else:
@@ -81,7 +94,7 @@ class Operations:
             func.__code__, names, func.__name__, func.__defaults__, func.__closure__
         )
         try:
-            with self.interceptor:
+            with self.caller:
                 return body(*args, **kwargs)
         finally:
             self.n_heads, self.cross, self.scores, self.softmax = None, None, (), None
@@ -90,7 +103,7 @@ class Operations:
         """A softmax over the last of three or more axes may become attention."""
         weights = func(*args, **kwargs)
         dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        wanted = self.n_heads is not None or any(one.eager for one in self.interceptor.listeners)
+        wanted = self.n_heads is not None or self.caller.eager
         if wanted and weights.ndim >= 3 and dim in (-1, weights.ndim - 1):
             self.softmax = Softmax(weights)
         return weights
@@ -129,19 +142,19 @@ class Operations:
         softmax = self._softmax_in(args)
         if softmax is not None:
             v = args[1] if len(args) == 2 and isinstance(args[1], Tensor) else None
-            self.interceptor.tell(lambda: self._from_product(softmax, v, out))
+            self.caller.tell(lambda: self._from_product(softmax, v, out))
             self.softmax = None
         elif self.n_heads is not None and self.softmax is None:
             self.scores = args
         return out
 
-    def _from_product(self, softmax: Softmax, v: Tensor | None, mixed: Tensor) -> Attended:
+    def _from_product(self, softmax: Softmax, v: Tensor | None, mixed: Tensor) -> AttentionCall:
         if self.n_heads is None or v is None:
-            attended = from_maps(softmax.maps, v, mixed)
-            return attended._replace(dropout=softmax.dropout, kernel="softmax by hand")
+            call = from_maps(softmax.maps, v, mixed)
+            return call._replace(dropout=softmax.dropout, kernel="softmax by hand")
         *bias, q, k = self.scores  # q is scaled already; k is transposed
         heads = (-1, self.n_heads)
-        split = self.interceptor.masks.split(_heads_of(bias[0], heads) if bias else None)
+        split = self.caller.masks.split(_heads_of(bias[0], heads) if bias else None)
         q, k, v, mixed = (x.unflatten(0, heads) for x in (q, k.mT, v, mixed))
         return from_tensors("multi_head_attention", q, k, v, mixed, split, 1.0)._replace(
             dropout=softmax.dropout, cross=self.cross, kernel="softmax by hand"

@@ -116,6 +116,7 @@ class Trace:
         Raises:
             TraceError: the file cannot be written.
         """
+        # The one circle, for convenience: saved knows what a Trace is, a Trace how it is saved.
         from viz_encoder.trace.saved import save
 
         save(self, path)

@@ -12,7 +12,7 @@ from torch import Tensor
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.trace import Trace
-from viz_encoder.trace.unpack_layer import Damaged, Foreign, take, unpack_layer
+from viz_encoder.trace.unpack_layer import Damaged, Foreign, pop_tensor, unpack_layer
 
 PER_TOKEN = ("words", "spans", "segments")
 MOST = 2**31  # no count in a trace is larger, and JSON carries larger ones only in Python
@@ -114,14 +114,14 @@ def _origin(about: Any) -> Origin:
 
 
 def _state(named: dict[str, Tensor], name: str, n: int) -> Tensor:
-    state = take(named, name)
+    state = pop_tensor(named, name)
     if state.ndim != 2 or len(state) != n or not state.is_floating_point():
         raise Damaged(f"{name} has shape {tuple(state.shape)} for {n} tokens")
     return state
 
 
 def _valid(named: dict[str, Tensor], n: int) -> Tensor:
-    valid = take(named, "valid")
+    valid = pop_tensor(named, "valid")
     if valid.dtype != torch.bool or valid.shape != (n,):
         raise Damaged("valid does not mark each token")
     if not bool(valid.any()):

@@ -19,7 +19,7 @@ class Damaged(ValueError):
     """What does not fit in a saved trace, in words that a sentence can end with."""
 
 
-def take(named: dict[str, Tensor], name: str) -> Tensor:
+def pop_tensor(named: dict[str, Tensor], name: str) -> Tensor:
     """A tensor that must be there, out of those not yet put in their place."""
     if name not in named:
         raise Damaged(f"it has no tensor {name}")
@@ -34,7 +34,7 @@ def unpack_layer(
     Raises:
         Damaged: a tensor is missing, of another kind, or does not fit the others.
     """
-    q, k, v = (take(named, f"layers.{index}.{part}") for part in "qkv")
+    q, k, v = (pop_tensor(named, f"layers.{index}.{part}") for part in "qkv")
     mask, bias, signature, maps, relative = (
         named.pop(f"layers.{index}.{part}", None) for part in LAYER_TENSORS[3:]
     )

@@ -11,7 +11,7 @@ from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import LayerTrace, record
 from viz_encoder.trace.mask_parsing import NEVER
-from viz_encoder.trace.module_stack import AttentionCall
+from viz_encoder.trace.module_stack import RecordedCall
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,10 @@ def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | Non
     return Maps(found, "" if found else "No recorded call is self-attention over these tokens.")
 
 
-def _layer(call: AttentionCall, valid: Tensor) -> Layer | None:
+def _layer(call: RecordedCall, valid: Tensor) -> Layer | None:
     n_samples, n_tokens = valid.shape
     n_batch, _, n_queries, n_keys = call.shape
-    ran = call.attended
+    ran = call.attention
     extra = n_keys - n_queries
     if n_batch not in (1, n_samples) or call.cross or extra < 0:
         return None
@@ -102,8 +102,8 @@ def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]
     return frozenset(n for n, (a, b) in enumerate(zip(*found, strict=True)) if a == b)
 
 
-def _weights(call: AttentionCall, sample: int) -> Tensor:
-    ran = call.attended
+def _weights(call: RecordedCall, sample: int) -> Tensor:
+    ran = call.attention
     mask, bias, maps = (
         None if part is None else part[sample if part.shape[0] > 1 else 0]
         for part in (ran.mask, ran.bias, ran.maps)
@@ -113,9 +113,9 @@ def _weights(call: AttentionCall, sample: int) -> Tensor:
     return one.weights(slice(None), slice(None))
 
 
-def _opened(call: AttentionCall, weights: Tensor) -> Tensor | None:
+def _opened(call: RecordedCall, weights: Tensor) -> Tensor | None:
     """The mask that ran, as "batch head query key"; None where only the weights are known."""
-    ran = call.attended
+    ran = call.attention
     if ran.maps is not None:
         return None
     opened = torch.ones_like(weights, dtype=torch.bool)
@@ -124,9 +124,9 @@ def _opened(call: AttentionCall, weights: Tensor) -> Tensor | None:
     return opened & (ran.bias > NEVER) if ran.bias is not None else opened
 
 
-def _holds_the_real(call: AttentionCall, valid: Tensor) -> bool:
+def _holds_the_real(call: RecordedCall, valid: Tensor) -> bool:
     """Whether a nested tensor has as many tokens as are real; else where they stood is unknown."""
-    mask = call.attended.mask
+    mask = call.attention.mask
     counts = call.shape[3] if mask is None else mask[:, 0].any(dim=1).sum(dim=1)
     return bool((valid.sum(dim=1) == counts).all())
 

@@ -12,7 +12,7 @@ from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange
 from viz_encoder.analyses.token_similarity import TokenSimilarity, token_similarity
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export.states import Result, state_lines, state_npz
-from viz_encoder.trace.token_selection import real_token_numbers, n_states
+from viz_encoder.trace.token_selection import n_states, real_token_numbers
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.hidden.results import Asked, measure_states, plain
 from viz_encoder.ui.wire import bytes as answers

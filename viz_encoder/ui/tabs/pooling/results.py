@@ -63,7 +63,9 @@ def pooled_plain(
         "cosines": finite(found.cosines[0]),
         "shares": {name: finite(shares[0]) for name, shares in found.shares.items()},
         "weights": None if found.weights is None else finite(found.weights[0]),
-        "looks": None if found.looks is None else finite(found.looks[0].mean(axis=0)),
+        "looks": None
+        if found.pooler_weights is None
+        else finite(found.pooler_weights[0].mean(axis=0)),
         "wins": np.rint(found.shares["max"][0] * encoder.config.d_model).astype(int).tolist(),
         "leftOut": {**found.left_out, **({"attention": reason} if reason else {})},
         **_room(entry, encoder),
