@@ -23,64 +23,64 @@ from tests.audit.transformers_zoo import (
 )
 from viz_encoder.audit.zoo.correct import Correct
 from viz_encoder.audit.zoo.intents import earlier_tokens, last_tokens, neighbors, real_tokens
-from viz_encoder.audit.zoo.specimen import Case
+from viz_encoder.audit.zoo.specimen import MaskedModel
 
 GROUPED = {**TEXT, "num_key_value_heads": 1}
 
 
-def bert(seed: int, attn: str, dtype: torch.dtype = torch.float32) -> Case:
-    return Case(
+def bert(seed: int, attn: str, dtype: torch.dtype = torch.float32) -> MaskedModel:
+    return MaskedModel(
         made(seed, "Bert", TEXT, embedded, attn).to(dtype), real_tokens, ones, more=RIGHT_ONLY
     )
 
 
-def bert_twice(seed: int) -> Case:
+def bert_twice(seed: int) -> MaskedModel:
     more = {**RIGHT_ONLY, "variants": {"eager": made(seed, "Bert", TEXT, embedded, "eager")}}
-    return Case(made(seed, "Bert", TEXT, embedded), real_tokens, ones, more=more)
+    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, ones, more=more)
 
 
-def bert_added(seed: int) -> Case:
+def bert_added(seed: int) -> MaskedModel:
     model = made(seed, "Bert", TEXT, embedded, "eager")
-    return Case(model, real_tokens, lambda valid: added(real_tokens(valid)), more=RIGHT_ONLY)
+    return MaskedModel(model, real_tokens, lambda valid: added(real_tokens(valid)), more=RIGHT_ONLY)
 
 
-def gpt2(seed: int) -> Case:
+def gpt2(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         return model(inputs_embeds=x, attention_mask=mask, position_ids=positions)[0]
 
-    return Case(made(seed, "GPT2", GPT2, call), earlier_tokens, ones)
+    return MaskedModel(made(seed, "GPT2", GPT2, call), earlier_tokens, ones)
 
 
-def llama_with_cache(seed: int) -> Case:
+def llama_with_cache(seed: int) -> MaskedModel:
     model = made(seed, "Llama", GROUPED, embedded)
 
     def step(x: Tensor, cache: Any) -> tuple[Tensor, Any]:
         out = model.inner(inputs_embeds=x, past_key_values=cache, use_cache=True)
         return out.last_hidden_state, out.past_key_values
 
-    return Case(model, earlier_tokens, ones, more={"step": step})
+    return MaskedModel(model, earlier_tokens, ones, more={"step": step})
 
 
-def modernbert_local(seed: int) -> Case:
+def modernbert_local(seed: int) -> MaskedModel:
     model = made(seed, "ModernBert", {**modernbert(), "local_attention": 4}, embedded)
-    return Case(model, [real_tokens, neighbors(2), neighbors(2)], ones, n_layers=3)
+    return MaskedModel(model, [real_tokens, neighbors(2), neighbors(2)], ones, n_layers=3)
 
 
-def mistral(seed: int) -> Case:
+def mistral(seed: int) -> MaskedModel:
     model = made(seed, "Mistral", {**GROUPED, "sliding_window": 3}, embedded)
-    return Case(model, last_tokens(3), ones, more={"window": 3})
+    return MaskedModel(model, last_tokens(3), ones, more={"window": 3})
 
 
-def vit_with_mask(seed: int) -> Case:
+def vit_with_mask(seed: int) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
         return vit(model, x, attention_mask=with_cls(mask))
 
-    return Case(vit_model(seed, call), real_tokens, ones, d_model=3 * PATCH * PATCH)
+    return MaskedModel(vit_model(seed, call), real_tokens, ones, d_model=3 * PATCH * PATCH)
 
 
-def roberta_ids(seed: int) -> Case:
-    return Case(roberta(seed), real_tokens, ones, more={"inputs": words, "pad_id": 1})
+def roberta_ids(seed: int) -> MaskedModel:
+    return MaskedModel(roberta(seed), real_tokens, ones, more={"inputs": words, "pad_id": 1})
 
 
 CORRECT: dict[str, Correct] = {

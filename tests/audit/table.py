@@ -12,7 +12,7 @@ from tests.audit import correct_transformers, transformers_zoo
 from viz_encoder.audit import MaskReport, Verdict, audit_mask
 from viz_encoder.audit.zoo import CORRECT as OF_TORCH
 from viz_encoder.audit.zoo import SPECIMENS as PLANTED
-from viz_encoder.audit.zoo import Case
+from viz_encoder.audit.zoo import MaskedModel
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "audit.md"
 SPECIMENS = dict(
@@ -69,8 +69,8 @@ class Row:
         return f"| {' | '.join(self.cells)} | {self.seconds:.2f} |"
 
 
-def audit(case: Case, seed: int) -> MaskReport:
-    return audit_mask(case.model, case.intent, case.make_mask, seed=seed, **case.options)
+def audit(given: MaskedModel, seed: int) -> MaskReport:
+    return audit_mask(given.model, given.intent, given.make_mask, seed=seed, **given.options)
 
 
 @cache

@@ -468,7 +468,7 @@ def test_ids_are_audited_by_their_embeddings():
 
 
 def test_a_check_that_crashes_is_red(monkeypatch):
-    broken = checks.gradient.QUESTION.__class__("gradient", "Broken", lambda bench: 1 / 0)
+    broken = checks.gradient.QUESTION.__class__("gradient", "Broken", lambda context: 1 / 0)
     monkeypatch.setattr("viz_encoder.audit.audit.QUESTIONS", (*checks.QUESTIONS[:6], broken))
     monkeypatch.setattr("viz_encoder.audit.checks.row_sums.ask", None)
     report = audit(Stack())

@@ -15,7 +15,7 @@ from viz_encoder.audit.zoo.intents import (
     real_tokens,
 )
 from viz_encoder.audit.zoo.models import Around, drawn
-from viz_encoder.audit.zoo.specimen import Case, Specimen, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, Specimen, plant
 
 WIDE = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
 TEXT = {**WIDE, "num_hidden_layers": 2, "vocab_size": 40, "max_position_embeddings": 128}
@@ -60,14 +60,14 @@ def added(allowed: Tensor) -> Tensor:
     flagged_by="gradient",
     needs="transformers",
 )
-def turned_over(seed: int, fixed: bool) -> Case:
+def turned_over(seed: int, fixed: bool) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, padding: Tensor) -> Tensor:
         if fixed:
             return model(inputs_embeds=x, attention_mask=(~padding).long())[0]
         return model(inputs_embeds=x, attention_mask=padding.long())[0]
 
     model = made(seed, "Bert", TEXT, call)
-    return Case(model, real_tokens, lambda valid: ~valid, more=RIGHT_ONLY)
+    return MaskedModel(model, real_tokens, lambda valid: ~valid, more=RIGHT_ONLY)
 
 
 @plant(
@@ -80,13 +80,13 @@ def turned_over(seed: int, fixed: bool) -> Case:
     flagged_by="maps",
     needs="transformers",
 )
-def bool_under_eager(seed: int, fixed: bool) -> Case:
+def bool_under_eager(seed: int, fixed: bool) -> MaskedModel:
     def make_mask(valid: Tensor) -> Tensor:
         allowed = real_tokens(valid)
         return added(allowed) if fixed else allowed[:, None]
 
     model = made(seed, "Bert", TEXT, embedded, "eager")
-    return Case(model, real_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(model, real_tokens, make_mask, more=RIGHT_ONLY)
 
 
 @plant(
@@ -99,12 +99,12 @@ def bool_under_eager(seed: int, fixed: bool) -> Case:
     flagged_by="static",
     needs="transformers",
 )
-def ones_added(seed: int, fixed: bool) -> Case:
+def ones_added(seed: int, fixed: bool) -> MaskedModel:
     def make_mask(valid: Tensor) -> Tensor:
         allowed = real_tokens(valid)
         return added(allowed) if fixed else allowed[:, None].float()
 
-    return Case(made(seed, "Bert", TEXT, embedded), real_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, make_mask, more=RIGHT_ONLY)
 
 
 @plant(
@@ -118,12 +118,12 @@ def ones_added(seed: int, fixed: bool) -> Case:
     flagged_by="maps",
     needs="transformers",
 )
-def mistral_window(seed: int, fixed: bool) -> Case:
+def mistral_window(seed: int, fixed: bool) -> MaskedModel:
     sizes = {**TEXT, "num_key_value_heads": 1, "sliding_window": 3 + 1}
     if fixed:
         sizes = {**sizes, "sliding_window": 3}
     more = {"positions": "right", "window": 3}
-    return Case(made(seed, "Mistral", sizes, embedded), last_tokens(3), ones, more=more)
+    return MaskedModel(made(seed, "Mistral", sizes, embedded), last_tokens(3), ones, more=more)
 
 
 @plant(
@@ -136,13 +136,13 @@ def mistral_window(seed: int, fixed: bool) -> Case:
     flagged_by="maps",
     needs="transformers",
 )
-def modernbert_window(seed: int, fixed: bool) -> Case:
+def modernbert_window(seed: int, fixed: bool) -> MaskedModel:
     sizes = {**modernbert(), "local_attention": 4}
     if fixed:
         sizes = {**sizes, "local_attention": 2 * 4}
     intents = [real_tokens, neighbors(4), neighbors(4)]
     model = made(seed, "ModernBert", sizes, embedded)
-    return Case(model, intents, ones, n_layers=3, more={"lengths": (13,)})
+    return MaskedModel(model, intents, ones, n_layers=3, more={"lengths": (13,)})
 
 
 def modernbert() -> dict[str, Any]:
@@ -161,7 +161,7 @@ def modernbert() -> dict[str, Any]:
     flagged_by="maps",
     needs="transformers",
 )
-def llama_packed(seed: int, fixed: bool) -> Case:
+def llama_packed(seed: int, fixed: bool) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, passed: Tensor) -> Tensor:
         positions = (torch.arange(x.shape[1]) % 4).expand(len(x), -1)
         if fixed:
@@ -172,7 +172,7 @@ def llama_packed(seed: int, fixed: bool) -> Case:
     more = {"positions": "right", "documents": True}
     sizes = {**TEXT, "num_key_value_heads": 1}
     model = made(seed, "Llama", sizes, call)
-    return Case(model, intent, lambda valid: added(intent(valid)), more=more)
+    return MaskedModel(model, intent, lambda valid: added(intent(valid)), more=more)
 
 
 @plant(
@@ -186,7 +186,7 @@ def llama_packed(seed: int, fixed: bool) -> Case:
     flagged_by="padding_invariance",
     needs="transformers",
 )
-def gpt2_left(seed: int, fixed: bool) -> Case:
+def gpt2_left(seed: int, fixed: bool) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         if fixed:
@@ -194,7 +194,7 @@ def gpt2_left(seed: int, fixed: bool) -> Case:
         return model(inputs_embeds=x, attention_mask=mask)[0]
 
     model = made(seed, "GPT2", GPT2, call)
-    return Case(model, earlier_tokens, ones, more={"positions": "left"})
+    return MaskedModel(model, earlier_tokens, ones, more={"positions": "left"})
 
 
 @plant(
@@ -207,11 +207,11 @@ def gpt2_left(seed: int, fixed: bool) -> Case:
     flagged_by="padding_invariance",
     needs="transformers",
 )
-def roberta_pad_id(seed: int, fixed: bool) -> Case:
+def roberta_pad_id(seed: int, fixed: bool) -> MaskedModel:
     more: dict[str, Any] = {"positions": "left", "inputs": words, "pad_id": 0}
     if fixed:
         more = {**more, "pad_id": 1}
-    return Case(roberta(seed), real_tokens, ones, more=more)
+    return MaskedModel(roberta(seed), real_tokens, ones, more=more)
 
 
 def roberta(seed: int) -> Around:
@@ -237,13 +237,13 @@ def words(seed: int, batch: int, length: int) -> Tensor:
     flagged_by="gradient",
     needs="transformers",
 )
-def bert_without(seed: int, fixed: bool) -> Case:
+def bert_without(seed: int, fixed: bool) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
         if fixed:
             return model(inputs_embeds=x, attention_mask=mask)[0]
         return model(inputs_embeds=x)[0]
 
-    return Case(made(seed, "Bert", TEXT, call), real_tokens, ones, more=RIGHT_ONLY)
+    return MaskedModel(made(seed, "Bert", TEXT, call), real_tokens, ones, more=RIGHT_ONLY)
 
 
 @plant(
@@ -256,12 +256,12 @@ def bert_without(seed: int, fixed: bool) -> Case:
     flagged_by="implementations",
     needs="transformers",
 )
-def implementations_differ(seed: int, fixed: bool) -> Case:
+def implementations_differ(seed: int, fixed: bool) -> MaskedModel:
     other = made(seed, "Bert", TEXT, embedded, "eager")
     if fixed:
         other = made(seed, "Bert", TEXT, embedded, "sdpa")
     model, more = made(seed, "Bert", TEXT, embedded), {**RIGHT_ONLY, "variants": {"other": other}}
-    return Case(model, real_tokens, lambda valid: real_tokens(valid)[:, None], more=more)
+    return MaskedModel(model, real_tokens, lambda valid: real_tokens(valid)[:, None], more=more)
 
 
 @plant(
@@ -275,13 +275,13 @@ def implementations_differ(seed: int, fixed: bool) -> Case:
     flagged_by="gradient",
     needs="transformers",
 )
-def vit_without(seed: int, fixed: bool) -> Case:
+def vit_without(seed: int, fixed: bool) -> MaskedModel:
     def call(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
         if fixed:
             return vit(model, x, attention_mask=with_cls(mask))
         return vit(model, x)
 
-    return Case(vit_model(seed, call), real_tokens, ones, d_model=3 * PATCH * PATCH)
+    return MaskedModel(vit_model(seed, call), real_tokens, ones, d_model=3 * PATCH * PATCH)
 
 
 def vit_model(seed: int, call: Call) -> Around:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from viz_encoder.audit.audit_context import Bench
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.setting import Intent, ModelFault
 from viz_encoder.errors import InputError
 
@@ -41,17 +41,17 @@ def require_one_a_layer(intents: tuple[Intent, ...], n_layers: int | None) -> No
         raise InputError(f"{len(intents)} intents are given for {n_layers} layers; give 1 or all.")
 
 
-def require_as_many_as_seen(bench: Bench) -> None:
+def require_as_many_as_seen(context: AuditContext) -> None:
     """Nothing, if a recording shows as many layers as there are intents, or none at all.
 
     Raises:
         InputError: it shows another number, and the caller said none.
     """
-    intents = bench.setting.intents
-    if len(intents) == 1 or bench.options.n_layers is not None:
+    intents = context.setting.intents
+    if len(intents) == 1 or context.options.n_layers is not None:
         return
     with suppress(ModelFault):
-        seen = len(bench.maps.layers)
+        seen = len(context.maps.layers)
         if seen and seen != len(intents):
             raise InputError(
                 f"{len(intents)} intents are given, and {seen} attention layers were seen; give 1 "

@@ -20,7 +20,7 @@ from viz_encoder.audit.arguments import (
     require_short,
     require_side,
 )
-from viz_encoder.audit.audit_context import Bench, Options
+from viz_encoder.audit.audit_context import AuditContext, Options
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.measure.setting import (
     FIRST_LENGTH,
@@ -148,12 +148,12 @@ def audit_mask(
     )
     require_short("window or max_positions asks for", options.lengths)
     setting.allowed(setting.first_valid())  # a wrong intent is the caller's fault, not the model's
-    bench = Bench(subject, setting, options, was_training=subject.trains)
+    context = AuditContext(subject, setting, options, was_training=subject.trains)
     with torch.random.fork_rng(devices=[]), subject.in_mode(training=False), quiet():
-        require_as_many_as_seen(bench)
-        checks = ask_all(bench, QUESTIONS)
+        require_as_many_as_seen(context)
+        checks = ask_all(context, QUESTIONS)
     notes = (*adapted.notes, *_never_tested(setting, options))
-    return report_of(bench, checks, notes, time.perf_counter() - start)
+    return report_of(context, checks, notes, time.perf_counter() - start)
 
 
 def assert_mask(model: Model | nn.Module, intent: Any, *args: Any, **options: Any) -> MaskReport:

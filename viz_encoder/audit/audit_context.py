@@ -1,4 +1,4 @@
-"""Bench: the model, the case and all that was measured once and is asked for by several checks."""
+"""AuditContext: the model, the case and all that was measured once for several checks."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.diagnose.naming import Named
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
 from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
@@ -37,9 +37,9 @@ class Answer(NamedTuple):
     amount: float | None = None
     pictures: tuple[Picture, ...] = ()
 
-    def because(self, named: Named) -> "Answer":
+    def because(self, diagnosis: Diagnosis) -> "Answer":
         """With its cause and cure."""
-        return self._replace(code=named.code, cause=named.cause, cure=named.cure)
+        return self._replace(code=diagnosis.code, cause=diagnosis.cause, cure=diagnosis.cure)
 
 
 def passes(evidence: str) -> Answer:
@@ -69,7 +69,7 @@ class Options:
 
 
 @dataclass(eq=False)
-class Bench:
+class AuditContext:
     """Shared by the checks of one audit."""
 
     subject: Subject
@@ -96,9 +96,9 @@ class Bench:
         return self.subject.run(self.base)
 
     @cached_property
-    def is_spoiled(self) -> bool:
+    def is_nonfinite(self) -> bool:
         """Whether a real row of the base case is NaN or inf, so that comparing it tells nothing."""
-        return first_spoiled(self.out, self.base) is not None
+        return first_nonfinite(self.out, self.base) is not None
 
     @cached_property
     def maps(self) -> Maps:
@@ -210,7 +210,7 @@ def gap(one: Tensor, other: Tensor, rows: Bool[Tensor, "batch token"] | None = N
     return Gap(float(away.flatten()[flat]), flat // away.shape[1], flat % away.shape[1])
 
 
-def spoiled_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
+def nonfinite_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
     """The rows of real tokens, or of pooled samples, that are NaN or inf."""
     bad = ~out.detach().isfinite().flatten(out.ndim - 1).all(dim=-1)
     if bad.ndim == 1:
@@ -219,9 +219,9 @@ def spoiled_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
     return bad & case.valid if bad.shape == case.valid.shape else bad
 
 
-def first_spoiled(out: Tensor, case: Case) -> tuple[int, int] | None:
+def first_nonfinite(out: Tensor, case: Case) -> tuple[int, int] | None:
     """Sample and row of the first of them; None where there is none."""
-    for sample, row in spoiled_rows(out, case).nonzero().tolist():
+    for sample, row in nonfinite_rows(out, case).nonzero().tolist():
         return sample, row
     return None
 
@@ -239,5 +239,5 @@ class Question:
 
     name: str
     title: str
-    ask: Callable[[Bench], Answer]
+    ask: Callable[[AuditContext], Answer]
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it

@@ -6,18 +6,21 @@ import numpy as np
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Bench
-from viz_encoder.audit.diagnose.decode import readings
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case
 from viz_encoder.audit.report import Picture
 
 
 def picture_of_map(
-    bench: Bench, case: Case, weights: Float[Tensor, "query key"], cell: tuple[int, int, int]
+    context: AuditContext,
+    case: Case,
+    weights: Float[Tensor, "query key"],
+    cell: tuple[int, int, int],
 ) -> Picture:
     """One map (layer, head, sample) beside its intent."""
     layer, head, sample = cell
-    intended = bench.intent(case, layer)[sample]
+    intended = context.intent(case, layer)[sample]
     drawn = _picture(case, sample, intended, weights, MASS)
     title = f"Layer {layer}, head {head}, sample {sample}"
     return replace(drawn, title=title, observed_is="weights", layer=layer, head=head)

@@ -2,7 +2,7 @@
 
 import traceback
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, untested
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, untested
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Check, MaskReport, Verdict
 
@@ -19,20 +19,22 @@ NEEDS_NUMBERS = (
 )
 
 
-def ask_all(bench: Bench, questions: tuple[Question, ...]) -> tuple[Check, ...]:
+def ask_all(context: AuditContext, questions: tuple[Question, ...]) -> tuple[Check, ...]:
     """Every check in order; one that crashes is an ERROR, never left out."""
     for question in questions:
-        if bench.stopped and question.name != "eval_mode":
+        if context.stopped and question.name != "eval_mode":
             answer = Answer(Verdict.NOT_TESTED, f"{question.title}: the model does not run.")
         else:
-            answer = _answer(bench, question)
-        bench.answers[question.name] = answer
-    _convict(bench.answers)
-    _excuse(bench)
-    return tuple(_check(bench, question, bench.answers[question.name]) for question in questions)
+            answer = _answer(context, question)
+        context.answers[question.name] = answer
+    _confirm_suspicions(context.answers)
+    _soften_shared_capacity(context)
+    return tuple(
+        _check(context, question, context.answers[question.name]) for question in questions
+    )
 
 
-def _convict(answers: dict[str, Answer]) -> None:
+def _confirm_suspicions(answers: dict[str, Answer]) -> None:
     """What a tensor only made likely is the cause, once a later check has found its effect."""
     for name in SUSPECTING:
         suspect = answers.get(name)
@@ -45,23 +47,23 @@ def _convict(answers: dict[str, Answer]) -> None:
             )
 
 
-def _excuse(bench: Bench) -> None:
+def _soften_shared_capacity(context: AuditContext) -> None:
     """Where samples share a capacity (MoE), outputs change with the batch, and masks may be right.
 
     Maps and gradients judge then; what only compares outputs cannot.
     """
-    shared = bench.answers.get("batch_independence")
-    if shared is None or shared.verdict is not Verdict.WARN or bench.failed("maps", "gradient"):
+    shared = context.answers.get("batch_independence")
+    if shared is None or shared.verdict is not Verdict.WARN or context.failed("maps", "gradient"):
         return
     for name in COMPARING:
-        answer = bench.answers.get(name)
+        answer = context.answers.get(name)
         if answer is not None and answer.verdict is Verdict.FAIL:
-            bench.answers[name] = answer._replace(verdict=Verdict.WARN, cause=shared.cause)
+            context.answers[name] = answer._replace(verdict=Verdict.WARN, cause=shared.cause)
 
 
-def _answer(bench: Bench, question: Question) -> Answer:
+def _answer(context: AuditContext, question: Question) -> Answer:
     try:
-        return _unless_nan(bench, question, question.ask(bench))
+        return _unless_nan(context, question, question.ask(context))
     except ModelFault as fault:
         return Answer(Verdict.FAIL, f"The model raised {fault}.")
     except Exception as fault:
@@ -72,9 +74,9 @@ def _answer(bench: Bench, question: Question) -> Answer:
         return Answer(Verdict.ERROR, text, cure=cure)
 
 
-def _unless_nan(bench: Bench, question: Question, answer: Answer) -> Answer:
+def _unless_nan(context: AuditContext, question: Question, answer: Answer) -> Answer:
     """The answer; that nothing could be judged where it compared what is NaN."""
-    if bench.stopped or question.name not in NEEDS_NUMBERS or not bench.is_spoiled:
+    if context.stopped or question.name not in NEEDS_NUMBERS or not context.is_nonfinite:
         return answer
     told = answer.verdict in (Verdict.PASS, Verdict.INFO) or question.name == "mask_used"
     if not told or answer.verdict is Verdict.NOT_TESTED:
@@ -82,23 +84,23 @@ def _unless_nan(bench: Bench, question: Question, answer: Answer) -> Answer:
     return untested(f"{question.title}: could not be judged: the output is NaN.")
 
 
-def _check(bench: Bench, question: Question, answer: Answer) -> Check:
+def _check(context: AuditContext, question: Question, answer: Answer) -> Check:
     given = {name: value for name, value in answer._asdict().items() if name != "pictures"}
     follows = ""
     if answer.verdict in (Verdict.FAIL, Verdict.WARN):
-        follows = next((one for one in question.after if bench.failed(one)), "")
-        shared = bench.answers["batch_independence"].verdict is Verdict.WARN
+        follows = next((one for one in question.after if context.failed(one)), "")
+        shared = context.answers["batch_independence"].verdict is Verdict.WARN
         if not follows and shared and answer.verdict is Verdict.WARN and question.name in COMPARING:
             follows = "batch_independence"
     return Check(question.name, question.title, follows_from=follows, **given)
 
 
 def report_of(
-    bench: Bench, checks: tuple[Check, ...], notes: tuple[str, ...], seconds: float
+    context: AuditContext, checks: tuple[Check, ...], notes: tuple[str, ...], seconds: float
 ) -> MaskReport:
     """The verdict, its sentence and the pictures of what failed, the worst first."""
     verdict = _verdict(checks)
-    pictures = [shot for answer in bench.answers.values() for shot in answer.pictures]
+    pictures = [shot for answer in context.answers.values() for shot in answer.pictures]
     untested = [c.evidence for c in checks if c.verdict is Verdict.NOT_TESTED]
     if all(check.verdict is Verdict.NOT_TESTED for check in checks if check.name != "static"):
         untested = untested[:1]

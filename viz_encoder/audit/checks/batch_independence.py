@@ -3,61 +3,69 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, first_spoiled, gap, passes
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import (
+    Answer,
+    AuditContext,
+    Gap,
+    Question,
+    first_nonfinite,
+    gap,
+    passes,
+)
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Each sample in a batch and alone; what rounding makes of it is the noise of later checks."""
-    full = bench.full
-    together = bench.subject.run(full)
-    if (spoiled := first_spoiled(together, full)) is not None:
-        sample, query = spoiled
+    full = context.full
+    together = context.subject.run(full)
+    if (place := first_nonfinite(together, full)) is not None:
+        sample, query = place
         text = f"Without any padding, output row {query} of sample {sample} is NaN or inf."
         return Answer(Verdict.FAIL, text, sample=sample, query=query)
     worst = Gap(0.0, 0, 0)
     for sample in range(len(full.valid)):
-        alone = bench.setting.alone(full, sample)
+        alone = context.setting.alone(full, sample)
         assert alone is not None
-        apart = gap(together[sample : sample + 1], bench.subject.run(alone))
+        apart = gap(together[sample : sample + 1], context.subject.run(alone))
         worst = max(worst, apart._replace(sample=sample))
-    limit = 1e3 * max(TOLERANCE.get(one, 1e-5) for one in (together.dtype, bench.subject.dtype))
+    limit = 1e3 * max(TOLERANCE.get(one, 1e-5) for one in (together.dtype, context.subject.dtype))
     if worst.amount <= limit:
-        bench.noise = worst.amount
+        context.noise = worst.amount
         return passes(f"Alone and in a batch, without padding, differ by {worst.amount:.1g}.")
     text = (
         f"Sample {worst.sample} changes by {worst.amount:.2g} with its batch neighbors, without "
         "any padding."
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
-    if _by_gradient(bench) is False and _by_content(bench, together, worst.sample):
+    if _by_gradient(context) is False and _by_content(context, together, worst.sample):
         cause = (
             "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
         )
         return found._replace(verdict=Verdict.WARN, cause=cause)
-    return found.because(say("axes", sure=False))
+    return found.because(diagnose("axes", sure=False))
 
 
-def _by_content(bench: Bench, together: Tensor, sample: int) -> bool:
+def _by_content(context: AuditContext, together: Tensor, sample: int) -> bool:
     """Whether it matters what the neighbors are, and not only that there are some."""
-    full = bench.full
+    full = context.full
     for seed in range(1, 6):
-        x = bench.setting.make_x(bench.setting.seed + seed, *full.valid.shape)
+        x = context.setting.make_x(context.setting.seed + seed, *full.valid.shape)
         x[sample] = full.x[sample]
-        moved = bench.subject.run(full, x=x)
+        moved = context.subject.run(full, x=x)
         if gap(moved[sample : sample + 1], together[sample : sample + 1]).amount > 0:
             return True
     return False
 
 
-def _by_gradient(bench: Bench) -> bool | None:
+def _by_gradient(context: AuditContext) -> bool | None:
     """Whether a gradient crosses samples; None where there are none."""
-    rows = [(sample, 0) for sample in range(len(bench.full.valid))]
+    rows = [(sample, 0) for sample in range(len(context.full.valid))]
     try:
-        found = gradients_of(bench.subject, bench.full, rows).relative()
+        found = gradients_of(context.subject, context.full, rows).relative()
     except NoGradient:
         return None
     own = torch.eye(len(rows), dtype=torch.bool, device=found.device)

@@ -5,18 +5,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.measure.subject import first_tensor
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """One token at a time, judged; a first part at once and the rest in pieces of two, told."""
-    step = bench.options.step
+    step = context.options.step
     if step is None:
         return untested("A KV cache: no step= was given.")
-    case = bench.full
-    whole = bench.subject.run(case)
+    case = context.full
+    whole = context.subject.run(case)
     n_tokens = case.valid.shape[1]
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
     for name, sizes in ways.items():
@@ -28,7 +28,7 @@ def ask(bench: Bench) -> Answer:
                 return passes(f"Token by token it agrees. {text}")
             return Answer(Verdict.FAIL, text)
         apart = gap(out, whole)
-        if apart.amount > bench.tolerance(whole):
+        if apart.amount > context.tolerance(whole):
             text = (
                 f"Run {name} with a cache, token {apart.query} of sample {apart.sample} differs "
                 f"by {apart.amount:.2g} from the whole at once."

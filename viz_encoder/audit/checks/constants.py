@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, passes
-from viz_encoder.audit.diagnose.decode import SAFE, suspicions
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.passed_mask import SAFE, suspicions
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
 
@@ -58,23 +58,23 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and value is not True else None
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Constants in what is passed, and in the code that fills scores."""
-    case = bench.base
+    case = context.base
     for one in suspicions(case.passed, case.valid):
         if one.code == "constant":
-            return Answer(Verdict.WARN, f"T{one.evidence[1:]}.").because(say("constant"))
-    value = too_small(bench, case)
+            return Answer(Verdict.WARN, f"T{one.evidence[1:]}.").because(diagnose("constant"))
+    value = too_small(context, case)
     if value is not None:
         text = f"The code bans with {value:g}."
-        return Answer(Verdict.WARN, text, amount=value).because(say("constant"))
+        return Answer(Verdict.WARN, text, amount=value).because(diagnose("constant"))
     return passes("No constant that bans is above -100,000, as far as the code shows it.")
 
 
-def too_small(bench: Bench, case: Case) -> float | None:
+def too_small(context: AuditContext, case: Case) -> float | None:
     """The first number in the code that fills scores and is too small to ban."""
     with Constants(case.valid.shape[1]) as seen:
-        bench.subject.run(case, grad=True)
+        context.subject.run(case, grad=True)
     return next((value for value in seen.found if value < 1), None)
 
 

@@ -3,19 +3,19 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, passes, untested
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """On a full batch: no gradient leads from one document into another."""
-    if bench.options.documents is False:
+    if context.options.documents is False:
         return untested("Packed documents: none were named (documents=).")
-    case, numbers = bench.full, numbered(bench, bench.full)
+    case, numbers = context.full, numbered(context, context.full)
     if int(numbers.max()) < 1:
         return untested("Packed documents: your intent has only one.")
     apart = numbers[:, :, None] != numbers[:, None, :]
@@ -24,9 +24,9 @@ def ask(bench: Bench) -> Answer:
         sample, query, key = (int(n) for n in both.nonzero()[0])
         text = f"Your intent itself lets token {query} look at token {key}, of another document."
         return Answer(Verdict.FAIL, text, sample=sample, query=query, key=key).because(
-            say("documents")
+            diagnose("documents")
         )
-    found = bench.gradients_on(case)
+    found = context.gradients_on(case)
     if isinstance(found, str):
         return untested(f"Packed documents: no gradients ({found}).")
     return _leak(found, numbers, apart) or passes(
@@ -34,11 +34,11 @@ def ask(bench: Bench) -> Answer:
     )
 
 
-def numbered(bench: Bench, case: Case) -> Tensor:
+def numbered(context: AuditContext, case: Case) -> Tensor:
     """The document of each token, "batch token": as given, or as the intent links tokens."""
-    if callable(bench.options.documents):
-        return bench.options.documents(case.valid)
-    linked = must_know(case.allowed, bench.n_layers)
+    if callable(context.options.documents):
+        return context.options.documents(case.valid)
+    linked = must_know(case.allowed, context.n_layers)
     whole = linked | linked.mT
     for _ in range(case.valid.shape[1].bit_length()):
         whole = (whole.float() @ whole.float()) > 0
@@ -61,7 +61,7 @@ def _leak(found: Gradients, numbers: Tensor, apart: Tensor) -> Answer | None:
         f"token {key}, by {amount:.2g} of its row's largest gradient."
     )
     return Answer(Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount).because(
-        say("documents")
+        diagnose("documents")
     )
 
 

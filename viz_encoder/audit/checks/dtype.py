@@ -1,54 +1,66 @@
 """Whether it holds in the dtype that it will run in."""
 
-from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import (
+    Answer,
+    AuditContext,
+    Gap,
+    Question,
+    gap,
+    passes,
+    untested,
+)
 from viz_encoder.audit.checks import padding_invariance
-from viz_encoder.audit.diagnose.decode import tensors_in
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.passed_mask import tensors_in
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """The weights are cast, the model run, and all put back."""
-    dtype = bench.options.dtype
-    name = str(dtype or bench.subject.dtype).removeprefix("torch.")
-    if dtype is None or dtype == bench.subject.dtype:
+    dtype = context.options.dtype
+    name = str(dtype or context.subject.dtype).removeprefix("torch.")
+    if dtype is None or dtype == context.subject.dtype:
         return untested(f"Other dtypes than {name} (dtype=).")
-    if not bench.base.x.is_floating_point():
-        case = bench.base
+    if not context.base.x.is_floating_point():
+        case = context.base
     else:
-        case = bench.setting.with_x(bench.base, bench.base.x.to(dtype))
-    with bench.subject.weights(lambda weight: weight.to(dtype)):
+        case = context.setting.with_x(context.base, context.base.x.to(dtype))
+    with context.subject.weights(lambda weight: weight.to(dtype)):
         try:
-            out = bench.subject.run(case)
+            out = context.subject.run(case)
         except ModelFault as fault:
             answer = Answer(Verdict.FAIL, f"In {name} the model raised {fault}.")
-            return answer.because(say("overflow")) if "overflow" in str(fault) else answer
+            return answer.because(diagnose("overflow")) if "overflow" in str(fault) else answer
         real = case.valid if out.ndim > 2 else case.valid.any(dim=1)
         if not bool(out[real].isfinite().all()):
             text = f"In {name} real rows are NaN or inf."
-            return Answer(Verdict.FAIL, text).because(say("saturated", sure=False))
-        found = _leak(bench, case) or padding_invariance.look(bench, case, out)
+            return Answer(Verdict.FAIL, text).because(diagnose("saturated", sure=False))
+        found = _leak(context, case) or padding_invariance.find_fault(context, case, out)
     if found is not None:
         return found._replace(evidence=f"In {name}: {found.evidence}")
-    apart: Gap = gap(out, bench.out, case.valid)
+    apart: Gap = gap(out, context.out, case.valid)
     odd = " A mask of another dtype is passed." if _mixed(case, out.dtype) else ""
     limit = 10 * TOLERANCE.get(dtype, 3e-2)
     if apart.amount > limit:
-        text = f"In {name} real rows differ by {apart.amount:.2g} from {bench.subject.dtype}.{odd}"
+        text = (
+            f"In {name} real rows differ by {apart.amount:.2g} from {context.subject.dtype}.{odd}"
+        )
         return Answer(Verdict.WARN, text, amount=apart.amount)
     return passes(f"In {name} it holds, too; outputs differ by {apart.amount:.1g}.{odd}")
 
 
-def _leak(bench: Bench, case: Case) -> Answer | None:
-    for number, layer in enumerate(maps_of(bench.subject, case).layers):
-        allowed = bench.intent(case, number)
+def _leak(context: AuditContext, case: Case) -> Answer | None:
+    for number, layer in enumerate(maps_of(context.subject, case).layers):
+        allowed = context.intent(case, number)
         judged = (case.valid & allowed.any(dim=-1))[:, None, :, None]
         mass = layer.weights.nan_to_num(1.0).masked_fill(allowed[:, None] | ~judged, 0.0)
         if float(mass.max()) > MASS:
             text = f"layer {number} gives {float(mass.max()):.2g} of a row to forbidden keys."
-            return Answer(Verdict.FAIL, text, layer=number).because(say("constant", sure=False))
+            return Answer(Verdict.FAIL, text, layer=number).because(
+                diagnose("constant", sure=False)
+            )
     return None
 
 

@@ -2,40 +2,40 @@
 
 import torch
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """The others must stay as they are; what the empty one gives is told, and is no fault."""
-    own = _own(bench)
+    own = _own(context)
     if own is not None:
         return own
-    valid = bench.base.valid.clone()
+    valid = context.base.valid.clone()
     empty = int(valid.sum(dim=1).argmin())
     valid[empty] = False
-    case = bench.setting.case(valid, x=bench.base.x)
+    case = context.setting.case(valid, x=context.base.x)
     try:
-        out = bench.subject.run(case)
+        out = context.subject.run(case)
     except ModelFault as fault:
         return Answer(Verdict.INFO, f"A sample of nothing but padding is refused: {fault}.")
     rows = valid if out.ndim > 2 else valid.any(dim=1, keepdim=True)
-    apart = gap(out, bench.out, rows)
-    if apart.amount > bench.tolerance(bench.out):
+    apart = gap(out, context.out, rows)
+    if apart.amount > context.tolerance(context.out):
         text = (
             f"With sample {empty} all padding, token {apart.query} of sample {apart.sample} "
             f"changes by {apart.amount:.2g}."
         )
         return Answer(
             Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
-        ).because(say("empty_row", sure=False))
+        ).because(diagnose("empty_row", sure=False))
     kind = {False: "numbers", True: "NaN"}[bool(out[empty].isnan().any())]
     kind = "zeros" if bool((out[empty] == 0).all()) else kind
     text = f"A sample of nothing but padding gives {kind}; the others stay as they are."
     with torch.enable_grad():
-        grad = bench.subject.run(case, grad=True).detach()
+        grad = context.subject.run(case, grad=True).detach()
     other = bool(grad[empty].isnan().any()) is not bool(out[empty].isnan().any())
     if kind == "NaN" or other:
         text += " With gradients it is not the same." if other else ""
@@ -43,11 +43,11 @@ def ask(bench: Bench) -> Answer:
     return passes(text)
 
 
-def _own(bench: Bench) -> Answer | None:
+def _own(context: AuditContext) -> Answer | None:
     """The caller's own valid may hold such a sample: then its NaN is in the caller's data."""
-    rows = (~bench.base.valid.any(dim=1)).nonzero()[:, 0].tolist()
+    rows = (~context.base.valid.any(dim=1)).nonzero()[:, 0].tolist()
     for sample in rows:
-        if bool(bench.out[sample].isnan().any()):
+        if bool(context.out[sample].isnan().any()):
             text = f"Sample {sample} of your valid is all padding, and its output is NaN."
             cure = "Drop such samples, or let them look at one token: ignore & valid.any(1, True)."
             return Answer(Verdict.FAIL, text, sample=sample, cure=cure)

@@ -1,12 +1,12 @@
 """Whether the model came in training mode, in which dropout hides what masks do."""
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, passes
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """It is audited in eval mode, and left as it was."""
-    if bench.was_training:
+    if context.was_training:
         text = "It was in training mode: audited in eval mode, and put back."
         return Answer(Verdict.INFO, text, cure="model.eval()")
     return passes("It is in eval mode, or has none.")

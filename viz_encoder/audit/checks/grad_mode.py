@@ -2,30 +2,30 @@
 
 import torch
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Real rows must agree; rows of padding often do not, and that is said."""
-    case = bench.base
-    grad = bench.subject.run(case, grad=True).detach()
+    case = context.base
+    grad = context.subject.run(case, grad=True).detach()
     with torch.inference_mode():
-        inference = bench.subject.run(case)
-    limit = bench.tolerance(bench.out)
+        inference = context.subject.run(case)
+    limit = context.tolerance(context.out)
     for name, other in (("with gradients", grad), ("in inference mode", inference)):
-        apart = gap(other, bench.out, case.valid)
+        apart = gap(other, context.out, case.valid)
         if apart.amount > limit:
             text = (
                 f"Token {apart.query} of sample {apart.sample} differs by {apart.amount:.2g} "
                 f"{name} and without gradients: two paths of one module treat the mask differently."
             )
             found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query)
-            return found._replace(amount=apart.amount).because(say("path"))
+            return found._replace(amount=apart.amount).because(diagnose("path"))
     text = "With gradients, without and in inference mode real rows agree."
-    if bench.out.ndim > 2 and case.padded:
-        pads = gap(grad, bench.out, ~case.valid)
+    if context.out.ndim > 2 and case.padded:
+        pads = gap(grad, context.out, ~case.valid)
         if pads.amount > limit:
             return passes(f"{text} Rows of padding differ: leave them out of loss and pooling.")
     return passes(text)

@@ -1,24 +1,24 @@
 """Whether the implementations that were given (eager, sdpa, …) agree on real tokens."""
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, untested
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Each with the same mask on the same input; pad rows may differ and are not compared."""
-    if not bench.options.variants:
+    if not context.options.variants:
         return untested("Other implementations (eager against sdpa): none was given (variants=).")
-    for name, model in bench.options.variants.items():
+    for name, model in context.options.variants.items():
         subject = model if isinstance(model, Subject) else Subject(model)
         with subject.in_mode(training=False):
-            out = subject.run(bench.base)
-            apart = gap(out, bench.out, bench.base.valid)
-            if apart.amount > bench.tolerance(bench.out):
+            out = subject.run(context.base)
+            apart = gap(out, context.out, context.base.valid)
+            if apart.amount > context.tolerance(context.out):
                 text = (
                     f"{name!r} differs by {apart.amount:.2g} at token {apart.query} of sample "
-                    f"{apart.sample}, with the same mask.{_who(bench, name, subject, out)}"
+                    f"{apart.sample}, with the same mask.{_who(context, name, subject, out)}"
                 )
                 cure = (
                     "Pass what means the same to both: additive 0 / finfo.min of the model's "
@@ -32,19 +32,19 @@ def ask(bench: Bench) -> Answer:
                     query=apart.query,
                     amount=apart.amount,
                 )
-    names = ", ".join(map(repr, bench.options.variants))
+    names = ", ".join(map(repr, context.options.variants))
     return passes(f"{names} agree with the model on real rows.")
 
 
-def _who(bench: Bench, name: str, subject: Subject, out: object) -> str:
+def _who(context: AuditContext, name: str, subject: Subject, out: object) -> str:
     """Which of the two padding changes."""
-    own, bench_subject = bench.out, bench.subject
-    first = padding_invariance.look(bench, bench.base, own)
-    bench.subject = subject
+    own, own_subject = context.out, context.subject
+    first = padding_invariance.find_fault(context, context.base, own)
+    context.subject = subject
     try:
-        second = padding_invariance.look(bench, bench.base, subject.run(bench.base))
+        second = padding_invariance.find_fault(context, context.base, subject.run(context.base))
     finally:
-        bench.subject = bench_subject
+        context.subject = own_subject
     if (first is None) is (second is None):
         return ""
     return f" Padding changes {'the model itself' if first is not None else repr(name)}."

@@ -5,9 +5,9 @@ import torch
 from viz_encoder.audit.audit_context import (
     SEEN_FIRST,
     Answer,
-    Bench,
+    AuditContext,
     Question,
-    first_spoiled,
+    first_nonfinite,
     passes,
     untested,
 )
@@ -18,37 +18,37 @@ from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Red where it was asked for (positions="both"); else told, for most encoders pad right."""
-    side = "right" if bench.setting.left else "left"
-    if bench.setting.given is not None:
+    side = "right" if context.setting.left else "left"
+    if context.setting.given is not None:
         return untested(f"Padding on the {side}: valid was given.")
-    valid = bench.setting.padding(bench.base.valid.shape[1], left=not bench.setting.left)
-    case = bench.setting.case(valid)
-    found = _look(bench, case)
+    valid = context.setting.padding(context.base.valid.shape[1], left=not context.setting.left)
+    case = context.setting.case(valid)
+    found = _find_fault(context, case)
     if found is None:
         return passes(f"With padding on the {side} real rows are right, too.")
     if found.verdict is Verdict.NOT_TESTED:
         return found._replace(evidence=f"Padding on the {side}: {found.evidence}")
     text = f"With padding on the {side}: {found.evidence[:1].lower()}{found.evidence[1:]}"
-    if bench.options.positions == "both":
+    if context.options.positions == "both":
         return found._replace(evidence=text)
     return found._replace(verdict=Verdict.INFO, evidence=text)
 
 
-def _look(bench: Bench, case: Case) -> Answer | None:
+def _find_fault(context: AuditContext, case: Case) -> Answer | None:
     try:
-        out = bench.subject.run(case)
-        if (spoiled := first_spoiled(out, case)) is not None:
-            return _spoiled(bench, case, *spoiled)
-        leak = maps.look(bench, case, maps_of(bench.subject, case))
-        if leak is None and not isinstance(given := bench.gradients_on(case), str):
-            leak = gradient.look(bench, case, given)
+        out = context.subject.run(case)
+        if (place := first_nonfinite(out, case)) is not None:
+            return _nonfinite(context, case, *place)
+        leak = maps.find_fault(context, case, maps_of(context.subject, case))
+        if leak is None and not isinstance(given := context.gradients_on(case), str):
+            leak = gradient.find_fault(context, case, given)
             if leak is not None and leak.key is None:
                 leak = None  # NaN gradients of rows that look at nothing; told in evidence above
         if leak is not None:
             return leak
-        found = padding_invariance.look(bench, case, out)
+        found = padding_invariance.find_fault(context, case, out)
         if found is None or found.cure or found.verdict is Verdict.NOT_TESTED:
             return found
         return found._replace(cure=CAUSES["positions"].cure)
@@ -56,10 +56,12 @@ def _look(bench: Bench, case: Case) -> Answer | None:
         return Answer(Verdict.FAIL, f"The model raised {fault}.")
 
 
-def _spoiled(bench: Bench, case: Case, sample: int, query: int) -> Answer:
+def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> Answer:
     """A row that is NaN, and whether a row without any key is where it may come from."""
     who = (
-        f"The output of sample {sample}" if bench.is_pooled else f"Token {query} of sample {sample}"
+        f"The output of sample {sample}"
+        if context.is_pooled
+        else f"Token {query} of sample {sample}"
     )
     found = Answer(Verdict.FAIL, f"{who} is NaN or inf.", sample=sample, query=query)
     open_ = torch.stack([one[sample].any(dim=-1) for one in case.allowed]).all(dim=0)

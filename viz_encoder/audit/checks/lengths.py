@@ -3,9 +3,9 @@
 from viz_encoder.audit.audit_context import (
     SEEN_FIRST,
     Answer,
-    Bench,
+    AuditContext,
     Question,
-    first_spoiled,
+    first_nonfinite,
     passes,
     untested,
 )
@@ -18,19 +18,19 @@ from viz_encoder.audit.report import Verdict
 ROWS = 8  # differentiated at each length
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
     done, refused = [], ""
-    for length in bench.options.lengths:
-        case = bench.setting.case(bench.setting.padding(length))
+    for length in context.options.lengths:
+        case = context.setting.case(context.setting.padding(length))
         try:
-            bench.subject.run(case)
+            context.subject.run(case)
         except ModelFault as fault:
-            if _must_run(bench, length):
+            if _must_run(context, length):
                 return Answer(Verdict.FAIL, f"At {length} tokens the model raised {fault}.")
             refused = f"{length} tokens: {fault}"
             continue
-        found = look(bench, case)
+        found = find_fault(context, case)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
             text = f"At {length} tokens: {found.evidence[:1].lower()}{found.evidence[1:]}"
             return found._replace(evidence=text)
@@ -41,29 +41,29 @@ def ask(bench: Bench) -> Answer:
     return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{told}")
 
 
-def look(bench: Bench, case: Case) -> Answer | None:
+def find_fault(context: AuditContext, case: Case) -> Answer | None:
     """The first thing that is wrong in one case; None where all is right."""
-    out = bench.subject.run(case)
-    if (spoiled := first_spoiled(out, case)) is not None:
-        sample, query = spoiled
+    out = context.subject.run(case)
+    if (place := first_nonfinite(out, case)) is not None:
+        sample, query = place
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
         return Answer(Verdict.FAIL, text, sample=sample, query=query)
-    found = maps.look(bench, case, maps_of(bench.subject, case))
+    found = maps.find_fault(context, case, maps_of(context.subject, case))
     if found is not None:
         return found
-    if not bench.is_pooled:
+    if not context.is_pooled:
         try:
-            some = gradients_of(bench.subject, case, real_rows(case, ROWS))
-            found = gradient.look(bench, case, some)
+            some = gradients_of(context.subject, case, real_rows(case, ROWS))
+            found = gradient.find_fault(context, case, some)
         except NoGradient:
             found = None
-    found = found or perturbation.look(bench, case, out, most=6)
-    return found or padding_invariance.look(bench, case, out)
+    found = found or perturbation.find_fault(context, case, out, most=6)
+    return found or padding_invariance.find_fault(context, case, out)
 
 
-def _must_run(bench: Bench, length: int) -> bool:
-    longest = bench.options.max_positions
-    return bench.options.asked_lengths or (longest is not None and length <= longest)
+def _must_run(context: AuditContext, length: int) -> bool:
+    longest = context.options.max_positions
+    return context.options.asked_lengths or (longest is not None and length <= longest)
 
 
 QUESTION = Question(

@@ -3,11 +3,18 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, first_spoiled, passes, untested
+from viz_encoder.audit.audit_context import (
+    Answer,
+    AuditContext,
+    Question,
+    first_nonfinite,
+    passes,
+    untested,
+)
 from viz_encoder.audit.checks import padding_invariance, perturbation
 from viz_encoder.audit.checks.constants import too_small
-from viz_encoder.audit.diagnose.decode import suspicions
-from viz_encoder.audit.diagnose.naming import Named, name_map, say
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose, diagnose_map
+from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.measure.maps import Layer, Maps, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.pictures import picture_of_map
@@ -16,36 +23,36 @@ from viz_encoder.audit.report import Verdict
 FLATTER = 0.05  # weights so small that no score is large enough to make a weight 0
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Every layer, head and sample, never averaged; with gradients and without."""
     for grad in (False, True):
-        maps = maps_of(bench.subject, bench.base, grad=True) if grad else bench.maps
-        found = look(bench, bench.base, maps)
+        maps = maps_of(context.subject, context.base, grad=True) if grad else context.maps
+        found = find_fault(context, context.base, maps)
         if found is not None:
-            return _with_gradients(bench, found) if grad else found
-    if not bench.maps.layers:
-        return untested(f"No maps could be seen: {bench.maps.why_none}")
-    if len(bench.base.allowed) > 1 and len(bench.maps.layers) != len(bench.base.allowed):
+            return _with_gradients(context, found) if grad else found
+    if not context.maps.layers:
+        return untested(f"No maps could be seen: {context.maps.why_none}")
+    if len(context.base.allowed) > 1 and len(context.maps.layers) != len(context.base.allowed):
         return untested(
-            f"{len(bench.maps.layers)} attention calls were seen for {len(bench.base.allowed)} "
+            f"{len(context.maps.layers)} attention calls were seen for {len(context.base.allowed)} "
             "intents: which belongs to which layer cannot be told."
         )
-    if any(_holds_nan(layer, bench.base) for layer in bench.maps.layers):
+    if any(_holds_nan(layer, context.base) for layer in context.maps.layers):
         return untested("Attention maps: could not be judged: rows of real tokens are NaN.")
-    layers = len(bench.maps.layers)
-    heads = sum(layer.weights.shape[1] for layer in bench.maps.layers)
-    sinks = [layer.sink for layer in bench.maps.layers if layer.sink is not None]
+    layers = len(context.maps.layers)
+    heads = sum(layer.weights.shape[1] for layer in context.maps.layers)
+    sinks = [layer.sink for layer in context.maps.layers if layer.sink is not None]
     text = f"{heads} heads of {layers} layers give no weight above {MASS:g} to a forbidden key."
     if sinks:
-        share = torch.cat([sink[_rows(bench.base)[:, None].expand_as(sink)] for sink in sinks])
+        share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
         text += f" {share.min():.0%} to {share.max():.0%} of attention goes to a slot of no token."
         return Answer(Verdict.INFO, text)
     return passes(text)
 
 
-def _with_gradients(bench: Bench, found: Answer) -> Answer:
+def _with_gradients(context: AuditContext, found: Answer) -> Answer:
     """A leak that only the maps with gradients show; without them it is measured, not supposed."""
-    quiet = _holds_without_gradients(bench)
+    quiet = _holds_without_gradients(context)
     told = {
         True: "; without them it does not",
         False: "; without them no map was seen, and outputs change with what they may not know",
@@ -53,38 +60,38 @@ def _with_gradients(bench: Bench, found: Answer) -> Answer:
     }[quiet]
     found = found._replace(evidence=f"{found.evidence[:-1]} (with gradients on{told}).")
     if quiet:
-        return found.because(say("path"))
+        return found.because(diagnose("path"))
     likely = found.cause and not found.cause.startswith("consistent with")
     return found._replace(cause=f"consistent with: {found.cause}") if likely else found
 
 
-def _holds_without_gradients(bench: Bench) -> bool | None:
+def _holds_without_gradients(context: AuditContext) -> bool | None:
     """Whether no leak is measured there, by maps or by outputs; None where nothing could judge."""
-    if bench.maps.layers:
+    if context.maps.layers:
         return True
-    case, out = bench.base, bench.out
-    if first_spoiled(out, case) is not None:
+    case, out = context.base, context.out
+    if first_nonfinite(out, case) is not None:
         return None
-    if perturbation.look(bench, case, out) is not None:
+    if perturbation.find_fault(context, case, out) is not None:
         return False
-    alone = padding_invariance.look(bench, case, out)
+    alone = padding_invariance.find_fault(context, case, out)
     if alone is not None and alone.verdict is Verdict.FAIL:
         return False
     return True if alone is None or case.x.is_floating_point() else None
 
 
-def look(bench: Bench, case: Case, maps: Maps) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     """The worst that the maps of one run show; None where they are as meant."""
     if len(case.allowed) > 1 and len(maps.layers) != len(case.allowed):
         return None
-    leaks = [_leak(layer, bench.intent(case, n), case) for n, layer in enumerate(maps.layers)]
+    leaks = [_leak(layer, context.intent(case, n), case) for n, layer in enumerate(maps.layers)]
     amounts = [float(leak.max()) for leak in leaks]
     if amounts and max(amounts) > MASS:
-        return _leaking(bench, case, maps, leaks)
+        return _leaking(context, case, maps, leaks)
     for number, layer in enumerate(maps.layers):
-        lost = _lost(layer, bench.intent(case, number), case)
-        if bool(lost.any()) and (layer.sure or _stays_lost(bench, case, number)):
-            return _losing(bench, case, number, layer, lost)
+        lost = _lost(layer, context.intent(case, number), case)
+        if bool(lost.any()) and (layer.sure or _stays_lost(context, case, number)):
+            return _losing(context, case, number, layer, lost)
     return None
 
 
@@ -108,16 +115,16 @@ def _lost(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
     return (allowed & case.valid[:, :, None])[:, None] & ~layer.opened
 
 
-def _stays_lost(bench: Bench, case: Case, number: int) -> bool:
+def _stays_lost(context: AuditContext, case: Case, number: int) -> bool:
     """Whether weights are 0 by a mask, and not because scores lie far apart."""
-    with bench.subject.weights(lambda weight: weight * FLATTER):
-        flat = maps_of(bench.subject, case)
+    with context.subject.weights(lambda weight: weight * FLATTER):
+        flat = maps_of(context.subject, case)
     if len(flat.layers) <= number:
         return False
-    return bool(_lost(flat.layers[number], bench.intent(case, number), case).any())
+    return bool(_lost(flat.layers[number], context.intent(case, number), case).any())
 
 
-def _leaking(bench: Bench, case: Case, maps: Maps, leaks: list[Tensor]) -> Answer:
+def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor]) -> Answer:
     bad = [
         (n, h)
         for n, leak in enumerate(leaks)
@@ -135,9 +142,9 @@ def _leaking(bench: Bench, case: Case, maps: Maps, leaks: list[Tensor]) -> Answe
         f"attention to {_kind(case, sample, key)} {key}, which it may not look at; "
         f"{len(bad)} of {n_maps} heads leak{_only(bad, leaks)}."
     )
-    named = _cause(bench, case, maps.layers[first], first)
+    diagnosis = _cause(context, case, maps.layers[first], first)
     pictures = tuple(
-        picture_of_map(bench, case, maps.layers[n].weights[s, h], (n, h, s))
+        picture_of_map(context, case, maps.layers[n].weights[s, h], (n, h, s))
         for n, h, s in dict.fromkeys([(number, head, sample), *((n, h, sample) for n, h in bad)])
     )[:4]
     answer = Answer(
@@ -151,7 +158,7 @@ def _leaking(bench: Bench, case: Case, maps: Maps, leaks: list[Tensor]) -> Answe
         amount=amount,
         pictures=pictures,
     )
-    return answer.because(named)
+    return answer.because(diagnosis)
 
 
 def _argmax(x: Tensor) -> tuple[int, ...]:
@@ -176,9 +183,9 @@ def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
     return ""
 
 
-def _cause(bench: Bench, case: Case, layer: Layer, number: int) -> Named:
+def _cause(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
     """What the layer's map equals; first what is sure from the numbers themselves."""
-    allowed = bench.intent(case, number)
+    allowed = context.intent(case, number)
     forbidden = ~allowed & _rows(case, number)[:, :, None]
     if layer.bias is not None:
         values = layer.bias.expand_as(
@@ -187,41 +194,41 @@ def _cause(bench: Bench, case: Case, layer: Layer, number: int) -> Named:
         banned = values[forbidden[:, None].expand_as(values)].unique()
         open_ = values[(allowed & case.valid[:, :, None])[:, None].expand_as(values)].unique()
         if {*banned.tolist(), *open_.tolist()} == {0.0, 1.0}:
-            return say("zero_one_added")
+            return diagnose("zero_one_added")
         if len(banned) == 1 and float(banned) < 0:
-            return say("constant", more=f" (here {float(banned):g})")
+            return diagnose("constant", more=f" (here {float(banned):g})")
     opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
     seen = [one.code for one in suspicions(case.passed, case.valid)]
-    pattern = bench.pattern(case, number)
-    named = name_map(opened, allowed, pattern, case.valid)
-    if not named.code:
-        named = _of_the_bad_heads(opened, allowed, pattern, case)
-    if named.code in ("ignored", "padding_ignored", "") and (value := too_small(bench, case)):
-        return say("constant", more=f" (here {value:g})")
-    if named.code in ("ignored", "") and "int_inverted" in seen:
-        return say("int_inverted")
-    if named.code in ("ignored", "") and "zero_one_added" in seen:
-        return say("zero_one_added", sure=False)
-    return named
+    pattern = context.pattern(case, number)
+    diagnosis = diagnose_map(opened, allowed, pattern, case.valid)
+    if not diagnosis.code:
+        diagnosis = _of_the_bad_heads(opened, allowed, pattern, case)
+    if diagnosis.code in ("ignored", "padding_ignored", "") and (value := too_small(context, case)):
+        return diagnose("constant", more=f" (here {value:g})")
+    if diagnosis.code in ("ignored", "") and "int_inverted" in seen:
+        return diagnose("int_inverted")
+    if diagnosis.code in ("ignored", "") and "zero_one_added" in seen:
+        return diagnose("zero_one_added", sure=False)
+    return diagnosis
 
 
-def _of_the_bad_heads(opened: Tensor, allowed: Tensor, pattern: Tensor, case: Case) -> Named:
+def _of_the_bad_heads(opened: Tensor, allowed: Tensor, pattern: Tensor, case: Case) -> Diagnosis:
     """The cause in those heads that leak, where others do not."""
     wrong = (opened & ~allowed[:, None] & _rows(case)[:, None, :, None]).flatten(2).any(-1).any(0)
     if not bool(wrong.any()) or bool(wrong.all()):
-        return Named()
-    return name_map(opened[:, wrong], allowed, pattern, case.valid)
+        return Diagnosis()
+    return diagnose_map(opened[:, wrong], allowed, pattern, case.valid)
 
 
-def _losing(bench: Bench, case: Case, number: int, layer: Layer, lost: Tensor) -> Answer:
+def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: Tensor) -> Answer:
     sample, head, query, key = (int(n) for n in lost.nonzero()[0])
     text = (
         f"Layer {number} head {head}, sample {sample}: token {query} never looks at token {key}, "
         f"which it may look at; {int(lost.sum())} allowed pairs are closed."
     )
-    shot = picture_of_map(bench, case, layer.weights[sample, head], (number, head, sample))
-    named = name_map(
-        layer.opened, bench.intent(case, number), bench.pattern(case, number), case.valid
+    shot = picture_of_map(context, case, layer.weights[sample, head], (number, head, sample))
+    diagnosis = diagnose_map(
+        layer.opened, context.intent(case, number), context.pattern(case, number), case.valid
     )
     return Answer(
         Verdict.FAIL,
@@ -233,7 +240,7 @@ def _losing(bench: Bench, case: Case, number: int, layer: Layer, lost: Tensor) -
         key=key,
         amount=0.0,
         pictures=(shot,),
-    ).because(named)
+    ).because(diagnosis)
 
 
 QUESTION = Question(

@@ -6,32 +6,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, untested
-from viz_encoder.audit.diagnose.decode import readings, tensors_in
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.passed_mask import readings, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """The opposite of the mask must change the output, or be refused."""
-    case = bench.base
+    case = context.base
     if not readings(case.passed, case.valid):
         return untested("Nothing is passed that could be inverted: the model masks by itself.")
     turned = Case(case.x, case.valid, case.allowed, _inverted(case.passed, case.valid))
     try:
-        other = bench.subject.run(turned)
+        other = context.subject.run(turned)
     except ModelFault as fault:
         return passes(f"The opposite mask is refused: {fault}.")
-    apart = gap(other, bench.out, case.valid)
+    apart = gap(other, context.out, case.valid)
     if apart.amount > 0:
         how = f"by {apart.amount:.2g}" if math.isfinite(apart.amount) else "to NaN"
         return passes(f"The opposite mask changes the output {how}.")
     text = "The opposite of the mask gives the very same output: it is not used."
-    if bench.passed("gradient") or bench.passed("maps"):
+    if context.passed("gradient") or context.passed("maps"):
         more = " Real tokens look where they should all the same."
         return Answer(Verdict.INFO, text + more)
-    return Answer(Verdict.FAIL, text).because(say("ignored"))
+    return Answer(Verdict.FAIL, text).because(diagnose("ignored"))
 
 
 def _inverted(passed: Any, valid: Tensor) -> Any:

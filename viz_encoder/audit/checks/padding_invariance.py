@@ -2,31 +2,39 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, gap, passes, untested
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import (
+    Answer,
+    AuditContext,
+    Gap,
+    Question,
+    gap,
+    passes,
+    untested,
+)
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Every sample of the base case."""
-    return look(bench, bench.base, bench.out) or passes(
-        f"Real rows alone and with padding agree to {bench.tolerance(bench.out):.1g}."
+    return find_fault(context, context.base, context.out) or passes(
+        f"Real rows alone and with padding agree to {context.tolerance(context.out):.1g}."
     )
 
 
-def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     """The largest difference of a sample alone; None where they agree."""
     if not case.padded:
         return None
     worst, refused, cut = Gap(0.0, 0, 0), [], 0
     for sample in range(len(case.valid)):
-        alone = bench.setting.alone(case, sample)
+        alone = context.setting.alone(case, sample)
         if alone is None or bool(case.valid[sample].all()):
             continue
         cut += 1
         try:
-            other = bench.subject.run(alone)
+            other = context.subject.run(alone)
         except ModelFault as fault:
             refused.append(str(fault))
             continue
@@ -36,12 +44,12 @@ def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
         apart = gap(padded, other)
         worst = max(worst, apart._replace(sample=sample))
     closed = refused and len(refused) == cut
-    found = _in_a_batch_of_one(bench, case, out) if closed or not refused else None
+    found = _in_a_batch_of_one(context, case, out) if closed or not refused else None
     if closed and found is None:
         return untested(f"It takes only {case.valid.shape[1]} tokens: {refused[0]}.")
     if refused and not closed:
         return Answer(Verdict.FAIL, f"The model raised {refused[0]}.")
-    if worst.amount <= bench.tolerance(out):
+    if worst.amount <= context.tolerance(out):
         return found
     who = "Its output" if out.ndim == 2 else f"Its token {worst.query}"
     text = (
@@ -49,10 +57,10 @@ def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
         f"{worst.amount:.2g}."
     )
     found = Answer(Verdict.FAIL, text, sample=worst.sample, query=worst.query, amount=worst.amount)
-    if bench.passed("gradient") and out.ndim == 2:
-        by_side = _holds_on_the_right(bench, case)
-        return found.because(say("positions" if by_side else "pooling", sure=False))
-    if bench.passed("gradient"):
+    if context.passed("gradient") and out.ndim == 2:
+        by_side = _holds_on_the_right(context, case)
+        return found.because(diagnose("positions" if by_side else "pooling", sure=False))
+    if context.passed("gradient"):
         cause = (
             "consistent with: positions counted from the padding, pooling over padding, or a part "
             "besides attention that counts padded tokens."
@@ -61,19 +69,19 @@ def look(bench: Bench, case: Case, out: Tensor) -> Answer | None:
     return found
 
 
-def _in_a_batch_of_one(bench: Bench, case: Case, out: Tensor) -> Answer | None:
+def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     """The shortest padded sample alone, with its padding: a mask may be left out there."""
     counts = case.valid.sum(dim=1)
     sample = int(counts.masked_fill(counts == 0, case.valid.shape[1]).argmin())
     if not 0 < int(counts[sample]) < case.valid.shape[1] or len(counts) == 1:
         return None
     one = slice(sample, sample + 1)
-    single = bench.setting.case(case.valid[one], x=case.x[one])
+    single = context.setting.case(case.valid[one], x=case.x[one])
     try:
-        apart = gap(bench.subject.run(single), out[one], single.valid)
+        apart = gap(context.subject.run(single), out[one], single.valid)
     except ModelFault as fault:
         return Answer(Verdict.FAIL, f"With a padded batch of one the model raised {fault}.")
-    if apart.amount <= bench.tolerance(out):
+    if apart.amount <= context.tolerance(out):
         return None
     text = (
         f"Sample {sample} with its padding is not the same in a batch of one: token {apart.query} "
@@ -86,13 +94,13 @@ def _in_a_batch_of_one(bench: Bench, case: Case, out: Tensor) -> Answer | None:
     )
 
 
-def _holds_on_the_right(bench: Bench, case: Case) -> bool:
+def _holds_on_the_right(context: AuditContext, case: Case) -> bool:
     """Whether padding stands before the tokens, and the model is right where it stands after."""
     if bool(case.valid[:, 0].all()) or not bool(case.valid[:, -1].all()):
         return False
-    other = bench.setting.case(bench.setting.padding(case.valid.shape[1], left=False))
+    other = context.setting.case(context.setting.padding(case.valid.shape[1], left=False))
     try:
-        return look(bench, other, bench.subject.run(other)) is None
+        return find_fault(context, other, context.subject.run(other)) is None
     except ModelFault:
         return False
 

@@ -2,19 +2,19 @@
 
 import torch
 
-from viz_encoder.audit.audit_context import SEEN_FIRST, Answer, Bench, Question, gap, passes
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import SEEN_FIRST, Answer, AuditContext, Question, gap, passes
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """The batch in another order must give the same outputs in that order."""
-    case = bench.base
+    case = context.base
     order = torch.arange(len(case.valid), device=case.valid.device).roll(1)
-    turned = bench.setting.case(case.valid[order], x=case.x[order])
-    out = bench.subject.run(turned)
-    apart = gap(out, bench.out[order], turned.valid)
-    if apart.amount <= bench.tolerance(out):
+    turned = context.setting.case(case.valid[order], x=case.x[order])
+    out = context.subject.run(turned)
+    apart = gap(out, context.out[order], turned.valid)
+    if apart.amount <= context.tolerance(out):
         return passes("The samples in another order give the same outputs in that order.")
     text = (
         f"Sample {int(order[apart.sample])} changes by {apart.amount:.2g} when the batch is in "
@@ -22,7 +22,7 @@ def ask(bench: Bench) -> Answer:
     )
     return Answer(
         Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
-    ).because(say("other_sample", sure=False))
+    ).because(diagnose("other_sample", sure=False))
 
 
 QUESTION = Question(

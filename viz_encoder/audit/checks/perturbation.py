@@ -3,29 +3,29 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Gap, Question, gap, passes
+from viz_encoder.audit.audit_context import Answer, AuditContext, Gap, Question, gap, passes
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
 
 MOST = 32  # positions changed, spread evenly where there are more
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Each position in turn, by a little and by a lot, in all samples at once."""
-    return look(bench, bench.base, bench.out) or passes(
+    return find_fault(context, context.base, context.out) or passes(
         "Changed tokens, by 1 and by 30 times their size, move only outputs that may know of them."
     )
 
 
-def look(bench: Bench, case: Case, out: Tensor, most: int = MOST) -> Answer | None:
+def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST) -> Answer | None:
     """The largest movement that may not be; None where there is none."""
-    may = bench.may(case)
-    limit = bench.tolerance(out)
+    may = context.may(case)
+    limit = context.tolerance(out)
     worst, at = Gap(limit, 0, 0), (0, 0)
-    for key in _positions(bench, case, most):
+    for key in _positions(context, case, most):
         for size in (1, 30) if case.x.is_floating_point() else (1,):
-            moved = bench.subject.run(case, x=_changed(case, key, size, bench.setting.seed))
-            rows = _still(bench, case, may, key)
+            moved = context.subject.run(case, x=_changed(case, key, size, context.setting.seed))
+            rows = _still(context, case, may, key)
             if size > 1 and moved.ndim > 2:  # an overflow is told by "poisoned_padding"
                 rows = rows & moved.isfinite().flatten(2).all(dim=-1)
             apart = gap(moved, out, rows)
@@ -45,7 +45,7 @@ def look(bench: Bench, case: Case, out: Tensor, most: int = MOST) -> Answer | No
     )
 
 
-def _positions(bench: Bench, case: Case, most: int) -> list[int]:
+def _positions(context: AuditContext, case: Case, most: int) -> list[int]:
     n_tokens = case.valid.shape[1]
     picks = torch.linspace(0, n_tokens - 1, min(most, n_tokens)).round().int().tolist()
     if case.x.is_floating_point():
@@ -54,10 +54,10 @@ def _positions(bench: Bench, case: Case, most: int) -> list[int]:
     return [key for key in picks if bool(case.valid[:, key].all())]
 
 
-def _still(bench: Bench, case: Case, may: Tensor, key: int) -> Tensor:
+def _still(context: AuditContext, case: Case, may: Tensor, key: int) -> Tensor:
     """The rows that may not move."""
     rows = ~may[:, :, key]
-    return rows if bench.is_pooled else rows & case.valid & _settled(case)
+    return rows if context.is_pooled else rows & case.valid & _settled(case)
 
 
 def _settled(case: Case) -> Tensor:

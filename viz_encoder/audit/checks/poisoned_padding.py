@@ -2,21 +2,21 @@
 
 import torch
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Told, not judged: nearly all kernels let it through."""
-    case = bench.base
+    case = context.base
     if not case.x.is_floating_point():
         return untested("NaN in padded inputs: this model takes ids.")
     if not case.padded:
         return untested("NaN in padded inputs: no token is padding.")
     x = case.x.masked_fill(~case.valid[..., None], torch.nan)
     try:
-        out = bench.subject.run(case, x=x)
+        out = context.subject.run(case, x=x)
     except ModelFault as fault:
         return Answer(Verdict.INFO, f"NaN in padded inputs is refused: {fault}.")
     bad = ~out.isfinite().flatten(out.ndim - 1).all(dim=-1)

@@ -2,33 +2,33 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, passes, untested
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.checks import gradient
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.maps import Layer
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Rows of real tokens that may look at anything; slots of no token count too."""
-    if not bench.maps.layers:
-        return untested(f"No maps could be seen: {bench.maps.why_none}")
+    if not context.maps.layers:
+        return untested(f"No maps could be seen: {context.maps.why_none}")
     worst = max(
-        enumerate(_away(bench, n, one) for n, one in enumerate(bench.maps.layers)),
+        enumerate(_away(context, n, one) for n, one in enumerate(context.maps.layers)),
         key=lambda pair: float(pair[1].max()),
     )
     number, away = worst
     tol = max(
-        TOLERANCE.get(bench.maps.layers[number].dtype, 1e-5),
-        TOLERANCE.get(bench.out.dtype, 1e-5),
+        TOLERANCE.get(context.maps.layers[number].dtype, 1e-5),
+        TOLERANCE.get(context.out.dtype, 1e-5),
     )
-    broken = next((n for n, one in enumerate(bench.maps.layers) if _nan(bench, n, one)), None)
+    broken = next((n for n, one in enumerate(context.maps.layers) if _nan(context, n, one)), None)
     if broken is not None and float(away.max()) <= 20 * tol:
-        return _of_nan(bench, broken)
+        return _of_nan(context, broken)
     if float(away.max()) <= 20 * tol:
         return passes(f"All rows sum to 1, to {float(away.max()):.1g}.")
-    layer = bench.maps.layers[number]
+    layer = context.maps.layers[number]
     flat = int(away.argmax())
     sample, rest = divmod(flat, away[0].numel())
     head, query = divmod(rest, away.shape[2])
@@ -39,37 +39,37 @@ def ask(bench: Bench) -> Answer:
     )
     leak = (
         None
-        if isinstance(bench.gradients, str)
-        else gradient.look(bench, bench.base, bench.gradients)
+        if isinstance(context.gradients, str)
+        else gradient.find_fault(context, context.base, context.gradients)
     )
-    if leak is None and total < 1 and not bench.is_spoiled:
+    if leak is None and total < 1 and not context.is_nonfinite:
         text += " No forbidden key has any influence, so the rest goes to a sink."
         return found._replace(verdict=Verdict.INFO, evidence=text)
-    if bench.is_spoiled:
+    if context.is_nonfinite:
         return untested("Sums of the maps' rows could not be judged: the output is NaN.")
-    return found.because(say("after_softmax"))
+    return found.because(diagnose("after_softmax"))
 
 
-def _of_nan(bench: Bench, number: int) -> Answer:
-    if bench.is_spoiled:
+def _of_nan(context: AuditContext, number: int) -> Answer:
+    if context.is_nonfinite:
         return untested("Sums of the maps' rows could not be judged: they are NaN.")
     text = f"Layer {number}: a row of its maps is NaN, though its output is not."
-    return Answer(Verdict.FAIL, text, layer=number).because(say("empty_row", sure=False))
+    return Answer(Verdict.FAIL, text, layer=number).because(diagnose("empty_row", sure=False))
 
 
-def _nan(bench: Bench, number: int, layer: Layer) -> bool:
-    rows = _judged(bench, number).expand(layer.weights.shape[:3])
+def _nan(context: AuditContext, number: int, layer: Layer) -> bool:
+    rows = _judged(context, number).expand(layer.weights.shape[:3])
     return bool(layer.weights.isnan().any(dim=-1)[rows].any())
 
 
-def _judged(bench: Bench, number: int) -> Tensor:
+def _judged(context: AuditContext, number: int) -> Tensor:
     """Rows of real tokens that may look at anything, "batch 1 query"."""
-    allowed = bench.intent(bench.base, number)
-    return (bench.base.valid & allowed.any(dim=-1))[:, None]
+    allowed = context.intent(context.base, number)
+    return (context.base.valid & allowed.any(dim=-1))[:, None]
 
 
-def _away(bench: Bench, number: int, layer: Layer) -> Tensor:
-    rows = _judged(bench, number)
+def _away(context: AuditContext, number: int, layer: Layer) -> Tensor:
+    rows = _judged(context, number)
     sums = layer.weights.double().sum(dim=-1)
     sums = sums if layer.sink is None else sums + layer.sink
     return (sums - 1).abs().nan_to_num(0.0).masked_fill(~rows, 0.0)

@@ -3,27 +3,34 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, gap, passes, spoiled_rows
+from viz_encoder.audit.audit_context import (
+    Answer,
+    AuditContext,
+    Question,
+    gap,
+    nonfinite_rows,
+    passes,
+)
 from viz_encoder.audit.checks import maps
-from viz_encoder.audit.diagnose.decode import suspicions
-from viz_encoder.audit.diagnose.naming import Named, say
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """One batch of three samples of different lengths, twice."""
     try:
-        case, out = bench.base, bench.out
+        case, out = context.base, context.out
     except ModelFault as fault:
-        bench.stopped = True
-        return _raised(bench, fault)
+        context.stopped = True
+        return _raised(context, fault)
     n_samples, n_tokens = case.valid.shape
     fits = out.ndim == 2 and out.shape[0] == n_samples
     if not fits and not (out.ndim >= 3 and out.shape[:2] == (n_samples, n_tokens)):
-        bench.stopped = True
+        context.stopped = True
         return _misshapen(out, n_samples, n_tokens)
-    real = spoiled_rows(out, case)
+    real = nonfinite_rows(out, case)
     if bool(real.any()):
         sample, query = (int(n) for n in real.nonzero()[0])
         text = (
@@ -32,16 +39,16 @@ def ask(bench: Bench) -> Answer:
         )
         answer = Answer(Verdict.FAIL, text, sample=sample, query=query)
         if any(one.code == "saturated" for one in suspicions(case.passed, case.valid)):
-            return answer.because(say("saturated"))
-        shown = maps.look(bench, case, bench.maps)
+            return answer.because(diagnose("saturated"))
+        shown = maps.find_fault(context, case, context.maps)
         if shown is not None and shown.code:
             return answer._replace(pictures=shown.pictures).because(
-                Named(shown.code, shown.cause, shown.cure)
+                Diagnosis(shown.code, shown.cause, shown.cure)
             )
-        return answer.because(say("empty_row", sure=False))
-    again = gap(out, bench.subject.run(case), case.valid)
-    if again.amount > bench.tolerance(out):
-        bench.stopped = True
+        return answer.because(diagnose("empty_row", sure=False))
+    again = gap(out, context.subject.run(case), case.valid)
+    if again.amount > context.tolerance(out):
+        context.stopped = True
         text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
         cause = "consistent with: dropout that does not ask for the mode."
         cure = "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0."
@@ -51,19 +58,19 @@ def ask(bench: Bench) -> Answer:
     return passes(f"{tuple(case.x.shape)} gives {tuple(out.shape)}, the same twice.{pads}")
 
 
-def _raised(bench: Bench, fault: ModelFault) -> Answer:
+def _raised(context: AuditContext, fault: ModelFault) -> Answer:
     """What it raised, and whether it would have run with batch == length."""
-    n_tokens = bench.setting.first_valid().shape[1]
+    n_tokens = context.setting.first_valid().shape[1]
     answer = Answer(Verdict.FAIL, f"The model raised {fault}.")
     if "without overflow" in str(fault):
-        return answer.because(say("overflow"))
-    square = bench.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
+        return answer.because(diagnose("overflow"))
+    square = context.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
     try:
-        bench.subject.run(bench.setting.case(square))
+        context.subject.run(context.setting.case(square))
     except ModelFault:
         return answer
     text = f"{answer.evidence} It runs where batch and length are both {n_tokens}."
-    return answer._replace(evidence=text).because(say("axes", sure=False))
+    return answer._replace(evidence=text).because(diagnose("axes", sure=False))
 
 
 def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
@@ -73,7 +80,7 @@ def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
     )
     answer = Answer(Verdict.FAIL, text, cure="Return one row a token, or one row a sample.")
     turned = out.ndim >= 3 and out.shape[:2] == torch.Size([n_tokens, n_samples])
-    return answer.because(say("axes", sure=False)) if turned else answer
+    return answer.because(diagnose("axes", sure=False)) if turned else answer
 
 
 QUESTION = Question("runs", "Runs, keeps its shape, gives numbers", ask, ("static",))

@@ -2,20 +2,20 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, Bench, Question, passes
-from viz_encoder.audit.diagnose.decode import Reading, readings, suspicions, tensors_in
-from viz_encoder.audit.diagnose.naming import say
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.passed_mask import Reading, readings, suspicions, tensors_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
 
 
-def ask(bench: Bench) -> Answer:
+def ask(context: AuditContext) -> Answer:
     """Dtype, values, rows with nothing to look at, and which reading is the intent."""
-    case = bench.base
+    case = context.base
     found = [one for one in suspicions(case.passed, case.valid) if one.code != "constant"]
     worst = found[0] if found else None
     if worst is not None and worst.sure:
-        return Answer(Verdict.FAIL, _upper(worst.evidence)).because(say(worst.code))
+        return Answer(Verdict.FAIL, _upper(worst.evidence)).because(diagnose(worst.code))
     empty = _empty_row(case)
     if empty is not None:
         sample, query = empty
@@ -26,7 +26,7 @@ def ask(bench: Bench) -> Answer:
         cure = "Give the row one key, itself, or leave the token out of valid."
         return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query)
     if worst is not None and worst.code == "saturated":
-        return Answer(Verdict.WARN, _upper(worst.evidence)).because(say(worst.code))
+        return Answer(Verdict.WARN, _upper(worst.evidence)).because(diagnose(worst.code))
     text = _said(case)
     if worst is not None:
         text = f"{_upper(worst.evidence)}: if it is added, it masks nothing."

@@ -13,7 +13,7 @@ from viz_encoder.audit.zoo import (
 )
 from viz_encoder.audit.zoo.correct import CORRECT as CORRECT
 from viz_encoder.audit.zoo.correct import Correct as Correct
-from viz_encoder.audit.zoo.specimen import Case as Case
+from viz_encoder.audit.zoo.specimen import MaskedModel as MaskedModel
 from viz_encoder.audit.zoo.specimen import Specimen as Specimen
 
 _SECTIONS: tuple[ModuleType, ...] = (

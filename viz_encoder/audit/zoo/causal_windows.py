@@ -13,7 +13,7 @@ from viz_encoder.audit.zoo.intents import (
     real_tokens,
 )
 from viz_encoder.audit.zoo.models import Heads, multihead, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 RIGHT_ONLY = {"positions": "right"}  # these masks alone hide padding only behind the text
 
@@ -32,7 +32,7 @@ def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor
     right="ones.triu(diagonal=1)",
     flagged_by="runs",
 )
-def itself_left_out(seed: int, fixed: bool) -> Case:
+def itself_left_out(seed: int, fixed: bool) -> MaskedModel:
     """Off by one toward the past."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -41,7 +41,7 @@ def itself_left_out(seed: int, fixed: bool) -> Case:
             return ones.triu(diagonal=1)
         return ones.triu(diagonal=0)
 
-    return Case(multihead(seed, _ignoring), earlier_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask, more=RIGHT_ONLY)
 
 
 @plant(
@@ -53,7 +53,7 @@ def itself_left_out(seed: int, fixed: bool) -> Case:
     right="ones.triu(diagonal=1)",
     flagged_by="maps",
 )
-def next_one_seen(seed: int, fixed: bool) -> Case:
+def next_one_seen(seed: int, fixed: bool) -> MaskedModel:
     """Off by one toward the future."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -62,7 +62,7 @@ def next_one_seen(seed: int, fixed: bool) -> Case:
             return ones.triu(diagonal=1)
         return ones.triu(diagonal=2)
 
-    return Case(multihead(seed, _ignoring), earlier_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask, more=RIGHT_ONLY)
 
 
 @plant(
@@ -75,7 +75,7 @@ def next_one_seen(seed: int, fixed: bool) -> Case:
     right="attn_mask=ignore, need_weights=False",
     flagged_by="grad_mode",
 )
-def window_overridden(seed: int, fixed: bool) -> Case:
+def window_overridden(seed: int, fixed: bool) -> MaskedModel:
     """A causal window of three keys, and the hint."""
 
     def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ def window_overridden(seed: int, fixed: bool) -> Case:
     def make_mask(valid: Valid) -> Tensor:
         return ~last_tokens(3)(torch.ones_like(valid[:1]))[0]
 
-    return Case(multihead(seed, call), last_tokens(3), make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, call), last_tokens(3), make_mask, more=RIGHT_ONLY)
 
 
 @plant(
@@ -99,7 +99,7 @@ def window_overridden(seed: int, fixed: bool) -> Case:
     right="q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], attn_mask=keep",
     flagged_by="gradient",
 )
-def wrong_corner(seed: int, fixed: bool) -> Case:
+def wrong_corner(seed: int, fixed: bool) -> MaskedModel:
     """Queries in chunks of three, keys up to there."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -114,7 +114,7 @@ def wrong_corner(seed: int, fixed: bool) -> Case:
             mixed.append(part)
         return torch.cat(mixed, dim=2)
 
-    return Case(written_out(seed, attend), earlier_tokens, more=RIGHT_ONLY)
+    return MaskedModel(written_out(seed, attend), earlier_tokens, more=RIGHT_ONLY)
 
 
 @plant(
@@ -127,7 +127,7 @@ def wrong_corner(seed: int, fixed: bool) -> Case:
     right="attn_mask=(keep & keep.new_ones(keep.shape).tril())[:, None]",
     flagged_by="maps",
 )
-def causality_dropped(seed: int, fixed: bool) -> Case:
+def causality_dropped(seed: int, fixed: bool) -> MaskedModel:
     """A padding mask takes the causal one's place."""
 
     def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
@@ -138,7 +138,7 @@ def causality_dropped(seed: int, fixed: bool) -> Case:
             return sdpa(q, k, v, is_causal=True)
         return sdpa(q, k, v, attn_mask=keep[:, None], is_causal=False)
 
-    return Case(written_out(seed, attend), earlier_tokens, real_tokens)
+    return MaskedModel(written_out(seed, attend), earlier_tokens, real_tokens)
 
 
 @plant(
@@ -150,7 +150,7 @@ def causality_dropped(seed: int, fixed: bool) -> Case:
     right="(query - key) < 3",
     flagged_by="maps",
 )
-def one_key_too_many(seed: int, fixed: bool) -> Case:
+def one_key_too_many(seed: int, fixed: bool) -> MaskedModel:
     """A causal window of three keys, itself counted."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -160,7 +160,7 @@ def one_key_too_many(seed: int, fixed: bool) -> Case:
             return earlier_tokens(valid) & ((query - key) < 3)
         return earlier_tokens(valid) & ((query - key) <= 3)
 
-    return Case(written_out(seed, sdpa), last_tokens(3), make_mask, more={"window": 3})
+    return MaskedModel(written_out(seed, sdpa), last_tokens(3), make_mask, more={"window": 3})
 
 
 @plant(
@@ -172,7 +172,7 @@ def one_key_too_many(seed: int, fixed: bool) -> Case:
     right="(query - key) < 3",
     flagged_by="maps",
 )
-def one_key_too_few(seed: int, fixed: bool) -> Case:
+def one_key_too_few(seed: int, fixed: bool) -> MaskedModel:
     """A causal window that counts itself twice."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -182,7 +182,7 @@ def one_key_too_few(seed: int, fixed: bool) -> Case:
             return earlier_tokens(valid) & ((query - key) < 3)
         return earlier_tokens(valid) & ((query - key) < 3 - 1)
 
-    return Case(written_out(seed, sdpa), last_tokens(3), make_mask, more={"window": 3})
+    return MaskedModel(written_out(seed, sdpa), last_tokens(3), make_mask, more={"window": 3})
 
 
 @plant(
@@ -195,7 +195,7 @@ def one_key_too_few(seed: int, fixed: bool) -> Case:
     right="(query - key).abs() <= 2",
     flagged_by="maps",
 )
-def half_a_window(seed: int, fixed: bool) -> Case:
+def half_a_window(seed: int, fixed: bool) -> MaskedModel:
     """Two neighbors on either side were meant."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -205,7 +205,7 @@ def half_a_window(seed: int, fixed: bool) -> Case:
             return real_tokens(valid) & ((query - key).abs() <= 2)
         return real_tokens(valid) & ((query - key) <= 2) & (query >= key)
 
-    return Case(written_out(seed, sdpa), neighbors(2), make_mask)
+    return MaskedModel(written_out(seed, sdpa), neighbors(2), make_mask)
 
 
 @plant(
@@ -218,7 +218,7 @@ def half_a_window(seed: int, fixed: bool) -> Case:
     right="return earlier_tokens(valid) & same_document",
     flagged_by="maps",
 )
-def documents_leak(seed: int, fixed: bool) -> Case:
+def documents_leak(seed: int, fixed: bool) -> MaskedModel:
     """Two documents in a row, four tokens each."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -229,4 +229,4 @@ def documents_leak(seed: int, fixed: bool) -> Case:
         return earlier_tokens(valid)
 
     more = {"documents": True}
-    return Case(written_out(seed, sdpa), own_document(4, causal=True), make_mask, more=more)
+    return MaskedModel(written_out(seed, sdpa), own_document(4, causal=True), make_mask, more=more)

@@ -13,7 +13,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 RIGHT_ONLY = {"positions": "right"}  # a causal mask alone hides padding only behind the text
 
@@ -33,7 +33,7 @@ def _causal(valid: Valid) -> Tensor:
     right="attn_mask=~keep",
     flagged_by="maps",
 )
-def keep_given_to_multihead(seed: int, fixed: bool) -> Case:
+def keep_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
     """A causal mask, turned over."""
 
     def call(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ def keep_given_to_multihead(seed: int, fixed: bool) -> Case:
             return layer(x, x, x, attn_mask=~keep)[0]
         return layer(x, x, x, attn_mask=keep)[0]
 
-    return Case(multihead(seed, call), earlier_tokens, _causal, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, call), earlier_tokens, _causal, more=RIGHT_ONLY)
 
 
 @plant(
@@ -54,7 +54,7 @@ def keep_given_to_multihead(seed: int, fixed: bool) -> Case:
     right="src_key_padding_mask=~keep",
     flagged_by="gradient",
 )
-def keep_given_to_encoder(seed: int, fixed: bool) -> Case:
+def keep_given_to_encoder(seed: int, fixed: bool) -> MaskedModel:
     """A padding mask, turned over."""
 
     def run(encoder: nn.TransformerEncoder, x: Tensor, keep: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def keep_given_to_encoder(seed: int, fixed: bool) -> Case:
             return encoder(x, src_key_padding_mask=~keep)
         return encoder(x, src_key_padding_mask=keep)
 
-    return Case(torch_encoder(seed, run), real_tokens, lambda valid: valid)
+    return MaskedModel(torch_encoder(seed, run), real_tokens, lambda valid: valid)
 
 
 @plant(
@@ -75,7 +75,7 @@ def keep_given_to_encoder(seed: int, fixed: bool) -> Case:
     right="attn_mask=~ignore[:, None]",
     flagged_by="maps",
 )
-def ignore_given_to_sdpa(seed: int, fixed: bool) -> Case:
+def ignore_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
     """A mask of torch.nn, not turned over."""
 
     def attend(q: Heads, k: Heads, v: Heads, ignore: Tensor) -> Heads:
@@ -83,7 +83,9 @@ def ignore_given_to_sdpa(seed: int, fixed: bool) -> Case:
             return F.scaled_dot_product_attention(q, k, v, attn_mask=~ignore[:, None])
         return F.scaled_dot_product_attention(q, k, v, attn_mask=ignore[:, None])
 
-    return Case(written_out(seed, attend), earlier_tokens, lambda valid: ~earlier_tokens(valid))
+    return MaskedModel(
+        written_out(seed, attend), earlier_tokens, lambda valid: ~earlier_tokens(valid)
+    )
 
 
 @plant(
@@ -96,7 +98,7 @@ def ignore_given_to_sdpa(seed: int, fixed: bool) -> Case:
     right="torch.triu(torch.full((n_tokens, n_tokens), -torch.inf), diagonal=1)",
     flagged_by="static",
 )
-def ones_given_to_multihead(seed: int, fixed: bool) -> Case:
+def ones_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
     """1 = ignore, as floats."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -108,7 +110,7 @@ def ones_given_to_multihead(seed: int, fixed: bool) -> Case:
     def call(layer: nn.MultiheadAttention, x: Tensor, added: Tensor) -> Tensor:
         return layer(x, x, x, attn_mask=added)[0]
 
-    return Case(multihead(seed, call), earlier_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, call), earlier_tokens, make_mask, more=RIGHT_ONLY)
 
 
 @plant(
@@ -121,7 +123,7 @@ def ones_given_to_multihead(seed: int, fixed: bool) -> Case:
     right="real_tokens(valid).float().log()",
     flagged_by="static",
 )
-def ones_given_to_sdpa(seed: int, fixed: bool) -> Case:
+def ones_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
     """1 = keep, as floats."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -129,7 +131,7 @@ def ones_given_to_sdpa(seed: int, fixed: bool) -> Case:
             return real_tokens(valid).float().log()  # log 1 = 0, log 0 = -inf
         return real_tokens(valid).float()
 
-    return Case(written_out(seed, sdpa), real_tokens, make_mask)
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
 
 
 @plant(
@@ -142,7 +144,7 @@ def ones_given_to_sdpa(seed: int, fixed: bool) -> Case:
     right="keep = padding == 0",
     flagged_by="gradient",
 )
-def integers_turned_over(seed: int, fixed: bool) -> Case:
+def integers_turned_over(seed: int, fixed: bool) -> MaskedModel:
     """1 = padding, as whole numbers."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -152,7 +154,7 @@ def integers_turned_over(seed: int, fixed: bool) -> Case:
             keep = (~padding).bool()
         return keep[:, None, :].expand(-1, valid.shape[1], -1)
 
-    return Case(written_out(seed, sdpa), real_tokens, make_mask)
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
 
 
 @plant(
@@ -165,7 +167,7 @@ def integers_turned_over(seed: int, fixed: bool) -> Case:
     right="weights = scores.masked_fill(~keep, -torch.inf).softmax(-1)",
     flagged_by="gradient",
 )
-def masked_after_softmax(seed: int, fixed: bool) -> Case:
+def masked_after_softmax(seed: int, fixed: bool) -> MaskedModel:
     """Weights that were shared out before they were masked."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -176,7 +178,7 @@ def masked_after_softmax(seed: int, fixed: bool) -> Case:
             weights = scores.softmax(-1) * keep
         return weights @ v
 
-    return Case(written_out(seed, attend), real_tokens)
+    return MaskedModel(written_out(seed, attend), real_tokens)
 
 
 @plant(
@@ -189,7 +191,7 @@ def masked_after_softmax(seed: int, fixed: bool) -> Case:
     right="scores.masked_fill(~keep, -torch.inf).softmax(-1)",
     flagged_by="maps",
 )
-def scores_set_to_zero(seed: int, fixed: bool) -> Case:
+def scores_set_to_zero(seed: int, fixed: bool) -> MaskedModel:
     """Scores multiplied by the mask."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -198,7 +200,7 @@ def scores_set_to_zero(seed: int, fixed: bool) -> Case:
             return scores.masked_fill(~keep, -torch.inf).softmax(-1) @ v
         return (scores * keep).softmax(-1) @ v
 
-    return Case(written_out(seed, attend), real_tokens)
+    return MaskedModel(written_out(seed, attend), real_tokens)
 
 
 @plant(
@@ -210,7 +212,7 @@ def scores_set_to_zero(seed: int, fixed: bool) -> Case:
     right="scores.masked_fill(~keep, -1e9)",
     flagged_by="maps",
 )
-def filled_with_almost_nothing(seed: int, fixed: bool) -> Case:
+def filled_with_almost_nothing(seed: int, fixed: bool) -> MaskedModel:
     """A typo in the filling."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -219,7 +221,7 @@ def filled_with_almost_nothing(seed: int, fixed: bool) -> Case:
             return scores.masked_fill(~keep, -1e9).softmax(-1) @ v
         return scores.masked_fill(~keep, 1e-9).softmax(-1) @ v
 
-    return Case(written_out(seed, attend), real_tokens)
+    return MaskedModel(written_out(seed, attend), real_tokens)
 
 
 @plant(
@@ -232,7 +234,7 @@ def filled_with_almost_nothing(seed: int, fixed: bool) -> Case:
     right="torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)",
     flagged_by="constants",
 )
-def minus_ten_added(seed: int, fixed: bool) -> Case:
+def minus_ten_added(seed: int, fixed: bool) -> MaskedModel:
     """An added mask that is too weak."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -241,4 +243,4 @@ def minus_ten_added(seed: int, fixed: bool) -> Case:
             return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
         return (~keep) * -10.0
 
-    return Case(written_out(seed, sdpa), earlier_tokens, make_mask)
+    return MaskedModel(written_out(seed, sdpa), earlier_tokens, make_mask)

@@ -27,7 +27,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import Case, Intent
+from viz_encoder.audit.zoo.specimen import Intent, MaskedModel
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.model import Encoder
 from viz_encoder.model.pooling import mean
@@ -40,10 +40,10 @@ class Correct:
     """A model whose masks are right."""
 
     name: str
-    make: Callable[[int], Case]
+    make: Callable[[int], MaskedModel]
 
-    def build(self, seed: int = 0) -> Case:
-        """The case of this seed."""
+    def build(self, seed: int = 0) -> MaskedModel:
+        """The model drawn from this seed."""
         return self.make(seed)
 
 
@@ -96,7 +96,7 @@ def _by_hand_saturated(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
 
 def _ours(
     seed: int, intent: Intent | list[Intent], dtype: torch.dtype = torch.float32, **axes: Any
-) -> Case:
+) -> MaskedModel:
     """Our own encoder on vectors, which is passed valid."""
     sizes = {"n_layers": 2, "n_heads": N_HEADS, "d_model": D_MODEL, "d_ff": 2 * D_MODEL}
     config = EncoderConfig.from_axes(
@@ -108,15 +108,15 @@ def _ours(
 
     model = drawn(seed, lambda: Around(Encoder(config), forward)).to(dtype)
     more = {"positions": "right"} if axes.get("positions") != "none" else {}
-    return Case(model, intent, lambda valid: valid, n_layers=config.n_layers, more=more)
+    return MaskedModel(model, intent, lambda valid: valid, n_layers=config.n_layers, more=more)
 
 
-def _mean_pooled(seed: int) -> Case:
+def _mean_pooled(seed: int) -> MaskedModel:
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
         return mean(self.inner(x, real_tokens(valid)), valid)
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return Case(model, real_tokens, lambda valid: valid)
+    return MaskedModel(model, real_tokens, lambda valid: valid)
 
 
 def _ignored(valid: Valid) -> Tensor:
@@ -127,9 +127,9 @@ def _both(valid: Valid) -> tuple[Tensor, Tensor]:
     return _future(valid), ~valid
 
 
-def _torch(seed: int, nested: bool, norm_first: bool = False) -> Case:
+def _torch(seed: int, nested: bool, norm_first: bool = False) -> MaskedModel:
     model = torch_encoder(seed, _encoder_padding, nested=nested, norm_first=norm_first)
-    return Case(model, real_tokens, _ignored)
+    return MaskedModel(model, real_tokens, _ignored)
 
 
 CORRECT: dict[str, Correct] = {
@@ -137,61 +137,65 @@ CORRECT: dict[str, Correct] = {
     for one in (
         Correct(
             "nn.MultiheadAttention, padding",
-            lambda s: Case(multihead(s, _multihead_padding), real_tokens, _ignored),
+            lambda s: MaskedModel(multihead(s, _multihead_padding), real_tokens, _ignored),
         ),
         Correct(
             "nn.MultiheadAttention, causal",
-            lambda s: Case(multihead(s, _multihead_mask), earlier_tokens, _future, more=RIGHT_ONLY),
+            lambda s: MaskedModel(
+                multihead(s, _multihead_mask), earlier_tokens, _future, more=RIGHT_ONLY
+            ),
         ),
         Correct(
             "nn.MultiheadAttention, causal as -inf",
-            lambda s: Case(
+            lambda s: MaskedModel(
                 multihead(s, _multihead_mask), earlier_tokens, _future_added, more=RIGHT_ONLY
             ),
         ),
         Correct(
             "nn.MultiheadAttention, a mask a head",
-            lambda s: Case(
+            lambda s: MaskedModel(
                 multihead(s, _multihead_mask), earlier_tokens, _per_head, more=RIGHT_ONLY
             ),
         ),
         Correct(
             "nn.MultiheadAttention, add_zero_attn",
-            lambda s: Case(multihead(s, _multihead_sink), real_tokens, _ignored),
+            lambda s: MaskedModel(multihead(s, _multihead_sink), real_tokens, _ignored),
         ),
         Correct("nn.TransformerEncoder, padding", lambda s: _torch(s, nested=False)),
         Correct("nn.TransformerEncoder, nested tensors", lambda s: _torch(s, nested=True)),
         Correct("nn.TransformerEncoder, norm first", lambda s: _torch(s, False, norm_first=True)),
         Correct(
             "nn.TransformerEncoder, causal",
-            lambda s: Case(
+            lambda s: MaskedModel(
                 torch_encoder(s, _encoder_mask), earlier_tokens, _future, more=RIGHT_ONLY
             ),
         ),
         Correct(
             "nn.TransformerEncoder, causal and padding",
-            lambda s: Case(torch_encoder(s, _encoder_both), earlier_tokens, _both, more=RIGHT_ONLY),
+            lambda s: MaskedModel(
+                torch_encoder(s, _encoder_both), earlier_tokens, _both, more=RIGHT_ONLY
+            ),
         ),
         Correct(
             "written out, -inf",
-            lambda s: Case(written_out(s, _by_hand), earlier_tokens, more=RIGHT_ONLY),
+            lambda s: MaskedModel(written_out(s, _by_hand), earlier_tokens, more=RIGHT_ONLY),
         ),
         Correct(
             "written out, finfo.min",
-            lambda s: Case(written_out(s, _by_hand_saturated), earlier_tokens),
+            lambda s: MaskedModel(written_out(s, _by_hand_saturated), earlier_tokens),
         ),
-        Correct("sdpa, padding", lambda s: Case(written_out(s, sdpa), real_tokens)),
-        Correct("sdpa, window", lambda s: Case(written_out(s, sdpa), neighbors(2))),
+        Correct("sdpa, padding", lambda s: MaskedModel(written_out(s, sdpa), real_tokens)),
+        Correct("sdpa, window", lambda s: MaskedModel(written_out(s, sdpa), neighbors(2))),
         Correct(
             "sdpa, packed documents",
-            lambda s: Case(
+            lambda s: MaskedModel(
                 written_out(s, sdpa), own_document(4, causal=True), more={"documents": True}
             ),
         ),
         Correct("sdpa, mean of real tokens", _mean_pooled),
         Correct(
             "sdpa, bfloat16",
-            lambda s: Case(written_out(s, sdpa).bfloat16(), earlier_tokens),
+            lambda s: MaskedModel(written_out(s, sdpa).bfloat16(), earlier_tokens),
         ),
         Correct("viz_encoder, post-norm", lambda s: _ours(s, real_tokens)),
         Correct(
@@ -213,6 +217,6 @@ CORRECT: dict[str, Correct] = {
             "viz_encoder, bfloat16",
             lambda s: _ours(s, real_tokens, torch.bfloat16, positions="none"),
         ),
-        Correct("sdpa, causal window", lambda s: Case(written_out(s, sdpa), last_tokens(3))),
+        Correct("sdpa, causal window", lambda s: MaskedModel(written_out(s, sdpa), last_tokens(3))),
     )
 }

@@ -16,7 +16,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0]])
 
@@ -31,7 +31,7 @@ ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1
     right="keep = torch.ones(n_tokens, n_tokens).tril().bool()",
     flagged_by="runs",
 )
-def nothing_before_the_first(seed: int, fixed: bool) -> Case:
+def nothing_before_the_first(seed: int, fixed: bool) -> MaskedModel:
     """A strictly causal mask: itself is left out too."""
 
     def causal(valid: Valid) -> Tensor:
@@ -45,7 +45,7 @@ def nothing_before_the_first(seed: int, fixed: bool) -> Case:
     def call(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
         return layer(x, x, x, attn_mask=(~keep).repeat_interleave(2, dim=0))[0]
 
-    return Case(multihead(seed, call), causal, more={"positions": "right"})
+    return MaskedModel(multihead(seed, call), causal, more={"positions": "right"})
 
 
 @plant(
@@ -58,7 +58,7 @@ def nothing_before_the_first(seed: int, fixed: bool) -> Case:
     right="ignore = ~valid & valid.any(dim=1, keepdim=True)",
     flagged_by="empty_sample",
 )
-def one_sample_is_empty(seed: int, fixed: bool) -> Case:
+def one_sample_is_empty(seed: int, fixed: bool) -> MaskedModel:
     """A batch with an empty text in it."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -71,7 +71,7 @@ def one_sample_is_empty(seed: int, fixed: bool) -> Case:
         return encoder(x, src_key_padding_mask=ignore)
 
     more = {"valid": ONE_EMPTY.bool()}
-    return Case(torch_encoder(seed, run), real_tokens, make_mask, more=more)
+    return MaskedModel(torch_encoder(seed, run), real_tokens, make_mask, more=more)
 
 
 @plant(
@@ -84,7 +84,7 @@ def one_sample_is_empty(seed: int, fixed: bool) -> Case:
     right="keep = passed[:, None, :].expand(-1, passed.shape[1], -1)",
     flagged_by="gradient",
 )
-def gradient_is_poisoned(seed: int, fixed: bool) -> Case:
+def gradient_is_poisoned(seed: int, fixed: bool) -> MaskedModel:
     """Queries masked as well as keys, and NaN swept under the rug."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -95,7 +95,7 @@ def gradient_is_poisoned(seed: int, fixed: bool) -> Case:
         weights = scores_of(q, k).masked_fill(~keep[:, None], -torch.inf).softmax(-1)
         return (weights @ v).masked_fill(~passed[:, None, :, None], 0.0)
 
-    return Case(written_out(seed, attend), real_tokens, lambda valid: valid)
+    return MaskedModel(written_out(seed, attend), real_tokens, lambda valid: valid)
 
 
 @plant(
@@ -108,7 +108,7 @@ def gradient_is_poisoned(seed: int, fixed: bool) -> Case:
     right="self.inner(x / counts.clamp(min=1), real_tokens(valid))",
     flagged_by="runs",
 )
-def nan_in_padding(seed: int, fixed: bool) -> Case:
+def nan_in_padding(seed: int, fixed: bool) -> MaskedModel:
     """Division by the number of frames, which is 0 in padding."""
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ def nan_in_padding(seed: int, fixed: bool) -> Case:
         return self.inner(x / counts, real_tokens(valid))
 
     model = Around(written_out(seed, sdpa), forward)
-    return Case(model.eval(), real_tokens, lambda valid: valid)
+    return MaskedModel(model.eval(), real_tokens, lambda valid: valid)
 
 
 def _in_half_precision(scores: Any, seed: int) -> Around:
@@ -141,7 +141,7 @@ def _in_half_precision(scores: Any, seed: int) -> Around:
     right="scores.masked_fill(~keep, -torch.inf)",
     flagged_by="runs",
 )
-def too_large_for_half(seed: int, fixed: bool) -> Case:
+def too_large_for_half(seed: int, fixed: bool) -> MaskedModel:
     """A constant that float16 cannot hold."""
 
     def fill(scores: Tensor, keep: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ def too_large_for_half(seed: int, fixed: bool) -> Case:
         return scores.masked_fill(~keep, -1e9)
 
     more = {"dtype": torch.float16}
-    return Case(_in_half_precision(fill, seed), real_tokens, more=more)
+    return MaskedModel(_in_half_precision(fill, seed), real_tokens, more=more)
 
 
 @plant(
@@ -163,7 +163,7 @@ def too_large_for_half(seed: int, fixed: bool) -> Case:
     right="lowest * ~(padding & causal)",
     flagged_by="static",
 )
-def two_masks_added(seed: int, fixed: bool) -> Case:
+def two_masks_added(seed: int, fixed: bool) -> MaskedModel:
     """Masks of two kinds that both forbid a whole row."""
     lowest = torch.finfo(torch.float32).min
 
@@ -177,4 +177,4 @@ def two_masks_added(seed: int, fixed: bool) -> Case:
     def attend(q: Heads, k: Heads, v: Heads, added: Tensor) -> Heads:
         return (scores_of(q, k) + added[:, None]).softmax(-1) @ v
 
-    return Case(written_out(seed, attend), earlier_tokens, make_mask)
+    return MaskedModel(written_out(seed, attend), earlier_tokens, make_mask)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, last_tokens, real_tokens
 from viz_encoder.audit.zoo.models import N_HEADS, Attention, Heads, sdpa, written_out
-from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 from viz_encoder.model.attention import merge_heads, split_heads
 
 BORDER = 32
@@ -24,7 +24,7 @@ Cache = list[tuple[Tensor, Tensor]]  # keys and values so far, one pair a layer
     right="dropout_p=0.1 if model.training else 0.0",
     flagged_by="runs",
 )
-def dropout_stays(seed: int, fixed: bool) -> Case:
+def dropout_stays(seed: int, fixed: bool) -> MaskedModel:
     """The rate is written into the call."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -34,7 +34,7 @@ def dropout_stays(seed: int, fixed: bool) -> Case:
         return attention(q, k, v, attn_mask=keep, dropout_p=0.1)
 
     model = written_out(seed, attend)
-    return Case(model, real_tokens)
+    return MaskedModel(model, real_tokens)
 
 
 @plant(
@@ -46,7 +46,7 @@ def dropout_stays(seed: int, fixed: bool) -> Case:
     right="sdpa(q, k, v, passed)",
     flagged_by="train_mode",
 )
-def only_in_training(seed: int, fixed: bool) -> Case:
+def only_in_training(seed: int, fixed: bool) -> MaskedModel:
     """The mask is left out while training."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -55,7 +55,7 @@ def only_in_training(seed: int, fixed: bool) -> Case:
         return sdpa(q, k, v, passed)
 
     model = written_out(seed, attend)
-    return Case(model, real_tokens)
+    return MaskedModel(model, real_tokens)
 
 
 @plant(
@@ -67,7 +67,7 @@ def only_in_training(seed: int, fixed: bool) -> Case:
     right="keep = passed.clone()",
     flagged_by="lengths",
 )
-def only_when_long(seed: int, fixed: bool) -> Case:
+def only_when_long(seed: int, fixed: bool) -> MaskedModel:
     """Tokens from 32 on see what the last one sees."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -76,7 +76,7 @@ def only_when_long(seed: int, fixed: bool) -> Case:
             keep[:, BORDER:] |= passed[:, -1:]
         return sdpa(q, k, v, keep)
 
-    return Case(written_out(seed, attend), earlier_tokens)
+    return MaskedModel(written_out(seed, attend), earlier_tokens)
 
 
 @plant(
@@ -91,7 +91,7 @@ def only_when_long(seed: int, fixed: bool) -> Case:
     flagged_by="constants",
     verdict="WARN",
 )
-def constant_too_small(seed: int, fixed: bool) -> Case:
+def constant_too_small(seed: int, fixed: bool) -> MaskedModel:
     """An added mask that extreme scores beat."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -100,7 +100,7 @@ def constant_too_small(seed: int, fixed: bool) -> Case:
             return torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)
         return (~keep) * -1e4
 
-    return Case(written_out(seed, sdpa), real_tokens, make_mask)
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
 
 
 @plant(
@@ -114,12 +114,12 @@ def constant_too_small(seed: int, fixed: bool) -> Case:
     verdict="PASS",
     missed="An audit holds a model against what it is told; it cannot know that this is wrong.",
 )
-def told_wrongly(seed: int, fixed: bool) -> Case:
+def told_wrongly(seed: int, fixed: bool) -> MaskedModel:
     """Wrong in the same way twice."""
     intent = last_tokens(4)
     if fixed:
         intent = last_tokens(3)
-    return Case(written_out(seed, sdpa), intent)
+    return MaskedModel(written_out(seed, sdpa), intent)
 
 
 @plant(
@@ -132,7 +132,7 @@ def told_wrongly(seed: int, fixed: bool) -> Case:
     right="F.scaled_dot_product_attention(q, k, v)",
     flagged_by="cache",
 )
-def only_with_a_cache(seed: int, fixed: bool) -> Case:
+def only_with_a_cache(seed: int, fixed: bool) -> MaskedModel:
     """The same weights, one token at a time."""
     model = written_out(seed, sdpa)
 
@@ -155,4 +155,4 @@ def only_with_a_cache(seed: int, fixed: bool) -> Case:
             x = block.last_norm(x + block.down(F.gelu(block.up(x))))
         return x, cache
 
-    return Case(model, earlier_tokens, more={"step": step})
+    return MaskedModel(model, earlier_tokens, more={"step": step})

@@ -17,7 +17,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 MAX_POSITIONS = 64
 Reading = Callable[[Any, Tensor, Tensor], Tensor]
@@ -45,7 +45,7 @@ def _as_it_is(valid: Valid) -> Tensor:
     right="x = x.masked_fill(~valid[:, :, None], 0.0)  # before it",
     flagged_by="gradient",
 )
-def stem_reads_padding(seed: int, fixed: bool) -> Case:
+def stem_reads_padding(seed: int, fixed: bool) -> MaskedModel:
     """A stem of three tokens' width."""
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ def stem_reads_padding(seed: int, fixed: bool) -> Case:
         return self.inner(self.stem(x.mT).mT, real_tokens(valid))
 
     model = _around(seed, forward, stem=lambda: nn.Conv1d(D_MODEL, D_MODEL, 3, padding=1))
-    return Case(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, _as_it_is)
 
 
 @plant(
@@ -67,7 +67,7 @@ def stem_reads_padding(seed: int, fixed: bool) -> Case:
     right="mean = x.mul(keep).sum(dim=1, keepdim=True) / keep.sum(dim=1, keepdim=True)",
     flagged_by="gradient",
 )
-def mean_of_all_taken_off(seed: int, fixed: bool) -> Case:
+def mean_of_all_taken_off(seed: int, fixed: bool) -> MaskedModel:
     """Centering before the encoder."""
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ def mean_of_all_taken_off(seed: int, fixed: bool) -> Case:
             mean = x.mul(keep).sum(dim=1, keepdim=True) / keep.sum(dim=1, keepdim=True)
         return self.inner(x - mean, real_tokens(valid))
 
-    return Case(_around(seed, forward), real_tokens, _as_it_is)
+    return MaskedModel(_around(seed, forward), real_tokens, _as_it_is)
 
 
 @plant(
@@ -90,7 +90,7 @@ def mean_of_all_taken_off(seed: int, fixed: bool) -> Case:
     right="positions = (valid.cumsum(dim=1) - 1).clamp(min=0)",
     flagged_by="padding_invariance",
 )
-def positions_shifted(seed: int, fixed: bool) -> Case:
+def positions_shifted(seed: int, fixed: bool) -> MaskedModel:
     """Learned positions, and padding in front."""
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ def positions_shifted(seed: int, fixed: bool) -> Case:
         return self.inner(x + self.table(positions), earlier_tokens(valid))
 
     model = _around(seed, forward, table=lambda: nn.Embedding(MAX_POSITIONS, D_MODEL))
-    return Case(model, earlier_tokens, _as_it_is, more={"positions": "left"})
+    return MaskedModel(model, earlier_tokens, _as_it_is, more={"positions": "left"})
 
 
 @plant(
@@ -112,7 +112,7 @@ def positions_shifted(seed: int, fixed: bool) -> Case:
     right="keep = valid",
     flagged_by="maps",
 )
-def end_token_hidden(seed: int, fixed: bool) -> Case:
+def end_token_hidden(seed: int, fixed: bool) -> MaskedModel:
     """Texts that end in the id that fills them up."""
     EOS = 2
 
@@ -125,7 +125,7 @@ def end_token_hidden(seed: int, fixed: bool) -> Case:
             keep = valid
         return keep[:, None, :].expand(-1, valid.shape[1], -1)
 
-    return Case(written_out(seed, sdpa), real_tokens, make_mask)
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
 
 
 @plant(
@@ -138,7 +138,7 @@ def end_token_hidden(seed: int, fixed: bool) -> Case:
     right="encoder(x, src_key_padding_mask=ignore)",
     flagged_by="gradient",
 )
-def mask_left_out(seed: int, fixed: bool) -> Case:
+def mask_left_out(seed: int, fixed: bool) -> MaskedModel:
     """A mask that is given and not used."""
 
     def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ def mask_left_out(seed: int, fixed: bool) -> Case:
             return encoder(x, src_key_padding_mask=ignore)
         return encoder(x)
 
-    return Case(torch_encoder(seed, run), real_tokens, lambda valid: ~valid)
+    return MaskedModel(torch_encoder(seed, run), real_tokens, lambda valid: ~valid)
 
 
 @plant(
@@ -159,7 +159,7 @@ def mask_left_out(seed: int, fixed: bool) -> Case:
     right="sdpa(q, k, v, passed)",
     flagged_by="implementations",
 )
-def one_path_forgets(seed: int, fixed: bool) -> Case:
+def one_path_forgets(seed: int, fixed: bool) -> MaskedModel:
     """The model is right; its variant is not."""
 
     def fast(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -168,7 +168,7 @@ def one_path_forgets(seed: int, fixed: bool) -> Case:
         return F.scaled_dot_product_attention(q, k, v)
 
     more = {"variants": {"fast": written_out(seed, fast)}}
-    return Case(written_out(seed, sdpa), real_tokens, more=more)
+    return MaskedModel(written_out(seed, sdpa), real_tokens, more=more)
 
 
 @plant(
@@ -181,7 +181,7 @@ def one_path_forgets(seed: int, fixed: bool) -> Case:
     right="keep = F.pad(valid, (1, 0), value=True)",
     flagged_by="gradient",
 )
-def one_short(seed: int, fixed: bool) -> Case:
+def one_short(seed: int, fixed: bool) -> MaskedModel:
     """[CLS] before the patches, and the mask moved by one."""
 
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
@@ -192,4 +192,4 @@ def one_short(seed: int, fixed: bool) -> Case:
         return self.inner(torch.cat([first, x], dim=1), real_tokens(keep))[:, 1:]
 
     model = _around(seed, forward, cls=lambda: nn.Embedding(1, D_MODEL))
-    return Case(model, real_tokens, _as_it_is)
+    return MaskedModel(model, real_tokens, _as_it_is)

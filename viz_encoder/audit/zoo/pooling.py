@@ -8,17 +8,17 @@ from torch import Tensor, nn
 
 from viz_encoder.audit.zoo.intents import real_tokens
 from viz_encoder.audit.zoo.models import Around, sdpa, torch_encoder, written_out
-from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 Pool = Callable[[Tensor, Tensor], Tensor]  # (hidden, valid) -> "batch d_model"
 
 
-def _pooled(seed: int, pool: Pool, **more: Any) -> Case:
+def _pooled(seed: int, pool: Pool, **more: Any) -> MaskedModel:
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
         return pool(self.inner(x, real_tokens(valid)), valid)
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return Case(model, real_tokens, lambda valid: valid, more=more)
+    return MaskedModel(model, real_tokens, lambda valid: valid, more=more)
 
 
 @plant(
@@ -31,7 +31,7 @@ def _pooled(seed: int, pool: Pool, **more: Any) -> Case:
     right="hidden.masked_fill(~valid[:, :, None], -torch.inf).amax(dim=1)",
     flagged_by="grad_mode",
 )
-def paths_differ(seed: int, fixed: bool) -> Case:
+def paths_differ(seed: int, fixed: bool) -> MaskedModel:
     """nn.TransformerEncoder with nested tensors, and the maximum over all rows."""
 
     def run(encoder: nn.TransformerEncoder, x: Tensor, valid: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ def paths_differ(seed: int, fixed: bool) -> Case:
             return hidden.masked_fill(~valid[:, :, None], -torch.inf).amax(dim=1)
         return hidden.amax(dim=1)
 
-    return Case(torch_encoder(seed, run, nested=True), real_tokens, lambda valid: valid)
+    return MaskedModel(torch_encoder(seed, run, nested=True), real_tokens, lambda valid: valid)
 
 
 @plant(
@@ -53,7 +53,7 @@ def paths_differ(seed: int, fixed: bool) -> Case:
     right="hidden.mul(keep).sum(dim=1) / keep.sum(dim=1)",
     flagged_by="padding_invariance",
 )
-def mean_of_all(seed: int, fixed: bool) -> Case:
+def mean_of_all(seed: int, fixed: bool) -> MaskedModel:
     """The mean over every row."""
 
     def pool(hidden: Tensor, valid: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def mean_of_all(seed: int, fixed: bool) -> Case:
     right="hidden.masked_fill(~keep, -torch.inf).amax(dim=1)",
     flagged_by="padding_invariance",
 )
-def maximum_with_zeros(seed: int, fixed: bool) -> Case:
+def maximum_with_zeros(seed: int, fixed: bool) -> MaskedModel:
     """The maximum over real rows and zeros."""
 
     def pool(hidden: Tensor, valid: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ def maximum_with_zeros(seed: int, fixed: bool) -> Case:
     right="hidden[torch.arange(len(hidden)), valid.sum(dim=1) - 1]",
     flagged_by="padding_invariance",
 )
-def last_position(seed: int, fixed: bool) -> Case:
+def last_position(seed: int, fixed: bool) -> MaskedModel:
     """The last row."""
 
     def pool(hidden: Tensor, valid: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from viz_encoder.audit.zoo.models import (
     torch_encoder,
     written_out,
 )
-from viz_encoder.audit.zoo.specimen import Case, plant
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 from viz_encoder.model.attention import merge_heads
 
 
@@ -31,7 +31,7 @@ from viz_encoder.model.attention import merge_heads
     right="ignore.repeat_interleave(N_HEADS, dim=0)",
     flagged_by="maps",
 )
-def repeated_in_the_wrong_order(seed: int, fixed: bool) -> Case:
+def repeated_in_the_wrong_order(seed: int, fixed: bool) -> MaskedModel:
     """A three-dimensional mask whose first axis is batch · heads."""
 
     def make_mask(valid: Valid) -> Tensor:
@@ -43,7 +43,7 @@ def repeated_in_the_wrong_order(seed: int, fixed: bool) -> Case:
     def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
         return layer(x, x, x, attn_mask=ignore)[0]
 
-    return Case(multihead(seed, call), real_tokens, make_mask)
+    return MaskedModel(multihead(seed, call), real_tokens, make_mask)
 
 
 @plant(
@@ -56,7 +56,7 @@ def repeated_in_the_wrong_order(seed: int, fixed: bool) -> Case:
     right="keep[:, None, None, :]",
     flagged_by="maps",
 )
-def queries_masked(seed: int, fixed: bool) -> Case:
+def queries_masked(seed: int, fixed: bool) -> MaskedModel:
     """The new axis in the wrong place."""
 
     def attend(q: Heads, k: Heads, v: Heads, keep: Tensor) -> Heads:
@@ -64,7 +64,7 @@ def queries_masked(seed: int, fixed: bool) -> Case:
             return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, None, :])
         return F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, :, None])
 
-    return Case(written_out(seed, attend), real_tokens, lambda valid: valid)
+    return MaskedModel(written_out(seed, attend), real_tokens, lambda valid: valid)
 
 
 @plant(
@@ -77,7 +77,7 @@ def queries_masked(seed: int, fixed: bool) -> Case:
     right="key_padding_mask=ignore",
     flagged_by="runs",
 )
-def batch_as_queries(seed: int, fixed: bool) -> Case:
+def batch_as_queries(seed: int, fixed: bool) -> MaskedModel:
     """Two masks of two axes, mixed up."""
 
     def call(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ def batch_as_queries(seed: int, fixed: bool) -> Case:
             return layer(x, x, x, key_padding_mask=ignore)[0]
         return layer(x, x, x, attn_mask=ignore)[0]
 
-    return Case(multihead(seed, call), real_tokens, lambda valid: ~valid)
+    return MaskedModel(multihead(seed, call), real_tokens, lambda valid: ~valid)
 
 
 @plant(
@@ -98,7 +98,7 @@ def batch_as_queries(seed: int, fixed: bool) -> Case:
     right="src_key_padding_mask=ignore",
     flagged_by="batch_independence",
 )
-def samples_mixed(seed: int, fixed: bool) -> Case:
+def samples_mixed(seed: int, fixed: bool) -> MaskedModel:
     """The batch is taken for the sequence."""
 
     def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ def samples_mixed(seed: int, fixed: bool) -> Case:
         return encoder(x, src_key_padding_mask=ignore.T)
 
     model = torch_encoder(seed, run, batch_first=fixed)
-    return Case(model, real_tokens, lambda valid: ~valid)
+    return MaskedModel(model, real_tokens, lambda valid: ~valid)
 
 
 @plant(
@@ -119,7 +119,7 @@ def samples_mixed(seed: int, fixed: bool) -> Case:
     right="sdpa(q, k, v, passed)",
     flagged_by="maps",
 )
-def one_layer_open(seed: int, fixed: bool) -> Case:
+def one_layer_open(seed: int, fixed: bool) -> MaskedModel:
     """Two layers of three are masked."""
 
     def forgetful(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -127,7 +127,7 @@ def one_layer_open(seed: int, fixed: bool) -> Case:
             return sdpa(q, k, v, passed)
         return F.scaled_dot_product_attention(q, k, v)
 
-    return Case(written_out(seed, sdpa, forgetful, sdpa), real_tokens, n_layers=3)
+    return MaskedModel(written_out(seed, sdpa, forgetful, sdpa), real_tokens, n_layers=3)
 
 
 @plant(
@@ -139,7 +139,7 @@ def one_layer_open(seed: int, fixed: bool) -> Case:
     right="keep[:, 1] = passed",
     flagged_by="maps",
 )
-def one_head_open(seed: int, fixed: bool) -> Case:
+def one_head_open(seed: int, fixed: bool) -> MaskedModel:
     """A mask a head."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -150,7 +150,7 @@ def one_head_open(seed: int, fixed: bool) -> Case:
             keep[:, 1] = True
         return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
 
-    return Case(written_out(seed, attend), earlier_tokens)
+    return MaskedModel(written_out(seed, attend), earlier_tokens)
 
 
 @plant(
@@ -162,7 +162,7 @@ def one_head_open(seed: int, fixed: bool) -> Case:
     right="scores.softmax(dim=-1)",
     flagged_by="gradient",
 )
-def softmax_over_queries(seed: int, fixed: bool) -> Case:
+def softmax_over_queries(seed: int, fixed: bool) -> MaskedModel:
     """Weights that are shared out among those who look."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
@@ -172,7 +172,7 @@ def softmax_over_queries(seed: int, fixed: bool) -> Case:
             return scores.softmax(dim=-1) @ v
         return scores.softmax(dim=-2) @ v
 
-    return Case(written_out(seed, attend), earlier_tokens)
+    return MaskedModel(written_out(seed, attend), earlier_tokens)
 
 
 @plant(
@@ -186,7 +186,7 @@ def softmax_over_queries(seed: int, fixed: bool) -> Case:
     right="t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2)",
     flagged_by="gradient",
 )
-def heads_by_view(seed: int, fixed: bool) -> Case:
+def heads_by_view(seed: int, fixed: bool) -> MaskedModel:
     """The heads are cut across tokens."""
 
     def split(t: Tensor) -> Heads:
@@ -199,4 +199,4 @@ def heads_by_view(seed: int, fixed: bool) -> Case:
             q, k, v = (split(project(x)) for project in (self.q, self.k, self.v))
             return self.o(merge_heads(sdpa(q, k, v, passed)))
 
-    return Case(drawn(seed, lambda: Stack([Viewed(sdpa), Viewed(sdpa)])), earlier_tokens)
+    return MaskedModel(drawn(seed, lambda: Stack([Viewed(sdpa), Viewed(sdpa)])), earlier_tokens)

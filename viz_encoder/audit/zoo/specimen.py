@@ -10,8 +10,8 @@ Intent = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Case:
-    """What `audit_mask` is given: audit_mask(model, intent, make_mask, **case.options)."""
+class MaskedModel:
+    """What `audit_mask` is given: audit_mask(model, intent, make_mask, **given.options)."""
 
     model: Callable[[Tensor, Any], Any]
     intent: Intent | list[Intent]
@@ -26,7 +26,7 @@ class Case:
         return {"d_model": self.d_model, "n_layers": self.n_layers, **self.more}
 
 
-Make = Callable[[int, bool], Case]  # (seed, fixed) -> the case
+Make = Callable[[int, bool], MaskedModel]  # (seed, fixed) -> the model
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Specimen:
     needs: str = "torch"
     missed: str = ""  # why no audit can see it
 
-    def build(self, seed: int = 0, *, fixed: bool = False) -> Case:
+    def build(self, seed: int = 0, *, fixed: bool = False) -> MaskedModel:
         """The model with this bug, or the same with the right line; the same for the same seed."""
         return self.make(seed, fixed)
 
 
 def plant(identifier: str, title: str, **texts: str) -> Callable[[Make], Specimen]:
-    """Turn a function (seed, fixed) -> Case into the specimen of that name."""
+    """Turn a function (seed, fixed) -> MaskedModel into the specimen of that name."""
     return lambda make: Specimen(identifier, title, make=make, **texts)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from viz_encoder.audit import MaskReport, Picture, audit_mask
-from viz_encoder.audit.audit_context import Bench
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.zoo import SPECIMENS, Specimen
 from viz_encoder.errors import SelectionError
-from viz_encoder.ui.tabs.zoo.pictures import NOTHING, as_it_ran, bench_of, real_tokens_in
+from viz_encoder.ui.tabs.zoo.pictures import NOTHING, as_it_ran, context_of, real_tokens_in
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
@@ -91,13 +91,13 @@ class Audits:
         given = SPECIMENS[identifier].build(seed, fixed=fixed)
         report = self._audit(given.model, given.intent, given.make_mask, **given.options)
         given = SPECIMENS[identifier].build(seed, fixed=fixed)  # as fresh as the audit found it
-        bench = bench_of(given)
+        context = context_of(given)
         own = [] if report.ok else _distinct(report.pictures)
         if not fixed:
             self._first[identifier, seed] = own[0] if own else None
-        pictures = [_picture(bench, one, "audit") for one in own]
+        pictures = [_picture(context, one, "audit") for one in own]
         if not own:
-            pictures = [_picture(bench, as_it_ran(bench, report, like), "run")]
+            pictures = [_picture(context, as_it_ran(context, report, like), "run")]
         return {
             "identifier": identifier,
             "fixed": fixed,
@@ -124,7 +124,7 @@ def _distinct(pictures: tuple[Picture, ...]) -> list[Picture]:
     return list(found.values())
 
 
-def _picture(bench: Bench, one: Picture, source: str) -> dict[str, Any]:
+def _picture(context: AuditContext, one: Picture, source: str) -> dict[str, Any]:
     measured: np.ndarray = np.ones((len(one.intended), 1), dtype=bool)
     if one.observed_is == "gradients":  # of padding, and of some rows of long texts, there are none
         measured = np.asarray(one.observed.any(axis=1, keepdims=True))
@@ -135,7 +135,7 @@ def _picture(bench: Bench, one: Picture, source: str) -> dict[str, Any]:
         "layer": one.layer,
         "head": one.head,
         "sample": one.sample,
-        "real": real_tokens_in(bench, one),
+        "real": real_tokens_in(context, one),
         "intended": one.intended.tolist(),
         "passed": None if one.passed is None else one.passed.tolist(),
         "passed_as": one.passed_as,

@@ -17,7 +17,7 @@ from viz_encoder.audit.measure.reach import Allowed, reach
 Opened = Bool[Tensor, "batch head query key"]
 
 
-class Named(NamedTuple):
+class Diagnosis(NamedTuple):
     """A cause by its code, and what to say about it."""
 
     code: str = ""
@@ -25,15 +25,15 @@ class Named(NamedTuple):
     cure: str = ""
 
 
-def say(code: str, *, more: str = "", sure: bool = True) -> Named:
+def diagnose(code: str, *, more: str = "", sure: bool = True) -> Diagnosis:
     """The cause of that code in words."""
     cause, cure = CAUSES[code]
-    return Named(code, f"{'' if sure else 'consistent with: '}{cause}{more}.", cure)
+    return Diagnosis(code, f"{'' if sure else 'consistent with: '}{cause}{more}.", cure)
 
 
-def name_map(
+def diagnose_map(
     opened: Opened, allowed: Allowed, pattern: Allowed, valid: Bool[Tensor, "batch token"]
-) -> Named:
+) -> Diagnosis:
     """What the opened pairs of one layer equal, on the rows of real tokens.
 
     `pattern` is what the intent would be without any padding.
@@ -49,7 +49,7 @@ def name_map(
         whole = [c for c, one in found if torch.equal(opened, one[:, None].expand_as(opened))]
         codes = list(dict.fromkeys(whole)) or codes
     if codes:
-        return say(codes[0]) if len(codes) == 1 else _either(codes)
+        return diagnose(codes[0]) if len(codes) == 1 else _either(codes)
     return (
         _of_other_samples(opened, allowed, rows)
         or _band_like(opened, pattern, valid, rows)
@@ -57,23 +57,23 @@ def name_map(
     )
 
 
-def _either(codes: Sequence[str]) -> Named:
+def _either(codes: Sequence[str]) -> Diagnosis:
     """One of several causes, which cannot be told apart."""
-    first = say(codes[0], sure=False)
+    first = diagnose(codes[0], sure=False)
     also = "; or ".join(CAUSES[code].sentence for code in codes)
-    return Named(codes[0], f"consistent with: {also}.", first.cure)
+    return Diagnosis(codes[0], f"consistent with: {also}.", first.cure)
 
 
-def name_gradient(
+def diagnose_gradient(
     depends: Bool[Tensor, "batch query key"],
     allowed: Sequence[Allowed],
     pattern: Allowed,
     valid: Bool[Tensor, "batch token"],
     n_layers: int,
-) -> Named:
+) -> Diagnosis:
     """Which causes would make these tokens depend on each other after all layers."""
     if len(allowed) > 1:
-        return Named()
+        return Diagnosis()
     rows = valid & allowed[0].any(dim=-1)
     one_layer = [*_candidates(allowed[0], pattern, valid), *_bands(pattern, valid)]
     found = [
@@ -81,7 +81,7 @@ def name_gradient(
         for code, candidate in one_layer
         if torch.equal(reach(candidate, n_layers)[-1][rows], depends[rows])
     ]
-    return _either(list(dict.fromkeys(found))) if found else Named()
+    return _either(list(dict.fromkeys(found))) if found else Diagnosis()
 
 
 def _candidates(
@@ -110,13 +110,13 @@ def _equal(opened: Tensor, candidate: Tensor, rows: Tensor) -> bool:
     return bool(judged.any()) and torch.equal(opened[judged], candidate[judged])
 
 
-def _of_other_samples(opened: Opened, allowed: Allowed, rows: Tensor) -> Named | None:
+def _of_other_samples(opened: Opened, allowed: Allowed, rows: Tensor) -> Diagnosis | None:
     """Whether each sample and head uses the mask of some sample, if not its own."""
     n_samples, n_heads = opened.shape[:2]
     flat = torch.arange(n_samples * n_heads, device=opened.device) % n_samples
     repeated = allowed[flat].unflatten(0, (n_samples, n_heads))
     if _equal(opened, repeated, rows):
-        return say("repeat")
+        return diagnose("repeat")
     uses = []
     for sample in range(n_samples):
         keep = rows[sample]
@@ -128,7 +128,7 @@ def _of_other_samples(opened: Opened, allowed: Allowed, rows: Tensor) -> Named |
             return None
         uses.append(sample if same[sample] else same.index(True))
     pairs = ", ".join(f"sample {a} that of sample {b}" for a, b in enumerate(uses) if a != b)
-    return say("other_sample", more=f" ({pairs})") if pairs else None
+    return diagnose("other_sample", more=f" ({pairs})") if pairs else None
 
 
 def _band(pairs: Tensor) -> tuple[int, int] | None:
@@ -149,21 +149,21 @@ def _of_band(back: int, front: int, like: Tensor) -> Tensor:
     return ((ahead >= -back) & (ahead <= front)).expand_as(like)
 
 
-def _of_documents(opened: Opened, allowed: Allowed, valid: Tensor, rows: Tensor) -> Named:
+def _of_documents(opened: Opened, allowed: Allowed, valid: Tensor, rows: Tensor) -> Diagnosis:
     """Causal or whole, where the intent is made of blocks."""
     causal, keys = torch.ones_like(allowed).tril(), valid[:, None, :]
     for candidate in (causal & keys, causal):
         if _equal(opened, candidate[:, None], rows):
-            return say("documents")
-    return Named()
+            return diagnose("documents")
+    return Diagnosis()
 
 
-def _as_band(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Named:
+def _as_band(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Diagnosis:
     """A band like the intended one, but wider, narrower or shifted."""
     meant = _band(pattern)
     seen = opened & rows[:, None, :, None]
     if meant is None or not bool(seen.any()):
-        return Named()
+        return Diagnosis()
     where = torch.arange(opened.shape[-1], device=opened.device)
     ahead = (where[None, :] - where[:, None]).expand_as(opened)
     back, front = -int(ahead[seen].min()), int(ahead[seen].max())
@@ -171,29 +171,31 @@ def _as_band(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> N
     for judged in (valid[:, None, None, :], torch.ones_like(valid)[:, None, None, :]):
         band = _of_band(back, front, opened) & judged
         if _equal(opened, band, rows & (band[:, 0] & keys).any(dim=-1)):
-            return _say_band((back, front), meant, opened.shape[-1])
-    return Named()
+            return _diagnose_band((back, front), meant, opened.shape[-1])
+    return Diagnosis()
 
 
-def _band_like(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Named | None:
-    named = _as_band(opened, pattern, valid, rows)
-    return named if named.code else None
+def _band_like(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Diagnosis | None:
+    diagnosis = _as_band(opened, pattern, valid, rows)
+    return diagnosis if diagnosis.code else None
 
 
-def _say_band(found: tuple[int, int], meant: tuple[int, int], n_tokens: int) -> Named:
+def _diagnose_band(found: tuple[int, int], meant: tuple[int, int], n_tokens: int) -> Diagnosis:
     (back, front), (wide, ahead) = found, meant
     whole = n_tokens - 1
     if min(back, whole) >= whole - 2 and wide >= whole - 2:  # causal: nothing to its left
         if front == ahead + 1:
-            return say("sees_next")
+            return diagnose("sees_next")
         if front == ahead - 1:
-            return say("misses_self")
+            return diagnose("misses_self")
     if ahead == 0 and front > 0 and front == back:
-        return say("window", more=f": {back} keys back and {front} ahead; meant were {wide} back")
+        return diagnose(
+            "window", more=f": {back} keys back and {front} ahead; meant were {wide} back"
+        )
     if (back, front) == (wide, ahead):
-        return Named()
+        return Diagnosis()
     widths = f": it holds i − {back} … i + {front} where i − {wide} … i + {ahead} was meant"
-    return say("window", more=widths)
+    return diagnose("window", more=widths)
 
 
 def _bands(pattern: Allowed, valid: Tensor) -> Iterator[tuple[str, Allowed]]:
