@@ -19,6 +19,7 @@ from viz_encoder.ui.wire import figures, run_facts
 from viz_encoder.ui.wire.endpoints import add_endpoints, check_arguments
 from viz_encoder.ui.wire.errors import alert
 
+RUN_HOST = "core/run_host.js"
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
 encoder attends to, exactly. Attention is measured here; by itself it does not explain what a
@@ -56,7 +57,7 @@ def make_page(runner: Runner) -> gr.Blocks:
             with gr.Column(scale=1, min_width=280, elem_id="viz-inputs"):
                 form = make_form(runner.models)
             with gr.Column(scale=4, min_width=320, elem_id="viz-main"):
-                shown = script_view("core/run_host.js", elem_id="viz-run-host")
+                shown = script_view(RUN_HOST, elem_id="viz-run-host")
                 views = _make_tabs(Place(runner, form, shown))
         _Events(runner, form, shown, views).connect(page)
         add_endpoints(runner, SHARED_ENDPOINTS)
@@ -81,7 +82,8 @@ class _Events:
     """What happens when a person clicks; each handler leaves the page as it was on a fault."""
 
     def __init__(self, runner: Runner, form: Form, shown: gr.HTML, views: list[gr.HTML]) -> None:
-        self.runner, self.form, self.result = runner, form, [shown, form.notice]
+        self.runner, self.form, self.shown, self.result = runner, form, shown, [shown, form.notice]
+        self.offered = {kind: runner.models.names(kind) for kind in ("text", "image")}
         # A click while a run is in progress waits for it, and then runs what the form holds.
         latest = {"trigger_mode": "always_last"}
         self.running: dict[str, Any] = {
@@ -105,10 +107,13 @@ class _Events:
         for button, name in zip(form.pictures, PICTURES, strict=True):
             self._connect_picture(button, name)
         models = [form.text_model, form.picture_model]
+        page.load(self.lists, None, models, **quick)
+        # A link that asks for a run fills the form and waits its turn; the first example does not.
         opened = [form.kind, form.text_a, form.text_b, form.picture, *form.shown, *models]
-        begun = page.load(self.open, None, [*opened, *self.result], **self.running)
+        filled = self.shown.submit(self.fill, None, opened, **quick)
+        filled.then(self.restore, None, self.result, **self.running)
         for changed in (
-            begun.then,
+            form.about_box.expand,
             form.kind.change,
             form.text_model.change,
             form.picture_model.change,
@@ -137,22 +142,29 @@ class _Events:
         second = text_b if kind == "pair" else ""
         return _told(lambda: self.runner.text(text_model, text_a, second, owner, tell))
 
-    def open(
-        self,
-        request: gr.Request,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> tuple[Any, ...]:
-        """Show what the link asks for, or the first example."""
+    def lists(self) -> tuple[Any, Any]:
+        """The models that can be chosen by now; nothing where they are still those of the start."""
+        return self._choices("text"), self._choices("image")
+
+    def fill(self, request: gr.Request) -> tuple[Any, ...]:
+        """The form as the link has it."""
         query = dict(request.query_params)
         kind = query.get("kind", "text")
         kind = kind if kind in ("text", "pair", "image") else "text"
-        view, notice = _told(
-            lambda: restore(self.runner, query, request.session_hash, _teller(progress))
-        )
         texts = query.get("a", SENTENCES[0]), query.get("b", "")
         picture, model = _example(query.get("example", "")), query.get("model", "")
         lists = (self._choices(each, model) for each in ("text", "image"))
-        return kind, *texts, picture, *reveal(kind), *lists, view, notice
+        return kind, *texts, picture, *reveal(kind), *lists
+
+    def restore(
+        self,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008
+    ) -> tuple[Any, Any]:
+        """The run that the link asks for."""
+        query = dict(request.query_params)
+        owner, tell = request.session_hash, _teller(progress)
+        return _told(lambda: restore(self.runner, query, owner, tell))
 
     def about(self, kind: str, text_model: str, picture_model: str) -> str:
         """What the chosen model is and what it is made of."""
@@ -173,8 +185,10 @@ class _Events:
             self.runner.store.release(request.session_hash)
             self.runner.sets.release(request.session_hash)
 
-    def _choices(self, kind: str, model: str) -> Any:
+    def _choices(self, kind: str, model: str = "") -> Any:
         names = self.runner.models.names(kind)
+        if not model and names == self.offered[kind]:
+            return gr.skip()
         chosen = model if model in names else names[0] if names else None
         return gr.update(choices=names, value=chosen)
 

@@ -11,14 +11,13 @@ import gradio as gr
 import psutil
 import uvicorn
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
-from viz_encoder.ui.page import make_page, make_theme
+from viz_encoder.ui.page import RUN_HOST, make_page, make_theme
+from viz_encoder.ui.state.first_run import FirstRun
 from viz_encoder.ui.state.memory import give_back
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner, require_showable
@@ -27,10 +26,10 @@ from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, run_facts
 from viz_encoder.ui.wire.errors import add_error_sentences
+from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
 
 PORT = 7860
 PORTS_TRIED = 40
-WEB = asset("web")
 STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))  # in this order
 
 
@@ -70,6 +69,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     if settings.host in ("127.0.0.1", "localhost"):
         # A page of another site must not reach us under a name of its own (DNS rebinding).
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    app.add_middleware(EarlyHead, RUN_HOST, ("core", "views", TABS[0].name))
     add_routes(app, runner)
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
@@ -130,8 +130,8 @@ class Server(uvicorn.Server):
 
 def add_routes(app: FastAPI, runner: Runner) -> None:
     """Serve the page's scripts, and the numbers of the runner's runs and sets, under /viz."""
-    app.state.runner = runner
-    app.mount("/viz/static", StaticFiles(directory=WEB), name="viz-static")
+    app.state.runner, app.state.first_run = runner, FirstRun(runner)
+    add_static(app)
     tabs = (tab.router for tab in TABS if tab.router is not None)
     for router in (run_facts.ROUTER, figures.ROUTER, *tabs):
         app.include_router(router)

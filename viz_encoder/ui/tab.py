@@ -9,11 +9,18 @@ from fastapi import APIRouter
 
 from viz_encoder.ui.form.form import Form
 from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.wire.static import address
 
-MOUNT = """
-const { mount } = await import(new URL("viz/static/SCRIPT", document.baseURI).href);
-mount(element.querySelector(".viz-root"), () => props.value, watch, trigger);
-"""
+MOUNT = """(async () => {
+  const root = element.querySelector(".viz-root");
+  try {
+    const { mount } = await import(new URL("SCRIPT", document.baseURI).href);
+    mount(root, () => props.value, watch, trigger);
+  } catch (fault) {
+    root.textContent = "This part of the page could not be loaded; reload the page.";
+    throw fault;
+  }
+})();"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ def script_view(script: str, **options: Any) -> gr.HTML:
     return gr.HTML(
         value="",
         html_template='<div class="viz-root"></div>',
-        js_on_load=f"(async () => {{ {MOUNT.replace('SCRIPT', script)} }})();",
+        js_on_load=MOUNT.replace("SCRIPT", address(script)),
         apply_default_css=False,
         **options,
     )

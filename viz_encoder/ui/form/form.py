@@ -31,6 +31,7 @@ class Form:
     run: gr.Button
     notice: gr.HTML
     about: gr.HTML
+    about_box: gr.Accordion
     opening: OpeningBox | None
     saved: gr.File
 
@@ -64,7 +65,8 @@ def make_form(models: Models) -> Form:
     run = gr.Button("Run", variant="primary", elem_id="viz-run")
     notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
     caption("Ctrl + Enter runs it too.")
-    with gr.Accordion("What this encoder is made of", open=False, elem_id="viz-about-box"):
+    about_box = gr.Accordion("What this encoder is made of", open=False, elem_id="viz-about-box")
+    with about_box:
         about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
     opening = make_opening_box(models)
     with gr.Accordion("Open a saved run", open=False):
@@ -77,7 +79,7 @@ def make_form(models: Models) -> Form:
         )
     texts = (text_group, text_a, text_b, sentences, masked, text_model)
     pictured = (picture_group, picture, pictures, picture_model)
-    return Form(kind, *texts, *pictured, run, notice, about, opening, saved)
+    return Form(kind, *texts, *pictured, run, notice, about, about_box, opening, saved)
 
 
 def reveal(kind: str) -> tuple[Any, Any, Any, Any]:

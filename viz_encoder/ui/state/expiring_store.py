@@ -89,6 +89,10 @@ class KeyedStore(Generic[E]):
                 entry.owner = owner
                 entry.expires = self._clock() + MAX_AGE_SECONDS
 
+    def hold(self, key: str) -> None:
+        """Keep this entry for as long as the server lives."""
+        self.get(key).expires = math.inf
+
     def _make_room(self, newest: str) -> None:
         """Drop the least recently used until the budget holds, never a pinned or new one."""
         for key in list(self._entries):

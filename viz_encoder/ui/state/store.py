@@ -1,6 +1,5 @@
 """TraceStore: the runs that open pages look at, by unguessable key, within a budget of bytes."""
 
-import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -83,5 +82,5 @@ class TraceStore(KeyedStore[Entry]):
     def pin(self, trace: Trace) -> str:
         """Keep a run for as long as the server lives: the one it was started on."""
         key = self.put(trace)
-        self._entries[key].expires = math.inf
+        self.hold(key)
         return key

@@ -1,8 +1,8 @@
-"""What every tab may ask of a run: its proof, its picture, and what its prediction heads say."""
+"""What every tab may ask: the run to open on; a run's proof, picture and predictions."""
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from viz_encoder.analyses.predictions import predictions as predictions_of
 from viz_encoder.errors import InputError, SelectionError
@@ -14,22 +14,29 @@ from viz_encoder.ui.wire.arguments import Held
 from viz_encoder.ui.wire.bytes import finite
 from viz_encoder.ui.wire.errors import ErrorRoute
 
-ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
+ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
 
 
-@ROUTER.get("/proof")
+@ROUTER.get("/first")
+def first_route(request: Request) -> Response:
+    """The description of the run that a page opens on, without any queue."""
+    content = request.app.state.first_run.description()
+    return Response(content, media_type="application/json", headers=answers.FRESH)
+
+
+@ROUTER.get("/run/{run}/proof")
 def proof_route(entry: Held) -> Response:
     """Whether the maps are the ones that ran, in a sentence."""
     return answers.plain({**_evidence(entry), "checked": entry.trace.proof.checked})
 
 
-@ROUTER.get("/predictions")
+@ROUTER.get("/run/{run}/predictions")
 def predictions_route(entry: Held, task: str = "", layer: int | None = None) -> Response:
     """What the model's head says of the output, or after a layer: a list of guesses."""
     return answers.plain(guesses(entry, task, layer))
 
 
-@ROUTER.get("/picture.png")
+@ROUTER.get("/run/{run}/picture.png")
 def picture_route(entry: Held) -> Response:
     """The picture as it was cut into patches."""
     pixels = entry.trace.sample.picture

@@ -1,0 +1,35 @@
+"""The run that a page opens on: made once, and kept for as long as the server lives."""
+
+import json
+import threading
+
+from viz_encoder.ui.state.runner import SENTENCES, Runner
+
+
+class FirstRun:
+    """The run that the server was started on, or the first example; it needs no queue."""
+
+    def __init__(self, runner: Runner) -> None:
+        """Nothing is run yet."""
+        self._runner = runner
+        self._lock = threading.Lock()
+        self._description = ""
+
+    def description(self) -> str:
+        """What the page is told of it.
+
+        Raises:
+            VizEncoderError: the example's model cannot be loaded.
+        """
+        with self._lock:
+            if not self._description:
+                self._description = self._made()
+            return self._description
+
+    def _made(self) -> str:
+        runner = self._runner
+        if runner.first is not None:
+            return runner.again(runner.first)
+        made = runner.text(runner.models.names("text")[0], SENTENCES[0])
+        runner.store.hold(json.loads(made)["key"])
+        return made
