@@ -32,6 +32,23 @@ def sizes(file: Json) -> dict[str, Any]:
     }
 
 
+def text_axes(file: Json) -> dict[str, Any]:
+    """The axes that files of BERT's kin name alike."""
+    return {
+        **sizes(file),
+        "vocab_size": file["vocab_size"],
+        "norm_eps": file["layer_norm_eps"],
+        "activation": activation(file["hidden_act"]),
+        "dropout": file["hidden_dropout_prob"],
+    }
+
+
+def require_absolute(file: Json, name: str) -> None:
+    """Refuse a variant of BERT's that knows order by another way than a table of positions."""
+    said = f"{name} is loaded with 'absolute' positions only"
+    require(file, "position_embedding_type", "absolute", said)
+
+
 def without_bias(file: Json, switches: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Our parts that have no bias: those of each switch that the file turns off."""
     return tuple(part for key, parts in switches.items() if not file[key] for part in parts)

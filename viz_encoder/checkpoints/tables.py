@@ -1,20 +1,68 @@
-"""Tensor names that several families share, so that each of their files holds what differs."""
+"""What several families share, as data, so that each of their files holds what differs."""
 
-# BERT's embeddings and layers: RoBERTa's and ELECTRA's too.
-BERT = """
+from typing import Any
+
+# Settings that files of BERT-base and its kin leave out.
+BERT_SIZES: dict[str, Any] = {
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "layer_norm_eps": 1e-12,
+    "pad_token_id": 0,
+}
+BERT_DEFAULTS = {**BERT_SIZES, "position_embedding_type": "absolute", "is_decoder": False}
+
+# Words, positions and the norm that follows them, as BERT's kin name them.
+WORDS_AND_POSITIONS = """
     embeddings.word_embeddings.weight               embed.tokens.word.weight
-    embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
     embeddings.position_embeddings.weight           embed.position
     embeddings.position_ids                         -
     embeddings.LayerNorm.*                          embed.norm.*
+"""
+SEGMENTS = """
+    embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
+"""
+FEED_FORWARD = """
+    encoder.layer.#.intermediate.dense.*            layers.#.ff.up.*
+    encoder.layer.#.output.dense.*                  layers.#.ff.down.*
+    encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
+"""
+# BERT's embeddings and layers: RoBERTa's and ELECTRA's too.
+BERT = f"""
+    {WORDS_AND_POSITIONS}
+    {SEGMENTS}
     encoder.layer.#.attention.self.query.*          layers.#.attn.q.*
     encoder.layer.#.attention.self.key.*            layers.#.attn.k.*
     encoder.layer.#.attention.self.value.*          layers.#.attn.v.*
     encoder.layer.#.attention.output.dense.*        layers.#.attn.o.*
     encoder.layer.#.attention.output.LayerNorm.*    layers.#.attn_norm.*
-    encoder.layer.#.intermediate.dense.*            layers.#.ff.up.*
-    encoder.layer.#.output.dense.*                  layers.#.ff.down.*
-    encoder.layer.#.output.LayerNorm.*              layers.#.ff_norm.*
+    {FEED_FORWARD}
+"""
+# Tensors of heads that no head of ours reads, where none claims them before.
+NO_HEADS = """
+    classifier.*                                    -
+    qa_outputs.*                                    -
+"""
+POOLER = "pooler.dense.*                            heads.pool.dense.*"
+POOLER_CLASSES = """
+    pooler.dense.*                                  heads.classify.dense.*
+    classifier.*                                    heads.classify.out.*
+"""
+DENSE_CLASSES = """
+    classifier.dense.*                              heads.classify.dense.*
+    classifier.out_proj.*                           heads.classify.out.*
+"""
+LM_HEAD = """
+    lm_head.dense.*                                 heads.masked.dense.*
+    lm_head.layer_norm.*                            heads.masked.norm.*
+    lm_head.decoder.*                               heads.masked.out.*
+    lm_head.bias                                    heads.masked.out.bias?
 """
 # The layers of both halves of CLIP, and of SigLIP.
 CLIP = """

@@ -2,14 +2,19 @@
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
-from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.checkpoints.settings import activation, require, require_absolute, text_axes
+from viz_encoder.checkpoints.tables import (
+    BERT_DEFAULTS,
+    NO_HEADS,
+    SEGMENTS,
+    WORDS_AND_POSITIONS,
+)
 from viz_encoder.config import EncoderConfig, HeadConfig
 from viz_encoder.errors import CheckpointError
 
 
 def _config(file: Json) -> EncoderConfig:
-    absolute = "ALBERT is loaded with 'absolute' positions only"
-    require(file, "position_embedding_type", "absolute", absolute)
+    require_absolute(file, "ALBERT")
     require(file, "num_hidden_groups", 1, "ALBERT is loaded with one layer shared by all")
     require(file, "inner_group_num", 1, "ALBERT is loaded with one layer shared by all")
     if file["embedding_size"] == file["hidden_size"]:
@@ -19,14 +24,10 @@ def _config(file: Json) -> EncoderConfig:
             "narrower word table only."
         )
     return EncoderConfig(
-        **sizes(file),
-        vocab_size=file["vocab_size"],
+        **text_axes(file),
         n_segments=file["type_vocab_size"],
         d_embed=file["embedding_size"],
         max_positions=file["max_position_embeddings"],
-        norm_eps=file["layer_norm_eps"],
-        activation=activation(file["hidden_act"]),
-        dropout=file["hidden_dropout_prob"],
     )
 
 
@@ -38,30 +39,23 @@ def _masked(file: Json) -> HeadConfig:
 FAMILY = Family(
     model_types=("albert",),
     defaults={
+        **BERT_DEFAULTS,
         "vocab_size": 30000,
         "embedding_size": 128,
         "hidden_size": 4096,
-        "num_hidden_layers": 12,
         "num_hidden_groups": 1,
         "num_attention_heads": 64,
         "intermediate_size": 16384,
         "inner_group_num": 1,
         "hidden_act": "gelu_new",
         "hidden_dropout_prob": 0.0,
-        "max_position_embeddings": 512,
-        "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12,
-        "position_embedding_type": "absolute",
-        "pad_token_id": 0,
     },
     config=_config,
     optional_prefixes=("albert.", "encoder.albert_layer_groups.0.albert_layers.0."),
-    tensors="""
-        embeddings.word_embeddings.weight               embed.tokens.word.weight
-        embeddings.token_type_embeddings.weight         embed.tokens.segment.weight
-        embeddings.position_embeddings.weight           embed.position
-        embeddings.position_ids                         -
-        embeddings.LayerNorm.*                          embed.norm.*
+    tensors=WORDS_AND_POSITIONS
+    + SEGMENTS
+    + NO_HEADS
+    + """
         encoder.embedding_hidden_mapping_in.*           embed.project.*
         attention.query.*                               layers.all.attn.q.*
         attention.key.*                                 layers.all.attn.k.*
@@ -72,8 +66,6 @@ FAMILY = Family(
         ffn_output.*                                    layers.all.ff.down.*
         full_layer_layer_norm.*                         layers.all.ff_norm.*
         sop_classifier.classifier.*                     -
-        classifier.*                                    -
-        qa_outputs.*                                    -
     """,
     heads=(
         HeadTable(

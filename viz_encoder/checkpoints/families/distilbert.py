@@ -3,6 +3,7 @@
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
 from viz_encoder.checkpoints.settings import activation
+from viz_encoder.checkpoints.tables import NO_HEADS, WORDS_AND_POSITIONS
 from viz_encoder.config import Activation, EncoderConfig
 
 
@@ -37,11 +38,9 @@ FAMILY = Family(
     },
     config=_config,
     optional_prefixes=("distilbert.",),
-    tensors="""
-        embeddings.word_embeddings.weight               embed.tokens.word.weight
-        embeddings.position_embeddings.weight           embed.position
-        embeddings.position_ids                         -
-        embeddings.LayerNorm.*                          embed.norm.*
+    tensors=WORDS_AND_POSITIONS
+    + NO_HEADS
+    + """
         transformer.layer.#.attention.q_lin.*           layers.#.attn.q.*
         transformer.layer.#.attention.k_lin.*           layers.#.attn.k.*
         transformer.layer.#.attention.v_lin.*           layers.#.attn.v.*
@@ -51,8 +50,6 @@ FAMILY = Family(
         transformer.layer.#.ffn.lin2.*                  layers.#.ff.down.*
         transformer.layer.#.output_layer_norm.*         layers.#.ff_norm.*
         pre_classifier.*                                -
-        classifier.*                                    -
-        qa_outputs.*                                    -
     """,
     heads=(
         HeadTable(

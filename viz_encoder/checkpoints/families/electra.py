@@ -2,23 +2,18 @@
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
 from viz_encoder.checkpoints.heads import TOKEN_LABELS, first_token_classes, masked
-from viz_encoder.checkpoints.settings import activation, require, sizes
-from viz_encoder.checkpoints.tables import BERT
+from viz_encoder.checkpoints.settings import activation, require_absolute, text_axes
+from viz_encoder.checkpoints.tables import BERT, BERT_DEFAULTS, DENSE_CLASSES, NO_HEADS
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Task
 
 
 def _config(file: Json) -> EncoderConfig:
-    absolute = "ELECTRA is loaded with 'absolute' positions only"
-    require(file, "position_embedding_type", "absolute", absolute)
+    require_absolute(file, "ELECTRA")
     return EncoderConfig(
-        **sizes(file),
-        vocab_size=file["vocab_size"],
+        **text_axes(file),
         n_segments=file["type_vocab_size"],
         d_embed=file["embedding_size"],
         max_positions=file["max_position_embeddings"],
-        norm_eps=file["layer_norm_eps"],
-        activation=activation(file["hidden_act"]),
-        dropout=file["hidden_dropout_prob"],
         causal=file["is_decoder"],
     )
 
@@ -41,29 +36,19 @@ def _masked(file: Json) -> HeadConfig:
 FAMILY = Family(
     model_types=("electra",),
     defaults={
-        "vocab_size": 30522,
+        **BERT_DEFAULTS,
         "embedding_size": 128,
         "hidden_size": 256,
-        "num_hidden_layers": 12,
         "num_attention_heads": 4,
         "intermediate_size": 1024,
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.1,
-        "max_position_embeddings": 512,
-        "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12,
-        "position_embedding_type": "absolute",
-        "is_decoder": False,
-        "pad_token_id": 0,
     },
     config=_config,
     optional_prefixes=("electra.",),
     tensors=BERT
+    + NO_HEADS
     + """
         embeddings_project.*                            embed.project.*
         sequence_summary.summary.*                      -
-        classifier.*                                    -
-        qa_outputs.*                                    -
     """,
     heads=(
         HeadTable(
@@ -83,10 +68,7 @@ FAMILY = Family(
         ),
         HeadTable(
             lambda file: first_token_classes(file, file["hidden_size"], Activation.GELU),
-            """
-            classifier.dense.*                              heads.classify.dense.*
-            classifier.out_proj.*                           heads.classify.out.*
-            """,
+            DENSE_CLASSES,
         ),
         TOKEN_LABELS,
     ),

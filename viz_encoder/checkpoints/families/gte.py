@@ -8,8 +8,9 @@ from reprlib import repr as shown
 from typing import Any
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json
-from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
-from viz_encoder.checkpoints.settings import activation, require, sizes
+from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
+from viz_encoder.checkpoints.settings import require, text_axes
+from viz_encoder.checkpoints.tables import BERT_SIZES
 from viz_encoder.config import Activation, EncoderConfig, HeadConfig, Positions
 from viz_encoder.errors import CheckpointError
 
@@ -18,16 +19,12 @@ def _config(file: Json) -> EncoderConfig:
     for key, value in FIXED.items():
         require(file, key, value, f"GTE is loaded with {value!r} only")
     return EncoderConfig(
-        **sizes(file),
-        vocab_size=file["vocab_size"],
+        **text_axes(file),
         n_segments=file["type_vocab_size"],
         max_positions=file["max_position_embeddings"],
         positions=Positions.NONE,
-        norm_eps=file["layer_norm_eps"],
-        activation=activation(file["hidden_act"]),
         gated=True,
         unbiased=("up", "gate"),
-        dropout=file["hidden_dropout_prob"],
         **_rotary(file),
     )
 
@@ -69,16 +66,10 @@ GTE = Family(
     model_types=("gte",),
     defaults={
         **FIXED,
+        **BERT_SIZES,
         "vocab_size": 250048,
-        "hidden_size": 768,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-        "intermediate_size": 3072,
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.1,
         "max_position_embeddings": 8192,
         "type_vocab_size": 1,
-        "layer_norm_eps": 1e-12,
         "rope_theta": 160_000.0,
         "pad_token_id": 1,
     },
@@ -105,19 +96,9 @@ GTE = Family(
             lm_head.decoder.*    heads.masked.out.*
             """,
         ),
-        HeadTable(
-            pooler_classes,
-            """
-            pooler.dense.*    heads.classify.dense.*
-            classifier.*      heads.classify.out.*
-            """,
-            only_for="ForSequenceClassification",
-        ),
+        BERT_CLASSES,
         TOKEN_LABELS,
-        HeadTable(
-            pooler,
-            "pooler.dense.*    heads.pool.dense.*",
-        ),
+        BERT_POOLER,
     ),
     wordpiece=True,
 )

@@ -1,8 +1,9 @@
 """Nomic BERT (Nussbaum et al., 2024, arXiv:2402.01613): BERT with rotary positions and a gate."""
 
 from viz_encoder.checkpoints.family import Family, HeadTable, Json, Shapes
-from viz_encoder.checkpoints.heads import TOKEN_LABELS, masked, pooler, pooler_classes
-from viz_encoder.checkpoints.settings import activation, require, rotary_base, sizes
+from viz_encoder.checkpoints.heads import BERT_CLASSES, BERT_POOLER, TOKEN_LABELS, masked
+from viz_encoder.checkpoints.settings import activation, require, rotary_base, text_axes
+from viz_encoder.checkpoints.tables import BERT_SIZES
 from viz_encoder.config import EncoderConfig, Positions
 
 # What files of before transformers knew this family call the same settings.
@@ -47,18 +48,14 @@ def _config(file: Json) -> EncoderConfig:
     for key, value in FIXED.items():
         require(file, key, value, f"Nomic BERT is loaded with {value} only")
     return EncoderConfig(
-        **sizes(file),
+        **text_axes(file),
         d_head=file["head_dim"] or 0,
-        vocab_size=file["vocab_size"],
         n_segments=file["type_vocab_size"],
         max_positions=file["max_position_embeddings"],
         positions=Positions.NONE,
         rotary_base=rotary_base(file),
-        norm_eps=file["layer_norm_eps"],
-        activation=activation(file["hidden_act"]),
         gated=True,
         unbiased=("q", "k", "v", "o", "up", "gate", "down"),
-        dropout=file["hidden_dropout_prob"],
     )
 
 
@@ -66,19 +63,13 @@ FAMILY = Family(
     model_types=("nomic_bert",),
     defaults={
         **FIXED,
+        **BERT_SIZES,
         "vocab_size": 30528,
-        "hidden_size": 768,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-        "intermediate_size": 3072,
         "head_dim": None,
         "hidden_act": "silu",
         "hidden_dropout_prob": 0.0,
         "max_position_embeddings": 2048,
-        "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12,
         "rope_theta": 1000.0,
-        "pad_token_id": 0,
     },
     config=_config,
     complete=_complete,
@@ -106,19 +97,9 @@ FAMILY = Family(
             cls.predictions.bias                      heads.masked.out.bias?
             """,
         ),
-        HeadTable(
-            pooler_classes,
-            """
-            pooler.dense.*    heads.classify.dense.*
-            classifier.*      heads.classify.out.*
-            """,
-            only_for="ForSequenceClassification",
-        ),
+        BERT_CLASSES,
         TOKEN_LABELS,
-        HeadTable(
-            pooler,
-            "pooler.dense.*    heads.pool.dense.*",
-        ),
+        BERT_POOLER,
     ),
     wordpiece=True,
 )
