@@ -11,6 +11,7 @@ from gradio_client import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from viz_encoder.ui.serve import Server, Settings, listen, make_app
+from viz_encoder.ui.wire.static import address
 
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
 ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
@@ -64,6 +65,14 @@ class Opened:
         """Upload a saved run; what it shows is to be waited for."""
         self.page.get_by_text("Open a saved run").click()
         self.page.set_input_files("#viz-saved input[type=file]", str(path))
+
+    def imported(self, module: str, expression: str, given: object = None) -> object:
+        """What an expression gives, with the exports of a script of assets/web as `m`."""
+        return self.page.evaluate(
+            "async ([address, given]) => { const m = await import("
+            f"new URL(address, document.baseURI).href); return {expression}; }}",
+            [address(module), given],
+        )
 
     def hover(self, row: int, column: int) -> str:
         """Point at a cell of the big map; returns what the page says of it."""

@@ -111,12 +111,9 @@ def test_no_spike_is_lost_where_the_screen_has_fewer_pixels(long_page, long_run)
             places.tolist(),
         )
         share = weights[tuple(places.T)] / weights.max()
-        green = page.evaluate(
-            """async (shares) => {
-              const colors = new URL("viz/static/core/colors.js", document.baseURI).href;
-          const { theme } = await import(colors);
-              return shares.map((share) => theme().ramp[Math.round(share * 255)][1]);
-            }""",
+        green = opened.imported(
+            "core/colors.js",
+            "given.map((share) => m.theme().ramp[Math.round(share * 255)][1])",
             share.tolist(),
         )
         assert [s <= g for s, g in zip(shown, green, strict=True)] == [True] * len(green)

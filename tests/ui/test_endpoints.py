@@ -13,6 +13,7 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from viz_encoder.bundled import asset
 from viz_encoder.ui.state.runner import PICTURES, SENTENCES, Runner
+from viz_encoder.ui.wire.static import address
 
 TEXT = SENTENCES[0]
 FILE = {"_type": "gradio.FileData"}
@@ -260,7 +261,30 @@ def test_a_route_refuses_in_a_sentence(site, run, path):
     "path", ["../app.py", "%2e%2e/app.py", "scene/../../app.py", "//etc/passwd"]
 )
 def test_static_files_stay_in_their_folder(site, path):
-    assert httpx.get(f"{site}viz/static/{path}").status_code in (403, 404)
+    assert httpx.get(f"{site}{address(path)}").status_code in (403, 404)
+
+
+def test_files_are_kept_by_browsers_and_those_of_another_version_not_found(site):
+    answer = httpx.get(f"{site}{address('core/dom.js')}")
+    assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"]
+    assert httpx.get(f"{site}viz/static/{'0' * 16}/core/dom.js").status_code == 404
+    for path in ("models/grammar/config.json", "../models/grammar/config.json", "examples"):
+        assert httpx.get(f"{site}{address(path)}").status_code == 404
+
+
+def test_the_page_asks_for_its_scripts_before_it_is_built(site):
+    page = httpx.get(site).text
+    head = page[: page.index("</head>")]
+    assert f'<script type="module" src="{address("core/run_host.js")}">' in head
+    assert f'<link rel="modulepreload" href="{address("attention/tab.js")}">' in head
+
+
+def test_the_first_run_is_there_without_a_queue_and_stays_the_same(site):
+    first, again = (httpx.get(f"{site}viz/first").json() for _ in range(2))
+    assert first == again and first["link"]["a"] == SENTENCES[0]
+    found = fetch(site, first["key"], "map?layer=2&head=3")
+    expected = vz.capture(vz.load("all-MiniLM-L6-v2"), SENTENCES[0]).attention(2, 3)
+    assert np.abs(found - expected.numpy()).max() < 1e-6
 
 
 def test_another_host_name_is_refused(site):

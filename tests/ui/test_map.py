@@ -97,14 +97,7 @@ def color_at(opened, row, col):
 
 def ramp(opened, share):
     """The color that the page gives a share of its scale."""
-    return opened.page.evaluate(
-        """async (share) => {
-          const colors = new URL("viz/static/core/colors.js", document.baseURI).href;
-          const { theme } = await import(colors);
-          return theme().ramp[Math.round(share * 255)];
-        }""",
-        share,
-    )
+    return opened.imported("core/colors.js", "m.theme().ramp[Math.round(given * 255)]", share)
 
 
 def near(color, expected):

@@ -21,15 +21,6 @@ def trace(minilm):
     return vz.capture(minilm, TEXT)
 
 
-def imported(opened, module, expression):
-    """What an expression gives with a module's exports as `m`."""
-    return opened.page.evaluate(
-        "async (name) => { const m = await import(new URL(`viz/static/${name}`, "
-        f"document.baseURI).href); return {expression}; }}",
-        module,
-    )
-
-
 def luminance(color):
     """Relative luminance by the definition of WCAG 2.2."""
     share = np.array(color) / 255
@@ -46,9 +37,9 @@ def test_small_numbers_are_told_apart(visit, trace):
     opened = visit(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()
     given = [0.21338, 0.0010004, 0.000213449, 0.000099, 2.13449e-7, 0]
-    said = imported(opened, "core/dom.js", f"{given}.map(m.number)")
+    said = opened.imported("core/dom.js", f"{given}.map(m.number)")
     assert said == ["0.2134", "0.0010", "0.000213", "9.90e-5", "2.13e-7", "0"]
-    said = imported(opened, "core/dom.js", "[0.0004, 0.0123, 0.2, 0].map((v) => m.amount(v, 2))")
+    said = opened.imported("core/dom.js", "[0.0004, 0.0123, 0.2, 0].map((v) => m.amount(v, 2))")
     assert said == ["0.000400", "0.01", "0.20", "0.00"]
     # As drawn: every cell in sight, large enough for two digits.
     opened.page.evaluate(
@@ -77,9 +68,9 @@ def test_small_numbers_are_told_apart(visit, trace):
 def test_ink_stands_out_on_every_color(visit):
     opened = visit()
     opened.painted()
-    ramps = imported(opened, "core/colors.js", "[m.paperColors.ramp, (m.theme()).ramp].flat()")
+    ramps = opened.imported("core/colors.js", "[m.paperColors.ramp, (m.theme()).ramp].flat()")
     ramps += [[at, at, at] for at in range(256)]
-    inks = imported(opened, "core/colors.js", f"{ramps}.map(m.inkOn)")
+    inks = opened.imported("core/colors.js", f"{ramps}.map(m.inkOn)")
     for color, ink in zip(ramps, inks, strict=True):
         assert contrast(color, [int(ink[at : at + 2], 16) for at in (1, 3, 5)]) >= 4.5
     opened.page.click(".viz-lines summary")
@@ -140,8 +131,7 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
         }"""
     )
     assert counts == [0, 1, 2, True]
-    value = imported(
-        opened,
+    value = opened.imported(
         "attention/head_statistics.js",
         """(() => {
           const found = new m.Measures(), layers = (entropy) => [{ entropy: [entropy] }];
