@@ -82,6 +82,35 @@ def test_survey_equals_loops(traces, which, size, block_bytes, monkeypatch):
                 assert surveyed.statistics[name][head] == pytest.approx(value, abs=2e-5), name
 
 
+@pytest.mark.parametrize("n", [6, 7])
+def test_what_a_statistic_can_be_at_most(n):
+    """Heads that have all of one statistic, and one that attends evenly."""
+    at = torch.arange(n)
+    end = torch.where(at < n / 2, n - 1, 0)
+    looks = {"distance": end, "previous": at - 1, "next": at + 1, "diagonal": at, "first": at * 0}
+    maps = [torch.eye(n)[where.clamp(0, n - 1)] for where in looks.values()]
+    maps = torch.stack([*maps, torch.full((n, n), 1 / n)])
+    nothing = torch.zeros(len(maps), n, 0)
+    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=maps)
+    sample = Sample(tokens=("a",) * n, special=(False,) * n)
+    valid = torch.ones(n, dtype=torch.bool)
+    trace = vz.Trace((layer,), (), torch.zeros(n, 1), valid, sample, Origin("made up"))
+    found = survey(trace)[0].statistics
+    said = {name: statistic.of(n) for name, statistic in STATISTICS.items()}
+    for head, name in enumerate(looks):
+        extra = 1 / n if name in ("previous", "next") else 0  # its edge falls on itself
+        assert found[name][head] == pytest.approx(said[name]["most"], abs=1e-6), name
+        assert found["diagonal"][head] == pytest.approx(
+            {"diagonal": 1, "first": 1 / n}.get(name, extra), abs=1e-6
+        )
+    assert found["entropy"][-1] == pytest.approx(said["entropy"]["most"], abs=1e-6)
+    for name in ("entropy", "distance"):
+        assert found[name][-1] == pytest.approx(said[name]["even"], abs=1e-6)
+    for name, values in found.items():
+        assert values.max() <= said[name]["most"] + 1e-6
+        assert said[name]["title"] and said[name]["unit"] in ("nats", "tokens", "share")
+
+
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("head", [3, "mean", "max", (1, 4)])
 @pytest.mark.parametrize("size", [512, 4])

@@ -12,6 +12,7 @@ import viz_encoder as vz
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
+from viz_encoder.figures.depth import depth_figure
 from viz_encoder.ui.state.runner import PICTURES
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
@@ -44,6 +45,34 @@ def test_every_view_is_a_function_of_its_name(trace, picture):
         assert all(axes), name
     with pytest.raises(AttributeError, match="There is no view"):
         vz.figures.no_such_view  # noqa: B018
+
+
+def test_a_view_says_its_place():
+    """Each slot of the page has one view, or several in an order; templates hold what is known."""
+    placed = [view.place for view in vz.figures.VIEWS.values() if view.place is not None]
+    assert len({(place.tab, place.order) for place in placed if place.order}) == len(
+        [place for place in placed if place.order]
+    )
+    slots = {(place.tab, place.slot) for place in placed}
+    assert slots == {
+        *(("attention", slot) for slot in ("map", "overlay")),
+        *(("flow", slot) for slot in ("query", "answer")),
+        *(("hidden", slot) for slot in ("similarity", "change", "plane", "lens")),
+    }
+    named = [view.name for view in vz.figures.placed("hidden", "change")]
+    assert named == ["residual_change", "over_smoothing"]
+    for place in placed:
+        assert bool(place.row) == bool(place.label) == (place.tab == "flow")
+        place.row.format(query="", layer=0)  # and nothing else
+
+
+def test_layer_by_key_says_its_axes_names_on_hover():
+    rows, titles = np.array([[1, np.nan], [0, 1]]), ("Token (of the input)", "Blocks passed")
+    figure, _ = depth_figure(rows, ("a", "b"), bar="", key_title=titles[0], layer_title=titles[1])
+    assert [trace.hovertemplate.split("<extra>")[0] for trace in figure.data] == [
+        "blocks passed %{y}<br>token %{x}<br>masked",
+        "blocks passed %{y}<br>token %{x}<br>%{z:.4g}",
+    ]
 
 
 @pytest.mark.parametrize("head", [5, "mean", "max"])
@@ -157,6 +186,7 @@ def test_statistics_are_the_survey_s(trace):
     weights = trace.attention(2)[7]
     expected = -(weights * weights.log()).sum(dim=-1).mean()
     assert figure.data[0].z[2, 7] == pytest.approx(float(expected), abs=1e-5)
+    assert figure.data[0].colorbar.title.text == "Entropy (nats)"
     with pytest.raises(SelectionError, match="choose one of entropy"):
         vz.figures.head_statistics(trace, statistic="luck")
 

@@ -106,6 +106,9 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     head = listed["attention_map"]["controls"][1]
     assert (head["words"], head["most"]) == (["mean", "max"], 11)
     assert "2005.00928" in listed["rollout"]["source"] and not listed["rollout"]["missing"]
+    place = listed["rollout"]["place"]
+    assert (place["tab"], place["slot"], place["label"]) == ("flow", "query", "Rollout")
+    assert listed["head_atlas"]["place"] is None
     assert "no head that gives an answer" in listed["relevance"]["missing"]
     assert "This run is of a text" in listed["patch_overlay"]["missing"]
 

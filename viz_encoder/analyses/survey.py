@@ -1,7 +1,9 @@
 """Survey: thumbnails and statistics of every head, from one sweep over each layer's rows."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from math import log
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,15 +17,70 @@ SIZE = 64
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
 SMALLEST = torch.finfo(torch.float32).tiny
-STATISTICS = {  # name: unit
-    "entropy": "entropy (nats)",
-    "distance": "mean distance (tokens)",
-    "diagonal": "share on the query itself",
-    "previous": "share on the previous token",
-    "next": "share on the next token",
-    "first": "share on the first token",
-    "special": "share on special tokens",
-    "largest": "largest single weight",
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One number of a head in words, and what it can be in a run of so many real tokens."""
+
+    title: str
+    unit: str
+    meaning: str
+    edge: str = ""  # what counts as 0, in a sentence
+    over: str = "Mean over the real queries."
+    most: Callable[[int], float] = lambda n_tokens: 1.0  # the largest it can be
+    even: Callable[[int], float] | None = None  # where all tokens get the same weight
+
+    def of(self, n_tokens: int) -> dict[str, Any]:
+        """The same as plain data, for a run of n_tokens real tokens."""
+        numbers = {
+            "most": self.most(n_tokens),
+            "even": None if self.even is None else self.even(n_tokens),
+        }
+        return {field.name: getattr(self, field.name) for field in fields(self)} | numbers
+
+
+def _but_one(n_tokens: int) -> float:
+    return (n_tokens - 1) / n_tokens
+
+
+STATISTICS = {
+    "entropy": Statistic(
+        "Entropy", "nats", "how evenly each query spreads its weight", most=log, even=log
+    ),
+    "distance": Statistic(
+        "Mean distance",
+        "tokens",
+        "how far away the keys are, weighted",
+        # Each query looks at the end that is farther from it.
+        most=lambda n_tokens: (3 * n_tokens**2 - 2 * n_tokens - n_tokens % 2) / (4 * n_tokens),
+        even=lambda n_tokens: (n_tokens**2 - 1) / (3 * n_tokens),
+    ),
+    "previous": Statistic(
+        "Weight on the previous token",
+        "share",
+        "heads that look at the previous token",
+        "The first query has none and counts 0.",
+        most=_but_one,
+    ),
+    "next": Statistic(
+        "Weight on the next token",
+        "share",
+        "heads that look at the next token",
+        "The last query has none and counts 0.",
+        most=_but_one,
+    ),
+    "diagonal": Statistic(
+        "Weight on the query itself", "share", "heads that look at the same token"
+    ),
+    "first": Statistic("Weight on the first token", "share", "heads that look at the first token"),
+    "special": Statistic("Weight on special tokens", "share", "heads that look at special tokens"),
+    "largest": Statistic(
+        "Largest single weight",
+        "share",
+        "heads with one weight that stands out",
+        over="The largest of all real queries.",
+    ),
 }
 BETWEEN_TOKENS = ("distance", "diagonal", "previous", "next", "special")  # unknown across sequences
 
@@ -138,7 +195,7 @@ class _Sweep:
         nothing = torch.zeros_like(entropy)
         if block.distance is None or self.special is None:
             return torch.stack([entropy, *(nothing,) * 4, totals[0], nothing])
-        bands = (weights.diagonal(block.rows.start + shift).sum() for shift in (0, -1, 1))
+        bands = (weights.diagonal(block.rows.start + shift).sum() for shift in (-1, 1, 0))
         distance = torch.dot(flat, block.distance)
         return torch.stack([entropy, distance, *bands, totals[0], torch.dot(totals, self.special)])
 

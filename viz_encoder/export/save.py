@@ -84,16 +84,17 @@ def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes
             f"{kind} files are drawn by kaleido, which is not installed. Run: pip install kaleido "
             "(it needs Chrome), or choose .html, .csv or .npz."
         )
-    from viz_encoder.figures import VIEWS  # Plotly is slow to import
+    from viz_encoder.figures import placed  # Plotly is slow to import
 
     if query is not None and trace.grid is None:
         raise SelectionError(
             f"A {kind} file of a text shows the whole map; leave out the query, or choose .csv."
         )
     if query is None:
-        figure = VIEWS["attention_map"].draw(trace, layer=view.layer, head=view.head)
+        figure = placed("attention", "map")[0].draw(trace, layer=view.layer, head=view.head)
     else:
-        figure = VIEWS["patch_overlay"].draw(trace, layer=view.layer, head=view.head, query=query)
+        (overlay, *_) = placed("attention", "overlay")
+        figure = overlay.draw(trace, layer=view.layer, head=view.head, query=query)
     # A page has room above and a ground of its own; a file has neither.
     figure.update_layout(
         margin_t=170, margin_l=120, title_y=0.98, title_yanchor="top", paper_bgcolor="white"

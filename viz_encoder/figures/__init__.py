@@ -22,6 +22,13 @@ VIEWS = _discover()
 globals().update({name: view.draw for name, view in VIEWS.items()})
 
 
+def placed(tab: str, slot: str) -> list[View]:
+    """The views of a slot of the page, in their order."""
+    found = [(view.place, view) for view in VIEWS.values() if view.place is not None]
+    there = [(at.order, view) for at, view in found if (at.tab, at.slot) == (tab, slot)]
+    return [view for _, view in sorted(there, key=lambda pair: pair[0])]
+
+
 def __getattr__(name: str) -> Callable[..., go.Figure]:
     """Only a name that is no view comes here."""
     raise AttributeError(f"There is no view {name!r}; there are {', '.join(VIEWS)}.")

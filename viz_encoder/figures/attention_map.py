@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import overview
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
-from viz_encoder.figures.view import HEAD, LAYER, View
+from viz_encoder.figures.view import HEAD, LAYER, Place, View
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 
@@ -57,4 +57,10 @@ def _names(tokens: Sequence[str], edges: np.ndarray) -> list[str]:
     ]
 
 
-VIEW = View("attention_map", "Map of one head", draw, (LAYER, HEAD))
+VIEW = View(
+    "attention_map",
+    "Map of one head",
+    draw,
+    (LAYER, HEAD),
+    place=Place("attention", "map"),
+)

@@ -25,7 +25,7 @@ def depth_figure(
         "x": [_name(tokens, start, step) for start in starts.tolist()],
         "y": list(range(len(rows))),
     }
-    where = f"{layer_title.lower()} %{{y}}<br>key %{{x}}<br>"
+    where = f"{_axis(layer_title)} %{{y}}<br>{_axis(key_title)} %{{x}}<br>"
     figure = go.Figure()
     add_masked(figure, values, hovertemplate=where + "masked<extra></extra>", **place)
     figure.add_heatmap(
@@ -41,6 +41,11 @@ def depth_figure(
     figure.update_xaxes(title=key_title, side="top", tickangle=-60, type="category", **axis)
     figure.update_yaxes(title=layer_title, autorange="reversed", dtick=1, **axis)
     return figure, step
+
+
+def _axis(title: str) -> str:
+    """What one of an axis is called: "Key (which input token)" counts keys."""
+    return title.partition(" (")[0].lower()
 
 
 def _name(tokens: tuple[str, ...], start: int, step: int) -> str:

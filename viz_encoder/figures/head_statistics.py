@@ -20,12 +20,13 @@ def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
         raise SelectionError(
             f"There is no statistic {statistic!r}; choose one of {', '.join(STATISTICS)}."
         )
+    named = STATISTICS[statistic]
     values = np.stack([layer.statistics[statistic] for layer in survey(trace)])
     figure = go.Figure(
         go.Heatmap(
             z=values,
             colorscale=WEIGHTS,
-            colorbar=weight_bar(STATISTICS[statistic]),
+            colorbar=weight_bar(f"{named.title} ({named.unit})"),
             hovertemplate="%{y}.%{x}: %{z:.4g}<extra></extra>",
         )
     )

@@ -8,7 +8,7 @@ from viz_encoder.analyses.logit_lens import logit_lens as compute
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.figures.hidden import MAX_KEYS, STATE_AXIS, choice, names
 from viz_encoder.figures.theme import WEIGHTS, apply, caption, plain, weight_bar
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers
 
@@ -99,4 +99,5 @@ VIEW = View(
     (SHOW,),
     takes=("encoder", "trace"),
     needs=("answer",),
+    place=Place("hidden", "lens", 5),
 )

@@ -8,7 +8,7 @@ from viz_encoder.analyses.residual_change import hidden_change
 from viz_encoder.analyses.token_similarity import over_smoothing as compute
 from viz_encoder.figures.hidden import FEW, STATE_AXIS, TOKENS, caption_below, keeps_special
 from viz_encoder.figures.theme import apply
-from viz_encoder.figures.view import View
+from viz_encoder.figures.view import Place, View
 from viz_encoder.trace import Trace
 
 COLORS = "#348ba6", "#c2571a", "#7a5ba8", "#40498e"
@@ -79,4 +79,10 @@ def _add_norms(figure: go.Figure, layers: list[int], norms: np.ndarray) -> None:
     )
 
 
-VIEW = View("over_smoothing", "Over-smoothing and norms", draw, (TOKENS,))
+VIEW = View(
+    "over_smoothing",
+    "Over-smoothing and norms",
+    draw,
+    (TOKENS,),
+    place=Place("hidden", "change", 3),
+)

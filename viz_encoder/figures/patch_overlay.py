@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.overview import row
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
-from viz_encoder.figures.view import HEAD, LAYER, QUERY, View
+from viz_encoder.figures.view import HEAD, LAYER, QUERY, Place, View
 from viz_encoder.inputs import Grid
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
@@ -74,4 +74,11 @@ def _share(weight: float) -> str:
     return "masked" if np.isnan(weight) else f"{weight:.3f}"
 
 
-VIEW = View("patch_overlay", "Where a patch looks", draw, (LAYER, HEAD, QUERY), needs=("picture",))
+VIEW = View(
+    "patch_overlay",
+    "Where a patch looks",
+    draw,
+    (LAYER, HEAD, QUERY),
+    needs=("picture",),
+    place=Place("attention", "overlay"),
+)

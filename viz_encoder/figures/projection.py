@@ -7,7 +7,7 @@ from viz_encoder.analyses.projection import CENTERS, Projection
 from viz_encoder.analyses.projection import projection as compute
 from viz_encoder.figures.hidden import FEW, STATE_AXIS, TOKENS, caption_below, keeps_special, names
 from viz_encoder.figures.theme import apply, plain, weight_bar
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import require_real_token
 
@@ -90,4 +90,10 @@ def _axis(found: Projection, number: int) -> str:
 
 TOKEN = Control("token", "Follow token", counts="token")
 CENTER = Control("center", "Mean subtracted", CENTERS)
-VIEW = View("projection", "All layers in one plane", draw, (TOKEN, TOKENS, CENTER))
+VIEW = View(
+    "projection",
+    "All layers in one plane",
+    draw,
+    (TOKEN, TOKENS, CENTER),
+    place=Place("hidden", "plane", 4),
+)

@@ -8,7 +8,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.inputs import Inputs
 
 BAR = "Relevance added by attention<br>(no fixed unit; compare within this figure)"
@@ -88,4 +88,12 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Chefer, Gur & Wolf, 2021, arXiv:2103.15679",
+    place=Place(
+        "flow",
+        "answer",
+        3,
+        "Relevance to the answer",
+        row="Through which weights the answer’s score would rise[, read at {query}], "
+        "after layer {layer}",
+    ),
 )

@@ -18,7 +18,7 @@ from viz_encoder.figures.hidden import (
     keeps_special,
 )
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
 
 MEDIAN, EACH = "median of tokens", "each token"
@@ -135,5 +135,10 @@ def _each(trace: Trace, found: ResidualChange, said: str) -> go.Figure:
 
 SHOW = Control("show", "Show", (MEDIAN, EACH))
 VIEW = View(
-    "residual_change", "What each block adds", draw, (SHOW, TOKENS), takes=("encoder", "trace")
+    "residual_change",
+    "What each block adds",
+    draw,
+    (SHOW, TOKENS),
+    takes=("encoder", "trace"),
+    place=Place("hidden", "change", 2),
 )

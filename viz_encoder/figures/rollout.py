@@ -6,7 +6,7 @@ from viz_encoder.analyses.rollout import FUSES
 from viz_encoder.analyses.rollout import rollout as compute
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import QUERY, Control, View
+from viz_encoder.figures.view import QUERY, Control, Place, View
 from viz_encoder.trace import Trace
 
 BAR = "Rollout<br>(share of the query's total)"
@@ -45,4 +45,12 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Abnar & Zuidema, 2020, arXiv:2005.00928",
+    place=Place(
+        "flow",
+        "query",
+        1,
+        "Rollout",
+        row="Where {query} could have its information from, after layer {layer}",
+        own_part=True,
+    ),
 )

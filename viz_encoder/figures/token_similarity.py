@@ -7,7 +7,7 @@ from viz_encoder.analyses.token_similarity import TokenSimilarity
 from viz_encoder.analyses.token_similarity import token_similarity as compute
 from viz_encoder.figures.hidden import STATE, TOKENS, block_names, choice, keeps_special
 from viz_encoder.figures.theme import apply, caption, weight_bar
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
@@ -75,4 +75,10 @@ def _names(trace: Trace, found: TokenSimilarity) -> list[str]:
 
 
 MEAN = Control("mean", "Mean token", (KEPT, SUBTRACTED))
-VIEW = View("token_similarity", "Likeness of tokens", draw, (STATE, TOKENS, MEAN))
+VIEW = View(
+    "token_similarity",
+    "Likeness of tokens",
+    draw,
+    (STATE, TOKENS, MEAN),
+    place=Place("hidden", "similarity", 1),
+)

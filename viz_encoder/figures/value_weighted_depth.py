@@ -10,7 +10,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import QUERY, Control, View
+from viz_encoder.figures.view import QUERY, Control, Place, View
 from viz_encoder.trace import Trace
 
 BAR = "Length of the added vector<br>(units of the hidden states)"
@@ -74,4 +74,11 @@ VIEW = View(
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Kobayashi et al., 2020, arXiv:2004.10102",
+    place=Place(
+        "flow",
+        "query",
+        2,
+        "What each key adds",
+        row="What each place adds to {query} in layer {layer}",
+    ),
 )

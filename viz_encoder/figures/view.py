@@ -20,6 +20,25 @@ class Control:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a view stands on the page, beside the list that holds them all.
+
+    Tabs and slots: "attention" has "map" and "overlay", the pictures that stand for the map itself;
+    "flow" has "query" and "answer", measures over depth of a chosen query or of a model's answer;
+    "hidden" has "similarity", "change", "plane" and "lens", the figure of a panel. Of several in a
+    slot the first that the run can have is meant, or, in "flow", the person chooses.
+    """
+
+    tab: str
+    slot: str
+    order: int = 0  # among those of its tab, from the first on
+    label: str = ""  # its name there; the view's title where there is none
+    # In "flow": what one layer's row is, with {query} and {layer}; [what is left out without one].
+    row: str = ""
+    own_part: bool = False  # the query begins with a part of its own, beside which others are small
+
+
+@dataclass(frozen=True)
 class View:
     """A way to draw a run."""
 
@@ -32,6 +51,7 @@ class View:
     measured: str = ""  # a sentence each: what it shows, and what it does not
     not_measured: str = ""
     source: str = ""  # of the method: author, year, arXiv
+    place: Place | None = None
 
 
 LAYER = Control("layer", "Layer", counts="layer")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,7 @@ def _description(view: View, entry: Entry) -> dict[str, Any]:
         "measured": view.measured,
         "notMeasured": view.not_measured,
         "source": view.source,
+        "place": None if view.place is None else asdict(view.place),
         "missing": _missing(view, entry),
     }
 
