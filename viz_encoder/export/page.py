@@ -15,6 +15,7 @@ from viz_encoder import __version__
 from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.export.modules import join_modules
 from viz_encoder.export.quantize import Packed, pack
 from viz_encoder.export.tables import (
     kept_keys,
@@ -24,11 +25,12 @@ from viz_encoder.export.tables import (
     word_name,
     word_of,
 )
-from viz_encoder.figures.theme import WEIGHTS, head_name
+from viz_encoder.figures.theme import head_name
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES, MapView
 
 MAX_BYTES = 5_000_000
+OFFLINE = asset("web/offline")
 EXACT_SIDE = 512  # cells a side of the chosen map: at most 1 MiB
 
 
@@ -59,7 +61,8 @@ def draw_page(trace: Trace, view: MapView, *, query: int | None = None, snippet:
     chosen, values = _chosen(trace, view, query)
     exact = _text(zlib.compress(values.astype("<f4").tobytes()))
     facts = _facts(trace) | {"chosen": chosen, "snippet": snippet}
-    facts["scale"] = {"name": view.scale, "says": SCALES[view.scale].says}
+    scale = SCALES[view.scale]
+    facts["scale"] = {"name": view.scale, "measures": scale.measures, "says": scale.says}
     room = MAX_BYTES - len(exact) - len(_filled(facts | {"layers": [], "levels": 0}, "", ""))
     packed = pack(trace, lambda found: _taken(trace, found) <= room)
     facts |= {"levels": packed.levels, "layers": _layers(trace, packed)}
@@ -88,9 +91,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "passed": proof.passed,
         "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
         "tokens": list(trace.tokens),
-        "special": list(trace.sample.special),
         "others": [] if cross is None else list(key_tokens(trace, cross)),
-        "ramp": WEIGHTS,
     }
 
 
@@ -173,7 +174,7 @@ def _text(compressed: bytes) -> str:
 
 def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
     """The template with its parts; in the facts no character can open or close a tag."""
-    script, style = _asset("maps.js") + _asset("page.js"), _asset("page.css")
+    script, style = join_modules(OFFLINE / "page.js", OFFLINE.parent), _asset("page.css")
     parts = {
         "policy": f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
         "base-uri 'none'; form-action 'none'",
@@ -188,7 +189,7 @@ def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
 
 
 def _asset(name: str) -> str:
-    return asset(f"web/offline/{name}").read_text(encoding="utf-8")
+    return (OFFLINE / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

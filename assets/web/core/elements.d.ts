@@ -44,6 +44,7 @@ declare global {
     vizTab: object;
     vizHidden: object;
     vizMasks: object;
+    vizPage: object; // an exported one
     vizZoo: object;
   }
 }

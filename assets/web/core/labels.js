@@ -5,8 +5,9 @@ import { context2d, css } from "./dom.js";
 /** @import { Frame, Range, Viewport } from "./viewport.js" */
 /**
  * A map whose sides are named: where it lies, what stands along them, and the cell that is chosen.
- * @typedef {Frame & { view: Viewport, shown: { name: string }[], chosen: number[],
+ * @typedef {Frame & { view: Viewport, shown: Named[], columns?: Named[], chosen: number[],
  *   context: CanvasRenderingContext2D, overContext: CanvasRenderingContext2D }} Labelled
+ * @typedef {{ name: string }} Named
  */
 /** @typedef {CanvasRenderingContext2D} Context */
 
@@ -21,7 +22,7 @@ const TILT = -Math.PI / 3;
 let ruler;
 
 // How much room the names need, measured on the longest of them.
-export function labelRoom(/** @type {{ name: string }[]} */ shown) {
+export function labelRoom(/** @type {Named[]} */ shown) {
   ruler ??= context2d(document.createElement("canvas"));
   ruler.font = `600 ${FONT}`;
   let widest = 20;
@@ -31,6 +32,8 @@ export function labelRoom(/** @type {{ name: string }[]} */ shown) {
     top: Math.min(MAX_TOP, widest * Math.sin(-TILT) + 16) + TITLE,
   };
 }
+
+const columnsOf = (/** @type {Labelled} */ map) => map.columns ?? map.shown;
 
 /** Names along both sides, or those of one cell only, boxed. @type {(map: Labelled, only?: number[]) => void} */
 export function drawLabels(map, only) {
@@ -43,11 +46,13 @@ export function drawLabels(map, only) {
   const [rows, cols] = map.view.cells();
   const every = Math.max(1, Math.ceil(LINE / cell));
   const chosen = map.chosen;
-  const listed = (/** @type {Range} */ range, /** @type {0 | 1} */ axis) =>
-    only ? [only[axis]] : thin(range, every, chosen[axis]);
+  /** @type {(range: Range, axis: 0 | 1, names: Named[]) => number[]} */
+  const listed = ([start, stop], axis, { length }) =>
+    only ? [only[axis]] : thin([start, Math.min(stop, length)], every, chosen[axis]);
   const boxed = Boolean(only);
-  for (const row of listed(rows, 0)) drawRow(map, context, inks, row, boxed || row === chosen[0], boxed);
-  for (const col of listed(cols, 1)) drawColumn(map, context, inks, col, boxed || col === chosen[1], boxed);
+  for (const row of listed(rows, 0, map.shown)) drawRow(map, context, inks, row, boxed || row === chosen[0], boxed);
+  for (const col of listed(cols, 1, columnsOf(map)))
+    drawColumn(map, context, inks, col, boxed || col === chosen[1], boxed);
 }
 
 /** Every so-many-th of a range, keeping clear of the one that must be named.
@@ -91,7 +96,7 @@ function drawRow(map, context, inks, row, strong, boxed) {
 function drawColumn(map, context, inks, col, strong, boxed) {
   const [x] = map.view.middle(0, col, map);
   if (x < map.left - 2 || x > map.left + map.side + 2) return;
-  const text = short(context, map.shown[col].name, (map.top - TITLE - 8) / Math.sin(-TILT), strong);
+  const text = short(context, columnsOf(map)[col].name, (map.top - TITLE - 8) / Math.sin(-TILT), strong);
   context.save();
   context.translate(x, map.top - 5);
   context.rotate(TILT);

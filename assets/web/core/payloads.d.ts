@@ -319,3 +319,32 @@ export interface AuditPicture {
   leaks: boolean[][];
   lost: boolean[][];
 }
+
+// export/page.py: what an exported page holds
+export interface PageFacts {
+  facts: Record<string, string>;
+  proof: string;
+  passed: boolean;
+  notes: string[];
+  tokens: string[];
+  others: string[]; // the keys of a layer that attends across
+  chosen: PageMap;
+  snippet: string;
+  scale: { name: string; measures: string; says: string };
+  levels: number; // steps from 0 to a map's largest weight
+  layers: (PageSides & { tops: number[] })[];
+}
+export interface PageSides {
+  cross: boolean;
+  counts: number[]; // tokens along each side
+  shape: number[]; // cells
+}
+export interface PageMap extends PageSides {
+  layer: number;
+  head: Maybe; // null where it is of several, or not as it ran
+  name: string;
+  query?: Maybe;
+  note?: string;
+  names?: string[][];
+  numbers?: string[][];
+}

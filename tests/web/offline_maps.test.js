@@ -1,0 +1,75 @@
+// An exported page's maps: bytes to weights, and what is said of a cell, against numbers made by hand.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { deflateSync } from "node:zlib";
+import { digits, plain, readMaps, unpack } from "../../assets/web/offline/maps.js";
+
+const sides = { cross: false, counts: [2, 2], shape: [2, 2] };
+const facts = {
+  tokens: ["a", "b", "c", "d", "e"],
+  others: ["x", "y", "z"],
+  levels: 4,
+  layers: [
+    { ...sides, tops: [0.5, 1] },
+    { cross: true, counts: [5, 3], shape: [2, 3], tops: [0.8] },
+  ],
+  chosen: { ...sides, layer: 0, head: 1, name: "layer 0, head 1" },
+};
+const bytes = Uint8Array.from([0, 1, 4, 255, /**/ 1, 2, 3, 4, /**/ 4, 3, 2, 1, 0, 255]);
+const exact = Float32Array.from([0.25, 0.75, NaN, 0.5]);
+const same = (/** @type {Float32Array} */ found, /** @type {number[]} */ wanted) =>
+  assert.deepEqual(found, Float32Array.from(wanted));
+
+test("zlib in base64 is unpacked", async () => {
+  const packed = deflateSync(Uint8Array.from([7, 0, 255])).toString("base64");
+  assert.deepEqual([...new Uint8Array(await unpack(packed))], [7, 0, 255]);
+});
+
+test("a byte is so many steps of its map's largest weight, and 255 is masked", () => {
+  const { layers } = readMaps(facts, bytes, exact);
+  same(layers[0][0].values(), [0, 0.125, 0.5, NaN]);
+  same(layers[1][0].values(), [0.8, 0.6, 0.4, 0.2, 0, NaN]);
+  assert.equal(layers[0][0].off, 0.0625); // half a step
+});
+
+test("the chosen map is exact and stands in its place, unless it is of several heads", () => {
+  const { layers, chosen } = readMaps(facts, bytes, exact);
+  assert.equal(layers[0][1], chosen);
+  assert.deepEqual([chosen.top, chosen.off, chosen.kept], [0.75, 0, "Exact, float32."]);
+  const fused = readMaps({ ...facts, chosen: { ...facts.chosen, head: null, note: "Mean." } }, bytes, exact);
+  same(fused.layers[0][1].values(), [0.25, 0.5, 0.75, 1]);
+  assert.equal(fused.chosen.kept, "Exact, float32. Mean.");
+});
+
+test("cells are called by their tokens, blocks by the first and the last", () => {
+  const { layers, chosen } = readMaps(facts, bytes, exact);
+  const pooled = layers[1][0];
+  assert.equal(chosen.sentence(0, 1, 0.75), "query 0 “a” → key 1 “b”: weight 0.75");
+  assert.equal(chosen.label(1, 1, false), "1 b");
+  assert.deepEqual([pooled.label(0, 0), pooled.label(0, 1), pooled.label(1, 2)], ["0–2", "3–4", "2 “z”"]);
+  assert.equal(pooled.sentence(1, 0, 0.2), "query 3–4 → key 0 “x”: weight 0.2 ± 0.1, the largest of the block");
+  assert.equal(pooled.sentence(1, 2, NaN), "query 3–4 → key 2 “z”: masked, may not attend");
+  assert.match(pooled.kept, /^Kept in 8 bits: 4 steps .* weight, 0.8, .* at most 0.1\. Each cell .* up to 3 × 1\.$/);
+});
+
+test("merged words have their own names and numbers", () => {
+  const about = {
+    names: [
+      ["ab", "c"],
+      ["ab", "c"],
+    ],
+    numbers: [
+      ["0–1", "2"],
+      ["0–1", "2"],
+    ],
+  };
+  const { chosen } = readMaps({ ...facts, chosen: { ...facts.chosen, ...about } }, bytes, exact);
+  assert.equal(chosen.sentence(0, 1, 0.5), "query 0–1 “ab” → key 2 “c”: weight 0.5");
+});
+
+test("digits and characters that would not be seen", () => {
+  assert.deepEqual([digits(0, 3), digits(0.000123456, 3), digits(0.5, 4)], ["0", "0.000123", "0.5"]);
+  assert.equal(plain("a\u202eb\tc"), "a⟨U+202E⟩b⟨U+0009⟩c");
+  assert.equal(plain("👩\u200d🔬 é"), "👩\u200d🔬 é"); // joined emoji stay
+});
