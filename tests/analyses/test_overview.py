@@ -8,10 +8,11 @@ import torch
 
 import viz_encoder as vz
 from viz_encoder.analyses import overview as module
-from viz_encoder.analyses.overview import overview, row, shown_tokens
+from viz_encoder.analyses.overview import overview, row
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.layer import Origin
+from viz_encoder.trace.token_selection import shown_tokens
 
 N, HEADS = 13, 3
 WORDS = (None, 0, 0, 1, 2, 2, 2, None, 0, 1, 1, None, None)

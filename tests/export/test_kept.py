@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.analyses.overview import shown_tokens
 from viz_encoder.errors import SelectionError
 from viz_encoder.export import MapView, arrays, csv_lines, draw_page, save, snippet
+from viz_encoder.trace.token_selection import shown_tokens
 
 TEXT = "The reinterpretation of tokenization"
 KEPT = {"special": False, "renormalize": True, "words": True}

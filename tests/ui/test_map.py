@@ -10,10 +10,11 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses.overview import overview, shown_tokens
+from viz_encoder.analyses.overview import overview
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.layer import Origin
+from viz_encoder.trace.token_selection import shown_tokens
 
 pytestmark = pytest.mark.browser
 TEXT = "The reinterpretation of the text saw the cat and the tokenization"

@@ -83,35 +83,34 @@ def attention_pooling(
     at = choose_layers([layer], encoder.config.n_layers)
     hidden, valid = _states(encoder, given, at)
     scale = hidden[valid].square().mean().sqrt().clamp_min(1e-12)
-    states = hidden / scale  # so that one learning rate fits every model
-    inputs = {
-        "attention": (states, valid),
-        "mean": (mean(states, valid)[:, None], valid[:, :1] | True),
-        "cls": (cls(states, valid)[:, None], valid[:, :1] | True),
-    }  # a fixed vector is a sequence of one token, on which no query makes a difference
-    accuracy: dict[str, list[float]] = {name: [] for name in COMPARED}
-    queries, losses = [], []
+    inputs = _inputs(hidden / scale, valid)  # so that one learning rate fits every model
+    fits: dict[str, list[_Fit]] = {name: [] for name in COMPARED}
     for number, seed in enumerate(seeds):
-        held_out = _folds(targets, seed)
         for step, name in enumerate(COMPARED):
-            with _one_thread():
-                fit = _train(*inputs[name], targets, held_out, seed, steps)
-            accuracy[name].append(fit.accuracy)
-            if name == "attention":
-                queries.append(fit.query / scale)
-                losses.append(fit.losses)
+            fits[name].append(_train(*inputs[name], targets, _folds(targets, seed), seed, steps))
             _tell(progress, number * len(COMPARED) + step + 1, len(seeds) * len(COMPARED))
     return AttentionPooling(
         layer=at[0],
         labels=names,
         n_items=len(given),
-        n_folds=len(held_out) - 1,
+        n_folds=len(_folds(targets, seeds[0])) - 1,
         seeds=tuple(seeds),
-        queries=torch.stack(queries).numpy(),
-        losses=torch.stack(losses).numpy(),
-        accuracy={name: np.array(shares) for name, shares in accuracy.items()},
+        queries=torch.stack([fit.query / scale for fit in fits["attention"]]).numpy(),
+        losses=torch.stack([fit.losses for fit in fits["attention"]]).numpy(),
+        accuracy={name: np.array([fit.accuracy for fit in fits[name]]) for name in COMPARED},
         chance=max(Counter(item.label for item in given).values()) / len(given),
     )
+
+
+def _inputs(
+    states: Float[Tensor, "item token d_model"], valid: Bool[Tensor, "item token"]
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """A fixed vector is a sequence of one token, on which no query makes a difference."""
+    return {
+        "attention": (states, valid),
+        "mean": (mean(states, valid)[:, None], valid[:, :1] | True),
+        "cls": (cls(states, valid)[:, None], valid[:, :1] | True),
+    }
 
 
 def _targets(items: Sequence[Item]) -> tuple[tuple[str, ...], Int[Tensor, " item"]]:
@@ -181,6 +180,7 @@ class _Fit:
     accuracy: float
 
 
+@_one_thread()
 def _train(
     states: Float[Tensor, "item token d_model"],
     valid: Bool[Tensor, "item token"],

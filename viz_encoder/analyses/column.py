@@ -9,7 +9,7 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.map_view import Head
+from viz_encoder.trace.map_view import Head, heads_of
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
@@ -43,7 +43,7 @@ def column_blocks(
     Raises:
         SelectionError: as of `column`.
     """
-    heads, ran = _heads(trace, layer, head), trace.layers[layer]
+    heads, ran = heads_of(trace, layer, head), trace.layers[layer]
     n_keys = ran.k.shape[1]
     if not 0 <= key < n_keys:
         raise SelectionError(f"There is no key {key}; choose 0 to {n_keys - 1}.")
@@ -66,16 +66,3 @@ def _part(
     allowed = allowed[:, rows] if allowed.shape[1] > 1 else allowed
     allowed = allowed[..., key if allowed.shape[2] > 1 else 0].any(dim=0)
     return fused.masked_fill(~allowed, torch.nan)
-
-
-def _heads(trace: Trace, layer: int, head: Head) -> list[int]:
-    """The heads that are meant, one or several, each of them there."""
-    trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
-    if head in ("mean", "max"):
-        return list(range(trace.layers[layer].n_heads))
-    chosen = list(head) if isinstance(head, tuple) else [head]
-    if not chosen or any(isinstance(number, str) for number in chosen):
-        raise SelectionError(f'There is no head {head!r}; give a number, "mean" or "max".')
-    for number in chosen:
-        trace.attention(layer, int(number), slice(0, 0))
-    return [int(number) for number in chosen]

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.errors import InputError
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.map_view import Head
+from viz_encoder.trace.map_view import Head, heads_of
 
 MAX_SIDE = 512
 
@@ -57,10 +57,7 @@ def mask_panels(
             f"The intended mask is {intent.dtype} of shape {tuple(intent.shape)}; this run needs "
             f"torch.bool of shape {(n, n)}, True = may attend."
         )
-    if not 0 <= layer < trace.n_layers:
-        raise SelectionError(f"There is no layer {layer}; choose 0 to {trace.n_layers - 1}.")
-    ran = trace.layers[layer]
-    heads = _heads(head, ran.n_heads)
+    heads, ran = heads_of(trace, layer, head), trace.layers[layer]
     weights, intended = _fused(ran, head, heads), intent.cpu().numpy()
     leaking = (weights > 0) & ~intended & trace.valid.cpu().numpy()[:, None]
     edges = np.linspace(0, n, min(n, size) + 1).round().astype(np.int64)
@@ -71,16 +68,6 @@ def mask_panels(
         leaking=_pool(leaking, edges),
         edges=edges,
     )
-
-
-def _heads(head: Head, n_heads: int) -> list[int]:
-    every = range(n_heads)
-    if isinstance(head, str) and head in ("mean", "max"):
-        return list(every)
-    chosen = [head] if isinstance(head, int) else list(head) if isinstance(head, tuple) else []
-    if not chosen or any(one not in every for one in chosen):
-        raise SelectionError(f"There is no head {head!r}; choose 0 to {n_heads - 1}, mean or max.")
-    return chosen
 
 
 def _fused(layer: LayerTrace, head: Head, heads: list[int]) -> Float[np.ndarray, "query key"]:

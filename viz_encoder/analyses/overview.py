@@ -11,7 +11,7 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.map_view import Head
+from viz_encoder.trace.map_view import Head, heads_of
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
@@ -116,32 +116,6 @@ def row(
     return every.rows(_side(trace.n_tokens, [merged]))[0].numpy()
 
 
-def shown_tokens(
-    trace: Trace, *, special: bool = True, words: bool = False
-) -> list[tuple[int, ...]]:
-    """The tokens that are shown, in order: one an entry, or the sub-words of one word together.
-
-    Args:
-        trace: the run.
-        special: whether special tokens are shown.
-        words: whether the sub-words of a word are merged. Special tokens stay single, and so does
-            every token of a run that was recorded without words.
-    """
-    sample, shown = trace.sample, list[tuple[int, ...]]()
-    word_of = sample.words or (None,) * trace.n_tokens
-    segment_of = sample.segments or (0,) * trace.n_tokens
-    before = None
-    for at, is_special in enumerate(sample.special):
-        known = words and not is_special and word_of[at] is not None
-        word = (segment_of[at], word_of[at]) if known else None
-        if word is not None and word == before:
-            shown[-1] += (at,)
-        elif special or not is_special:
-            shown.append((at,))
-        before = word
-    return shown
-
-
 @dataclass(frozen=True, eq=False)
 class _Side:
     """The tokens along one side of a map, each row or column a range of them."""
@@ -210,7 +184,7 @@ class _Map:
 
 
 def _map(trace: Trace, layer: int, head: Head, tokens: Shown | None, renormalize: bool) -> _Map:
-    heads, ran = _heads(trace, layer, head), trace.layers[layer]
+    heads, ran = heads_of(trace, layer, head), trace.layers[layer]
     keys = _side(ran.k.shape[1], None if ran.cross else tokens)
     return _Map(ran, heads, head, keys, renormalize)
 
@@ -227,19 +201,6 @@ def _range(chosen: slice, side: _Side) -> tuple[int, int]:
     """Where a range of rows or columns begins, and how many it has."""
     start, stop, _ = chosen.indices(len(side.starts) - 1)
     return start, max(0, stop - start)
-
-
-def _heads(trace: Trace, layer: int, head: Head) -> list[int]:
-    """The heads that are meant, one or several, each of them there and counted once."""
-    if isinstance(head, str) and head in ("mean", "max"):
-        nothing = trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
-        return list(range(len(nothing)))
-    chosen = list(head) if isinstance(head, tuple) else [head]
-    if not chosen or any(isinstance(number, str) for number in chosen):
-        raise SelectionError(f'There is no head {head!r}; give a number, "mean" or "max".')
-    for number in chosen:
-        trace.attention(layer, int(number), slice(0, 0))
-    return list(dict.fromkeys(int(number) for number in chosen))
 
 
 def _rows(

@@ -110,14 +110,22 @@ def fill(plan: Plan, tell: Tell = silent) -> LoadedEncoder:
         tell: called with the share that is read, 0 … 1; what it raises ends the loading.
     """
     config, family = plan.config, plan.family
-    with plainly(), torch.device("meta"):
-        model = Encoder(config)
+    model = without_weights(config)
     tensors = _ours(plan, read_weights(plan.folder, plan.needed, tell))
     require_match(tensors, model.state_dict())
     model.load_state_dict(tensors, strict=True, assign=True)
     held = {tensor.data_ptr(): tensor.numel() for tensor in tensors.values()}
     card = replace(plan.card, n_parameters=sum(held.values()))
     return LoadedEncoder(model.eval(), make_reader(plan.folder, config, plan.file, family), card)
+
+
+def without_weights(config: EncoderConfig) -> Encoder:
+    """The modules on torch's meta device; what this machine has no room for is refused."""
+    try:
+        with torch.device("meta"):
+            return Encoder(config)
+    except ConfigError as fault:
+        raise CheckpointError(f"config.json describes no possible encoder: {fault}") from fault
 
 
 def _ours(plan: Plan, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.analyses.overview import overview, row, shown_tokens
+from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
+from viz_encoder.trace.token_selection import shown_tokens
 
 BLOCK_ROWS = 64
 FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so

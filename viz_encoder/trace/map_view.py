@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace.trace import Trace
+
 Head = int | str | tuple[int, ...]  # one head, "mean" or "max" over all, or the mean of several
 
 
@@ -24,6 +27,23 @@ class MapView:
     def as_it_ran(self) -> bool:
         """Whether nothing is hidden, renormalized or merged."""
         return self.special and not self.renormalize and not self.words
+
+
+def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:
+    """The heads that are meant, one or several, each of them there and counted once.
+
+    Raises:
+        SelectionError: no such layer or head.
+    """
+    trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
+    if isinstance(head, str) and head in ("mean", "max"):
+        return list(range(trace.layers[layer].n_heads))
+    chosen = list(head) if isinstance(head, tuple) else [head]
+    if not chosen or any(isinstance(number, str) for number in chosen):
+        raise SelectionError(f'There is no head {head!r}; give a number, "mean" or "max".')
+    for number in chosen:
+        trace.attention(layer, int(number), slice(0, 0))
+    return list(dict.fromkeys(map(int, chosen)))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which tokens of a run are looked at, and their hidden states as numbers."""
+"""Which tokens of a run are looked at or shown, and their hidden states as numbers."""
 
 import numpy as np
 import torch
@@ -27,6 +27,32 @@ def real_token_numbers(trace: Trace, special: bool = True) -> Int[np.ndarray, " 
         what = "real tokens" if special else "tokens but special ones; keep those: special=True"
         raise SelectionError(f"This run has no {what}.")
     return np.array(kept)
+
+
+def shown_tokens(
+    trace: Trace, *, special: bool = True, words: bool = False
+) -> list[tuple[int, ...]]:
+    """The tokens that are shown, in order: one an entry, or the sub-words of one word together.
+
+    Args:
+        trace: the run.
+        special: whether special tokens are shown.
+        words: whether the sub-words of a word are merged. Special tokens stay single, and so does
+            every token of a run that was recorded without words.
+    """
+    sample, shown = trace.sample, list[tuple[int, ...]]()
+    word_of = sample.words or (None,) * trace.n_tokens
+    segment_of = sample.segments or (0,) * trace.n_tokens
+    before = None
+    for at, is_special in enumerate(sample.special):
+        known = words and not is_special and word_of[at] is not None
+        word = (segment_of[at], word_of[at]) if known else None
+        if word is not None and word == before:
+            shown[-1] += (at,)
+        elif special or not is_special:
+            shown.append((at,))
+        before = word
+    return shown
 
 
 def require_real_token(trace: Trace, token: int) -> int:

@@ -9,10 +9,11 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.column import column_blocks
-from viz_encoder.analyses.overview import overview, shown_tokens
+from viz_encoder.analyses.overview import overview
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.token_selection import shown_tokens
 
 POLL_SECONDS = 0.1
 ROWS = 512  # between two looks at whether it is still wanted

@@ -3,8 +3,9 @@
 from typing import Any
 
 from viz_encoder.analyses.column import column as column_of
-from viz_encoder.analyses.overview import overview, row, shown_tokens
+from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import TooLong
+from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.row_measures import Measures

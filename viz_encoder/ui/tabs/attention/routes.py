@@ -10,8 +10,9 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from viz_encoder.analyses.overview import overview, row, shown_tokens
+from viz_encoder.analyses.overview import overview, row
 from viz_encoder.errors import SelectionError
+from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
