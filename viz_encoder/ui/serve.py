@@ -69,7 +69,10 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     if settings.host in ("127.0.0.1", "localhost"):
         # A page of another site must not reach us under a name of its own (DNS rebinding).
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
-    app.add_middleware(EarlyHead, RUN_HOST, ("core", "views", TABS[0].name))
+    first = f"{TABS[0].name}/tab"
+    styles = (*(f"{name}.css" for name in STYLES[:2]), f"{first}.css")
+    folders = {"core", "views", TABS[0].name}
+    app.add_middleware(EarlyHead, (RUN_HOST, f"{first}.js"), styles, folders)
     add_routes(app, runner)
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.

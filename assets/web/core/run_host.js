@@ -8,7 +8,9 @@ import { follow } from "./tab_shell.js";
 /** @import { Trigger, Watch } from "./tab_shell.js" */
 
 // What a page opens on is asked for at once, while the page is still being built.
-const linked = ["kind", "run"].some((name) => new URLSearchParams(window.location.search).has(name));
+export const linked = ["kind", "run", "model", "a", "b", "example"].some((name) =>
+  new URLSearchParams(window.location.search).has(name),
+);
 const first = linked
   ? null
   : fetch(new URL("viz/first", document.baseURI)).then((answer) => (answer.ok ? answer.json() : null));

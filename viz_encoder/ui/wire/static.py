@@ -1,6 +1,7 @@
 """The page's own files, under an address that changes with them, so that browsers may keep them."""
 
 import hashlib
+import re
 from functools import cache
 from typing import Any
 
@@ -35,20 +36,28 @@ def version() -> str:
 
 
 class EarlyHead:
-    """Has the page's head ask for a script and what it will need, before Gradio builds the page.
+    """Has the page's head ask for scripts and styles at once, before Gradio builds the page.
 
-    Gradio adds its own `head` only when most of the page is there.
+    Gradio adds its own `head` and styles only when most of the page is there.
     """
 
-    def __init__(self, app: ASGIApp, first: str, folders: tuple[str, ...]) -> None:
-        """Ask for the script `first`, and for all scripts of the folders."""
-        scripts = (path for folder in folders for path in sorted((WEB / folder).glob("*.js")))
-        links = "".join(
-            f'<link rel="modulepreload" href="{address(path.relative_to(WEB).as_posix())}">'
-            for path in scripts
+    def __init__(
+        self, app: ASGIApp, scripts: tuple[str, ...], styles: tuple[str, ...], folders: set[str]
+    ) -> None:
+        """Run these scripts, apply these styles, and load all modules of the folders."""
+        needed = (
+            path.relative_to(WEB).as_posix()
+            for folder in sorted(folders)
+            for path in sorted((WEB / folder).glob("*.js"))
         )
         self._app = app
-        self._tags = f'<script type="module" src="{address(first)}"></script>{links}'.encode()
+        self._tags = "".join(
+            (
+                *(f'<link rel="stylesheet" href="{address(path)}">' for path in styles),
+                *(f'<script type="module" src="{address(path)}"></script>' for path in scripts),
+                *(f'<link rel="modulepreload" href="{address(path)}">' for path in needed),
+            )
+        ).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the app does; its page with one more part of the head."""
@@ -63,13 +72,18 @@ class EarlyHead:
             elif message["type"] == "http.response.body":
                 parts.append(message.get("body", b""))
                 if not message.get("more_body"):
-                    body = b"".join(parts).replace(b"</head>", self._tags + b"</head>", 1)
-                    headers = MutableHeaders(raw=begun["headers"])
-                    headers["content-length"] = str(len(body))
+                    body = self._with_tags(b"".join(parts))
+                    MutableHeaders(raw=begun["headers"])["content-length"] = str(len(body))
                     await send(begun)
                     await send({"type": "http.response.body", "body": body})
 
         return await self._app(scope, receive, with_head)
+
+    def _with_tags(self, page: bytes) -> bytes:
+        """The theme's colors first, which the styles name; then ours."""
+        found = re.search(rb'"theme_hash": ?"(\w+)"', page)
+        theme = b'<link rel="stylesheet" href="theme.css?v=%s">' % found[1] if found else b""
+        return page.replace(b"</head>", theme + self._tags + b"</head>", 1)
 
 
 class _Immutable(StaticFiles):

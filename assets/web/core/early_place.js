@@ -1,0 +1,29 @@
+// Where the first tab stands until Gradio has built the page: where it will be, and live.
+
+import { el } from "./dom.js";
+import { linked } from "./run_host.js";
+
+const NARROW = 760; // pixels; below, the form comes first, and the tab would jump under it
+
+/** A root for the tab, in sight at once; null for a link, on a narrow screen, or where the page is there.
+ * @returns {HTMLElement | null} */
+export function earlyPlace() {
+  if (linked || window.innerWidth < NARROW || document.querySelector(".viz-root")) return null;
+  if (wantsDark()) document.body.classList.add("dark"); // as Gradio will do
+  const root = el("div", { class: "viz-root" });
+  const form = el("p", { class: "viz-caption" }, "Building the form …");
+  const heading = el("header", { class: "viz-heading" }, el("h1", {}, "viz_encoder"));
+  document.body.append(el("div", { id: "viz-early" }, heading, form, root));
+  return root;
+}
+
+/** Into the place that the page has for it. @type {(early: HTMLElement, root: HTMLElement) => void} */
+export function settle(early, root) {
+  root.replaceWith(early);
+  document.getElementById("viz-early")?.remove();
+}
+
+function wantsDark() {
+  const asked = new URLSearchParams(window.location.search).get("__theme");
+  return asked ? asked === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+}
