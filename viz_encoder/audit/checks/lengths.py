@@ -1,5 +1,7 @@
 """Whether what holds at the first length holds below, at and above the window and the maximum."""
 
+from torch import Tensor
+
 from viz_encoder.audit.audit_context import (
     SEEN_FIRST,
     Answer,
@@ -24,13 +26,13 @@ def ask(context: AuditContext) -> Answer:
     for length in context.options.lengths:
         case = context.setting.case(context.setting.padding(length))
         try:
-            context.subject.run(case)
+            out = context.subject.run(case)
         except ModelFault as fault:
             if _must_run(context, length):
                 return Answer(Verdict.FAIL, f"At {length} tokens the model raised {fault}.")
             refused = f"{length} tokens: {fault}"
             continue
-        found = find_fault(context, case)
+        found = _find_fault(context, case, out)
         if found is not None and found.verdict is not Verdict.NOT_TESTED:
             text = f"At {length} tokens: {found.evidence[:1].lower()}{found.evidence[1:]}"
             return found._replace(evidence=text)
@@ -41,9 +43,8 @@ def ask(context: AuditContext) -> Answer:
     return passes(f"At {', '.join(map(str, done))} tokens it holds as well.{told}")
 
 
-def find_fault(context: AuditContext, case: Case) -> Answer | None:
+def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     """The first thing that is wrong in one case; None where all is right."""
-    out = context.subject.run(case)
     if (place := first_nonfinite(out, case)) is not None:
         sample, query = place
         text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."

@@ -11,6 +11,9 @@ from torch import Tensor, nn
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 
+TOGETHER = 64  # up to so many tokens the gradients of all rows fit into memory at once
+Rows = Sequence[tuple[int, int]]  # (sample, query) of each; of a pooled output (sample, 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
@@ -29,10 +32,8 @@ class NoGradient(Exception):
     """The output does not depend on the input in a way that torch can differentiate."""
 
 
-def gradients_of(
-    subject: Subject, case: Case, rows: Sequence[tuple[int, int]], *, seed: int = 0
-) -> Gradients:
-    """One backward pass a row, of a random mixture of its output.
+def gradients_of(subject: Subject, case: Case, rows: Rows, *, seed: int = 0) -> Gradients:
+    """Each row is differentiated by itself: a random mixture of its output.
 
     The mixture is random because a norm holds sums of outputs constant.
 
@@ -45,19 +46,43 @@ def gradients_of(
             raise NoGradient("the model's embedding was not found")
         if not out.requires_grad:
             raise NoGradient("the model runs without gradients")
-        found = []
-        generator = torch.Generator().manual_seed(seed + 1)
-        mixture = torch.randn(out.shape[-1], generator=generator).to(out)
-        for sample, query in rows:
-            row = out[sample] if out.ndim == 2 else out[sample, query].flatten()
-            one = (
-                (row * mixture[: row.shape[-1]]).sum() if row.shape == mixture.shape else row.sum()
-            )
-            grad = torch.autograd.grad(one, leaf[0], retain_graph=True, allow_unused=True)[0]
-            if grad is None:
-                raise NoGradient("the output does not depend on the input")
-            found.append(grad.abs().amax(dim=-1).double())
-    return Gradients(tuple(rows), torch.stack(found))
+        found = _together(out, leaf[0], rows, seed) if case.valid.shape[1] <= TOGETHER else None
+        if found is None:
+            found = _one_by_one(out, leaf[0], rows, seed)
+    return Gradients(tuple(rows), found)
+
+
+def _together(out: Tensor, leaf: Tensor, rows: Rows, seed: int) -> Tensor | None:
+    """All rows in one batched backward pass; None where the model's code cannot be batched."""
+    directions = torch.stack(list(_directions(out, rows, seed)))
+    try:
+        grads = torch.autograd.grad(
+            out, leaf, directions, retain_graph=True, allow_unused=True, is_grads_batched=True
+        )[0]
+    except Exception:  # whatever it is: one by one it is told, or does not arise
+        return None
+    return None if grads is None else grads.abs().amax(dim=-1).double()
+
+
+def _one_by_one(out: Tensor, leaf: Tensor, rows: Rows, seed: int) -> Tensor:
+    found = []
+    for direction in _directions(out, rows, seed):
+        grad = torch.autograd.grad(out, leaf, direction, retain_graph=True, allow_unused=True)[0]
+        if grad is None:
+            raise NoGradient("the output does not depend on the input")
+        found.append(grad.abs().amax(dim=-1).double())
+    return torch.stack(found)
+
+
+def _directions(out: Tensor, rows: Rows, seed: int) -> Iterator[Tensor]:
+    """For each row the direction in which its output is differentiated; every other row is 0."""
+    generator = torch.Generator().manual_seed(seed + 1)
+    mixture = torch.randn(out.shape[-1], generator=generator).to(out)
+    for row in rows:
+        direction = torch.zeros_like(out)
+        values = direction[row[: out.ndim - 1]]
+        values[...] = mixture if values.numel() == len(mixture) else 1.0
+        yield direction
 
 
 @contextmanager
