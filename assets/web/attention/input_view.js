@@ -89,7 +89,7 @@ export class Source {
         : [chosen]),
     );
     if (values) this.#paint(values, chosen, (unit) => reading.cell(unit));
-    else if (run.grid) this.picture.paint(null);
+    else if (run.grid) this.picture.blank();
     else this.words.paint(null, null, () => "");
     this.told.textContent = values ? reading.sentence(chosen, values) : reading.fault;
     this.strip.draw(this.direction);

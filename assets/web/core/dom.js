@@ -40,6 +40,14 @@ export const status = (...children) => el("p", { class: "viz-caption", role: "st
 /** Choices by [value, text]. @type {(entries: Iterable<readonly [string | number, string]>) => HTMLOptionElement[]} */
 export const options = (entries) => Array.from(entries, ([value, text]) => el("option", { value }, text));
 
+/** A line of a table, by its name. @type {(name: string | Node, ...cells: (string | Node)[]) => HTMLTableRowElement} */
+export const tableRow = (name, ...cells) =>
+  el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, cell)));
+
+/** A table's head: its corner, and a title a column. @type {(corner: string, ...titles: (string | Node)[]) => HTMLElement} */
+export const tableHead = (corner, ...titles) =>
+  el("thead", {}, el("tr", {}, el("td", {}, corner), ...titles.map((title) => el("th", { scope: "col" }, title))));
+
 /** The one node that is there. @type {<Kind extends Element = HTMLElement>(root: ParentNode, selector: string) => Kind} */
 export function query(root, selector) {
   const found = root.querySelector(selector);

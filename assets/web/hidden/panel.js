@@ -1,8 +1,7 @@
 // A panel of the Hidden states tab: heading, what is measured, its body, and its files.
 
 import { el } from "../core/dom.js";
-import { fetched, plotly } from "../views/plotly_figure.js";
-import { onPaper } from "../views/figure_layout.js";
+import { savePicture } from "../views/plotly_figure.js";
 import { ask } from "./results.js";
 
 const PATIENCE = 80; // ms before the panel says that it is computing
@@ -96,15 +95,7 @@ export class Panel {
   async #picture(run, path, format) {
     this.say("Drawing the picture …");
     try {
-      const [figure, library] = await Promise.all([fetched(run, path), plotly()]);
-      const paper = onPaper(figure);
-      await library.downloadImage(paper, {
-        format,
-        width: paper.layout.width,
-        height: paper.layout.height,
-        filename: path.split("?")[0],
-        scale: 2,
-      });
+      await savePicture(await run.json(`figure/${path}`), path.split("?")[0], format);
       this.say("");
     } catch (fault) {
       this.say(fault.message);

@@ -30,7 +30,7 @@ export class Strokes {
     const { painter, stroke } = this;
     if (!painter.run) return;
     if (!stroke) return this.#hover(painter.grid.place(event));
-    const at = painter.grid.place(event, false);
+    const at = painter.grid.nearest(event);
     if (at.join() === stroke.last.join()) return;
     this.#extend(at);
   }

@@ -3,6 +3,8 @@
 import { css, isDark } from "../core/dom.js";
 import { heatmapOf, isCaption, isMarks, plainText, unpack } from "./figure_numbers.js";
 
+/** @import { FigureJson, FigureLayout, FigureTrace } from "../core/payloads.d.ts" */
+
 const NARROW = 600;
 const LONGEST = [16, 9]; // letters of a name on an axis; fewer where it is narrow
 const ROW = [18, 30]; // pixels a row of a heatmap, at least and at most
@@ -13,17 +15,14 @@ const SHORT = 300; // pixels of a plot beside which a scale's title has no room
 const [LETTER, NAMES] = [6.4, 60]; // pixels of a letter of a scale's title, and of the names beside a plot
 const MASKED_DARK = "#57493c";
 
-export function laidOut(figure, width) {
+export function laidOut(/** @type {FigureJson} */ figure, /** @type {number} */ width) {
   const narrow = width < NARROW;
   const plot = plotHeight(figure, width);
   const under = figure.layout.xaxis?.side === "top" ? 0 : UNDER;
   // How far below the plot the scale lies, as a share of its height; 0 where it stands beside it.
   const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
   const layout = {
-    ...figure.layout,
-    ...axes(figure, narrow),
-    width,
-    height: height(figure, width, narrow, below),
+    ...{ ...figure.layout, ...axes(figure, narrow), width, height: height(figure, width, narrow, below) },
     title: { text: "" }, // the page has it as text, which wraps
     annotations: (figure.layout.annotations ?? []).filter((each) => !isCaption(each)),
     margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
@@ -33,13 +32,11 @@ export function laidOut(figure, width) {
 }
 
 // The same for paper: black on white, with its title and what it measures.
-export function onPaper(figure) {
+export function onPaper(/** @type {FigureJson} */ figure) {
   const wide = 1000;
   const { margin = {} } = figure.layout;
   const layout = {
-    ...figure.layout,
-    width: wide,
-    height: height(figure, wide, false, false) + 190,
+    ...{ ...figure.layout, width: wide, height: height(figure, wide, false, 0) + 190 },
     paper_bgcolor: "white",
     margin: { ...margin, t: 170, l: 120 },
     title: { ...figure.layout.title, y: 0.98, yanchor: "top" },
@@ -47,27 +44,26 @@ export function onPaper(figure) {
   return { data: figure.data, layout };
 }
 
+/** @type {(figure: FigureJson, narrow: boolean) => Pick<FigureLayout, "xaxis" | "yaxis">} */
 function axes(figure, narrow) {
   const line = css("--border-color-primary");
-  const found = {};
-  for (const name of Object.keys(figure.layout).filter((key) => /^[xy]axis/.test(key))) {
-    found[name] = {
-      ...figure.layout[name],
-      automargin: true,
-      gridcolor: line,
-      zerolinecolor: line,
-      labelalias: aliases(figure, name[0], narrow),
-    };
-  }
-  return found;
+  const named = Object.entries(figure.layout).filter(([name]) => /^[xy]axis/.test(name));
+  return Object.fromEntries(
+    named.map(([name, axis]) => {
+      const labelalias = aliases(figure, name.startsWith("x") ? "x" : "y", narrow);
+      return [name, { ...axis, automargin: true, gridcolor: line, zerolinecolor: line, labelalias }];
+    }),
+  );
 }
 
-// Long names lose their end; the whole name is there on pointing, and in the table.
+/** Long names lose their end; the whole name is there on pointing, and in the table.
+ * @type {(figure: FigureJson, letter: "x" | "y", narrow: boolean) => Record<string, string>} */
 function aliases(figure, letter, narrow) {
   const most = LONGEST[narrow ? 1 : 0];
+  /** @type {Record<string, string>} */
   const short = {};
   for (const trace of figure.data) {
-    for (const name of unpack(trace[letter]).values) {
+    for (const name of Array.from(unpack(trace[letter]).values)) {
       if (typeof name !== "string" || plainText(name).length <= most) continue;
       const kept = [...plainText(name)].slice(0, most).join("");
       short[name] = `${kept.replace(/&/g, "&amp;").replace(/</g, "&lt;")}…`;
@@ -77,7 +73,7 @@ function aliases(figure, letter, narrow) {
 }
 
 // Of the plot alone, without names, titles and scale; Infinity where it is not ours to choose.
-function plotHeight(figure, width) {
+function plotHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width) {
   const heatmap = heatmapOf(figure);
   if (!heatmap || figure.layout.height || figure.data.some((trace) => trace.type === "image")) return Infinity;
   const each = Math.max(ROW[0], Math.min(ROW[1], (width - 200) / heatmap.cols));
@@ -85,13 +81,14 @@ function plotHeight(figure, width) {
 }
 
 // Of a picture in a figure; what a chart without cells has, where there is none.
-function pictureHeight(figure, width) {
+function pictureHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width) {
   const picture = figure.data.find((trace) => trace.type === "image");
   if (!picture) return 280;
   const [tall, wide] = unpack(picture.z).shape;
   return Math.min(MOST, (width - (width < NARROW ? 60 : 200)) * (tall / wide));
 }
 
+/** @type {(figure: FigureJson, width: number, narrow: boolean, below: number) => number} */
 function height(figure, width, narrow, below) {
   if (figure.layout.height) return figure.layout.height;
   const scale = below ? SCALE : 0;
@@ -99,25 +96,15 @@ function height(figure, width, narrow, below) {
   if (figure.data.some((trace) => trace.type === "image"))
     return Math.round(pictureHeight(figure, width) + BUTTONS + UNDER + scale);
   if (plot === Infinity) return 420;
-  const names = Math.max(
-    ...heatmapOf(figure)
-      .x.slice(0, 400)
-      .map((name) => name.length),
-    1,
-  );
+  const columns = heatmapOf(figure)?.x.slice(0, 400) ?? [];
+  const names = Math.max(...columns.map((name) => name.length), 1);
   return Math.round(plot + Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 30 + BUTTONS + scale);
 }
 
+/** @type {(trace: FigureTrace, narrow: boolean, below: number, width: number) => FigureTrace} */
 function shown(trace, narrow, below, width) {
   const dark = isDark();
-  if (dark && isMarks(trace))
-    return {
-      ...trace,
-      colorscale: [
-        [0, MASKED_DARK],
-        [1, MASKED_DARK],
-      ],
-    };
+  if (dark && isMarks(trace)) return { ...trace, colorscale: [0, 1].map((at) => [at, MASKED_DARK]) };
   if (trace.type !== "heatmap") return trace;
   const lying = { orientation: "h", x: 0, xanchor: "left", y: -below, yanchor: "top", len: narrow ? 1 : 0.5 };
   // In one line only where the scale is as wide, for what is wider loses its ends.
@@ -125,16 +112,19 @@ function shown(trace, narrow, below, width) {
   const text = below && !narrow && line.length * LETTER < 0.5 * (width - NAMES) ? line : trace.colorbar?.title?.text;
   const title = { ...trace.colorbar?.title, text, font: { size: 12 }, ...(below && { side: "bottom" }) };
   const colorbar = { ...trace.colorbar, title, ...(below && lying) };
-  return { ...trace, colorbar, ...(dark && isOneWay(trace) ? { colorscale: turned(trace) } : {}) };
+  const { colorscale } = trace;
+  const turns = dark && Array.isArray(colorscale) && isOneWay(colorscale);
+  return { ...trace, colorbar, ...(turns && { colorscale: turned(colorscale) }) };
 }
 
 // On a dark page a scale from light to dark begins dark, as those of the canvases do.
-function isOneWay({ colorscale }) {
-  if (!Array.isArray(colorscale) || !colorscale.every(([, color]) => /^#[0-9a-f]{6}$/i.test(color))) return false;
+function isOneWay(/** @type {[number, string][]} */ colorscale) {
+  if (!colorscale.every(([, color]) => /^#[0-9a-f]{6}$/i.test(color))) return false;
   const lights = colorscale.map(([, color]) =>
     [1, 3, 5].reduce((sum, at) => sum + parseInt(color.slice(at, at + 2), 16), 0),
   );
   return lights.every((light, i) => i === 0 || light < lights[i - 1]);
 }
 
-const turned = ({ colorscale }) => colorscale.map(([at, color]) => [1 - at, color]).reverse();
+/** @type {(colorscale: [number, string][]) => [number, string][]} */
+const turned = (colorscale) => colorscale.toReversed().map(([at, color]) => [1 - at, color]);

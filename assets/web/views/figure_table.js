@@ -1,42 +1,34 @@
 // The numbers of a figure as a table, for those who cannot see it or want to read them.
 
-import { count, el } from "../core/dom.js";
+import { count, el, tableHead, tableRow } from "../core/dom.js";
 import { heatmapOf, isMarks, plainText, unpack } from "./figure_numbers.js";
+
+/** @import { FigureCell, FigureJson } from "../core/payloads.d.ts" */
+/** @import { Heatmap } from "./figure_numbers.js" */
 
 const MOST = 60; // rows and columns
 
+/** @type {(figure: FigureJson, title: string) => HTMLElement} */
 export function tableOf(figure, title) {
   const heatmap = heatmapOf(figure);
   return heatmap ? cells(heatmap, title, marksOf(figure)) : points(figure, title);
 }
 
 // Which cells are masked: a heatmap of their own, 0 there. Other cells without a number are gaps.
-function marksOf(figure) {
-  const marks = figure.data.find(isMarks);
-  return marks ? unpack(marks.z).values : [];
+function marksOf(/** @type {FigureJson} */ figure) {
+  return unpack(figure.data.find(isMarks)?.z).values;
 }
 
+/** @type {(heatmap: Heatmap, title: string, marks: ArrayLike<FigureCell>) => HTMLElement} */
 function cells(heatmap, title, marks) {
   const { rows, cols, values, x, y } = heatmap;
   const [down, across] = [Math.min(MOST, rows), Math.min(MOST, cols)];
-  const head = el(
-    "tr",
-    {},
-    el("td", {}, `${heatmap.yTitle} \\ ${heatmap.xTitle}`),
-    ...x.slice(0, across).map((name) => el("th", { scope: "col" }, el("bdi", {}, name))),
-  );
-  const lines = y
-    .slice(0, down)
-    .map((name, row) =>
-      el(
-        "tr",
-        {},
-        el("th", { scope: "row" }, el("bdi", {}, name)),
-        ...Array.from({ length: across }, (_, col) =>
-          el("td", {}, marks[row * cols + col] === 0 ? "masked" : digits(values[row * cols + col])),
-        ),
-      ),
-    );
+  const head = tableHead(`${heatmap.yTitle} \\ ${heatmap.xTitle}`, ...x.slice(0, across).map(isolated));
+  const cell = (/** @type {number} */ at) => (marks[at] === 0 ? "masked" : digits(values[at]));
+  const lines = y.slice(0, down).map((name, row) => {
+    const numbers = Array.from({ length: across }, (_, col) => cell(row * cols + col));
+    return tableRow(isolated(name), ...numbers);
+  });
   const cut =
     down < rows || across < cols
       ? ` The first ${count(down)} of ${count(rows)} rows and ${count(across)} of ${count(cols)} columns; CSV has all.`
@@ -44,42 +36,34 @@ function cells(heatmap, title, marks) {
   return framed(title, `${title}. ${heatmap.unit}.${cut}`, head, lines);
 }
 
+/** @type {(figure: FigureJson, title: string) => HTMLElement} */
 function points(figure, title) {
-  const lines = [];
   const measured = figure.data.filter((trace) => !isMarks(trace) && trace.type !== "image");
-  for (const trace of measured) {
-    const [x, y] = [unpack(trace.x).values, unpack(trace.y).values];
+  const all = measured.map((trace) => ({ name: trace.name, x: unpack(trace.x).values, y: unpack(trace.y).values }));
+  const lines = [];
+  for (const { name, x, y } of all) {
     for (let at = 0; at < x.length && lines.length < MOST; at++) {
-      lines.push(
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }, el("bdi", {}, plainText(trace.name))),
-          el("td", {}, shown(x[at])),
-          el("td", {}, shown(y[at])),
-        ),
-      );
+      lines.push(tableRow(isolated(plainText(name)), shown(x[at]), shown(y[at])));
     }
   }
-  const names = ["xaxis", "yaxis"].map((axis) => plainText(figure.layout[axis]?.title?.text));
-  const head = el("tr", {}, el("td", {}, "Series"), ...names.map((name) => el("th", { scope: "col" }, name)));
-  const total = measured.reduce((sum, trace) => sum + unpack(trace.x).values.length, 0);
+  const { xaxis, yaxis } = figure.layout;
+  const head = tableHead("Series", ...[xaxis, yaxis].map((axis) => plainText(axis?.title?.text)));
+  const total = all.reduce((sum, { x }) => sum + x.length, 0);
   const cut = total > lines.length ? ` The first ${lines.length} of ${count(total)} points; CSV has all.` : "";
   return framed(title, `${title}.${cut}`, head, lines);
 }
 
-function framed(title, caption, head, lines) {
-  const table = el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, ...lines));
-  return el(
-    "div",
-    { class: "viz-figure-table", tabindex: "0", role: "region", "aria-label": `Numbers of: ${title}` },
-    table,
-  );
+/** @type {(title: string, says: string, head: HTMLElement, lines: HTMLElement[]) => HTMLElement} */
+function framed(title, says, head, lines) {
+  const table = el("table", {}, el("caption", {}, says), head, el("tbody", {}, ...lines));
+  const named = { role: "region", "aria-label": `Numbers of: ${title}` };
+  return el("div", { class: "viz-figure-table", tabindex: "0", ...named }, table);
 }
 
-const shown = (value) => (typeof value === "number" ? digits(value) : plainText(value));
+const isolated = (/** @type {string} */ name) => el("bdi", {}, name);
+const shown = (/** @type {FigureCell} */ value) => (typeof value === "number" ? digits(value) : plainText(value));
 
-function digits(value) {
+function digits(/** @type {number | null} */ value) {
   if (value == null || Number.isNaN(value)) return "";
   return Number.isInteger(value) ? String(value) : value.toPrecision(4);
 }

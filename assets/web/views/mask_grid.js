@@ -1,69 +1,92 @@
 // A square of cells with token names along its sides: rows are queries, columns are keys.
 
-import { css, el, fit, isDark } from "../core/dom.js";
-import { rgbText } from "../core/colors.js";
+import { rgb, rgbText } from "../core/colors.js";
+import { context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
+
+/** @import { Rgb } from "../core/colors.js" */
+/** @typedef {[row: number, col: number]} Cell */
 
 const RIGHT = 30; // room for the last key's tilted name
 const LINES = 7; // pixels a cell needs for lines between cells
 
-const hex = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
-const LIGHT = { allowed: hex("#2f6fa8"), forbidden: hex("#e6d5bd"), line: "rgb(255 255 255 / 0.55)" };
-const DARK = { allowed: hex("#57b3e6"), forbidden: hex("#4a3f33"), line: "rgb(0 0 0 / 0.45)" };
+const LIGHT = { allowed: rgb("#2f6fa8"), forbidden: rgb("#e6d5bd"), line: "rgb(255 255 255 / 0.55)" };
+const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), line: "rgb(0 0 0 / 0.45)" };
 export const maskColors = () => (isDark() ? DARK : LIGHT);
 
 export class TokenGrid {
-  constructor({ label, maxSide = 620, maxCell = 40 }) {
-    Object.assign(this, { maxSide, maxCell, outlined: [] });
-    this.canvas = el("canvas", { class: "viz-mask-canvas", role: "img", tabindex: "0", "aria-label": label });
-    this.over = el("canvas", { class: "viz-map-over", "aria-hidden": "true" });
-    this.node = el("div", { class: "viz-stage viz-mask-stage" }, this.canvas, this.over);
-    new ResizeObserver(() => this.node.clientWidth !== this.laidOut && this.layout()).observe(this.node);
+  canvas = el("canvas", { class: "viz-mask-canvas", role: "img", tabindex: "0" });
+  over = el("canvas", { class: "viz-map-over", "aria-hidden": "true" });
+  node = el("div", { class: "viz-stage viz-mask-stage" }, this.canvas, this.over);
+  context = context2d(this.canvas);
+  overContext = context2d(this.over);
+  view = new Viewport(0);
+  left = 0;
+  top = 0;
+  side = 0;
+  width = 0;
+  height = 0;
+  /** @type {{ name: string }[]} */
+  shown = [];
+  /** @type {Cell} */
+  chosen = [0, 0];
+  /** @type {Cell | null} */
+  hovered = null;
+  /** @type {[Cell, Cell] | null} */
+  rectangle = null;
+  /** @type {number[]} */
+  outlined = [];
+  /** @type {HTMLCanvasElement | null} */
+  cells = null;
+  /** @type {(at: number) => Rgb} */
+  color = () => maskColors().allowed;
+
+  constructor({ label = "", maxSide = 620, maxCell = 40 }) {
+    this.maxSide = maxSide;
+    this.maxCell = maxCell;
+    this.canvas.setAttribute("aria-label", label);
+    onWidth(this.node, () => this.layout());
   }
 
-  // `names` has an entry a cell of a side, `color` gives a cell's [r, g, b] by its number, row by
-  // row; a view of another size begins whole.
+  /** `names` has an entry a cell of a side, `color` gives a cell's color by its number, row by row; a
+   * view of another size begins whole. @type {(names: string[], color: (at: number) => Rgb) => void} */
   show(names, color) {
     this.color = color;
     this.shown = names.map((name) => ({ name }));
-    if (this.view?.n !== names.length) this.view = new Viewport(names.length);
-    this.chosen ??= [0, 0];
-    this.chosen = this.chosen.map((at) => Math.min(at, names.length - 1));
+    if (this.view.n !== names.length) this.view = new Viewport(names.length);
+    const [row, col] = this.chosen;
+    this.chosen = [Math.min(row, names.length - 1), Math.min(col, names.length - 1)];
     this.cells = null;
     this.layout();
   }
 
   layout() {
     const width = this.node.clientWidth;
-    if (!this.view || !width) return;
-    this.laidOut = width;
+    if (!this.view.n || !width) return;
     const room = labelRoom(this.shown);
     this.left = Math.min(room.left, Math.floor(width * 0.34));
     this.top = room.top;
     this.side = Math.max(60, Math.min(this.maxSide, width - this.left - RIGHT, this.maxCell * this.view.n));
-    Object.assign(this, { width: this.left + this.side + RIGHT, height: this.top + this.side + 4 });
-    this.context = fit(this.canvas, this.width, this.height);
-    this.overContext = fit(this.over, this.width, this.height);
+    this.width = this.left + this.side + RIGHT;
+    this.height = this.top + this.side + 4;
+    fit(this.canvas, this.width, this.height);
+    fit(this.over, this.width, this.height);
     this.draw();
   }
 
   // Call with `changed` when cells have other colors than before.
   draw(changed = false) {
-    if (!this.context) return;
-    if (changed || !this.cells) this.cells = this.#painted();
+    if (!this.side) return;
+    const cells = (!changed && this.cells) || this.#painted();
+    this.cells = cells;
     const { context, view } = this;
     const cell = this.side / view.span;
+    const [left, top] = [this.left - view.col * cell, this.top - view.row * cell];
     context.clearRect(0, 0, this.width, this.height);
     this.#clipped(context, () => {
       context.imageSmoothingEnabled = false;
-      context.drawImage(
-        this.cells,
-        this.left - view.col * cell,
-        this.top - view.row * cell,
-        view.n * cell,
-        view.n * cell,
-      );
+      context.drawImage(cells, left, top, view.n * cell, view.n * cell);
       if (cell >= LINES) this.#lines(cell);
       if (this.outlined.length) this.#outline(cell);
     });
@@ -72,60 +95,51 @@ export class TokenGrid {
   }
 
   drawOver() {
-    const { overContext: context, view } = this;
-    if (!context) return;
+    if (!this.side) return;
+    const { overContext: context, view, rectangle, hovered } = this;
     context.clearRect(0, 0, this.width, this.height);
     const cell = this.side / view.span;
-    const box = ([row, col], high, wide, color, width) => {
+    /** @type {(from: Cell, to: Cell, color: string, width: number) => void} */
+    const box = ([r0, c0], [r1, c1], color, width) => {
+      const [row, col] = [Math.min(r0, r1), Math.min(c0, c1)];
+      const [wide, high] = [(Math.abs(c1 - c0) + 1) * cell, (Math.abs(r1 - r0) + 1) * cell];
       context.strokeStyle = color;
       context.lineWidth = width;
-      context.strokeRect(
-        this.left + (col - view.col) * cell,
-        this.top + (row - view.row) * cell,
-        wide * cell,
-        high * cell,
-      );
+      context.strokeRect(this.left + (col - view.col) * cell, this.top + (row - view.row) * cell, wide, high);
     };
     this.#clipped(context, () => {
-      if (this.rectangle) {
-        const [[r0, c0], [r1, c1]] = this.rectangle;
-        box(
-          [Math.min(r0, r1), Math.min(c0, c1)],
-          Math.abs(r1 - r0) + 1,
-          Math.abs(c1 - c0) + 1,
-          css("--body-text-color"),
-          2,
-        );
-      }
-      box(this.chosen, 1, 1, css("--viz-mark", this.node), 3);
-      if (this.hovered) box(this.hovered, 1, 1, css("--body-text-color-subdued"), 1.5);
+      if (rectangle) box(...rectangle, css("--body-text-color"), 2);
+      box(this.chosen, this.chosen, css("--viz-mark", this.node), 3);
+      if (hovered) box(hovered, hovered, css("--body-text-color-subdued"), 1.5);
     });
-    if (this.hovered) drawLabels(this, this.hovered);
+    if (hovered) drawLabels(this, hovered);
   }
 
-  // The cell under a pixel of the canvas, or null outside of all.
-  place(event, inside = true) {
-    const page = this.canvas.getBoundingClientRect();
-    const cell = this.side / this.view.span;
-    const at = [
-      this.view.row + (event.clientY - page.top - this.top) / cell,
-      this.view.col + (event.clientX - page.left - this.left) / cell,
-    ];
-    const seen = [this.view.row, this.view.col];
-    if (!inside) return at.map((each) => Math.floor(Math.min(this.view.n - 1, Math.max(0, each))));
-    if (at.some((each, axis) => each < seen[axis] || each >= Math.min(this.view.n, seen[axis] + this.view.span)))
-      return null;
-    return at.map(Math.floor);
+  // The cell under the pointer, or null outside of all.
+  place(/** @type {MouseEvent} */ event) {
+    const at = this.view.place(...this.#point(event), this);
+    return at && /** @type {Cell} */ (at.map(Math.floor));
   }
 
-  // The middle of a cell on the screen.
+  // The cell under the pointer, or the nearest one of the whole map.
+  nearest(/** @type {MouseEvent} */ event) {
+    const [x, y] = this.#point(event);
+    const { row, col, n, span } = this.view;
+    const [down, right] = [row + ((y - this.top) / this.side) * span, col + ((x - this.left) / this.side) * span];
+    return /** @type {Cell} */ ([down, right].map((each) => Math.floor(Math.min(n - 1, Math.max(0, each)))));
+  }
+
+  /** The middle of a cell on the screen. @type {(row: number, col: number) => [number, number]} */
   box(row, col) {
-    const cell = this.side / this.view.span;
     const page = this.canvas.getBoundingClientRect();
-    return [
-      page.left + this.left + (col - this.view.col + 0.5) * cell,
-      page.top + this.top + (row - this.view.row + 0.5) * cell,
-    ];
+    const [x, y] = this.view.middle(row, col, this);
+    return [page.left + x, page.top + y];
+  }
+
+  /** @returns {[x: number, y: number]} */
+  #point(/** @type {MouseEvent} */ event) {
+    const page = this.canvas.getBoundingClientRect();
+    return [event.clientX - page.left, event.clientY - page.top];
   }
 
   #painted() {
@@ -137,10 +151,11 @@ export class TokenGrid {
       const [r, g, b] = this.color(at);
       image.data.set([r, g, b, 255], at * 4);
     }
-    canvas.getContext("2d").putImageData(image, 0, 0);
+    context2d(canvas).putImageData(image, 0, 0);
     return canvas;
   }
 
+  /** @type {(context: CanvasRenderingContext2D, draw: () => void) => void} */
   #clipped(context, draw) {
     context.save();
     context.beginPath();
@@ -150,7 +165,7 @@ export class TokenGrid {
     context.restore();
   }
 
-  #lines(cell) {
+  #lines(/** @type {number} */ cell) {
     const { context, view } = this;
     context.strokeStyle = maskColors().line;
     context.lineWidth = 1;
@@ -168,35 +183,28 @@ export class TokenGrid {
     context.stroke();
   }
 
-  #outline(cell) {
+  #outline(/** @type {number} */ cell) {
     const { context, view } = this;
     context.strokeStyle = css("--viz-leak", this.node);
     context.lineWidth = Math.max(1, Math.min(2, cell / 6));
     const inset = context.lineWidth / 2;
+    const side = Math.max(1, cell - 2 * inset);
     for (const at of this.outlined) {
       const [row, col] = [Math.floor(at / view.n), at % view.n];
-      context.strokeRect(
-        this.left + (col - view.col) * cell + inset,
-        this.top + (row - view.row) * cell + inset,
-        Math.max(1, cell - 2 * inset),
-        Math.max(1, cell - 2 * inset),
-      );
+      const [left, top] = [this.left + (col - view.col) * cell, this.top + (row - view.row) * cell];
+      context.strokeRect(left + inset, top + inset, side, side);
     }
   }
 }
 
-// A line of colored squares with their words.
-export function swatches(entries) {
-  return el(
+/** A line of colored squares with their words; a square by its color or its style.
+ * @type {(entries: [square: Rgb | string, words: string][]) => HTMLElement} */
+export const swatches = (entries) =>
+  el(
     "p",
     { class: "viz-swatches viz-mask-swatches" },
-    ...entries.map(([color, words]) =>
-      el(
-        "span",
-        {},
-        el("i", { class: "viz-swatch", style: typeof color === "string" ? color : `background:${rgbText(color)}` }),
-        words,
-      ),
-    ),
+    ...entries.map(([square, words]) => {
+      const style = typeof square === "string" ? square : `background:${rgbText(square)}`;
+      return el("span", {}, el("i", { class: "viz-swatch", style }), words);
+    }),
   );
-}

@@ -3,12 +3,19 @@
 import { inkOn, largest, makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { number } from "../core/dom.js";
 
+/** @import { Colors, Rgb, Scale, Values } from "../core/colors.js" */
+/** @typedef {"weight" | "value" | "rollout" | "relevance"} Measure */
+/** @typedef {{ title: string, unit: string, says: string, own?: boolean }} MeasureText */
+
+export const TOLD = 3; // of the strongest, in a sentence
 const STEPS = 64;
+/** @type {Rgb} */
 const TINT = [255, 59, 20]; // a red that pictures seldom have, light or dark
 const LOG_SPAN = 1e4; // a logarithmic scale of lengths shows so much below the largest
 
 // What each measure is called, its unit, and what it says and does not; `own` where a token begins
 // with a part of its own, beside which the others are small.
+/** @type {Record<Measure, MeasureText>} */
 export const MEASURES = {
   weight: {
     title: "attention weight of this head",
@@ -41,6 +48,7 @@ export const COLUMN = {
 
 // Shares follow the page's scale. Lengths have no fixed range, and go up to the largest that is shown;
 // a token's own part may lie beyond it.
+/** @type {(measure: Measure, name: string, values: Float32Array, own: number, shared?: number | null) => Scale} */
 export function scaleOf(measure, name, values, own, shared = null) {
   const others = MEASURES[measure].own ? values.filter((_, at) => at !== own) : values;
   const top = largest(others) || largest(values);
@@ -48,15 +56,13 @@ export function scaleOf(measure, name, values, own, shared = null) {
   if (name !== "log") return makeScale("head", top);
   const [high, low] = [top || 1, (top || 1) / LOG_SPAN];
   return {
-    name,
-    low,
-    high,
+    ...{ name, low, high },
     share: (value) => Math.min(1, 1 + Math.log(Math.max(value, low) / high) / Math.log(LOG_SPAN)),
     at: (share) => high * LOG_SPAN ** (share - 1),
   };
 }
 
-// The scale in words: its ends, and what lies beyond them.
+/** The scale in words: its ends, and what lies beyond them. @type {(scale: Scale, unit: string, values: Values) => string} */
 export function scaleText(scale, unit, values) {
   const beyond =
     largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, have the last color` : "";
@@ -65,16 +71,19 @@ export function scaleText(scale, unit, values) {
 
 // What lies on a patch: one color, the more opaque the larger the weight, whatever the picture and the
 // page are. Red, green, blue and opacity, each 0 … 255; a masked patch has the color of masked cells.
+/** @type {(value: number, scale: Scale, opacity: number) => [number, number, number, number]} */
 export function tintOf(value, scale, opacity) {
   if (Number.isNaN(value)) return [...theme().masked, Math.round(255 * 0.66 * opacity)];
   return [...TINT, Math.round(255 * opacity * Math.min(1, Math.max(0, value > 0 ? scale.share(value) : 0)))];
 }
 
-// CSS gradients of the scale: as the words show it, and as a tint lies on a picture.
+/** CSS gradients of the scale: as the words show it, and as a tint lies on a picture.
+ * @type {(to: string, scale: Scale, colors?: Colors) => string} */
 export function gradient(to, scale, colors = theme()) {
   return ramped(to, (share) => rgbText(shade(scale.at(share), scale, colors)));
 }
 
+/** @type {(to: string, scale: Scale, opacity: number) => string} */
 export function tintGradient(to, scale, opacity) {
   return ramped(to, (share) => {
     const [red, green, blue, alpha] = tintOf(scale.at(share), scale, opacity);
@@ -82,28 +91,38 @@ export function tintGradient(to, scale, opacity) {
   });
 }
 
+/** @type {(to: string, color: (share: number) => string) => string} */
 const ramped = (to, color) =>
   `linear-gradient(to ${to}, ${Array.from({ length: 17 }, (_, step) => color(step / 16)).join(", ")})`;
 
+/** @typedef {readonly [background: string, ink: string]} Pair */
+/** @type {WeakMap<Rgb, Pair>} */
 const pairs = new WeakMap();
 
 // The background of a value and the ink on it, the same pair for the same color. In so many steps
 // that no eye sees them, and few enough that most chips keep their color from row to row.
+/** @type {(value: number, scale: Scale, colors: Colors) => Pair} */
 export function pairOf(value, scale, colors) {
   const share = Math.min(1, Math.max(0, scale.share(value)));
   const step = Math.round(Math.round(share * (STEPS - 1)) * ((colors.ramp.length - 1) / (STEPS - 1)));
   const color = Number.isNaN(value) ? colors.masked : value === 0 ? colors.zero : colors.ramp[step];
-  if (!pairs.has(color)) pairs.set(color, [rgbText(color), inkOn(color)]);
-  return pairs.get(color);
+  const pair = pairs.get(color) ?? /** @type {Pair} */ ([rgbText(color), inkOn(color)]);
+  pairs.set(color, pair);
+  return pair;
 }
 
-// The places of all values above 0, the largest first; without that of a token's own part.
+/** The places of all values above 0, the largest first; without that of a token's own part.
+ * @type {(values: Values, own?: number) => number[]} */
 export const descending = (values, own = -1) =>
-  [...values.keys()].filter((at) => values[at] > 0 && at !== own).sort((a, b) => values[b] - values[a]);
+  Array.from(values, (_, at) => at)
+    .filter((at) => values[at] > 0 && at !== own)
+    .sort((a, b) => values[b] - values[a]);
 
 // The fewest values, largest first, that together hold a share of the sum (as the script of DINO
 // keeps them, Caron et al., 2021). Gives which are kept, how many, and what they hold. A token's own
 // part, where there is one, is kept and not counted.
+/** @typedef {{ kept: Uint8Array, count: number, held: number, whole: number }} Strongest */
+/** @type {(values: Float32Array, share: number, own?: number) => Strongest} */
 export function strongestOf(values, share, own = -1) {
   const order = descending(values, own);
   const whole = order.reduce((sum, at) => sum + values[at], 0);

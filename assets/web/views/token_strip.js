@@ -1,62 +1,103 @@
 // Tokens as chips in their order: shaded without being built again, walked by arrows, chosen by click.
 
 import { theme } from "../core/colors.js";
-import { count, el } from "../core/dom.js";
+import { button, count, el } from "../core/dom.js";
 import { pairOf } from "./shading.js";
+
+/** @import { Colors, Scale } from "../core/colors.js" */
+/** @import { Shown, Unit } from "../core/run.js" */
+/** @import { Pair } from "./shading.js" */
+/** @typedef {(unit: number) => string} Titles */
+/** @typedef {{ values: Float32Array, scale: Scale, colors: Colors }} Shades */
+/** @typedef {{ label: string, preview: (unit: number | null) => unknown, choose: (unit: number) => unknown,
+ *   beyond?: () => unknown }} Acts `preview` is told the unit under the pointer or the focus, or null; `choose`
+ *   one that was clicked; `beyond` of an arrow that would leave the chips */
 
 const MOST = 600; // chips at a time; a longer text comes in parts
 const MOVE = 400;
 const MARGIN = "240px"; // in which a few chips have room, each on a line of its own
-const FEW = "scrollMargin" in IntersectionObserver.prototype ? 8 : 1; // chips that come into sight together
 
 export class Words {
-  // `preview` is told the unit under the pointer or the focus, or null; `choose` one that was clicked;
-  // `beyond` of an arrow that would leave the chips.
-  constructor({ label, preview, choose, beyond = () => {} }) {
-    Object.assign(this, { preview, choose, beyond, units: [], chips: [], seen: new Set(), start: 0, side: "key" });
-    this.text = el("p", { class: "viz-words", dir: "auto", role: "group", "aria-label": label });
-    this.part = el("span", {});
-    this.far = this.#mover("Go there", () => this.strongest - MOST / 2);
-    this.parts = el(
-      "p",
-      { class: "viz-caption viz-parts", hidden: true },
-      this.part,
-      this.far,
-      this.#mover("Earlier", () => this.start - MOVE),
-      this.#mover("Later", () => this.start + MOVE),
-    );
-    this.text.addEventListener("pointerover", (event) => this.#pointed(event));
-    this.text.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.preview(null));
-    this.text.addEventListener(
-      "focusin",
-      (event) => event.target.matches(":focus-visible") && this.preview(this.#unit(event.target)),
-    );
-    this.text.addEventListener("focusout", () => this.preview(null));
-    this.text.addEventListener("click", (event) => this.#clicked(event));
-    this.text.addEventListener("keydown", (event) => this.#key(event));
+  text = el("p", { class: "viz-words", dir: "auto", role: "group" });
+  part = el("span");
+  far = this.#mover("Go there", () => this.strongest - MOST / 2);
+  earlier = this.#mover("Earlier", () => this.start - MOVE);
+  later = this.#mover("Later", () => this.start + MOVE);
+  parts = el("p", { class: "viz-caption viz-parts", hidden: true }, this.part, this.far, this.earlier, this.later);
+  side = "key";
+  start = 0;
+  strongest = -1;
+  /** @type {Unit[] | Shown} */
+  units = [];
+  /** @type {number[]} */
+  segments = [];
+  /** @type {HTMLButtonElement[]} */
+  chips = [];
+  /** @type {Set<number>} chips in sight */
+  seen = new Set();
+  /** @type {Shades | null} */
+  shown = null;
+  /** @type {Shades | null} of the last choice, with its titles */
+  chosen = null;
+  /** @type {Titles | null} */
+  titles = null;
+  /** @type {Pair[]} */
+  #painted = [];
+  /** @type {Titles[]} */
+  #titled = [];
+  /** @type {number | undefined} */
+  #around;
+  #marked = -1;
+  #revealed = -1;
+  /** @type {HTMLElement | undefined} */
+  #pointed;
+  /** @type {IntersectionObserver | undefined} */
+  #sight;
+
+  constructor(/** @type {Acts} */ { label, preview, choose, beyond = () => {} }) {
+    const [{ text }, unit] = [this, (/** @type {Event} */ event) => this.#unit(event.target)];
+    this.beyond = beyond;
+    text.setAttribute("aria-label", label);
+    text.addEventListener("pointerover", (event) => {
+      const at = unit(event); // the gaps between chips keep what is previewed
+      if (at !== null && event.pointerType !== "touch") preview(at);
+    });
+    text.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && preview(null));
+    text.addEventListener("focusin", (event) => text.querySelector(":focus-visible") && preview(unit(event)));
+    text.addEventListener("focusout", () => preview(null));
+    text.addEventListener("click", (event) => {
+      const at = unit(event);
+      if (at !== null) choose(at);
+    });
+    text.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // Units are what is shown as one: a token, or a word of several. Chips are built only when they change,
-  // and the part that was gone to stays until another unit is chosen.
+  /** Units are what is shown as one: a token, or a word of several. Chips are built only when they change,
+   * and the part that was gone to stays until another unit is chosen.
+   * @type {(units: Unit[] | Shown, segments: number[], around: number) => void} */
   show(units, segments, around) {
-    const stays = around === this.around || this.#holds(around) || units.length <= MOST;
-    this.around = around;
+    const stays = around === this.#around || this.#holds(around) || units.length <= MOST;
+    this.#around = around;
     if (this.units === units && stays) return;
-    Object.assign(this, { units, segments, strongest: -1, values: null, titles: null, shown: null });
+    Object.assign(this, { units, segments, strongest: -1, chosen: null, titles: null, shown: null });
     this.#build(Math.max(0, around) - MOST / 2);
   }
 
-  // Change colors alone, of the chips in sight: the others follow when they come into it. `titles`
-  // says each chip's exact number, and comes only with a choice.
+  /** Change colors alone, of the chips in sight: the others follow when they come into it. `titles`
+   * says each chip's exact number, and comes only with a choice.
+   * @type {(values: Float32Array | null, scale: Scale | null, titles?: Titles, colors?: Colors) => void} */
   paint(values, scale, titles, colors = theme()) {
-    this.shown = { values, scale, colors };
-    if (titles)
-      Object.assign(this, { values, scale, titles, strongest: values ? largestAt(values, this.units.length) : -1 });
+    this.shown = values && scale && { values, scale, colors };
+    if (titles) {
+      this.chosen = this.shown;
+      this.titles = titles;
+      this.strongest = values ? largestAt(values, this.units.length) : -1;
+    }
     for (const at of this.seen) this.#color(at);
     if (titles) this.#tell();
   }
 
-  mark(unit) {
+  mark(/** @type {number} */ unit) {
     for (let i = 0; i < this.chips.length; i++) {
       const chosen = this.start + i === unit;
       const chip = this.chips[i];
@@ -64,33 +105,34 @@ export class Words {
       const place = chosen || (i === 0 && !this.#holds(unit)) ? 0 : -1;
       if (chip.tabIndex !== place) chip.tabIndex = place;
     }
-    this.marked = unit;
+    this.#marked = unit;
     this.reveal();
   }
 
   // Bring the chosen chip into sight, once for each choice.
   reveal() {
-    if (this.revealed !== this.marked && this.#scrollTo(this.marked)) this.revealed = this.marked;
+    if (this.#revealed !== this.#marked && this.#scrollTo(this.#marked)) this.#revealed = this.#marked;
   }
 
   // Outline the unit whose row is previewed.
-  point(unit) {
-    this.pointed?.classList.remove("viz-pointed");
-    this.pointed = this.chips[unit - this.start];
-    if (unit !== null) this.pointed?.classList.add("viz-pointed");
+  point(/** @type {number | null} */ unit) {
+    this.#pointed?.classList.remove("viz-pointed");
+    this.#pointed = unit === null ? undefined : this.chips[unit - this.start];
+    this.#pointed?.classList.add("viz-pointed");
   }
 
-  focus(unit) {
-    this.chips[unit - this.start]?.focus({ focusVisible: true });
+  focus(/** @type {number} */ unit) {
+    const visible = /** @type {FocusOptions} */ ({ focusVisible: true });
+    this.chips[unit - this.start]?.focus(visible);
   }
 
-  #build(from) {
+  #build(/** @type {number} */ from) {
     const { units, segments } = this;
     this.start = Math.max(0, Math.min(from, units.length - MOST));
     const stop = Math.min(units.length, this.start + MOST);
     this.chips = [];
-    this.painted = [];
-    this.titled = [];
+    this.#painted = [];
+    this.#titled = [];
     const nodes = [];
     for (let at = this.start; at < stop; at++) {
       const { name, tokens } = units[at];
@@ -114,24 +156,27 @@ export class Words {
     this.text.replaceChildren(...nodes);
     this.#watch();
     this.parts.hidden = stop - this.start === units.length;
-    this.revealed = null;
-    const [, earlier, later] = this.parts.querySelectorAll("button");
-    [earlier.disabled, later.disabled] = [this.start === 0, stop === units.length];
+    this.#revealed = -1;
+    this.earlier.disabled = this.start === 0;
+    this.later.disabled = stop === units.length;
     this.#tell();
   }
 
   // Which part is shown, and whether the strongest is in it.
   #tell() {
     if (this.parts.hidden || !this.chips.length) return;
-    const [from, to] = [this.units[this.start], this.units[this.start + this.chips.length - 1]];
-    const { name, tokens } = this.units[this.strongest] ?? {};
-    const elsewhere = tokens && !this.#holds(this.strongest);
-    this.far.hidden = !elsewhere;
-    this.part.textContent = `Tokens ${count(from.tokens[0])} to ${count(to.tokens.at(-1))} of ${count(this.units.places?.length ?? this.units.length)}${elsewhere ? `; the strongest ${this.side} ${tokens[0]} “${name}” is in another part` : ""}.`;
+    const { units, strongest } = this;
+    const [from, to] = [units[this.start], units[this.start + this.chips.length - 1]];
+    const of = "places" in units ? units.places.length : units.length;
+    this.far.hidden = strongest < 0 || this.#holds(strongest);
+    const { name, tokens } = units[Math.max(0, strongest)];
+    const elsewhere = `; the strongest ${this.side} ${tokens[0]} “${name}” is in another part`;
+    const part = `Tokens ${count(from.tokens[0])} to ${count(to.tokens[to.tokens.length - 1])} of ${count(of)}`;
+    this.part.textContent = `${part}${this.far.hidden ? "" : elsewhere}.`;
   }
 
   // Within its box only: scrollIntoView would move the page too. Whether there was a box to see it in.
-  #scrollTo(unit) {
+  #scrollTo(/** @type {number} */ unit) {
     const chip = this.chips[unit - this.start];
     const box = this.text.parentElement;
     if (!chip || !box?.clientHeight) return false;
@@ -141,106 +186,86 @@ export class Words {
     return true;
   }
 
-  #color(at) {
-    const {
-      titles,
-      shown: { values, scale, colors },
-    } = this;
-    if (titles && this.titled[at] !== titles) {
-      this.titled[at] = titles;
+  #color(/** @type {number} */ at) {
+    const { titles, shown } = this;
+    if (titles && this.#titled[at] !== titles) {
+      this.#titled[at] = titles;
       this.chips[at].title = titles(this.start + at);
     }
-    const pair = values ? pairOf(values[this.start + at], scale, colors) : ["", ""];
-    if (this.painted[at] === pair) return;
+    const pair = shown ? pairOf(shown.values[this.start + at], shown.scale, shown.colors) : NONE;
+    if (this.#painted[at] === pair) return;
     const { style } = this.chips[at];
     style.backgroundColor = pair[0];
-    if (this.painted[at]?.[1] !== pair[1]) style.color = pair[1];
-    this.painted[at] = pair;
+    if (this.#painted[at]?.[1] !== pair[1]) style.color = pair[1];
+    this.#painted[at] = pair;
   }
 
   // The first chip of each few is watched, for the browser looks at each in every frame; the others
   // are less than the margin away, in the page and in a box that scrolls.
   #watch() {
-    this.sight?.disconnect();
+    this.#sight?.disconnect();
     this.seen = new Set();
-    this.sight = new IntersectionObserver(
-      (entries) => {
-        for (const { target, isIntersecting } of entries) {
-          const first = Number(target.dataset.unit) - this.start;
-          if (this.chips[first] !== target) continue;
-          for (let at = first; at < Math.min(first + FEW, this.chips.length); at++) {
-            if (isIntersecting) this.seen.add(at);
-            else this.seen.delete(at);
-            if (isIntersecting && this.shown) this.#color(at);
-          }
+    const few = "scrollMargin" in IntersectionObserver.prototype ? 8 : 1; // come into sight together
+    const come = (/** @type {IntersectionObserverEntry[]} */ entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const first = (this.#unit(target) ?? -1) - this.start;
+        if (this.chips[first] !== target) continue;
+        for (let at = first; at < Math.min(first + few, this.chips.length); at++) {
+          if (isIntersecting) this.seen.add(at);
+          else this.seen.delete(at);
+          if (isIntersecting && this.shown) this.#color(at);
         }
-      },
-      { rootMargin: MARGIN, scrollMargin: MARGIN },
-    );
-    for (let at = 0; at < this.chips.length; at += FEW) this.sight.observe(this.chips[at]);
+      }
+    };
+    const margins = { rootMargin: MARGIN, scrollMargin: MARGIN };
+    this.#sight = new IntersectionObserver(come, margins);
+    for (let at = 0; at < this.chips.length; at += few) this.#sight.observe(this.chips[at]);
   }
 
+  /** @type {(text: string, from: () => number) => HTMLButtonElement} */
   #mover(text, from) {
-    return el(
-      "button",
-      {
-        type: "button",
-        class: "viz-small",
-        onclick: (event) => {
-          const strongest = event.currentTarget === this.far ? this.strongest : null;
-          this.#build(from());
-          if (this.titles) this.paint(this.values, this.scale, this.titles);
-          this.mark(this.marked);
-          this.#scrollTo(strongest ?? this.start);
-        },
-      },
-      text,
-    );
+    return button(text, (event) => {
+      const strongest = event.currentTarget === this.far ? this.strongest : null;
+      this.#build(from());
+      if (this.titles) this.paint(this.chosen?.values ?? null, this.chosen?.scale ?? null, this.titles);
+      this.mark(this.#marked);
+      this.#scrollTo(strongest ?? this.start);
+    });
   }
 
-  #holds(unit) {
+  #holds(/** @type {number} */ unit) {
     return unit >= this.start && unit < this.start + this.chips.length;
   }
 
-  #unit(target) {
-    const chip = target.closest?.(".viz-word");
-    return chip ? Number(chip.dataset.unit) : null;
+  #unit(/** @type {EventTarget | null} */ target) {
+    const chip = target instanceof Element && target.closest(".viz-word");
+    return chip instanceof HTMLElement ? Number(chip.dataset.unit) : null;
   }
 
-  // The gaps between chips keep what is previewed.
-  #pointed(event) {
-    const unit = this.#unit(event.target);
-    if (unit !== null && event.pointerType !== "touch") this.preview(unit);
-  }
-
-  #clicked(event) {
-    const unit = this.#unit(event.target);
-    if (unit !== null) this.choose(unit);
-  }
-
-  #key(event) {
+  #key(/** @type {KeyboardEvent} */ event) {
     const unit = this.#unit(event.target);
     if (unit === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const last = this.start + this.chips.length - 1;
+    /** @type {Record<string, number | undefined>} */
     const moves = {
-      ArrowLeft: unit - 1,
-      ArrowUp: unit - 1,
-      ArrowRight: unit + 1,
-      ArrowDown: unit + 1,
-      Home: this.start,
-      End: last,
+      ...{ ArrowLeft: unit - 1, ArrowUp: unit - 1, ArrowRight: unit + 1, ArrowDown: unit + 1 },
+      ...{ Home: this.start, End: last },
     };
-    if (!(event.key in moves)) return;
+    const wanted = moves[event.key];
+    if (wanted === undefined) return;
     event.preventDefault();
-    if (moves[event.key] > last) return this.beyond();
-    const to = Math.max(this.start, moves[event.key]);
+    if (wanted > last) return this.beyond();
+    const to = Math.max(this.start, wanted);
     for (const chip of this.chips) chip.tabIndex = -1;
     this.chips[to - this.start].tabIndex = 0;
     this.focus(to);
   }
 }
 
-// The place of the largest, or -1 where none is above 0.
+/** @type {Pair} */
+const NONE = ["", ""];
+
+/** The place of the largest, or -1 where none is above 0. @type {(values: Float32Array, length: number) => number} */
 function largestAt(values, length) {
   let found = -1;
   for (let at = 0; at < length; at++) if (values[at] > (found < 0 ? 0 : values[found])) found = at;
