@@ -1,4 +1,4 @@
-"""Every family given any JSON, and tensors spoiled one by one: a sentence, or a whole encoder."""
+"""One checkpoint of each family spoiled, tensor by tensor: a sentence, or a whole encoder."""
 
 import gc
 import json
@@ -7,122 +7,16 @@ import sys
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
+from tests.checkpoints.faults import a_sentence
 from tests.checkpoints.parity import save
-from viz_encoder.checkpoints import readers
-from viz_encoder.checkpoints.families import FAMILIES
-from viz_encoder.config import Embedding
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model import Encoder
 
-load_module = sys.modules["viz_encoder.checkpoints.load"]  # the package's name for it is a function
-SLOW = settings(suppress_health_check=list(HealthCheck), max_examples=100)
 WEIGHTS = "model.safetensors"
-
-NUMBERS = st.integers() | st.floats() | st.sampled_from([10**9, 10**30, 10**400, -1, 0, 1, 1e400])
-WORDS = st.text(max_size=20) | st.sampled_from(
-    ["gelu", "pre", "token", "patch", "vector", "text", "vision", "absolute", "full_attention"]
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | NUMBERS | WORDS,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.text(max_size=9) | st.sampled_from(["0", "1"]), inner, max_size=2),
-    max_leaves=4,
-)  # fmt: skip
-OF_HEADS = ("id2label", "num_labels", "problem_type", "pad_token_id", "architectures")
-OF_OTHERS = ("rope_parameters", "rope_scaling", "nhead", "architecture", "image")
-SHAPES = st.lists(st.integers(0, 9) | st.sampled_from([64, 10**9, 10**30]), max_size=5).map(tuple)
-DISTINCT = sorted({family.model_types[0] for family in FAMILIES.values()})
-
-
-def some(names: list[str], values: st.SearchStrategy) -> st.SearchStrategy:
-    return st.dictionaries(st.sampled_from(sorted(names)), values, max_size=4)
-
-
-def sources(family) -> list[str]:
-    """The names of a family's tensors on disk, as its tables have them, layer 0 for all."""
-    tables = [family.tensors, *(table.tensors for table in family.heads)]
-    lines = [line for table in tables for line in table.splitlines() if line.strip()]
-    return [line.split()[0].replace("#", "0").replace("*", "weight") for line in lines]
-
-
-def a_sentence(fault: Exception) -> bool:
-    text = str(fault)
-    plain = text.isprintable() and "Traceback (" not in text
-    return plain and text.endswith(".") and len(text) < 800
-
-
-@pytest.mark.parametrize("name", DISTINCT)
-@SLOW
-@given(data=st.data())
-def test_any_json_for_any_setting(name, data):
-    family = FAMILIES[name]
-    known = [*family.defaults, *OF_HEADS, *OF_OTHERS, "projection_dim"]
-    file = {"model_type": name, **data.draw(some(known, JSON))}
-    heads = data.draw(st.sampled_from([[], *([table] for table in family.heads)]))
-    try:
-        if family.complete is not None:
-            shapes = dict.fromkeys(sources(family), (8, 8))
-            shapes |= data.draw(some(sources(family), SHAPES))
-            with load_module.plainly():
-                file = family.complete(file, shapes)
-        file = {**family.defaults, **file}
-        config = load_module._config(family, file, heads)
-        if config.embedding is Embedding.TOKEN:
-            assert 0 <= readers._pad_id(config, file) < config.vocab_size
-        if config.n_layers <= 12 and len(config.prefix) <= 12:
-            load_module.without_weights(config)
-    except CheckpointError as fault:
-        assert a_sentence(fault)
-
-
-@SLOW
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "model_type": st.sampled_from([*FAMILIES, "clip", "siglip", None]) | JSON,
-            "text_config": JSON,
-            "vision_config": JSON,
-            "architectures": st.lists(JSON, max_size=2) | JSON,
-            "architecture": st.just("vit_tiny") | JSON,
-            "id2label": JSON,
-            "projection_dim": JSON,
-            "license": JSON,
-        },
-    ),
-    st.sampled_from(["", "text", "vision"]),
-)
-def test_any_json_for_a_whole_file(file, part):
-    try:
-        with load_module.plainly():
-            family, inner = load_module._family(file, part)
-        heads = load_module._heads(family, file, dict.fromkeys(sources(family), (8, 8)))
-        load_module._config(family, {**family.defaults, **inner}, heads)
-        load_module._licence(file)
-    except CheckpointError as fault:
-        assert a_sentence(fault)
-
-
-AXES = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_ff": 12, "vocab_size": 9, "max_positions": 6}
-
-
-@SLOW
-@given(some(list(vars(vz.EncoderConfig())), JSON))
-def test_any_json_for_any_axis_of_our_own_files(axes):
-    try:
-        load_module._config(FAMILIES["viz_encoder"], {"encoder": {**AXES, **axes}}, [])
-    except CheckpointError as fault:
-        assert a_sentence(fault)
-
-
-# Tensors. One case of each family, its heads included, spoiled tensor by tensor.
-
 HEADED = {"BERT for masked tokens", "BERT, 3 labels", "CLIP text, projected", "SigLIP, 3 labels"}
 SPOILED = {case.model_type: case for case in reversed(CASES)}
 SPOILED |= {case.name: case for case in CASES if case.name in HEADED}
@@ -173,6 +67,7 @@ def loads(folder, case):
         return None
 
 
+@pytest.mark.usefixtures("quick_loads")
 @pytest.mark.parametrize("case", SPOILED, indirect=True)
 def test_each_tensor_spoiled(tmp_path, case):
     """A tensor that is needed and of another shape, of whole numbers or NaN is always refused."""
@@ -193,6 +88,7 @@ def test_each_tensor_spoiled(tmp_path, case):
 BY_SHAPE = {"timm_wrapper": ("one row less",), "torch_transformer_encoder": ("one row less",)}
 
 
+@pytest.mark.usefixtures("quick_loads")
 @pytest.mark.parametrize("case", SPOILED, indirect=True)
 def test_each_tensor_left_out(tmp_path, case):
     """Without a tensor that is needed the file is refused, or a head or tied decoder is gone."""
@@ -275,6 +171,7 @@ def test_absurd_counts_of_labels(tmp_path, case, count):
     assert loads(tmp_path, case) is None
 
 
+@pytest.mark.usefixtures("quick_loads")
 @pytest.mark.parametrize(
     "case", [n for n, c in SPOILED.items() if c.kind == "text" and not c.part], indirect=True
 )
