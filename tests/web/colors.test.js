@@ -1,0 +1,139 @@
+// Weights to colors: known steps of the ramp, and what lies at its ends.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as colors from "../../assets/web/core/colors.js";
+import { signedColors } from "../../assets/web/core/signed_colors.js";
+import { gradient, pairOf, tintOf } from "../../assets/web/views/shading.js";
+
+const { paperColors } = colors;
+const unpacked = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255, pixel >>> 24];
+const painted = (value, scale) => unpacked(colors.pixels(Float32Array.of(value), scale, paperColors)[0]);
+const step = (number) => [...paperColors.ramp[number], 255];
+
+test("the ramp ends in the palette's own ends and has 256 steps", () => {
+  assert.equal(paperColors.ramp.length, 256);
+  assert.deepEqual(paperColors.ramp[0], colors.rgb("#fafdfb"));
+  assert.deepEqual(paperColors.ramp[255], colors.rgb("#0b0405"));
+  assert.deepEqual(paperColors.ramp[51], colors.rgb("#a0dfb9")); // 2 of its 10 stretches
+});
+
+test("linear: a weight has the step that is its share of the largest", () => {
+  const scale = colors.makeScale("head", 0.5);
+  for (const at of [1, 2, 100, 127, 128, 254, 255]) {
+    assert.deepEqual(painted((0.5 * at) / 255, scale), step(at));
+    assert.deepEqual(colors.shade((0.5 * at) / 255, scale, paperColors), paperColors.ramp[at]);
+  }
+  assert.deepEqual(painted((0.5 * 99.4) / 255, scale), step(99));
+  assert.deepEqual(painted((0.5 * 99.6) / 255, scale), step(100));
+});
+
+test("logarithmic: 1e-4 has the first step, each power of ten 63.75 more, 1 the last", () => {
+  const scale = colors.makeScale("log", 0.5);
+  for (const [value, at] of [
+    [1e-4, 0],
+    [1e-3, 64],
+    [0.02, 147],
+    [1e-1, 191],
+    [1, 255],
+  ]) {
+    assert.deepEqual(painted(value, scale), step(at));
+    assert.deepEqual(colors.shade(value, scale, paperColors), paperColors.ramp[at]);
+  }
+  assert.deepEqual(painted(1e-7, scale), step(0));
+  for (const share of [0, 0.25, 0.5, 1]) assert.ok(Math.abs(scale.share(scale.at(share)) - share) < 1e-12);
+});
+
+test("0 and masked have colors of their own, and what lies beyond has the last one", () => {
+  const scale = colors.makeScale("head", 0.5);
+  assert.deepEqual(painted(0, scale), [...paperColors.zero, 255]);
+  assert.deepEqual(painted(NaN, scale), [...paperColors.masked, 255]);
+  assert.deepEqual(painted(0.7, scale), step(255));
+  assert.deepEqual(colors.shade(0, scale, paperColors), paperColors.zero);
+  assert.deepEqual(colors.shade(NaN, scale, paperColors), paperColors.masked);
+  assert.deepEqual(colors.shade(0.7, scale, paperColors), paperColors.ramp[255]);
+});
+
+test("shared scales go up to the shared largest, and to 1 until it is known", () => {
+  assert.equal(colors.makeScale("layer", 0.2, 0.8).high, 0.8);
+  assert.deepEqual([colors.makeScale("all", 0.2).high, colors.makeScale("all", 0.2).waiting], [1, true]);
+  assert.equal(colors.makeScale("shared", 0.2).high, 1);
+  assert.equal(colors.makeScale("head", 0).high, 1);
+});
+
+test("rows: their largest, and each weight as a share of it", () => {
+  const values = Float32Array.of(0.25, 0.5, NaN, 0, 0, NaN);
+  assert.deepEqual([...colors.topsOf(values, 3)], [0.5, 0]);
+  assert.deepEqual([...colors.byRow(values, 3, [0.5, 0])], [0.5, 1, NaN, 0, 0, NaN]);
+  assert.deepEqual([colors.largest(values), colors.largest(values, 3)], [0.5, 0]);
+  assert.deepEqual([colors.anyMasked(values), colors.anyMasked([0, 1])], [true, false]);
+});
+
+test("fewer cells keep the largest of each block; only a block without any number is masked", () => {
+  const values = Float32Array.of(0.1, NaN, 0.3, 0.2, 0.9, NaN, NaN, NaN);
+  const { values: found, height, width } = colors.shrink(values, 2, 4, 1, 2);
+  assert.deepEqual([height, width], [1, 2]);
+  assert.deepEqual([...found], [...Float32Array.of(0.9, 0.3)]);
+  const masked = colors.shrink(Float32Array.of(NaN, NaN, 0, 0), 2, 2, 2, 1);
+  assert.deepEqual([...masked.values], [NaN, 0]);
+  assert.equal(colors.shrink(values, 2, 4, 2, 4).values, values);
+});
+
+test("ink stands out from every color of the ramp by 4.5 : 1", () => {
+  const light = ([r, g, b]) =>
+    [0.2126 * r, 0.7152 * g, 0.0722 * b].reduce((sum, part, i) => {
+      const share = [r, g, b][i] / 255;
+      const linear = share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      return sum + (part / ([r, g, b][i] || 1)) * linear;
+    }, 0);
+  for (const color of paperColors.ramp) {
+    const ink = colors.inkOn(color) === "#ffffff" ? 1 : 0;
+    const [high, low] = [light(color), ink].sort((a, b) => b - a);
+    assert.ok((high + 0.05) / (low + 0.05) > 4.5, colors.rgbText(color));
+  }
+});
+
+test("signed colors: −1, 0 and 1 are the outer and the middle stop, and halves lie between", () => {
+  const stops = [
+    [0, 0, 0],
+    [20, 20, 20],
+    [40, 40, 40],
+    [80, 80, 80],
+    [120, 120, 120],
+  ];
+  const color = signedColors({ stops, none: [1, 2, 3] });
+  const found = [-1, -0.75, -0.5, 0, 0.25, 0.5].map((value) => color(value)[0]);
+  assert.deepEqual(found, [0, 10, 20, 40, 60, 80]);
+  assert.deepEqual([color(1)[0], color(7)[0], color(-7)[0]], [120, 120, 0]);
+  assert.deepEqual(
+    [color(null), color(NaN)],
+    [
+      [1, 2, 3],
+      [1, 2, 3],
+    ],
+  );
+});
+
+test("chips have their color and ink in 64 steps, from the first to the last of the ramp", () => {
+  const scale = colors.makeScale("head", 1);
+  const pair = (value) => pairOf(value, scale, paperColors);
+  assert.equal(pair(1)[0], colors.rgbText(paperColors.ramp[255]));
+  assert.equal(pair(32 / 63)[0], colors.rgbText(paperColors.ramp[130]));
+  assert.equal(pair(1e-9)[0], colors.rgbText(paperColors.ramp[0]));
+  assert.equal(pair(0)[0], colors.rgbText(paperColors.zero));
+  assert.equal(pair(NaN)[0], colors.rgbText(paperColors.masked));
+  assert.equal(pair(0.5), pair(0.5001));
+});
+
+test("a tint is as opaque as its weight is large", () => {
+  const nothing = { contains: () => false };
+  globalThis.document = { documentElement: { classList: nothing }, body: { classList: nothing } };
+  const scale = colors.makeScale("head", 0.5);
+  assert.deepEqual(tintOf(0.25, scale, 0.8), [255, 59, 20, 102]);
+  assert.deepEqual(tintOf(0, scale, 0.8), [255, 59, 20, 0]);
+  assert.deepEqual(tintOf(9, scale, 1), [255, 59, 20, 255]);
+  assert.deepEqual(tintOf(NaN, scale, 1), [...paperColors.masked, 168]);
+  const [first, last] = [colors.rgbText(paperColors.zero), colors.rgbText(paperColors.ramp[255])];
+  const drawn = gradient("right", scale, paperColors);
+  assert.ok(drawn.startsWith(`linear-gradient(to right, ${first},`) && drawn.endsWith(`${last})`), drawn);
+});

@@ -1,0 +1,85 @@
+// The selection and its address: what is written is read again, and what cannot be meant is as usual.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { addressOf, headFrom, headsOf, mapName, Selection, selected } from "../../assets/web/core/selection.js";
+
+const USUAL = selected("");
+
+test("without an address all is as usual", () => {
+  assert.deepEqual(USUAL, {
+    ...{ layer: 0, head: 0, query: 0, key: 0, scale: "head", hide: false, renorm: false, words: false },
+    ...{ stat: "entropy", order: "layer" },
+  });
+  assert.equal(String(addressOf(USUAL, { model: "grammar" })), "model=grammar&layer=0&head=0&query=0&key=0");
+});
+
+test("what is written is read again", () => {
+  for (const changes of [
+    { layer: 3, head: 5, query: 17, key: 2 },
+    { head: "mean", scale: "log", hide: true },
+    { head: "1,4,7", scale: "row", renorm: true, words: true },
+    { head: "max", scale: "all", stat: "distance", order: "highest", hide: true, renorm: true },
+  ]) {
+    const chosen = { ...USUAL, ...changes };
+    assert.deepEqual(selected(`?${addressOf(chosen, { kind: "text", a: "a & b" })}`), chosen);
+  }
+});
+
+test("numbers that are none are as usual", () => {
+  const found = selected("?layer=-1&head=x&query=1.5&key=1e2&hide=true");
+  assert.deepEqual(found, { ...USUAL, key: 100 });
+});
+
+test("several heads: ascending, each once, one as its number", () => {
+  assert.equal(selected("?head=7,1,4,1").head, "1,4,7");
+  assert.equal(selected("?head=3,3").head, 3);
+  assert.equal(selected("?head=3,").head, 0);
+  assert.equal(selected(`?head=${"1,".repeat(1000)}1`).head, 0);
+  assert.deepEqual([headsOf(3), headsOf("1,4"), headsOf("mean")], [[3], [1, 4], []]);
+  assert.deepEqual([headFrom([]), headFrom([2]), headFrom([2, 1, 2])], [0, 2, "1,2"]);
+});
+
+test("a map's name says its heads", () => {
+  assert.equal(mapName(3, 5), "3.5");
+  assert.equal(mapName(3, "1,4"), "layer 3, mean of heads 1, 4");
+  assert.equal(mapName(3, "max"), "layer 3, max over all heads");
+});
+
+test("a run that is smaller keeps the nearest it has, and the address says so", () => {
+  let [address, told] = ["", []];
+  Object.assign(globalThis, {
+    addEventListener: () => {},
+    document: { hidden: true },
+    location: { search: "?layer=9&head=1,6,7&query=40&key=3&scale=constructor&__theme=dark", pathname: "/page" },
+    history: {
+      state: null,
+      replaceState: (_state, _title, to) => {
+        address = to;
+      },
+    },
+  });
+  const selection = new Selection();
+  selection.on((changed) => told.push([...changed]));
+  const run = {
+    link: { a: "Hi" },
+    nLayers: 4,
+    nHeads: 7,
+    tokens: Array(12),
+    vocabulary: { scales: { head: {}, row: {} } },
+  };
+  selection.enter(run);
+  assert.deepEqual(
+    [selection.layer, selection.head, selection.query, selection.key, selection.scale],
+    [3, "1,6", 11, 3, "head"],
+  );
+  assert.match(selection.fallen, /has heads 0 to 6; of the chosen heads 1, 6, 7, heads 1, 6 are shown/);
+  selection.flush();
+  assert.equal(address, "/page?a=Hi&layer=3&head=1%2C6&query=11&key=3&__theme=dark");
+  selection.set({ layer: 2, query: 11, hide: true });
+  selection.set({ layer: 2 });
+  assert.deepEqual([told, selection.name, selection.kept], [[["layer", "hide"]], "2.1,6", "hide"]);
+  selection.keep({ stat: "distance" });
+  selection.enter({ ...run, nHeads: 1 });
+  assert.deepEqual([selection.head, selection.stat, selection.order], [0, "distance", "layer"]);
+});

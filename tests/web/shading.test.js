@@ -1,0 +1,81 @@
+// What shades the words and the picture: their scales, the strongest, and numbers as text.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { amount, number } from "../../assets/web/core/dom.js";
+import { heatmapOf, plainText, unpack } from "../../assets/web/views/figure_numbers.js";
+import { descending, scaleOf, scaleText, strongestOf } from "../../assets/web/views/shading.js";
+
+const VALUES = Float32Array.of(0.125, 0.5, 0, 0.25, NaN);
+
+test("weights follow the page's scale; a row's is its own largest", () => {
+  assert.equal(scaleOf("weight", "head", VALUES, 1).high, 0.5);
+  assert.equal(scaleOf("weight", "row", VALUES, 1).high, 0.5);
+  assert.equal(scaleOf("weight", "layer", VALUES, 1, 0.75).high, 0.75);
+  assert.equal(scaleOf("weight", "shared", VALUES, 1).high, 1);
+});
+
+test("lengths go up to the largest that is shown, a token's own part left aside", () => {
+  assert.equal(scaleOf("value", "all", VALUES, 1).high, 0.5);
+  assert.equal(scaleOf("rollout", "head", VALUES, 1).high, 0.25);
+  assert.equal(scaleOf("rollout", "head", Float32Array.of(0, 0.5), 1).high, 0.5);
+  const scale = scaleOf("relevance", "log", VALUES, 1);
+  assert.deepEqual([scale.high, scale.low], [0.25, 0.25 / 1e4]);
+  for (const [value, share] of [
+    [0.25, 1],
+    [0.0025, 0.5],
+    [0.5, 1],
+    [0, 0],
+  ]) {
+    assert.ok(Math.abs(scale.share(value) - share) < 1e-12, String(value));
+  }
+  assert.ok(Math.abs(scale.at(0.5) - 0.0025) < 1e-12);
+  assert.equal(
+    scaleText(scale, "relevance", VALUES),
+    "relevance, logarithmic; larger ones, up to 0.5000, have the last color",
+  );
+});
+
+test("the strongest: the fewest that hold the share, the largest first", () => {
+  assert.deepEqual(descending(VALUES), [1, 3, 0]);
+  assert.deepEqual(descending(VALUES, 1), [3, 0]);
+  const half = strongestOf(VALUES, 0.5);
+  assert.deepEqual([[...half.kept], half.count, half.held, half.whole], [[0, 1, 0, 0, 0], 1, 0.5, 0.875]);
+  assert.equal(strongestOf(VALUES, 0.58).count, 2);
+  assert.equal(strongestOf(VALUES, 1).count, 3);
+  const others = strongestOf(VALUES, 0.5, 1);
+  assert.deepEqual([[...others.kept], others.count, others.whole], [[0, 1, 0, 1, 0], 1, 0.375]);
+});
+
+test("numbers as text never read as zero where they are not", () => {
+  assert.deepEqual([0.25, 0.00099, 0.00002, 0, NaN, null].map(number), [
+    "0.2500",
+    "0.000990",
+    "2.00e-5",
+    "0",
+    "masked",
+    "unknown",
+  ]);
+  assert.deepEqual(
+    [amount(1.234, 2), amount(0.004, 2), amount(0, 2), amount(null, 2)],
+    ["1.23", "0.00400", "0.00", "unknown"],
+  );
+});
+
+test("a figure's numbers, packed or plain, and its texts", () => {
+  const bdata = btoa(String.fromCharCode(...new Uint8Array(Float32Array.of(1, 2, 3, 4, 5, 6).buffer)));
+  assert.deepEqual([...unpack({ bdata, dtype: "f4", shape: "2, 3" }).values], [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(
+    unpack([
+      [1, null],
+      [3, 4],
+    ]),
+    { values: [1, null, 3, 4], shape: [2, 2] },
+  );
+  const marks = { type: "heatmap", showscale: false, z: [[0]] };
+  const figure = { data: [marks, { type: "heatmap", z: [[1, null]], x: ["a<br>b", "c &amp; d"] }], layout: {} };
+  const found = heatmapOf(figure);
+  assert.deepEqual([found.rows, found.cols, [...found.values]], [1, 2, [1, NaN]]);
+  assert.deepEqual([found.x, found.y], [["a b", "c & d"], ["0"]]);
+  assert.equal(plainText(undefined), "");
+});
