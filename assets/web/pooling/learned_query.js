@@ -1,21 +1,7 @@
 // The query that was learned last on this page: both parts of the tab that use it are told.
 
-class Learned {
-  #listeners = new Set();
+import { Held } from "../core/emitter.js";
 
-  constructor() {
-    this.latest = null;
-  }
+/** @import { LearnedDescription } from "../core/payloads.d.ts" */
 
-  enter(description) {
-    this.latest = description;
-    for (const listener of this.#listeners) listener(description);
-  }
-
-  on(listener) {
-    this.#listeners.add(listener);
-    if (this.latest) listener(this.latest);
-  }
-}
-
-export const learned = new Learned();
+export const learned = /** @type {Held<LearnedDescription>} */ (new Held());

@@ -1,79 +1,68 @@
 // Loss curves of the seeds of a training, as one small chart.
 
-import { HUES } from "./cosine_matrix.js";
-import { fixed } from "./results.js";
+import { fixed, HUES } from "./results.js";
+
+/** @import { Maybe } from "../core/payloads.d.ts" */
 
 const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [220, 46, 40, 8, 8];
-const SVG = "http://www.w3.org/2000/svg";
 
-function node(tag, attributes, text = "") {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.textContent = text;
+/** Where a step and a loss lie in a chart of so many pixels; `losses` has a row a seed, a number a step.
+ * @type {(losses: Maybe[][], width: number) => { high: number, x: (step: number) => number, y: (loss: number) => number }} */
+export function lossScale(losses, width) {
+  const last = Math.max(1, losses[0].length - 1);
+  const high = Math.max(...losses.flat().map(Number)) || 1;
+  return {
+    high,
+    x: (step) => LEFT + (step / last) * (width - LEFT - RIGHT),
+    y: (loss) => TOP + (1 - loss / high) * (HEIGHT - TOP - BOTTOM),
+  };
+}
+
+/** Losses in nats. @type {(losses: Maybe[][], seeds: number[], width: number) => SVGElement} */
+export function lossCurves(losses, seeds, width) {
+  const { high, x, y } = lossScale(losses, width);
+  const ends = losses.map((each, at) => `seed ${seeds[at]} from ${fixed(each[0])} to ${fixed(each.at(-1))}`);
+  const label = `Cross-entropy in nats by step: ${ends.join(", ")}`;
+  const box = { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` };
+  const chart = node("svg", { ...box, role: "img", "aria-label": label, class: "viz-learn-chart" });
+  for (const [share, anchor] of /** @type {const} */ ([
+    [0, "start"],
+    [0.5, "middle"],
+    [1, "end"],
+  ])) {
+    const [up, step] = [y(share * high), Math.round(share * (losses[0].length - 1))];
+    chart.append(
+      node("line", { x1: LEFT, x2: width - RIGHT, y1: up, y2: up, class: "viz-learn-line" }),
+      text(LEFT - 6, up + 4, "end", fixed(share * high, 2)),
+      text(x(step), HEIGHT - BOTTOM + 16, anchor, String(step)),
+    );
+  }
+  const transform = `translate(11 ${(HEIGHT - BOTTOM) / 2}) rotate(-90)`;
+  chart.append(
+    text((LEFT + width) / 2, HEIGHT - 6, "middle", "Step"),
+    text(0, 0, "middle", "Cross-entropy (nats)", { transform }),
+  );
+  for (const [at, each] of losses.entries()) {
+    const hue = HUES[at % HUES.length];
+    const points = each.map((loss, step) => `${x(step).toFixed(1)},${y(loss ?? 0).toFixed(1)}`).join(" ");
+    chart.append(
+      node("polyline", { points, fill: "none", stroke: hue, "stroke-width": 1.6 }),
+      text(width - RIGHT, TOP + 12 + 14 * at, "end", `seed ${seeds[at]}`, { fill: hue, class: "viz-learn-seed" }),
+    );
+  }
+  return chart;
+}
+
+/** @type {(tag: string, attributes: Record<string, string | number>) => SVGElement} */
+function node(tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
   return made;
 }
 
-// `losses` has a row of numbers a seed, in nats, one a step.
-export function lossCurves(losses, seeds, width) {
-  const steps = losses[0].length;
-  const high = Math.max(...losses.flat().filter((value) => value !== null)) || 1;
-  const x = (step) => LEFT + (step / Math.max(1, steps - 1)) * (width - LEFT - RIGHT);
-  const y = (loss) => TOP + (1 - loss / high) * (HEIGHT - TOP - BOTTOM);
-  const ends = losses.map((each, at) => `seed ${seeds[at]} from ${fixed(each[0])} to ${fixed(each.at(-1))}`);
-  const chart = node("svg", {
-    width,
-    height: HEIGHT,
-    viewBox: `0 0 ${width} ${HEIGHT}`,
-    role: "img",
-    "aria-label": `Cross-entropy in nats by step: ${ends.join(", ")}`,
-    class: "viz-learn-chart",
-  });
-  for (const share of [0, 0.5, 1]) {
-    chart.append(
-      node("line", { x1: LEFT, x2: width - RIGHT, y1: y(share * high), y2: y(share * high), class: "viz-learn-line" }),
-      node("text", { x: LEFT - 6, y: y(share * high) + 4, "text-anchor": "end" }, fixed(share * high, 2)),
-    );
-    const step = Math.round(share * (steps - 1));
-    chart.append(
-      node(
-        "text",
-        { x: x(step), y: HEIGHT - BOTTOM + 16, "text-anchor": share === 1 ? "end" : share ? "middle" : "start" },
-        String(step),
-      ),
-    );
-  }
-  losses.forEach((each, at) =>
-    chart.append(
-      node("polyline", {
-        points: each.map((loss, step) => `${x(step).toFixed(1)},${y(loss ?? 0).toFixed(1)}`).join(" "),
-        fill: "none",
-        stroke: HUES[at % HUES.length],
-        "stroke-width": 1.6,
-      }),
-    ),
-  );
-  chart.append(
-    node("text", { x: (LEFT + width) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "Step"),
-    node(
-      "text",
-      { transform: `translate(11 ${(HEIGHT - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" },
-      "Cross-entropy (nats)",
-    ),
-  );
-  seeds.forEach((seed, at) =>
-    chart.append(
-      node(
-        "text",
-        {
-          x: width - RIGHT,
-          y: TOP + 12 + 14 * at,
-          "text-anchor": "end",
-          fill: HUES[at % HUES.length],
-          class: "viz-learn-seed",
-        },
-        `seed ${seed}`,
-      ),
-    ),
-  );
-  return chart;
+/** @type {(x: number, y: number, anchor: "start" | "middle" | "end", content: string, more?: Record<string, string>) => SVGElement} */
+function text(x, y, anchor, content, more) {
+  const made = node("text", { x, y, "text-anchor": anchor, ...more });
+  made.textContent = content;
+  return made;
 }

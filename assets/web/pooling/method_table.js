@@ -1,116 +1,111 @@
 // The table of all methods at all layers: a header sorts it, a row chooses what is drawn below.
 
-import { el } from "../core/dom.js";
+import { button, el, query } from "../core/dom.js";
 import { fixed } from "./results.js";
 
+/** @import { SetRow } from "../core/payloads.d.ts" */
+/** @typedef {keyof typeof COLUMNS} Column */
+
+// Each with its title and what it is; a text, the number of a layer, and then numbers.
 const COLUMNS = {
-  // name: [title, what it is, digits]; the first two are text and number of layer
   method: ["Method", "how tokens become one vector"],
   layer: ["Layer", "0 = embeddings"],
   silhouette: [
     "Silhouette",
-    "mean over items of (b − a) / max(a, b): a = mean distance within its group, b = to the nearest other group; distance = 1 − cosine. −1 to 1",
+    "mean over items of (b − a) / max(a, b): a = mean distance within its group, b = to the nearest other group; " +
+      "distance = 1 − cosine. −1 to 1",
   ],
   centroid_accuracy: ["Nearest centroid", "share of items nearest to the mean of their own group's others"],
   recall_at_1: ["Recall@1", "share of items whose nearest neighbor has their label"],
   within: ["Cosine within", "mean cosine of two items of one label"],
   between: ["Cosine between", "mean cosine of two items of different labels"],
 };
+const NAMES = /** @type {Column[]} */ (Object.keys(COLUMNS));
+const NUMBERS = /** @type {Exclude<Column, "method" | "layer">[]} */ (NAMES.slice(2));
+
+/** What is not known comes last either way. @type {(rows: SetRow[], by: Column, down: boolean) => SetRow[]} */
+export const sorted = (rows, by, down) =>
+  rows.toSorted((a, b) => {
+    const [one, other] = down ? [b[by], a[by]] : [a[by], b[by]];
+    if (one === null || other === null) return Number(a[by] === null) - Number(b[by] === null);
+    return typeof one === "string" ? one.localeCompare(String(other)) : one - Number(other);
+  });
 
 export class SetTable {
-  constructor(choose) {
-    Object.assign(this, { choose, by: "silhouette", down: true });
-    this.heads = Object.fromEntries(
-      Object.entries(COLUMNS).map(([name, [title, what]]) => [
-        name,
-        el(
-          "th",
-          { scope: "col", "data-column": name },
-          el("button", { type: "button", title: what, onclick: () => this.#sort(name) }, title),
-        ),
-      ]),
-    );
-    this.rows = el("tbody", {});
+  /** @type {SetRow[]} */
+  table = [];
+  /** @type {Column} */
+  by = "silhouette";
+  down = true;
+  chosen = "";
+  heads = NAMES.map((name) => {
+    const [text, title] = COLUMNS[name];
+    const onclick = () => this.#sort(name);
+    return el("th", { scope: "col", "data-column": name }, el("button", { type: "button", title, onclick }, text));
+  });
+  rows = el("tbody");
+
+  constructor(/** @type {(method: string, layer: number) => unknown} */ choose) {
+    this.choose = choose;
+    const columns = NUMBERS.map((name) => el("li", {}, el("strong", {}, COLUMNS[name][0]), `: ${COLUMNS[name][1]}.`));
+    const table = el("table", { class: "viz-pool-table viz-set-table" }, el("thead", {}, el("tr", {}, ...this.heads)));
+    table.append(this.rows);
+    const region = { tabindex: "0", role: "region", "aria-label": "All methods at all layers" };
     this.node = el(
       "div",
       { hidden: true },
-      el(
-        "div",
-        {
-          class: "viz-pool-scroll viz-set-scroll",
-          tabindex: "0",
-          role: "region",
-          "aria-label": "All methods at all layers",
-        },
-        el(
-          "table",
-          { class: "viz-pool-table viz-set-table" },
-          el("thead", {}, el("tr", {}, ...Object.values(this.heads))),
-          this.rows,
-        ),
-      ),
+      el("div", { class: "viz-pool-scroll viz-set-scroll", ...region }, table),
       el(
         "details",
         { class: "viz-set-how" },
         el("summary", {}, "How these numbers are computed"),
-        el(
-          "ul",
-          { class: "viz-notes" },
-          ...Object.values(COLUMNS)
-            .slice(2)
-            .map(([title, what]) => el("li", {}, el("strong", {}, title), `: ${what}.`)),
-        ),
+        el("ul", { class: "viz-notes" }, ...columns),
       ),
     );
   }
 
-  show(table) {
-    this.table = table;
+  show(/** @type {SetRow[]} */ table) {
     this.node.hidden = !table.length;
-    Object.assign(this, { by: "silhouette", down: true });
+    Object.assign(this, { table, by: "silhouette", down: true });
     this.#draw();
   }
 
-  mark(method, layer) {
+  mark(/** @type {string} */ method, /** @type {number} */ layer) {
     this.chosen = `${method}:${layer}`;
-    for (const row of this.rows.children) this.#mark(row);
+    for (const row of this.rows.rows) this.#mark(row);
   }
 
-  #mark(row) {
+  #mark(/** @type {HTMLTableRowElement} */ row) {
     const chosen = row.dataset.row === this.chosen;
     row.classList.toggle("viz-chosen-row", chosen);
-    row.querySelector("button").setAttribute("aria-pressed", String(chosen));
+    query(row, "button").setAttribute("aria-pressed", String(chosen));
   }
 
-  #sort(name) {
+  #sort(/** @type {Column} */ name) {
     this.down = this.by === name ? !this.down : name !== "method" && name !== "layer";
     this.by = name;
     this.#draw();
   }
 
   #draw() {
-    const { by, down } = this;
-    for (const [name, head] of Object.entries(this.heads))
-      head.setAttribute("aria-sort", name === by ? (down ? "descending" : "ascending") : "none");
-    const order = [...this.table].sort((a, b) => {
-      if (a[by] === null || b[by] === null) return (a[by] === null) - (b[by] === null); // unknown comes last
-      const less = by === "method" ? a[by].localeCompare(b[by]) : a[by] - b[by];
-      return down ? -less : less;
-    });
-    this.rows.replaceChildren(...order.map((row) => this.#row(row)));
+    for (const head of this.heads) {
+      const order = head.dataset.column !== this.by ? "none" : this.down ? "descending" : "ascending";
+      head.setAttribute("aria-sort", order);
+    }
+    this.rows.replaceChildren(...sorted(this.table, this.by, this.down).map((row) => this.#row(row)));
   }
 
-  #row(row) {
-    const choose = () => this.choose(row.method, row.layer);
-    const numbers = Object.keys(COLUMNS)
-      .slice(2)
-      .map((name) => el("td", {}, fixed(row[name], 3)));
+  #row(/** @type {SetRow} */ row) {
+    const { method, layer, why } = row;
     const node = el(
       "tr",
-      { "data-row": `${row.method}:${row.layer}`, title: row.why, onclick: choose },
-      el("th", { scope: "row" }, el("button", { type: "button", class: "viz-small" }, row.method)),
-      el("td", {}, String(row.layer)),
-      ...numbers,
+      { "data-row": `${method}:${layer}`, title: why, onclick: () => this.choose(method, layer) },
+      el(
+        "th",
+        { scope: "row" },
+        button(method, () => {}),
+      ),
+      ...[String(layer), ...NUMBERS.map((name) => fixed(row[name]))].map((text) => el("td", {}, text)),
     );
     this.#mark(node);
     return node;

@@ -1,91 +1,72 @@
 // The nearest neighbors of one item of a set, with their cosines and labels.
 
-import { el } from "../core/dom.js";
-import { address, ask, cut, fixed } from "./results.js";
+import { control, el, options, status } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { address, json } from "../core/server.js";
+import { cut, fixed } from "./results.js";
+
+/** @import { Neighbor, SetDescription } from "../core/payloads.d.ts" */
 
 export class Neighbors {
-  constructor(onchoose) {
+  item = 0;
+  select = el("select", {
+    id: "viz-set-item",
+    onchange: ({ currentTarget }) => this.choose(Number(currentTarget.value)),
+  });
+  title = el("h3", {}, "Nearest neighbors");
+  whole = el("p", { class: "viz-set-whole" });
+  list = el("ol", { class: "viz-set-near" });
+  said = status();
+  #asked = new Latest((sentence) => {
+    this.said.textContent = sentence;
+  });
+
+  constructor(/** @type {(item: number) => unknown} */ choose) {
+    this.choose = choose;
+    const named = { class: "viz-set-neighbors", "aria-label": "Nearest neighbors of an item" };
+    this.node = el("section", named, this.title, control("Item", this.select), this.whole, this.list, this.said);
+  }
+
+  enter(/** @type {SetDescription} */ { names }) {
     this.item = 0;
-    this.select = el("select", { id: "viz-set-item", onchange: () => onchoose(Number(this.select.value)) });
-    this.title = el("h3", {}, "Nearest neighbors");
-    this.whole = el("p", { class: "viz-set-whole" });
-    this.list = el("ol", { class: "viz-set-near" });
-    this.said = el("p", { class: "viz-caption", role: "status" });
-    this.onchoose = onchoose;
-    this.node = el(
-      "section",
-      { class: "viz-set-neighbors", "aria-label": "Nearest neighbors of an item" },
-      this.title,
-      el("label", { class: "viz-control" }, "Item", this.select),
-      this.whole,
-      this.list,
-      this.said,
-    );
+    this.select.replaceChildren(...listed(names));
   }
 
-  enter(set) {
-    Object.assign(this, { set, item: 0 });
-    this.select.replaceChildren(
-      ...set.names.map((name, item) => el("option", { value: item }, `${item} ${cut(name, 60)}`)),
-    );
-  }
-
-  choose(item) {
+  /** @type {(set: SetDescription, method: string, layer: number, item: number) => Promise<null | void>} */
+  show(set, method, layer, item) {
     this.item = item;
-    this.show(...this.at);
-  }
-
-  async show(method, layer) {
-    const { set, item } = this;
-    this.at = [method, layer];
     this.select.value = String(item);
-    const asked = `set/${set.key}/neighbors?${new URLSearchParams({ method, layer, item })}`;
-    this.asked = asked;
-    try {
-      const found = await ask(asked);
-      if (this.asked !== asked) return;
-      this.#draw(found, method, layer);
+    return this.#asked.run(async (fresh) => {
+      const asked = new URLSearchParams({ method, layer: String(layer), item: String(item) });
+      /** @type {Neighbor[]} */
+      const found = await fresh(json(`viz/set/${set.key}/neighbors?${asked}`));
+      this.title.textContent = `Nearest neighbors of item ${item} by ${method} at layer ${layer}`;
+      this.whole.replaceChildren(...named(set, item));
+      this.list.replaceChildren(...found.map((near) => this.#near(set, near)));
+      this.said.textContent = found.length ? "" : "This item has no neighbor: its vector is zero, or it is alone.";
       this.node.dataset.painted = `${item}:${method}:${layer}`;
-    } catch (fault) {
-      if (this.asked === asked) this.said.textContent = fault.message;
-    }
+    });
   }
 
-  #draw(found, method, layer) {
-    this.title.textContent = `Nearest neighbors of item ${this.item} by ${method} at layer ${layer}`;
-    this.whole.replaceChildren(...this.#item(this.item));
-    this.list.replaceChildren(
-      ...found.map(({ item, cosine, same_label: same }) =>
-        el(
-          "li",
-          {},
-          el("span", { class: "viz-set-cosine" }, fixed(cosine, 4)),
-          el(
-            "button",
-            {
-              type: "button",
-              class: "viz-set-name",
-              "data-item": item,
-              title: "Show the neighbors of this item",
-              onclick: () => this.onchoose(item),
-            },
-            ...this.#item(item),
-          ),
-          same === null
-            ? ""
-            : el("span", { class: same ? "viz-fact viz-good" : "viz-fact" }, same ? "same label" : "other label"),
-        ),
-      ),
-    );
-    this.said.textContent = found.length ? "" : "This item has no neighbor: its vector is zero, or it is alone.";
+  #near(/** @type {SetDescription} */ set, /** @type {Neighbor} */ { item, cosine, same_label: same }) {
+    const title = "Show the neighbors of this item";
+    const onclick = () => this.choose(item);
+    const name = el("button", { type: "button", class: "viz-set-name", "data-item": item, title, onclick });
+    name.append(...named(set, item));
+    const near = el("li", {}, el("span", { class: "viz-set-cosine" }, fixed(cosine, 4)), name);
+    if (same === null) return near;
+    near.append(el("span", { class: same ? "viz-fact viz-good" : "viz-fact" }, same ? "same label" : "other label"));
+    return near;
   }
+}
 
-  #item(item) {
-    const { set } = this;
-    const picture = set.pictures
-      ? [el("img", { src: address(`set/${set.key}/item/${item}.png`), alt: "", class: "viz-set-picture" })]
-      : [];
-    const label = set.labels[item] ? [el("span", { class: "viz-caption" }, ` ${set.labels[item]}`)] : [];
-    return [...picture, el("bdi", {}, `${item} ${cut(set.names[item], 140)}`), ...label];
-  }
+// Items to choose from, by number and name.
+export const listed = (/** @type {string[]} */ names) =>
+  options(names.map((name, item) => [item, `${item} ${cut(name, 60)}`]));
+
+function named(/** @type {SetDescription} */ { key, pictures, names, labels }, /** @type {number} */ item) {
+  const src = address(`viz/set/${key}/item/${item}.png`);
+  const picture = pictures ? [el("img", { src, alt: "", class: "viz-set-picture" })] : [];
+  const label = labels[item] ? [el("span", { class: "viz-caption" }, ` ${labels[item]}`)] : [];
+  return [...picture, el("bdi", {}, `${item} ${cut(names[item], 140)}`), ...label];
 }

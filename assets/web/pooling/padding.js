@@ -1,10 +1,16 @@
 // Padding made visible: how far each method moves when the text stands in a padded batch.
 
-import { el } from "../core/dom.js";
-import { ask, small } from "./results.js";
+import { button, caption, control, controls, el, status } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { small } from "./results.js";
+
+/** @import { PaddingDrift, Pooled } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {PaddingDrift["rows"][number]} Drift */
 
 const PAUSE = 250; // ms without another choice before the model is run
 const MOST = 64;
+/** @type {Record<string, string>} */
 const TITLES = {
   masked: "Mask everywhere",
   zeroed: "Zeros pooled as tokens",
@@ -16,153 +22,113 @@ const CLASSIC = [
   ["mean", "unmasked", "Mean over padding"],
   ["max", "zeroed", "Max with zeros"],
 ];
+const DRIFT =
+  "Drift: length of the difference ÷ length of the vector of the text alone (no unit). " +
+  "1e−7 is the rounding of float32. Choose a cell to read why.";
+
+const of = (/** @type {Drift} */ { method, case: name }) => `${method}:${name}`;
 
 export class Padding {
+  /** @type {Run | null} */
+  run = null;
+  layer = -1;
+  slider = el("input", { type: "range", id: "viz-pool-padding", min: 1, max: MOST, step: 1, value: 16 });
+  count = el("output");
+  controls = controls(control("Padding tokens added", this.slider, this.count));
+  said = status();
+  classic = el("ul", { class: "viz-notes viz-pool-classic" });
+  table = el("table", { class: "viz-pool-table viz-pool-drift" });
+  why = el("p", { class: "viz-readout", role: "status" });
+  result = el(
+    "div",
+    { hidden: true },
+    this.classic,
+    el("div", { class: "viz-pool-scroll" }, this.table),
+    caption(DRIFT),
+    this.why,
+  );
+  node = el(
+    "section",
+    { class: "viz-pool-padding", "aria-label": "Padding made visible" },
+    el("h2", { class: "viz-part" }, "Padding made visible"),
+    caption("The same text alone, and again with padding behind it, as a longer text in its batch gives it."),
+    this.controls,
+    this.said,
+    this.result,
+  );
+  #asked = new Latest((sentence) => this.#none(sentence));
+
   constructor() {
-    this.slider = el("input", {
-      type: "range",
-      id: "viz-pool-padding",
-      min: 1,
-      max: MOST,
-      step: 1,
-      value: 16,
-      oninput: () => this.#moved(),
-    });
-    this.count = el("output", {});
-    this.controls = el(
-      "div",
-      { class: "viz-controls" },
-      el("label", { class: "viz-control" }, "Padding tokens added", this.slider, this.count),
-    );
-    this.said = el("p", { class: "viz-caption", role: "status" });
-    this.classic = el("ul", { class: "viz-notes viz-pool-classic" });
-    this.table = el("table", { class: "viz-pool-table viz-pool-drift" });
-    this.why = el("p", { class: "viz-readout", role: "status" });
-    this.result = el(
-      "div",
-      { hidden: true },
-      this.classic,
-      el("div", { class: "viz-pool-scroll" }, this.table),
-      el(
-        "p",
-        { class: "viz-caption" },
-        "Drift: length of the difference ÷ length of the vector of the text alone (no unit). 1e−7 is the rounding of float32. Choose a cell to read why.",
-      ),
-      this.why,
-    );
-    this.node = el(
-      "section",
-      { class: "viz-pool-padding", "aria-label": "Padding made visible" },
-      el("h2", { class: "viz-part" }, "Padding made visible"),
-      el(
-        "p",
-        { class: "viz-caption" },
-        "The same text alone, and again with padding behind it, as a longer text in its batch gives it.",
-      ),
-      this.controls,
-      this.said,
-      this.result,
-    );
+    this.slider.addEventListener("input", () => this.run && this.#load(this.run, PAUSE));
   }
 
-  show(run, { layer, room, noRoom }) {
+  show(/** @type {Run} */ run, /** @type {Pooled} */ { layer, room, noRoom }) {
     const same = this.run === run && this.layer === layer;
     Object.assign(this, { run, layer });
-    this.slider.max = Math.max(1, Math.min(MOST, room));
+    this.slider.max = String(Math.max(1, Math.min(MOST, room)));
     this.controls.hidden = room < 1;
-    this.#count();
-    if (noRoom) this.#none(noRoom);
-    else if (!same) this.#load();
+    if (!noRoom) return same || this.#load(run);
+    this.#asked.stop();
+    this.#none(noRoom);
+    this.node.dataset.painted = `${run.key}:${layer}:0`;
   }
 
-  #none(sentence) {
-    this.asked = null;
+  #none(/** @type {string} */ sentence) {
     this.said.textContent = sentence;
     this.result.hidden = true;
-    this.node.dataset.painted = `${this.run.key}:${this.layer}:0`;
   }
 
-  #count() {
-    this.count.textContent = this.slider.value;
+  async #load(/** @type {Run} */ run, pause = 0) {
+    const [{ layer }, padding] = [this, this.slider.value];
+    this.count.textContent = padding;
+    await this.#asked.run(
+      async (fresh) => {
+        this.said.textContent = "Running it padded …";
+        /** @type {PaddingDrift} */
+        const found = await fresh(run.json(`padding?padding=${padding}&layer=${layer}`));
+        this.#draw(found);
+        this.node.dataset.painted = `${run.key}:${found.layer}:${found.padding}`;
+      },
+      { pause },
+    );
   }
 
-  #moved() {
-    this.#count();
-    clearTimeout(this.asking);
-    this.asking = setTimeout(() => this.#load(), PAUSE);
-  }
-
-  async #load() {
-    const asked = `run/${this.run.key}/padding?padding=${this.slider.value}&layer=${this.layer}`;
-    this.asked = asked;
-    this.said.textContent = "Running it padded …";
-    try {
-      const found = await ask(asked);
-      if (this.asked !== asked) return;
-      this.#draw(found);
-      this.node.dataset.painted = `${this.run.key}:${found.layer}:${found.padding}`;
-    } catch (fault) {
-      if (this.asked !== asked) return;
-      this.said.textContent = fault.message;
-      this.result.hidden = true;
-    }
-  }
-
-  #draw(found) {
-    this.found = found;
+  #draw(/** @type {PaddingDrift} */ { tokens, padding, layer, rows, cases, worst }) {
+    const byCell = new Map(rows.map((row) => [of(row), row]));
     this.result.hidden = false;
-    this.said.textContent = `${found.tokens} tokens and ${found.padding} of padding, after layer ${found.layer}.`;
+    this.said.textContent = `${tokens} tokens and ${padding} of padding, after layer ${layer}.`;
     this.classic.replaceChildren(
-      ...CLASSIC.map(([method, of, title]) => {
-        const row = this.#of(method, of);
-        return row ? el("li", {}, el("strong", {}, title), `: drift ${small(row.relative)}. ${row.why}`) : "";
+      ...CLASSIC.flatMap(([method, name, title]) => {
+        const row = byCell.get(`${method}:${name}`);
+        return row ? [el("li", {}, el("strong", {}, title), `: drift ${small(row.relative)}. ${row.why}`)] : [];
       }),
     );
-    const methods = [...new Set(found.rows.map(({ method }) => method))];
-    const heads = Object.keys(found.cases).map((name) =>
-      el("th", { scope: "col", title: found.cases[name] }, TITLES[name] ?? name),
-    );
-    const rows = methods.map((method) =>
-      el(
-        "tr",
-        {},
-        el("th", { scope: "row" }, method),
-        ...Object.keys(found.cases).map((name) => this.#cell(this.#of(method, name))),
-      ),
-    );
+    const heads = Object.entries(cases).map(([name, title]) => el("th", { scope: "col", title }, TITLES[name] ?? name));
+    const most = byCell.get((worst ?? ["mean", "masked"]).join(":"));
+    const lines = [...new Set(rows.map(({ method }) => method))].map((method) => {
+      const drifts = Object.keys(cases).flatMap((name) => byCell.get(`${method}:${name}`) ?? []);
+      return el("tr", {}, el("th", { scope: "row" }, method), ...drifts.map((row) => this.#cell(row, worst && most)));
+    });
     this.table.replaceChildren(
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Method"), ...heads)),
-      el("tbody", {}, ...rows),
+      el("tbody", {}, ...lines),
     );
-    this.#choose(...(found.worst ?? ["mean", "masked"]));
+    if (most) this.#choose(most);
   }
 
-  #of(method, name) {
-    return this.found.rows.find((row) => row.method === method && row.case === name);
+  /** @type {(row: Drift, worst?: Drift | null) => HTMLElement} */
+  #cell(row, worst) {
+    const name = row === worst ? "viz-pool-worst" : Number(row.relative) > 1e-4 ? "viz-pool-moved" : "";
+    const drift = button(small(row.relative), () => this.#choose(row));
+    if (row === worst) drift.append(el("strong", {}, " worst"));
+    return el("td", { "data-cell": of(row), class: name }, drift);
   }
 
-  #cell(row) {
-    const worst = this.found.worst?.[0] === row.method && this.found.worst?.[1] === row.case;
-    const button = el(
-      "button",
-      { type: "button", class: "viz-small", onclick: () => this.#choose(row.method, row.case) },
-      small(row.relative),
-      ...(worst ? [el("strong", {}, " worst")] : []),
-    );
-    return el(
-      "td",
-      {
-        "data-cell": `${row.method}:${row.case}`,
-        class: worst ? "viz-pool-worst" : row.relative > 1e-4 ? "viz-pool-moved" : "",
-      },
-      button,
-    );
-  }
-
-  #choose(method, name) {
-    for (const cell of this.table.querySelectorAll("[data-cell]"))
-      cell.firstChild.setAttribute("aria-pressed", String(cell.dataset.cell === `${method}:${name}`));
-    const row = this.#of(method, name);
-    this.why.textContent = `${method}, ${(TITLES[name] ?? name).toLowerCase()}: ${row.why} Largest difference in a dimension ${small(row.largest)}; 1 − cosine ${small(row.cosine)}.`;
+  #choose(/** @type {Drift} */ row) {
+    for (const cell of this.table.querySelectorAll("td")) {
+      cell.firstElementChild?.setAttribute("aria-pressed", String(cell.dataset.cell === of(row)));
+    }
+    const size = `Largest difference in a dimension ${small(row.largest)}; 1 − cosine ${small(row.cosine)}.`;
+    this.why.textContent = `${row.method}, ${(TITLES[row.case] ?? row.case).toLowerCase()}: ${row.why} ${size}`;
   }
 }

@@ -1,110 +1,110 @@
 // A set of items: which pooling at which layer, in numbers; its cosines, and each item's neighbors.
 
-import { el, onTheme } from "../core/dom.js";
+import { caption, control, controls, el, onTheme, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { numbers } from "../core/server.js";
+import { follow } from "../core/tab_shell.js";
 import { ItemMatrix } from "./cosine_matrix.js";
-import { Neighbors } from "./neighbors.js";
 import { SetTable } from "./method_table.js";
-import { SetTake } from "./set_export.js";
-import { ask } from "./results.js";
+import { Neighbors } from "./neighbors.js";
+import { SetExport } from "./set_export.js";
+
+/** @import { SetDescription } from "../core/payloads.d.ts" */
+/** @import { Watch } from "../core/tab_shell.js" */
 
 // Called by the page once; `read` gives the set's description, `watch` tells when it changes.
+/** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
 export function mount(root, read, watch) {
   const view = new SetView(root);
-  const refresh = () => read() && view.show(JSON.parse(read()));
-  watch("value", refresh);
-  refresh();
+  follow(read, watch, (/** @type {SetDescription} */ set) => view.set?.key === set.key || view.show(set));
 }
 
+const UNLABELLED =
+  "No labels: the cosines and neighbors are below. With labels (CSV with columns text,label), silhouette, " +
+  "nearest-centroid accuracy and recall@1 would say which pooling at which layer tells the groups apart.";
+
 class SetView {
-  constructor(root) {
-    this.answer = el("p", { class: "viz-pool-answer", role: "status" });
-    this.more = el("p", { class: "viz-caption" });
-    this.notes = el("ul", { class: "viz-notes" });
-    this.table = new SetTable((method, layer) => this.choose(method, layer));
-    this.method = el("select", {
-      id: "viz-set-method",
-      onchange: () => this.choose(this.method.value, Number(this.layer.value)),
-    });
-    this.layer = el("select", {
-      id: "viz-set-layer",
-      onchange: () => this.choose(this.method.value, Number(this.layer.value)),
-    });
-    this.matrix = new ItemMatrix({ choose: (item) => this.#item(item) });
-    this.neighbors = new Neighbors((item) => this.#item(item));
-    this.take = new SetTake();
-    this.fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
-    this.body = el(
-      "div",
-      { class: "viz-pool", hidden: true },
-      this.answer,
-      this.more,
-      this.notes,
-      this.table.node,
-      el(
-        "div",
-        { class: "viz-controls" },
-        el("label", { class: "viz-control" }, "Method", this.method),
-        el("label", { class: "viz-control" }, "Layer", this.layer),
-      ),
-      this.fault,
-      el("div", { class: "viz-pool-columns" }, this.matrix.node, this.neighbors.node),
-      this.take.node,
-    );
+  /** @type {SetDescription | null} */
+  set = null;
+  answer = el("p", { class: "viz-pool-answer", role: "status" });
+  more = caption();
+  notes = el("ul", { class: "viz-notes" });
+  table = new SetTable((method, layer) => this.#choose(method, layer));
+  method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
+  layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
+  matrix = new ItemMatrix((item) => this.#item(item));
+  neighbors = new Neighbors((item) => this.#item(item));
+  files = new SetExport();
+  fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
+  body = el(
+    "div",
+    { class: "viz-pool", hidden: true },
+    this.answer,
+    this.more,
+    this.notes,
+    this.table.node,
+    controls(control("Method", this.method), control("Layer", this.layer)),
+    this.fault,
+    el("div", { class: "viz-pool-columns" }, this.matrix.node, this.neighbors.node),
+    this.files.node,
+  );
+  #asked = new Latest((sentence) => {
+    this.fault.hidden = false;
+    this.fault.textContent = sentence;
+  });
+
+  constructor(/** @type {HTMLElement} */ root) {
     root.replaceChildren(this.body);
-    onTheme(() => this.set && this.matrix.draw());
+    onTheme(() => this.matrix.draw());
   }
 
-  show(set) {
-    if (this.set?.key === set.key) return;
+  show(/** @type {SetDescription} */ set) {
+    const { names, labels, table, methods, layers, leftOut, notes, model } = set;
+    const groups = new Set(labels).size;
     this.set = set;
     this.body.hidden = false;
-    const { names, labels, table, methods, layers, leftOut, notes } = set;
-    const groups = new Set(labels).size;
-    this.answer.textContent =
-      set.answer ||
-      "No labels: the cosines and neighbors are below. With labels (CSV with columns text,label), silhouette, nearest-centroid accuracy and recall@1 would say which pooling at which layer tells the groups apart.";
-    this.more.textContent = `${names.length} items${groups ? ` of ${groups} labels` : ""}, read by ${set.model}.${groups ? ` One item is ${(1 / names.length).toFixed(3)} of recall@1 and of nearest-centroid accuracy: smaller differences say nothing.` : ""}`;
-    this.notes.replaceChildren(
-      ...[...Object.entries(leftOut).map(([name, why]) => `${name}: ${why}`), ...notes].map((text) =>
-        el("li", {}, text),
-      ),
-    );
+    this.answer.textContent = set.answer || UNLABELLED;
+    const one = `One item is ${(1 / names.length).toFixed(3)} of recall@1 and of nearest-centroid accuracy`;
+    const [of, small] = groups ? [` of ${groups} labels`, ` ${one}: smaller differences say nothing.`] : ["", ""];
+    this.more.textContent = `${names.length} items${of}, read by ${model}.${small}`;
+    const said = [...Object.entries(leftOut).map(([name, why]) => `${name}: ${why}`), ...notes];
+    this.notes.replaceChildren(...said.map((text) => el("li", {}, text)));
     this.table.show(table);
     this.method.replaceChildren(
-      ...Object.entries(methods).map(([name, what]) => el("option", { value: name, title: what }, name)),
+      ...Object.entries(methods).map(([name, title]) => el("option", { value: name, title }, name)),
     );
-    this.layer.replaceChildren(...layers.map((layer) => el("option", { value: layer }, String(layer))));
-    this.take.show(set);
+    this.layer.replaceChildren(...options(layers.map((layer) => [layer, String(layer)])));
+    this.files.show(set);
     this.neighbors.enter(set);
     const best = table[0] ?? { method: "mean", layer: layers.at(-1) };
-    this.choose(best.method, best.layer);
+    this.#choose(best.method, best.layer);
   }
 
-  async choose(method, layer) {
-    const { set } = this;
-    Object.assign(this, { chosen: [method, layer] });
+  #choose(/** @type {string} */ method, /** @type {number} */ layer) {
     this.method.value = method;
     this.layer.value = String(layer);
-    this.table.mark(method, layer);
-    this.take.choose(method, layer);
-    const asked = `set/${set.key}/cosine?${new URLSearchParams({ method, layer })}`;
-    this.asked = asked;
-    try {
-      const found = await ask(asked);
-      if (this.asked !== asked) return;
-      this.fault.hidden = true;
-      this.matrix.show(set, found, `${method}, layer ${layer}`, this.neighbors.item);
-      this.neighbors.show(method, layer);
-      this.body.dataset.painted = `${set.key}:${method}:${layer}`;
-    } catch (fault) {
-      if (this.asked !== asked) return;
-      this.fault.hidden = false;
-      this.fault.textContent = fault.message;
-    }
+    this.#chosen();
   }
 
-  #item(item) {
-    this.neighbors.choose(item);
+  #chosen() {
+    const { set } = this;
+    if (!set) return;
+    const [method, layer] = [this.method.value, this.layer.value];
+    const row = `${new URLSearchParams({ method, layer })}`;
+    this.table.mark(method, Number(layer));
+    this.files.row = row;
+    return this.#asked.run(async (fresh) => {
+      const found = await fresh(numbers(`viz/set/${set.key}/cosine?${row}`));
+      this.fault.hidden = true;
+      this.matrix.show(set, found, `${method}, layer ${layer}`, this.neighbors.item);
+      this.#item(this.neighbors.item);
+      this.body.dataset.painted = `${set.key}:${method}:${layer}`;
+    });
+  }
+
+  #item(/** @type {number} */ item) {
+    if (!this.set) return;
+    this.neighbors.show(this.set, this.method.value, Number(this.layer.value), item);
     this.matrix.mark(item);
   }
 }

@@ -1,166 +1,120 @@
 // Numbers over the tokens of an input: chips with their numbers, or the patches of its picture.
 
-import { css, el, fit } from "../core/dom.js";
-import { fixed, signedScale, tint } from "./results.js";
+import { caption, context2d, count, css, el, loadPicture, onWidth } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { signedColors } from "../core/signed_colors.js";
+import { PatchCanvas } from "../views/patch_canvas.js";
+import { fixed, signedBar, tint } from "./results.js";
+
+/** @import { Grid, Maybe } from "../core/payloads.d.ts" */
+/** @typedef {{ tokens: string[], values: Maybe[], grid: Grid | null, picture: string, unit: string,
+ *   say: (at: number) => string }} Shown a number a token, null where there is none; `say` puts one in words */
 
 const [MOST, LISTED, WIDEST, TALLEST] = [400, 6, 380, 300];
 
 export class Shares {
-  constructor(label) {
-    this.told = el("p", { class: "viz-caption viz-pool-told", role: "status" });
-    this.top = el("p", { class: "viz-pool-top" });
-    this.scale = el("p", { class: "viz-caption viz-stat-scale" });
-    this.chips = el("p", { class: "viz-words", dir: "auto" });
-    this.note = el("p", { class: "viz-caption" });
-    this.canvas = el("canvas", {
-      class: "viz-picture",
-      tabindex: "0",
-      role: "application",
-      "aria-roledescription": "picture of patches",
-      onpointermove: (event) => this.#point(this.#at(event)),
-      onpointerleave: () => this.#point(null),
-      onblur: () => this.#point(null),
-      onkeydown: (event) => this.#key(event),
-    });
-    this.node = el(
-      "div",
-      { class: "viz-pool-shares", role: "group", "aria-label": label },
-      this.top,
-      this.chips,
-      this.canvas,
-      this.note,
-      this.scale,
-      this.told,
-    );
-    new ResizeObserver(() => this.shown?.grid && this.node.clientWidth !== this.width && this.#drawPicture()).observe(
-      this.node,
-    );
+  /** @type {Shown | null} */
+  shown = null;
+  high = 1;
+  /** @type {number | null} */
+  pointed = null; // patch
+  /** @type {HTMLImageElement | null} */
+  image = null;
+  address = ""; // of the image
+  told = el("p", { class: "viz-caption viz-pool-told", role: "status" });
+  top = el("p", { class: "viz-pool-top" });
+  scale = el("p", { class: "viz-caption viz-stat-scale" });
+  chips = el("p", { class: "viz-words", dir: "auto" });
+  note = caption();
+  patches = new PatchCanvas({
+    point: (at) => this.#point(at),
+    choose: (at) => this.#point(at),
+    from: () => this.pointed ?? -1,
+    beyond: () => {},
+  });
+  #loading = new Latest();
+
+  constructor(/** @type {string} */ label) {
+    const { top, chips, patches, note, scale, told } = this;
+    patches.canvas.addEventListener("blur", () => this.#point(null));
+    const named = { class: "viz-pool-shares", role: "group", "aria-label": label };
+    this.node = el("div", named, top, chips, patches.canvas, note, scale, told);
+    onWidth(this.node, () => this.#drawPicture());
   }
 
-  // `values` has a number for each token, null where there is none; `say` puts one in words.
-  show({ tokens, values, grid, picture, unit, say, digits = 3 }) {
-    this.shown = { tokens, values, grid, unit, say, digits };
+  show(/** @type {Shown} */ shown) {
+    const { tokens, values, grid, picture, unit, say } = shown;
+    this.shown = shown;
     this.high = Math.max(1e-9, ...values.map((value) => Math.abs(value ?? 0)));
     this.pointed = null;
     this.told.textContent = "";
-    const order = values
-      .map((_, at) => at)
-      .filter((at) => values[at])
-      .sort((a, b) => values[b] - values[a])
-      .slice(0, LISTED);
-    this.top.textContent = order.length ? `Most: ${order.map((at) => say(at)).join("; ")}.` : "";
+    const order = [...values.keys()].filter((at) => values[at]);
+    const most = order.sort((a, b) => Number(values[b]) - Number(values[a])).slice(0, LISTED);
+    this.top.textContent = most.length ? `Most: ${most.map(say).join("; ")}.` : "";
     const first = grid ? grid.prefix : Math.min(tokens.length, MOST);
     const beside = grid && first ? [el("span", { class: "viz-caption" }, "Beside the picture: ")] : [];
-    this.chips.replaceChildren(...beside, ...Array.from({ length: first }, (_, at) => this.#chip(at)));
-    this.note.textContent =
-      !grid && tokens.length > MOST ? `The first ${MOST} of ${tokens.length.toLocaleString("en-US")} tokens.` : "";
-    const end = fixed(this.high, digits);
-    const negative = values.some((value) => value < 0);
-    this.scale.replaceChildren(...signedScale(negative ? `−${end}` : "0", end, unit));
-    this.canvas.hidden = !grid;
-    if (grid) this.#picture(picture);
+    this.chips.replaceChildren(...beside, ...tokens.slice(0, first).map((_, at) => this.#chip(shown, at)));
+    const cut = !grid && tokens.length > MOST;
+    this.note.textContent = cut ? `The first ${MOST} of ${count(tokens.length)} tokens.` : "";
+    const end = fixed(this.high);
+    this.scale.replaceChildren(...signedBar(values.some((value) => Number(value) < 0) ? `−${end}` : "0", end, unit));
+    this.patches.canvas.hidden = !grid;
+    if (grid) this.#load(picture);
   }
 
-  fail(sentence) {
+  fail(/** @type {string} */ sentence) {
     this.shown = null;
-    this.canvas.hidden = true;
+    this.patches.canvas.hidden = true;
     this.top.textContent = sentence;
     for (const node of [this.chips, this.note, this.scale, this.told]) node.replaceChildren();
   }
 
-  #chip(at) {
-    const { tokens, values, say, digits } = this.shown;
-    const number = el("span", { class: "viz-pool-number" }, fixed(values[at], digits));
-    const chip = el(
-      "span",
-      {
-        class: "viz-word viz-pool-chip",
-        "data-token": at,
-        title: say(at),
-        onpointerenter: () => {
-          this.told.textContent = say(at);
-        },
-      },
-      el("bdi", {}, tokens[at]),
-      number,
-    );
-    return tint(chip, values[at] == null ? null : values[at] / this.high);
+  /** @type {(shown: Shown, at: number) => HTMLElement} */
+  #chip({ tokens, values, say }, at) {
+    const value = values[at];
+    const onpointerenter = () => this.told.replaceChildren(say(at));
+    const chip = el("span", { class: "viz-word viz-pool-chip", "data-token": at, title: say(at), onpointerenter });
+    chip.append(el("bdi", {}, tokens[at]), el("span", { class: "viz-pool-number" }, fixed(value)));
+    return tint(chip, value && value / this.high);
   }
 
-  async #picture(address) {
-    const shown = this.shown;
-    if (this.address !== address) {
-      Object.assign(this, { address, image: null });
-      const image = new Image();
-      image.src = address;
-      const loaded = await image.decode().then(
-        () => image,
-        () => null,
-      ); // a run may have kept none
-      if (this.address !== address) return;
-      this.image = loaded;
-    }
-    if (this.shown === shown) this.#drawPicture();
+  #load(/** @type {string} */ picture) {
+    return this.#loading.run(async (fresh) => {
+      if (this.address !== picture) this.image = await fresh(loadPicture(picture)); // a run may have kept none
+      this.address = picture;
+      this.#drawPicture();
+    });
   }
 
   #drawPicture() {
-    const { grid, values } = this.shown;
-    this.width = this.node.clientWidth;
-    if (!this.width) return;
-    this.patch = Math.max(3, Math.min(Math.min(WIDEST, this.width) / grid.cols, TALLEST / grid.rows));
-    const size = [this.patch * grid.cols, this.patch * grid.rows];
-    const context = fit(this.canvas, ...size);
-    context.imageSmoothingEnabled = false;
-    if (this.image) context.drawImage(this.image, 0, 0, ...size);
+    const [grid, width] = [this.shown?.grid, this.node.clientWidth];
+    if (!grid || !width) return;
+    const { patches } = this;
+    patches.resize(grid, Math.max(3, Math.min(Math.min(WIDEST, width) / grid.cols, TALLEST / grid.rows)));
+    patches.draw(this.image, this.#overlay(grid));
+    if (this.pointed !== null) patches.frame(this.pointed, css("--viz-mark", patches.canvas), 2);
+    const walk = "Arrow keys walk through the patches.";
+    patches.canvas.setAttribute("aria-label", `Picture of ${grid.rows} × ${grid.cols} patches, shaded. ${walk}`);
+  }
+
+  // A pixel a patch: the stronger, the less of the picture is seen.
+  #overlay(/** @type {Grid} */ { rows, cols, prefix }) {
+    const canvas = el("canvas");
+    [canvas.width, canvas.height] = [cols, rows];
+    const pixels = new ImageData(cols, rows);
     const color = signedColors();
-    for (let at = grid.prefix; at < values.length; at++) {
-      context.globalAlpha = 0.15 + 0.7 * Math.sqrt(Math.abs(values[at] ?? 0) / this.high);
-      context.fillStyle = `rgb(${color((values[at] ?? 0) / this.high)})`;
-      context.fillRect(...this.#box(at));
+    for (let at = 0; at < rows * cols; at++) {
+      const value = (this.shown?.values[prefix + at] ?? 0) / this.high;
+      pixels.data.set([...color(value), 255 * (0.15 + 0.7 * Math.sqrt(Math.abs(value)))], 4 * at);
     }
-    context.globalAlpha = 1;
-    this.canvas.setAttribute(
-      "aria-label",
-      `Picture of ${grid.rows} × ${grid.cols} patches, shaded. Arrow keys walk through the patches.`,
-    );
-    if (this.pointed === null) return;
-    const [x, y, w, h] = this.#box(this.pointed);
-    context.strokeStyle = css("--viz-mark", this.canvas);
-    context.lineWidth = 2;
-    context.strokeRect(x + 1, y + 1, w - 2, h - 2);
+    context2d(canvas).putImageData(pixels, 0, 0);
+    return canvas;
   }
 
-  #box(at) {
-    const place = at - this.shown.grid.prefix;
-    return [
-      (place % this.shown.grid.cols) * this.patch,
-      Math.floor(place / this.shown.grid.cols) * this.patch,
-      this.patch,
-      this.patch,
-    ];
-  }
-
-  #point(at) {
+  #point(/** @type {number | null} */ at) {
     if (!this.shown?.grid || this.pointed === at) return;
     this.pointed = at;
-    this.told.textContent = at === null ? "" : this.shown.say(at);
+    this.told.textContent = at === null ? "" : this.shown.say(this.shown.grid.prefix + at);
     this.#drawPicture();
-  }
-
-  #at(event) {
-    const { grid } = this.shown;
-    const page = this.canvas.getBoundingClientRect();
-    const [col, row] = [event.clientX - page.left, event.clientY - page.top].map((at) => Math.floor(at / this.patch));
-    return col >= 0 && row >= 0 && col < grid.cols && row < grid.rows ? grid.prefix + row * grid.cols + col : null;
-  }
-
-  #key(event) {
-    const { grid, values } = this.shown;
-    const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid.cols, ArrowDown: grid.cols }[event.key];
-    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    const to = this.pointed === null ? grid.prefix : this.pointed + move;
-    if (to >= grid.prefix && to < values.length) this.#point(to);
   }
 }

@@ -1,0 +1,195 @@
+// A number for every two of many things, as a square of colors to point at and to walk through.
+
+import { context2d, css, el, fit, onWidth } from "../core/dom.js";
+import { signedColors } from "../core/signed_colors.js";
+import { Viewport } from "../core/viewport.js";
+
+/** @import { Frame } from "../core/viewport.js" */
+/** @typedef {[row: number, column: number]} Cell */
+/** @typedef {[place: number, color: string, width: number]} Framed a row with its column; -1 where it is not there */
+/** @typedef {CanvasRenderingContext2D} Context */
+
+const STEPS = 512;
+const TITLE_FONT = "12px system-ui, sans-serif";
+
+export class SquareMatrix {
+  view = new Viewport(0);
+  values = new Float32Array(); // row by row, as drawn; NaN = not defined
+  left = 0;
+  top = 0;
+  side = 0; // pixels
+  /** @type {Cell | null} */
+  cell = null;
+  base = document.createElement("canvas"); // without marks
+
+  /** @param {HTMLElement} node @param {string} name the class of its canvas @param {string} what its rows are
+   * @param {(row: number) => unknown} choose */
+  constructor(node, name, what, choose) {
+    this.node = node;
+    this.canvas = el("canvas", {
+      class: name,
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": `matrix of ${what}`,
+      onpointermove: (event) => this.#point(this.#at(event)),
+      onpointerleave: () => this.#point(null),
+      onblur: () => this.#point(null),
+      onclick: (event) => {
+        const cell = this.#at(event);
+        if (cell) choose(cell[0]);
+      },
+      onkeydown: (event) => {
+        if (event.key === "Enter" && this.cell) choose(this.cell[0]);
+        const to =
+          event.ctrlKey || event.metaKey || event.altKey ? null : moved(event.key, this.cell, this.start, this.view.n);
+        if (!to) return;
+        event.preventDefault();
+        this.#point(to);
+      },
+    });
+    onWidth(node, () => requestAnimationFrame(() => this.draw()));
+  }
+
+  // Pixels of a cell.
+  get each() {
+    return this.side / this.view.n;
+  }
+
+  fill(/** @type {Float32Array<ArrayBuffer>} */ values, /** @type {number} */ n) {
+    if (this.view.n !== n) {
+      this.view = new Viewport(n);
+      this.cell = null;
+    }
+    this.values = values;
+    this.draw();
+  }
+
+  /** @type {(row: number, column: number) => number} */
+  value(row, column) {
+    return this.values[row * this.view.n + column];
+  }
+
+  draw() {
+    const room = this.node.clientWidth;
+    if (!room || !this.view.n) return;
+    Object.assign(this, this.layout(room));
+    const [width, height] = [this.left + this.side + 2, this.top + this.side + 2];
+    fit(this.canvas, width, height);
+    const context = fit(this.base, width, height);
+    context.imageSmoothingEnabled = this.each < 1;
+    context.drawImage(this.picture(), this.left, this.top, this.side, this.side);
+    this.write(context);
+    this.marks();
+  }
+
+  marks() {
+    const { canvas, each, left, top, side, cell } = this;
+    if (!side) return;
+    const context = context2d(canvas);
+    const [width, height] = [left + side + 2, top + side + 2];
+    context.clearRect(0, 0, width, height);
+    context.drawImage(this.base, 0, 0, width, height);
+    for (const [place, color, line] of this.framed()) {
+      if (place < 0) continue;
+      const [from, thick] = band(place, each, side);
+      context.strokeStyle = css(color, canvas);
+      context.lineWidth = line;
+      context.strokeRect(left, top + from, side, thick);
+      context.strokeRect(left + from, top, thick, side);
+    }
+    if (!cell) return;
+    context.strokeStyle = css("--viz-mark-key", canvas);
+    context.lineWidth = 2;
+    const [[down, thick], [right]] = cell.map((place) => band(place, each, side));
+    context.strokeRect(left + right, top + down, thick, thick);
+  }
+
+  /** The same title along both sides. @type {(context: Context, text: string) => void} */
+  title(context, text) {
+    context.fillStyle = css("--body-text-color-subdued");
+    context.font = TITLE_FONT;
+    context.textAlign = "center";
+    context.fillText(text, this.left + this.side / 2, 12);
+    context.save();
+    context.translate(12, this.top + this.side / 2);
+    context.rotate(-Math.PI / 2);
+    context.fillText(text, 0, 0);
+    context.restore();
+  }
+
+  /** The middle of a cell on the screen. @type {(row: number, column: number) => [number, number]} */
+  box(row, column) {
+    const page = this.canvas.getBoundingClientRect();
+    const [x, y] = this.view.middle(row, column, this);
+    return [page.left + x, page.top + y];
+  }
+
+  // What a kind of matrix says: where its square lies in so much room, a canvas of a pixel a cell, what
+  // stands beside it, the rows that are framed, the cell that is pointed at, and where a walk by keys begins.
+  layout(/** @type {number} */ _room) {
+    return /** @type {Frame} */ (this);
+  }
+  picture() {
+    return this.base;
+  }
+  write(/** @type {Context} */ _context) {}
+  framed() {
+    return /** @type {Framed[]} */ ([]);
+  }
+  pointed(/** @type {Cell | null} */ _cell) {}
+  get start() {
+    return /** @type {Cell} */ ([0, 0]);
+  }
+
+  #point(/** @type {Cell | null} */ cell) {
+    if (String(cell) === String(this.cell) || !this.side) return;
+    this.cell = cell;
+    this.pointed(cell);
+    this.marks();
+  }
+
+  #at(/** @type {MouseEvent} */ event) {
+    const page = this.canvas.getBoundingClientRect();
+    const place = this.view.place(event.clientX - page.left, event.clientY - page.top, this);
+    return place && /** @type {Cell} */ (place.map(Math.floor));
+  }
+}
+
+/** Where the frame of a row begins and how thick it is: to be seen, and inside the square.
+ * @type {(place: number, each: number, side: number) => [from: number, thick: number]} */
+export function band(place, each, side) {
+  const thick = Math.max(each, 3);
+  return [Math.min(side - thick, Math.max(0, (place + 0.5) * each - thick / 2)), thick];
+}
+
+/** @type {Record<string, Cell>} */
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+/** The cell that a key leads to: to the start at first, never beyond an edge; null where it leads to none.
+ * @type {(key: string, cell: Cell | null, start: Cell, n: number) => Cell | null} */
+export function moved(key, cell, start, n) {
+  if (!Object.hasOwn(MOVES, key)) return null;
+  const inside = (/** @type {number} */ at) => Math.max(0, Math.min(n - 1, at));
+  return cell ? [inside(cell[0] + MOVES[key][0]), inside(cell[1] + MOVES[key][1])] : start;
+}
+
+/** Numbers from −1 to 1, a pixel each, in the signed colors. @type {(values: ArrayLike<number>, side: number) => HTMLCanvasElement} */
+export function signedPicture(values, side) {
+  const canvas = el("canvas");
+  canvas.width = canvas.height = side;
+  const color = signedColors();
+  const pack = (/** @type {number} */ value) => {
+    const [r, g, b] = color(value);
+    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  };
+  // Mixed beforehand, for there may be millions of cells.
+  const [steps, none] = [
+    Uint32Array.from({ length: STEPS }, (_, step) => pack((2 * step) / (STEPS - 1) - 1)),
+    pack(NaN),
+  ];
+  const packed = Uint32Array.from(values, (value) =>
+    Number.isNaN(value) ? none : steps[Math.round(((value + 1) / 2) * (STEPS - 1))],
+  );
+  context2d(canvas).putImageData(new ImageData(new Uint8ClampedArray(packed.buffer), side, side), 0, 0);
+  return canvas;
+}

@@ -1,0 +1,87 @@
+// The Pooling tab without a page: order and cells of the square, the table's order, the losses' scale, numbers.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ItemMatrix, ordered } from "../../assets/web/pooling/cosine_matrix.js";
+import { lossScale } from "../../assets/web/pooling/loss_curves.js";
+import { sorted } from "../../assets/web/pooling/method_table.js";
+import { cut, fixed, small } from "../../assets/web/pooling/results.js";
+import { band, moved } from "../../assets/web/views/matrix.js";
+
+test("items stand by label, then as they were given", () => {
+  const { order, groups } = ordered(["b", "a", "b", "a", "c"], 5);
+  assert.deepEqual(order, [1, 3, 0, 2, 4]);
+  const ranges = [
+    { name: "a", from: 0, to: 2 },
+    { name: "b", from: 2, to: 4 },
+    { name: "c", from: 4, to: 5 },
+  ];
+  assert.deepEqual(groups, ranges);
+  assert.deepEqual(ordered([], 3), { order: [0, 1, 2], groups: [] });
+});
+
+test("the square leaves room for its axis, its strip and, with labels, their names", () => {
+  const layout = (groups, room) => ItemMatrix.prototype.layout.call({ shown: { groups } }, room);
+  assert.deepEqual(layout([], 2000), { left: 26, top: 30, side: 520 });
+  assert.deepEqual(layout([{}], 390), { left: 102, top: 30, side: 286 });
+});
+
+test("a frame is its cell's, at least three pixels, and inside the square", () => {
+  assert.deepEqual(band(3, 10, 100), [30, 10]);
+  assert.deepEqual(band(50, 1, 100), [49, 3]);
+  assert.deepEqual(
+    [band(0, 1, 100), band(99, 1, 100)],
+    [
+      [0, 3],
+      [97, 3],
+    ],
+  );
+});
+
+test("arrows begin at the start, then move by a cell and stay inside", () => {
+  assert.deepEqual(moved("ArrowDown", null, [4, 4], 5), [4, 4]);
+  assert.deepEqual(moved("ArrowDown", [2, 3], [0, 0], 5), [3, 3]);
+  assert.deepEqual(moved("ArrowUp", [2, 3], [0, 0], 5), [1, 3]);
+  assert.deepEqual(moved("ArrowRight", [2, 3], [0, 0], 5), [2, 4]);
+  assert.deepEqual(moved("ArrowLeft", [2, 3], [0, 0], 5), [2, 2]);
+  assert.deepEqual(moved("ArrowRight", [2, 4], [0, 0], 5), [2, 4]);
+  assert.deepEqual(moved("ArrowUp", [0, 1], [0, 0], 5), [0, 1]);
+  assert.equal(moved("Enter", [2, 4], [0, 0], 5), null);
+});
+
+test("the table is sorted either way, and what is not known comes last", () => {
+  const rows = [
+    { method: "mean", layer: 2, silhouette: 0.1 },
+    { method: "cls", layer: 10, silhouette: null },
+    { method: "max", layer: 0, silhouette: -0.3 },
+    { method: "last", layer: 1, silhouette: 0.25 },
+  ];
+  const by = (column, down) => sorted(rows, column, down).map(({ method }) => method);
+  assert.deepEqual(by("silhouette", true), ["last", "mean", "max", "cls"]);
+  assert.deepEqual(by("silhouette", false), ["max", "mean", "last", "cls"]);
+  assert.deepEqual(by("layer", false), ["max", "last", "mean", "cls"]);
+  assert.deepEqual(by("method", false), ["cls", "last", "max", "mean"]);
+  assert.equal(rows[0].method, "mean"); // what was given stays as it is
+});
+
+test("losses go from the largest at the top to 0 at the bottom, steps from left to right", () => {
+  const losses = [
+    [2, 1, null],
+    [1.5, 4, 0],
+  ];
+  const { high, x, y } = lossScale(losses, 254);
+  assert.equal(high, 4);
+  assert.deepEqual([x(0), x(1), x(2)], [46, 146, 246]);
+  assert.deepEqual([y(4), y(2), y(0)], [8, 94, 180]);
+  const flat = lossScale([[0]], 254); // one step, no loss
+  assert.deepEqual([flat.high, flat.x(0), flat.y(0)], [1, 46, 180]);
+});
+
+test("numbers keep their digits, their minus and their size", () => {
+  assert.deepEqual([fixed(-0.5), fixed(1 / 3, 4), fixed(null), fixed(NaN)], ["−0.500", "0.3333", "–", "–"]);
+  assert.deepEqual(
+    [small(null), small(0), small(0.25), small(0.00049), small(-3e-7)],
+    ["–", "0", "0.250", "4.9e−4", "−3.0e-7"],
+  );
+  assert.deepEqual([cut("abcd", 4), cut("abcde", 4)], ["abcd", "abc…"]);
+});
