@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from tests.audit.transformers_zoo import (
     GPT2,
     PATCH,
-    RIGHT_ONLY,
     TEXT,
     added,
     embedded,
@@ -21,6 +20,7 @@ from tests.audit.transformers_zoo import (
     with_cls,
     words,
 )
+from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.zoo.correct import Correct
 from viz_encoder.audit.zoo.intents import earlier_tokens, last_tokens, neighbors, real_tokens
 from viz_encoder.audit.zoo.specimen import MaskedModel
@@ -29,19 +29,17 @@ GROUPED = {**TEXT, "num_key_value_heads": 1}
 
 
 def bert(seed: int, attn: str, dtype: torch.dtype = torch.float32) -> MaskedModel:
-    return MaskedModel(
-        made(seed, "Bert", TEXT, embedded, attn).to(dtype), real_tokens, ones, more=RIGHT_ONLY
-    )
+    return MaskedModel(made(seed, "Bert", TEXT, embedded, attn).to(dtype), real_tokens, ones)
 
 
 def bert_twice(seed: int) -> MaskedModel:
-    more = {**RIGHT_ONLY, "variants": {"eager": made(seed, "Bert", TEXT, embedded, "eager")}}
-    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, ones, more=more)
+    scope = AuditScope(variants={"eager": made(seed, "Bert", TEXT, embedded, "eager")})
+    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, ones, scope=scope)
 
 
 def bert_added(seed: int) -> MaskedModel:
     model = made(seed, "Bert", TEXT, embedded, "eager")
-    return MaskedModel(model, real_tokens, lambda valid: added(real_tokens(valid)), more=RIGHT_ONLY)
+    return MaskedModel(model, real_tokens, lambda valid: added(real_tokens(valid)))
 
 
 def gpt2(seed: int) -> MaskedModel:
@@ -59,7 +57,7 @@ def llama_with_cache(seed: int) -> MaskedModel:
         out = model.inner(inputs_embeds=x, past_key_values=cache, use_cache=True)
         return out.last_hidden_state, out.past_key_values
 
-    return MaskedModel(model, earlier_tokens, ones, more={"step": step})
+    return MaskedModel(model, earlier_tokens, ones, scope=AuditScope(step=step))
 
 
 def modernbert_local(seed: int) -> MaskedModel:
@@ -69,7 +67,7 @@ def modernbert_local(seed: int) -> MaskedModel:
 
 def mistral(seed: int) -> MaskedModel:
     model = made(seed, "Mistral", {**GROUPED, "sliding_window": 3}, embedded)
-    return MaskedModel(model, last_tokens(3), ones, more={"window": 3})
+    return MaskedModel(model, last_tokens(3), ones, scope=AuditScope(window=3))
 
 
 def vit_with_mask(seed: int) -> MaskedModel:
@@ -80,7 +78,7 @@ def vit_with_mask(seed: int) -> MaskedModel:
 
 
 def roberta_ids(seed: int) -> MaskedModel:
-    return MaskedModel(roberta(seed), real_tokens, ones, more={"inputs": words, "pad_id": 1})
+    return MaskedModel(roberta(seed), real_tokens, ones, inputs=AuditInputs(make=words, pad_id=1))
 
 
 CORRECT: dict[str, Correct] = {

@@ -77,7 +77,7 @@ def test_transformers_models():
     small = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = transformers.BertConfig(**small, intermediate_size=16, vocab_size=20)
     model = transformers.BertModel(config)
-    report = vz.audit_mask(model, padding, max_positions=None)
+    report = vz.audit_mask(model, padding)
     assert report.verdict == "PASS" and any("attention_mask=" in n for n in report.not_tested)
     wrong = vz.audit_mask(model, padding, lambda valid: (~valid).long())
     assert wrong.verdict == "FAIL" and wrong.check("maps").code == "inverted"

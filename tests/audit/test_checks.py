@@ -7,11 +7,12 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.audit.plants import Attention, NoMaps, Stack, banded, causal, padding
-from viz_encoder.audit import checks
+from viz_encoder.audit import AuditInputs, AuditScope, checks
 from viz_encoder.audit.measure.reach import reach
 from viz_encoder.errors import InputError, MaskError
 
 SMALL = {"d_model": 8, "n_layers": 2}
+HALF = AuditScope(dtype=torch.float16)
 
 
 def audit(model, intent=padding, make_mask=None, **more):
@@ -233,11 +234,11 @@ def test_positions_counted_from_the_padding_are_seen_alone_and_padded_only():
     def left(x, keep):
         return model(x + torch.arange(x.shape[1])[:, None] / 3, keep)
 
-    report = audit(left, positions="left")
+    report = audit(left, inputs=AuditInputs(padding_side="left"))
     assert own(report) == ["padding_invariance"]
     told = audit(left)
     assert told.verdict == "PASS" and told.check("left_padding").verdict == "INFO"
-    assert own(audit(left, positions="both")) == ["left_padding"]
+    assert own(audit(left, inputs=AuditInputs(padding_side="both"))) == ["left_padding"]
 
 
 @pytest.mark.parametrize("pool", ["mean", "max", "last"])
@@ -247,7 +248,7 @@ def test_pooling_over_padding(pool):
         "max": lambda out, valid: (out * valid[..., None]).amax(1),
         "last": lambda out, valid: out[:, -1],
     }
-    report = audit(Stack(), pooled=ways[pool])
+    report = audit(Stack(), scope=AuditScope(pooled=ways[pool]))
     assert own(report) == ["output_pooling"]
     model = Stack()
     inside = audit(
@@ -262,7 +263,7 @@ def test_right_pooling_is_not_red():
     def mean(out, valid):
         return (out * valid[..., None]).sum(1) / valid.sum(1, keepdim=True)
 
-    assert audit(Stack(), pooled=mean).verdict == "PASS"
+    assert audit(Stack(), scope=AuditScope(pooled=mean)).verdict == "PASS"
     model = Stack()
     report = audit(lambda x, passed: mean(model(x, padding(passed)), passed), padding, of)
     assert report.verdict == "PASS", str(report)
@@ -341,7 +342,7 @@ def test_a_bug_above_a_length(from_length):
 
     report = audit(long, causal)
     assert own(report) == ["lengths"]
-    assert own(audit(long, causal, lengths=(7, from_length - 1))) == []
+    assert own(audit(long, causal, scope=AuditScope(lengths=(7, from_length - 1)))) == []
 
 
 def test_the_longest_input_must_run():
@@ -349,17 +350,18 @@ def test_the_longest_input_must_run():
         table = torch.zeros(15, 8)
         return Stack()(x + table[torch.arange(x.shape[1])], keep)
 
-    report = audit(short, max_positions=16)
+    report = audit(short, scope=AuditScope(max_positions=16))
     assert own(report) == ["lengths"] and "16 tokens" in report.check("lengths").evidence
-    assert audit(short, max_positions=15).verdict == "PASS"
+    assert audit(short, scope=AuditScope(max_positions=15)).verdict == "PASS"
     assert audit(short).verdict == "PASS"  # what nobody promised is told only
 
 
 def test_implementations_must_agree():
     model = Stack()
     other = {"fast": lambda x, keep: model(x, keep | True)}
-    assert own(audit(model, variants=other)) == ["implementations"]
-    assert audit(model, variants={"same": lambda x, keep: model(x, keep)}).verdict == "PASS"
+    assert own(audit(model, scope=AuditScope(variants=other))) == ["implementations"]
+    same = AuditScope(variants={"same": lambda x, keep: model(x, keep)})
+    assert audit(model, scope=same).verdict == "PASS"
 
 
 def test_a_cache():
@@ -377,8 +379,10 @@ def test_a_cache():
         keep = keep | torch.eye(n_all).bool()
         return model(seen, keep)[:, -n_new:], seen
 
-    assert audit(whole, causal, step=step, n_layers=1).check("cache").verdict == "PASS"
-    wrong = audit(whole, causal, n_layers=1, step=lambda x, c: step(x, c, corner=True))
+    right = audit(whole, causal, scope=AuditScope(step=step), n_layers=1)
+    assert right.check("cache").verdict == "PASS"
+    cornered = AuditScope(step=lambda x, c: step(x, c, corner=True))
+    wrong = audit(whole, causal, n_layers=1, scope=cornered)
     assert own(wrong) == ["cache"] and wrong.check("cache").code == "corner"
 
 
@@ -390,10 +394,10 @@ def test_a_dtype_whose_constants_do_not_fit():
 
     model = Filled()
     before = [p.data_ptr() for p in model.parameters()]
-    report = audit(model, dtype=torch.float16)
+    report = audit(model, scope=HALF)
     assert own(report) == ["dtype"] and report.check("dtype").code == "overflow"
     assert [p.data_ptr() for p in model.parameters()] == before
-    assert audit(Stack(), dtype=torch.float16).check("dtype").verdict == "PASS"
+    assert audit(Stack(), scope=HALF).check("dtype").verdict == "PASS"
 
 
 def packed(valid):
@@ -402,15 +406,20 @@ def packed(valid):
 
 
 def test_packed_documents():
-    assert audit(Stack(), packed, documents=True).check("documents").verdict == "PASS"
-    leaking = audit(Stack(), packed, causal, documents=True)
+    assert (
+        audit(Stack(), packed, scope=AuditScope(documents=True)).check("documents").verdict
+        == "PASS"
+    )
+    leaking = audit(Stack(), packed, causal, scope=AuditScope(documents=True))
     assert leaking.check("documents").verdict == "FAIL"
     assert "Document 1 reads document 0" in leaking.check("documents").evidence
     assert leaking.check("maps").code == "documents"
     own_words = audit(
         Stack(),
         causal,
-        documents=lambda valid: (torch.arange(valid.shape[1]) // 4).expand(valid.shape),
+        scope=AuditScope(
+            documents=lambda valid: (torch.arange(valid.shape[1]) // 4).expand(valid.shape)
+        ),
     )
     assert own(own_words) == ["documents"] and "intent itself" in own_words.sentence
 
@@ -460,10 +469,10 @@ def test_ids_are_audited_by_their_embeddings():
         def forward(self, ids, keep):
             return super().forward(self.table(ids), keep)
 
-    model = Ids()
-    right = vz.audit_mask(model, causal, vocab_size=11, n_layers=2)
+    model, ids = Ids(), AuditInputs(vocab_size=11)
+    right = vz.audit_mask(model, causal, inputs=ids, n_layers=2)
     assert right.verdict == "PASS" and right.check("gradient").verdict == "PASS"
-    wrong = vz.audit_mask(model, causal, padding, vocab_size=11, n_layers=2)
+    wrong = vz.audit_mask(model, causal, padding, inputs=ids, n_layers=2)
     assert wrong.check("gradient").verdict == "FAIL"
 
 
@@ -483,7 +492,7 @@ def test_the_model_is_left_as_it_was():
     model.layers[0].eval()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     state = torch.get_rng_state()
-    audit(model, causal, dtype=torch.bfloat16)
+    audit(model, causal, scope=AuditScope(dtype=torch.bfloat16))
     assert model.training and not model.layers[0].training and model.layers[1].training
     assert all(torch.equal(before[name], now) for name, now in model.state_dict().items())
     assert torch.equal(state, torch.get_rng_state())
@@ -500,26 +509,17 @@ def test_reach_is_the_closure_of_all_paths():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"valid": torch.ones(7, 7).bool()}, "7 samples of 7 tokens"),
         ({"d_model": None}, "d_model="),
-        ({"positions": "middle"}, "'middle'"),
         ({"intent": lambda valid: valid.float()}, "torch.float32"),
         ({"intent": lambda valid: valid[:, :2]}, "must give"),
         ({"intent": [padding] * 3}, "3 intents are given for 2 layers"),
-        ({"lengths": (1,)}, "2 tokens at least"),
         ({"intent": None}, "intent is a function"),
-        ({"lengths": "12"}, "lengths is '12'"),
-        ({"lengths": ["12"]}, "lengths holds '12'"),
-        ({"lengths": [10**9]}, "1,000,000,000 tokens; an audit goes up to 4,096"),
-        ({"max_positions": 10**9}, "up to 4,096"),
-        ({"window": 10**9}, "up to 4,096"),
-        ({"window": -1}, "window is -1"),
         ({"d_model": -1}, "d_model is -1"),
         ({"d_model": 0}, "d_model is 0"),
         ({"n_layers": 0}, "n_layers is 0"),
         ({"seed": "a"}, "seed is 'a'"),
-        ({"dtype": "bf16"}, "dtype is 'bf16'"),
-        ({"dtype": torch.int8}, "dtype is torch.int8"),
+        ({"inputs": torch.zeros(2)}, "inputs is Tensor; it must be an AuditInputs"),
+        ({"scope": {"window": 3}}, "scope is dict; it must be an AuditScope"),
     ],
 )
 def test_wrong_arguments_are_answered(options, words):
@@ -527,6 +527,31 @@ def test_wrong_arguments_are_answered(options, words):
     intent = given.pop("intent")
     with pytest.raises(InputError, match=words):
         vz.audit_mask(Stack(), intent, **given)
+
+
+@pytest.mark.parametrize(
+    ("group", "fields", "words"),
+    [
+        (AuditInputs, {"valid": torch.ones(7, 7).bool()}, "7 samples of 7 tokens"),
+        (AuditInputs, {"padding_side": "middle"}, "'middle'"),
+        (AuditScope, {"lengths": (1,)}, "2 tokens at least"),
+        (AuditScope, {"lengths": "12"}, "lengths is '12'"),
+        (AuditScope, {"lengths": ["12"]}, "lengths holds '12'"),
+        (
+            AuditScope,
+            {"lengths": [10**9]},
+            "1,000,000,000 tokens; an audit goes up to 4,096",
+        ),
+        (AuditScope, {"max_positions": 10**9}, "up to 4,096"),
+        (AuditScope, {"window": 10**9}, "up to 4,096"),
+        (AuditScope, {"window": -1}, "window is -1"),
+        (AuditScope, {"dtype": "bf16"}, "dtype is 'bf16'"),
+        (AuditScope, {"dtype": torch.int8}, "dtype is torch.int8"),
+    ],
+)
+def test_what_an_audit_cannot_try_is_answered(group, fields, words):
+    with pytest.raises(InputError, match=words):
+        group(**fields)
 
 
 def test_a_make_mask_that_raises_is_the_code_that_fails():
@@ -570,7 +595,7 @@ def test_a_leak_in_half_precision_only():
             return model(x, keep)
         return model(x, None if keep.ndim == 2 else keep | True)
 
-    report = audit(half, dtype=torch.float16)
+    report = audit(half, scope=HALF)
     assert own(report) == ["dtype"] and "forbidden keys" in report.check("dtype").evidence
 
 
@@ -621,7 +646,7 @@ def test_a_right_mean_with_positions_that_count_the_padding():
     def both(valid):
         return padding(valid), valid
 
-    report = audit(mean, padding, both, positions="left")
+    report = audit(mean, padding, both, inputs=AuditInputs(padding_side="left"))
     found = report.check("padding_invariance")
     assert own(report) == ["padding_invariance"] and found.code == "positions"
     assert found.cause.startswith("consistent with") and "position_ids" in found.cure

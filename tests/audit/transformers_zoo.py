@@ -7,6 +7,7 @@ import torch
 import transformers as hf
 from torch import Tensor, nn
 
+from viz_encoder.audit import AuditInputs, AuditScope
 from viz_encoder.audit.zoo.intents import (
     earlier_tokens,
     last_tokens,
@@ -23,7 +24,6 @@ GPT2 = {"n_embd": 16, "n_head": 2, "n_layer": 2, "vocab_size": 40, "n_positions"
 GPT2 |= {"bos_token_id": 2, "eos_token_id": 2}
 PATCH = 4
 VIT = {**WIDE, "num_hidden_layers": 2, "image_size": 16, "patch_size": PATCH}
-RIGHT_ONLY = {"positions": "right"}  # BERT counts its positions by column
 Call = Callable[[nn.Module, Tensor, Any], Any]
 
 
@@ -67,7 +67,7 @@ def turned_over(seed: int, fixed: bool) -> MaskedModel:
         return model(inputs_embeds=x, attention_mask=padding.long())[0]
 
     model = made(seed, "Bert", TEXT, call)
-    return MaskedModel(model, real_tokens, lambda valid: ~valid, more=RIGHT_ONLY)
+    return MaskedModel(model, real_tokens, lambda valid: ~valid)
 
 
 @plant(
@@ -86,7 +86,7 @@ def bool_under_eager(seed: int, fixed: bool) -> MaskedModel:
         return added(allowed) if fixed else allowed[:, None]
 
     model = made(seed, "Bert", TEXT, embedded, "eager")
-    return MaskedModel(model, real_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(model, real_tokens, make_mask)
 
 
 @plant(
@@ -104,7 +104,7 @@ def ones_added(seed: int, fixed: bool) -> MaskedModel:
         allowed = real_tokens(valid)
         return added(allowed) if fixed else allowed[:, None].float()
 
-    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(made(seed, "Bert", TEXT, embedded), real_tokens, make_mask)
 
 
 @plant(
@@ -122,8 +122,8 @@ def mistral_window(seed: int, fixed: bool) -> MaskedModel:
     sizes = {**TEXT, "num_key_value_heads": 1, "sliding_window": 3 + 1}
     if fixed:
         sizes = {**sizes, "sliding_window": 3}
-    more = {"positions": "right", "window": 3}
-    return MaskedModel(made(seed, "Mistral", sizes, embedded), last_tokens(3), ones, more=more)
+    scope = AuditScope(window=3)
+    return MaskedModel(made(seed, "Mistral", sizes, embedded), last_tokens(3), ones, scope=scope)
 
 
 @plant(
@@ -142,7 +142,7 @@ def modernbert_window(seed: int, fixed: bool) -> MaskedModel:
         sizes = {**sizes, "local_attention": 2 * 4}
     intents = [real_tokens, neighbors(4), neighbors(4)]
     model = made(seed, "ModernBert", sizes, embedded)
-    return MaskedModel(model, intents, ones, n_layers=3, more={"lengths": (13,)})
+    return MaskedModel(model, intents, ones, n_layers=3, scope=AuditScope(lengths=(13,)))
 
 
 def modernbert() -> dict[str, Any]:
@@ -169,10 +169,10 @@ def llama_packed(seed: int, fixed: bool) -> MaskedModel:
         return model(inputs_embeds=x, position_ids=positions)[0]
 
     intent = own_document(4, causal=True)
-    more = {"positions": "right", "documents": True}
+    scope = AuditScope(documents=True)
     sizes = {**TEXT, "num_key_value_heads": 1}
     model = made(seed, "Llama", sizes, call)
-    return MaskedModel(model, intent, lambda valid: added(intent(valid)), more=more)
+    return MaskedModel(model, intent, lambda valid: added(intent(valid)), scope=scope)
 
 
 @plant(
@@ -194,7 +194,7 @@ def gpt2_left(seed: int, fixed: bool) -> MaskedModel:
         return model(inputs_embeds=x, attention_mask=mask)[0]
 
     model = made(seed, "GPT2", GPT2, call)
-    return MaskedModel(model, earlier_tokens, ones, more={"positions": "left"})
+    return MaskedModel(model, earlier_tokens, ones, inputs=AuditInputs(padding_side="left"))
 
 
 @plant(
@@ -202,16 +202,16 @@ def gpt2_left(seed: int, fixed: bool) -> MaskedModel:
     "RoBERTa's padding must be id 1",
     symptom="Left padding with another id shifts every position.",
     story="RoBERTa counts the tokens whose id is not 1: huggingface/transformers#34528, #9116.",
-    wrong='"pad_id": 0',
-    right='"pad_id": 1',
+    wrong="pad_id=0",
+    right="pad_id=1",
     flagged_by="padding_invariance",
     needs="transformers",
 )
 def roberta_pad_id(seed: int, fixed: bool) -> MaskedModel:
-    more: dict[str, Any] = {"positions": "left", "inputs": words, "pad_id": 0}
+    inputs = AuditInputs(make=words, padding_side="left", pad_id=0)
     if fixed:
-        more = {**more, "pad_id": 1}
-    return MaskedModel(roberta(seed), real_tokens, ones, more=more)
+        inputs = AuditInputs(make=words, padding_side="left", pad_id=1)
+    return MaskedModel(roberta(seed), real_tokens, ones, inputs=inputs)
 
 
 def roberta(seed: int) -> Around:
@@ -243,7 +243,7 @@ def bert_without(seed: int, fixed: bool) -> MaskedModel:
             return model(inputs_embeds=x, attention_mask=mask)[0]
         return model(inputs_embeds=x)[0]
 
-    return MaskedModel(made(seed, "Bert", TEXT, call), real_tokens, ones, more=RIGHT_ONLY)
+    return MaskedModel(made(seed, "Bert", TEXT, call), real_tokens, ones)
 
 
 @plant(
@@ -260,8 +260,8 @@ def implementations_differ(seed: int, fixed: bool) -> MaskedModel:
     other = made(seed, "Bert", TEXT, embedded, "eager")
     if fixed:
         other = made(seed, "Bert", TEXT, embedded, "sdpa")
-    model, more = made(seed, "Bert", TEXT, embedded), {**RIGHT_ONLY, "variants": {"other": other}}
-    return MaskedModel(model, real_tokens, lambda valid: real_tokens(valid)[:, None], more=more)
+    model, scope = made(seed, "Bert", TEXT, embedded), AuditScope(variants={"other": other})
+    return MaskedModel(model, real_tokens, lambda valid: real_tokens(valid)[:, None], scope=scope)
 
 
 @plant(

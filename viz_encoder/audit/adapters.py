@@ -143,7 +143,7 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
     if "inputs_embeds" not in keywords:
         raise InputError(
             f"{type(module).__name__} takes no inputs_embeds; hand over a function "
-            "model(x, passed) and inputs=, which makes what it takes."
+            "model(x, passed) and AuditInputs(make=…), which makes what it takes."
         )
 
     def run(x: Tensor, passed: Any) -> Any:

@@ -1,18 +1,100 @@
-"""What the caller asked for, checked before anything runs; each fault is a sentence."""
+"""What an audit is given besides a model: its inputs and its scope; each fault is a sentence."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from viz_encoder.audit.audit_context import AuditContext
-from viz_encoder.audit.measure.setting import Intent, ModelFault
+from viz_encoder.audit.measure.setting import FIRST_LENGTH, Intent
 from viz_encoder.errors import InputError
 
 LONGEST = 4096  # a map of it takes 64 MiB a head and sample
 SMALLEST = {"d_model": 1, "n_layers": 1, "window": 1, "max_positions": 2, "vocab_size": 2}
+Model = Callable[[Tensor, Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class AuditInputs:
+    """What the inputs of an audit look like, where x is not simply "batch token d_model".
+
+    Attributes:
+        make: make(seed, batch, length) → what the model takes in place of x.
+        vocab_size: the model takes token ids below it in place of x.
+        pad_id: the id at padded positions.
+        valid: Bool "batch token" of your own; batch and length must differ.
+        padding_side: where padding stands: "right" or "left", on which the model is judged, the
+            other side being told; or "both", on which it is judged.
+    """
+
+    make: Callable[[int, int, int], Tensor] | None = None
+    vocab_size: int | None = None
+    pad_id: int = 0
+    valid: Tensor | None = None
+    padding_side: str = "right"
+
+    def __post_init__(self) -> None:
+        """Raise InputError where a value cannot be."""
+        require_numbers(vocab_size=self.vocab_size, pad_id=self.pad_id)
+        if self.valid is not None:
+            _require_distinct(self.valid)
+        if self.padding_side not in ("right", "left", "both"):
+            raise InputError(
+                f"padding_side is {self.padding_side!r}; it must be 'right', 'left' or 'both'."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class AuditScope:
+    """What an audit tries besides one plain batch.
+
+    Attributes:
+        lengths: numbers of tokens to audit, the first in full.
+        window: the width of a sliding window: lengths below, at and above it are audited too.
+        max_positions: the longest input: lengths just below and at it are audited too.
+        dtype: the dtype it will run in, if that is not the module's own: tried too.
+        documents: documents(valid) → whole numbers "batch token", the packed document of each
+            token; True takes them from the intent.
+        pooled: pooled(output, valid) → "batch d", which padding may not change.
+        step: step(x of one token, cache or None) → (output, cache): the model with a KV cache.
+        variants: implementations that must agree with the model on real tokens, by name.
+    """
+
+    lengths: Sequence[int] = ()
+    window: int | None = None
+    max_positions: int | None = None
+    dtype: torch.dtype | None = None
+    documents: bool | Callable[[Tensor], Tensor] = False
+    pooled: Callable[[Any, Tensor], Tensor] | None = None
+    step: Callable[[Tensor, Any], tuple[Tensor, Any]] | None = None
+    variants: Mapping[str, Model] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise InputError where a value cannot be."""
+        require_numbers(window=self.window, max_positions=self.max_positions)
+        _require_lengths(self.lengths)
+        _require_dtype(self.dtype)
+        _require_short("window or max_positions asks for", self.other_lengths(self.first_length))
+
+    @property
+    def first_length(self) -> int:
+        """The number of tokens that everything is tried on."""
+        longest = self.max_positions or FIRST_LENGTH
+        return self.lengths[0] if self.lengths else min(FIRST_LENGTH, longest)
+
+    def other_lengths(self, first: int) -> tuple[int, ...]:
+        """The lengths besides the first: around the window, and up to the maximum."""
+        window, longest = self.window, self.max_positions
+        wanted = [12, 40]
+        if self.lengths:
+            wanted = list(self.lengths[1:])
+        elif window is not None:
+            wanted = [window - 1, window, window + 1, 2 * window + 3]
+        wanted += [longest - 1, longest] if longest else []
+        fit = {one for one in wanted if one >= 2 and one != first and one <= (longest or one)}
+        return tuple(sorted(fit))
 
 
 def require_intents(given: Any) -> tuple[Intent, ...]:
@@ -41,24 +123,6 @@ def require_one_a_layer(intents: tuple[Intent, ...], n_layers: int | None) -> No
         raise InputError(f"{len(intents)} intents are given for {n_layers} layers; give 1 or all.")
 
 
-def require_as_many_as_seen(context: AuditContext) -> None:
-    """Nothing, if a recording shows as many layers as there are intents, or none at all.
-
-    Raises:
-        InputError: it shows another number, and the caller said none.
-    """
-    intents = context.setting.intents
-    if len(intents) == 1 or context.options.n_layers is not None:
-        return
-    with suppress(ModelFault):
-        seen = len(context.maps.layers)
-        if seen and seen != len(intents):
-            raise InputError(
-                f"{len(intents)} intents are given, and {seen} attention layers were seen; give 1 "
-                f"or all, or say n_layers={len(intents)} if not every layer can be seen."
-            )
-
-
 def require_numbers(**given: Any) -> None:
     """Nothing, if each is None or a whole number that is large enough.
 
@@ -74,12 +138,23 @@ def require_numbers(**given: Any) -> None:
             raise InputError(f"{name} is {value!r}; it must be a whole number{more}.")
 
 
-def require_lengths(lengths: Any) -> None:
-    """Nothing, if they are whole numbers of tokens from 2 to LONGEST.
+def require_groups(inputs: Any, scope: Any) -> tuple[AuditInputs, AuditScope]:
+    """Both as they are, or the plain ones where they are None.
 
     Raises:
-        InputError: they are not.
+        InputError: one is something else.
     """
+    given = (("inputs", inputs, AuditInputs), ("scope", scope, AuditScope))
+    for name, value, kind in given:
+        if value is not None and not isinstance(value, kind):
+            raise InputError(
+                f"{name} is {type(value).__name__}; it must be an {kind.__name__}, which "
+                "viz_encoder.audit has."
+            )
+    return inputs or AuditInputs(), scope or AuditScope()
+
+
+def _require_lengths(lengths: Any) -> None:
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):
         raise InputError(f"lengths is {lengths!r}; it must be a list of numbers, such as [12, 40].")
     for one in lengths:
@@ -87,15 +162,10 @@ def require_lengths(lengths: Any) -> None:
             raise InputError(f"lengths holds {one!r}; each must be a whole number.")
         if one < 2:
             raise InputError(f"lengths holds {one}; a mask needs 2 tokens at least.")
-    require_short("lengths holds", lengths)
+    _require_short("lengths holds", lengths)
 
 
-def require_short(where: str, lengths: Sequence[int]) -> None:
-    """Nothing, if no length is above LONGEST.
-
-    Raises:
-        InputError: one is.
-    """
+def _require_short(where: str, lengths: Sequence[int]) -> None:
     if max(lengths, default=0) > LONGEST:
         raise InputError(
             f"{where} {max(lengths):,} tokens; an audit goes up to {LONGEST:,}, for it makes whole "
@@ -103,25 +173,24 @@ def require_short(where: str, lengths: Sequence[int]) -> None:
         )
 
 
-def require_dtype(dtype: Any) -> None:
-    """Nothing, if it is None or a floating dtype.
-
-    Raises:
-        InputError: it is not.
-    """
+def _require_dtype(dtype: Any) -> None:
     if dtype is None or (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         return
     raise InputError(f"dtype is {dtype!r}; it must be a floating dtype, such as torch.bfloat16.")
 
 
-def require_side(positions: Any) -> None:
-    """Nothing, if it is a side that is known.
-
-    Raises:
-        InputError: it is not.
-    """
-    if positions not in ("right", "left", "both"):
-        raise InputError(f"positions is {positions!r}; it must be 'right', 'left' or 'both'.")
+def _require_distinct(valid: Tensor) -> None:
+    if valid.ndim != 2 or valid.dtype != torch.bool:
+        raise InputError(
+            f"valid is {valid.dtype} {tuple(valid.shape)}; it must be torch.bool (batch, token), "
+            "True = a real token."
+        )
+    if valid.shape[0] == valid.shape[1]:
+        raise InputError(
+            f"valid has {valid.shape[0]} samples of {valid.shape[1]} tokens: a (batch, token) and "
+            "a (query, key) mask would look the same, and the audit would miss what mixes them "
+            "up. Leave valid out, or give another number of samples."
+        )
 
 
 def _is_whole(value: Any) -> bool:

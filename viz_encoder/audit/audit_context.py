@@ -1,15 +1,16 @@
 """AuditContext: the model, the case and all that was measured once for several checks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
@@ -52,29 +53,14 @@ def untested(why: str) -> Answer:
     return Answer(Verdict.NOT_TESTED, why)
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the caller asked for besides the model and the intent."""
-
-    n_layers: int | None = None
-    lengths: tuple[int, ...] = ()
-    asked_lengths: bool = False
-    max_positions: int | None = None
-    variants: Mapping[str, Any] = field(default_factory=dict)
-    step: Callable[[Tensor, Any], tuple[Tensor, Any]] | None = None
-    pooled: Callable[[Any, Tensor], Tensor] | None = None
-    documents: Callable[[Tensor], Tensor] | bool = False
-    positions: str = "right"
-    dtype: torch.dtype | None = None
-
-
 @dataclass(eq=False)
 class AuditContext:
     """Shared by the checks of one audit."""
 
     subject: Subject
     setting: Setting
-    options: Options
+    scope: AuditScope = field(default_factory=AuditScope)
+    given_layers: int | None = None
     was_training: bool = False
     noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
     stopped: bool = False  # it does not run, so nothing else can be asked
@@ -89,6 +75,11 @@ class AuditContext:
     def full(self) -> Case:
         """The same without padding."""
         return self.setting.case(torch.ones_like(self.base.valid), x=None)
+
+    @property
+    def other_lengths(self) -> tuple[int, ...]:
+        """The lengths that are tried besides that of the base case."""
+        return self.scope.other_lengths(self.setting.first)
 
     @cached_property
     def out(self) -> Tensor:
@@ -136,8 +127,8 @@ class AuditContext:
     @property
     def n_layers(self) -> int:
         """As said, or as many as the maps show, or as there are intents."""
-        if self.options.n_layers:
-            return self.options.n_layers
+        if self.given_layers:
+            return self.given_layers
         if len(self.setting.intents) > 1:
             return len(self.setting.intents)
         return len(self.maps.layers) or 1

@@ -12,9 +12,9 @@ from viz_encoder.audit.report import Verdict
 
 def ask(context: AuditContext) -> Answer:
     """One token at a time, judged; a first part at once and the rest in pieces of two, told."""
-    step = context.options.step
+    step = context.scope.step
     if step is None:
-        return untested("A KV cache: no step= was given.")
+        return untested("A KV cache: no AuditScope(step=…) was given.")
     case = context.full
     whole = context.subject.run(case)
     n_tokens = case.valid.shape[1]

@@ -13,8 +13,8 @@ from viz_encoder.audit.report import Verdict
 
 def ask(context: AuditContext) -> Answer:
     """On a full batch: no gradient leads from one document into another."""
-    if context.options.documents is False:
-        return untested("Packed documents: none were named (documents=).")
+    if context.scope.documents is False:
+        return untested("Packed documents: none were named, AuditScope(documents=…).")
     case, numbers = context.full, numbered(context, context.full)
     if int(numbers.max()) < 1:
         return untested("Packed documents: your intent has only one.")
@@ -36,8 +36,8 @@ def ask(context: AuditContext) -> Answer:
 
 def numbered(context: AuditContext, case: Case) -> Tensor:
     """The document of each token, "batch token": as given, or as the intent links tokens."""
-    if callable(context.options.documents):
-        return context.options.documents(case.valid)
+    if callable(context.scope.documents):
+        return context.scope.documents(case.valid)
     linked = must_know(case.allowed, context.n_layers)
     whole = linked | linked.mT
     for _ in range(case.valid.shape[1].bit_length()):

@@ -19,10 +19,10 @@ from viz_encoder.audit.report import Verdict
 
 def ask(context: AuditContext) -> Answer:
     """The weights are cast, the model run, and all put back."""
-    dtype = context.options.dtype
+    dtype = context.scope.dtype
     name = str(dtype or context.subject.dtype).removeprefix("torch.")
     if dtype is None or dtype == context.subject.dtype:
-        return untested(f"Other dtypes than {name} (dtype=).")
+        return untested(f"Other dtypes than {name}: none was given, AuditScope(dtype=…).")
     if not context.base.x.is_floating_point():
         case = context.base
     else:

@@ -8,9 +8,11 @@ from viz_encoder.audit.report import Verdict
 
 def ask(context: AuditContext) -> Answer:
     """Each with the same mask on the same input; pad rows may differ and are not compared."""
-    if not context.options.variants:
-        return untested("Other implementations (eager against sdpa): none was given (variants=).")
-    for name, model in context.options.variants.items():
+    if not context.scope.variants:
+        return untested(
+            "Other implementations (eager against sdpa): none was given, AuditScope(variants=…)."
+        )
+    for name, model in context.scope.variants.items():
         subject = model if isinstance(model, Subject) else Subject(model)
         with subject.in_mode(training=False):
             out = subject.run(context.base)
@@ -32,7 +34,7 @@ def ask(context: AuditContext) -> Answer:
                     query=apart.query,
                     amount=apart.amount,
                 )
-    names = ", ".join(map(repr, context.options.variants))
+    names = ", ".join(map(repr, context.scope.variants))
     return passes(f"{names} agree with the model on real rows.")
 
 

@@ -19,7 +19,7 @@ from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """Red where it was asked for (positions="both"); else told, for most encoders pad right."""
+    """Red where it was asked for (padding_side="both"); else told, for most encoders pad right."""
     side = "right" if context.setting.left else "left"
     if context.setting.given is not None:
         return untested(f"Padding on the {side}: valid was given.")
@@ -31,7 +31,7 @@ def ask(context: AuditContext) -> Answer:
     if found.verdict is Verdict.NOT_TESTED:
         return found._replace(evidence=f"Padding on the {side}: {found.evidence}")
     text = f"With padding on the {side}: {found.evidence[:1].lower()}{found.evidence[1:]}"
-    if context.options.positions == "both":
+    if context.setting.padding_side == "both":
         return found._replace(evidence=text)
     return found._replace(verdict=Verdict.INFO, evidence=text)
 

@@ -23,7 +23,7 @@ ROWS = 8  # differentiated at each length
 def ask(context: AuditContext) -> Answer:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
     done, refused = [], ""
-    for length in context.options.lengths:
+    for length in context.other_lengths:
         case = context.setting.case(context.setting.padding(length))
         try:
             out = context.subject.run(case)
@@ -63,8 +63,8 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
 
 
 def _must_run(context: AuditContext, length: int) -> bool:
-    longest = context.options.max_positions
-    return context.options.asked_lengths or (longest is not None and length <= longest)
+    longest = context.scope.max_positions
+    return bool(context.scope.lengths) or (longest is not None and length <= longest)
 
 
 QUESTION = Question(

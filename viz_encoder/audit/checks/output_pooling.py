@@ -24,12 +24,12 @@ POOLED = {  # what a pooled vector equals, and what it should be made of
 
 def ask(context: AuditContext) -> Answer:
     """pooled(output, valid), in the batch and alone."""
-    if context.options.pooled is None:
+    if context.scope.pooled is None:
         if context.is_pooled:
             return passes(
                 "The model pools: it is judged by its padding, its gradients and changes."
             )
-        return untested("Pooling of the outputs: no pooled= was given.")
+        return untested("Pooling of the outputs: no AuditScope(pooled=…) was given.")
     case = context.base
     whole = _pool(context, case)
     bad = case.valid.any(dim=1) & ~whole.isfinite().all(dim=-1)
@@ -58,9 +58,9 @@ def ask(context: AuditContext) -> Answer:
 
 
 def _pool(context: AuditContext, case: Case) -> Tensor:
-    assert context.options.pooled is not None
+    assert context.scope.pooled is not None
     with torch.no_grad():
-        return context.options.pooled(context.subject.run(case), case.valid)
+        return context.scope.pooled(context.subject.run(case), case.valid)
 
 
 def _candidate(out: Tensor, what: str) -> Tensor:

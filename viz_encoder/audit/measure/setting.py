@@ -4,7 +4,7 @@ Batch, length and heads all differ, so that no two axes can be taken for one ano
 of the samples differ, so that no sample's mask fits another.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,10 +62,15 @@ class Setting:
     make_x: Callable[[int, int, int], Tensor]  # (seed, batch, length) → x
     seed: int = 0
     given: Tensor | None = None  # the caller's own valid
-    left: bool = False  # padding before the tokens
+    padding_side: str = "right"  # "left": before the tokens; "both" begins with the right
     pad_id: int = 0
     first: int = FIRST_LENGTH
     n_samples: int = 3
+
+    @property
+    def left(self) -> bool:
+        """Whether padding stands before the tokens."""
+        return self.padding_side == "left"
 
     def base(self) -> Case:
         """The case that everything is tried on first."""
@@ -137,36 +142,3 @@ def _as_intent(given: Any, valid: Tensor) -> Allowed:
             f"intent(valid) gave {tuple(given.shape)}; for valid of {tuple(valid.shape)} it must "
             f"give (batch, query, key) = {whole}."
         ) from None
-
-
-def require_distinct(valid: Tensor) -> Tensor:
-    """The caller's own valid, if batch and length differ.
-
-    Raises:
-        InputError: they are equal, or it is no bool mask of two axes.
-    """
-    if valid.ndim != 2 or valid.dtype != torch.bool:
-        raise InputError(
-            f"valid is {valid.dtype} {tuple(valid.shape)}; it must be torch.bool (batch, token), "
-            "True = a real token."
-        )
-    if valid.shape[0] == valid.shape[1]:
-        raise InputError(
-            f"valid has {valid.shape[0]} samples of {valid.shape[1]} tokens: a (batch, token) and "
-            "a (query, key) mask would look the same, and the audit would miss what mixes them "
-            "up. Leave valid out, or give another number of samples."
-        )
-    return valid
-
-
-def lengths_to_try(
-    first: int, given: Sequence[int], window: int | None, longest: int | None
-) -> tuple[int, ...]:
-    """The lengths besides the first: below, at and above the window, and up to the maximum."""
-    if given:
-        wanted = list(given[1:])
-    else:
-        wanted = [12, 40] if window is None else [window - 1, window, window + 1, 2 * window + 3]
-    wanted += [longest - 1, longest] if longest else []
-    fit = {one for one in wanted if one >= 2 and one != first and one <= (longest or one)}
-    return tuple(sorted(fit))

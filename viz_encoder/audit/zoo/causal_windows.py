@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.zoo.intents import (
     Valid,
     earlier_tokens,
@@ -14,8 +15,6 @@ from viz_encoder.audit.zoo.intents import (
 )
 from viz_encoder.audit.zoo.models import Heads, multihead, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
-
-RIGHT_ONLY = {"positions": "right"}  # these masks alone hide padding only behind the text
 
 
 def _ignoring(layer: nn.MultiheadAttention, x: Tensor, ignore: Tensor) -> Tensor:
@@ -41,7 +40,7 @@ def itself_left_out(seed: int, fixed: bool) -> MaskedModel:
             return ones.triu(diagonal=1)
         return ones.triu(diagonal=0)
 
-    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask)
 
 
 @plant(
@@ -62,7 +61,7 @@ def next_one_seen(seed: int, fixed: bool) -> MaskedModel:
             return ones.triu(diagonal=1)
         return ones.triu(diagonal=2)
 
-    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, _ignoring), earlier_tokens, make_mask)
 
 
 @plant(
@@ -86,7 +85,7 @@ def window_overridden(seed: int, fixed: bool) -> MaskedModel:
     def make_mask(valid: Valid) -> Tensor:
         return ~last_tokens(3)(torch.ones_like(valid[:1]))[0]
 
-    return MaskedModel(multihead(seed, call), last_tokens(3), make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, call), last_tokens(3), make_mask)
 
 
 @plant(
@@ -114,7 +113,7 @@ def wrong_corner(seed: int, fixed: bool) -> MaskedModel:
             mixed.append(part)
         return torch.cat(mixed, dim=2)
 
-    return MaskedModel(written_out(seed, attend), earlier_tokens, more=RIGHT_ONLY)
+    return MaskedModel(written_out(seed, attend), earlier_tokens)
 
 
 @plant(
@@ -160,7 +159,9 @@ def one_key_too_many(seed: int, fixed: bool) -> MaskedModel:
             return earlier_tokens(valid) & ((query - key) < 3)
         return earlier_tokens(valid) & ((query - key) <= 3)
 
-    return MaskedModel(written_out(seed, sdpa), last_tokens(3), make_mask, more={"window": 3})
+    return MaskedModel(
+        written_out(seed, sdpa), last_tokens(3), make_mask, scope=AuditScope(window=3)
+    )
 
 
 @plant(
@@ -182,7 +183,9 @@ def one_key_too_few(seed: int, fixed: bool) -> MaskedModel:
             return earlier_tokens(valid) & ((query - key) < 3)
         return earlier_tokens(valid) & ((query - key) < 3 - 1)
 
-    return MaskedModel(written_out(seed, sdpa), last_tokens(3), make_mask, more={"window": 3})
+    return MaskedModel(
+        written_out(seed, sdpa), last_tokens(3), make_mask, scope=AuditScope(window=3)
+    )
 
 
 @plant(
@@ -228,5 +231,7 @@ def documents_leak(seed: int, fixed: bool) -> MaskedModel:
             return earlier_tokens(valid) & same_document
         return earlier_tokens(valid)
 
-    more = {"documents": True}
-    return MaskedModel(written_out(seed, sdpa), own_document(4, causal=True), make_mask, more=more)
+    scope = AuditScope(documents=True)
+    return MaskedModel(
+        written_out(seed, sdpa), own_document(4, causal=True), make_mask, scope=scope
+    )

@@ -15,8 +15,6 @@ from viz_encoder.audit.zoo.models import (
 )
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
-RIGHT_ONLY = {"positions": "right"}  # a causal mask alone hides padding only behind the text
-
 
 def _causal(valid: Valid) -> Tensor:
     n_tokens = valid.shape[1]
@@ -41,7 +39,7 @@ def keep_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
             return layer(x, x, x, attn_mask=~keep)[0]
         return layer(x, x, x, attn_mask=keep)[0]
 
-    return MaskedModel(multihead(seed, call), earlier_tokens, _causal, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, call), earlier_tokens, _causal)
 
 
 @plant(
@@ -110,7 +108,7 @@ def ones_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
     def call(layer: nn.MultiheadAttention, x: Tensor, added: Tensor) -> Tensor:
         return layer(x, x, x, attn_mask=added)[0]
 
-    return MaskedModel(multihead(seed, call), earlier_tokens, make_mask, more=RIGHT_ONLY)
+    return MaskedModel(multihead(seed, call), earlier_tokens, make_mask)
 
 
 @plant(

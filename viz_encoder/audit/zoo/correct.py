@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.zoo.intents import (
     Valid,
     earlier_tokens,
@@ -31,8 +32,6 @@ from viz_encoder.audit.zoo.specimen import Intent, MaskedModel
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.model import Encoder
 from viz_encoder.model.pooling import mean
-
-RIGHT_ONLY = {"positions": "right"}  # a causal mask alone hides padding only behind the text
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,7 @@ def _ours(
         return self.inner(x, valid=valid).output
 
     model = drawn(seed, lambda: Around(Encoder(config), forward)).to(dtype)
-    more = {"positions": "right"} if axes.get("positions") != "none" else {}
-    return MaskedModel(model, intent, lambda valid: valid, n_layers=config.n_layers, more=more)
+    return MaskedModel(model, intent, lambda valid: valid, n_layers=config.n_layers)
 
 
 def _mean_pooled(seed: int) -> MaskedModel:
@@ -141,21 +139,15 @@ CORRECT: dict[str, Correct] = {
         ),
         Correct(
             "nn.MultiheadAttention, causal",
-            lambda s: MaskedModel(
-                multihead(s, _multihead_mask), earlier_tokens, _future, more=RIGHT_ONLY
-            ),
+            lambda s: MaskedModel(multihead(s, _multihead_mask), earlier_tokens, _future),
         ),
         Correct(
             "nn.MultiheadAttention, causal as -inf",
-            lambda s: MaskedModel(
-                multihead(s, _multihead_mask), earlier_tokens, _future_added, more=RIGHT_ONLY
-            ),
+            lambda s: MaskedModel(multihead(s, _multihead_mask), earlier_tokens, _future_added),
         ),
         Correct(
             "nn.MultiheadAttention, a mask a head",
-            lambda s: MaskedModel(
-                multihead(s, _multihead_mask), earlier_tokens, _per_head, more=RIGHT_ONLY
-            ),
+            lambda s: MaskedModel(multihead(s, _multihead_mask), earlier_tokens, _per_head),
         ),
         Correct(
             "nn.MultiheadAttention, add_zero_attn",
@@ -166,19 +158,15 @@ CORRECT: dict[str, Correct] = {
         Correct("nn.TransformerEncoder, norm first", lambda s: _torch(s, False, norm_first=True)),
         Correct(
             "nn.TransformerEncoder, causal",
-            lambda s: MaskedModel(
-                torch_encoder(s, _encoder_mask), earlier_tokens, _future, more=RIGHT_ONLY
-            ),
+            lambda s: MaskedModel(torch_encoder(s, _encoder_mask), earlier_tokens, _future),
         ),
         Correct(
             "nn.TransformerEncoder, causal and padding",
-            lambda s: MaskedModel(
-                torch_encoder(s, _encoder_both), earlier_tokens, _both, more=RIGHT_ONLY
-            ),
+            lambda s: MaskedModel(torch_encoder(s, _encoder_both), earlier_tokens, _both),
         ),
         Correct(
             "written out, -inf",
-            lambda s: MaskedModel(written_out(s, _by_hand), earlier_tokens, more=RIGHT_ONLY),
+            lambda s: MaskedModel(written_out(s, _by_hand), earlier_tokens),
         ),
         Correct(
             "written out, finfo.min",
@@ -189,7 +177,7 @@ CORRECT: dict[str, Correct] = {
         Correct(
             "sdpa, packed documents",
             lambda s: MaskedModel(
-                written_out(s, sdpa), own_document(4, causal=True), more={"documents": True}
+                written_out(s, sdpa), own_document(4, causal=True), scope=AuditScope(documents=True)
             ),
         ),
         Correct("sdpa, mean of real tokens", _mean_pooled),

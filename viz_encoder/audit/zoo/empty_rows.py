@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import (
     Around,
@@ -45,7 +46,7 @@ def nothing_before_the_first(seed: int, fixed: bool) -> MaskedModel:
     def call(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
         return layer(x, x, x, attn_mask=(~keep).repeat_interleave(2, dim=0))[0]
 
-    return MaskedModel(multihead(seed, call), causal, more={"positions": "right"})
+    return MaskedModel(multihead(seed, call), causal)
 
 
 @plant(
@@ -70,8 +71,8 @@ def one_sample_is_empty(seed: int, fixed: bool) -> MaskedModel:
     def run(encoder: nn.TransformerEncoder, x: Tensor, ignore: Tensor) -> Tensor:
         return encoder(x, src_key_padding_mask=ignore)
 
-    more = {"valid": ONE_EMPTY.bool()}
-    return MaskedModel(torch_encoder(seed, run), real_tokens, make_mask, more=more)
+    inputs = AuditInputs(valid=ONE_EMPTY.bool())
+    return MaskedModel(torch_encoder(seed, run), real_tokens, make_mask, inputs=inputs)
 
 
 @plant(
@@ -149,8 +150,8 @@ def too_large_for_half(seed: int, fixed: bool) -> MaskedModel:
             return scores.masked_fill(~keep, -torch.inf)
         return scores.masked_fill(~keep, -1e9)
 
-    more = {"dtype": torch.float16}
-    return MaskedModel(_in_half_precision(fill, seed), real_tokens, more=more)
+    scope = AuditScope(dtype=torch.float16)
+    return MaskedModel(_in_half_precision(fill, seed), real_tokens, scope=scope)
 
 
 @plant(

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, last_tokens, real_tokens
 from viz_encoder.audit.zoo.models import N_HEADS, Attention, Heads, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
@@ -155,4 +156,4 @@ def only_with_a_cache(seed: int, fixed: bool) -> MaskedModel:
             x = block.last_norm(x + block.down(F.gelu(block.up(x))))
         return x, cache
 
-    return MaskedModel(model, earlier_tokens, more={"step": step})
+    return MaskedModel(model, earlier_tokens, scope=AuditScope(step=step))

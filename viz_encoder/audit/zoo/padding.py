@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from viz_encoder.audit.arguments import AuditInputs, AuditScope
 from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
 from viz_encoder.audit.zoo.models import (
     D_MODEL,
@@ -100,7 +101,7 @@ def positions_shifted(seed: int, fixed: bool) -> MaskedModel:
         return self.inner(x + self.table(positions), earlier_tokens(valid))
 
     model = _around(seed, forward, table=lambda: nn.Embedding(MAX_POSITIONS, D_MODEL))
-    return MaskedModel(model, earlier_tokens, _as_it_is, more={"positions": "left"})
+    return MaskedModel(model, earlier_tokens, _as_it_is, inputs=AuditInputs(padding_side="left"))
 
 
 @plant(
@@ -167,8 +168,8 @@ def one_path_forgets(seed: int, fixed: bool) -> MaskedModel:
             return sdpa(q, k, v, passed)
         return F.scaled_dot_product_attention(q, k, v)
 
-    more = {"variants": {"fast": written_out(seed, fast)}}
-    return MaskedModel(written_out(seed, sdpa), real_tokens, more=more)
+    scope = AuditScope(variants={"fast": written_out(seed, fast)})
+    return MaskedModel(written_out(seed, sdpa), real_tokens, scope=scope)
 
 
 @plant(

@@ -13,12 +13,12 @@ from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 Pool = Callable[[Tensor, Tensor], Tensor]  # (hidden, valid) -> "batch d_model"
 
 
-def _pooled(seed: int, pool: Pool, **more: Any) -> MaskedModel:
+def _pooled(seed: int, pool: Pool) -> MaskedModel:
     def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
         return pool(self.inner(x, real_tokens(valid)), valid)
 
     model = Around(written_out(seed, sdpa), forward).eval()
-    return MaskedModel(model, real_tokens, lambda valid: valid, more=more)
+    return MaskedModel(model, real_tokens, lambda valid: valid)
 
 
 @plant(
@@ -105,4 +105,4 @@ def last_position(seed: int, fixed: bool) -> MaskedModel:
             return hidden[torch.arange(len(hidden)), valid.sum(dim=1) - 1]
         return hidden[:, -1]
 
-    return _pooled(seed, pool, positions="right")
+    return _pooled(seed, pool)

@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
+from viz_encoder.audit.arguments import AuditInputs, AuditScope
+
 Intent = Callable[[Tensor], Tensor]
 
 
@@ -18,12 +20,14 @@ class MaskedModel:
     make_mask: Callable[[Tensor], Any] | None = None
     d_model: int = 16
     n_layers: int = 2
-    more: dict[str, Any] = field(default_factory=dict)
+    inputs: AuditInputs = field(default_factory=AuditInputs)
+    scope: AuditScope = field(default_factory=AuditScope)
 
     @property
     def options(self) -> dict[str, Any]:
         """The keywords of `audit_mask`."""
-        return {"d_model": self.d_model, "n_layers": self.n_layers, **self.more}
+        names = ("d_model", "n_layers", "inputs", "scope")
+        return {name: getattr(self, name) for name in names}
 
 
 Make = Callable[[int, bool], MaskedModel]  # (seed, fixed) -> the model

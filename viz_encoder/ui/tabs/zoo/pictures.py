@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit import quiet
-from viz_encoder.audit.audit_context import AuditContext, Options
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject
@@ -30,10 +30,10 @@ def context_of(given: MaskedModel) -> AuditContext:
         intents,
         given.make_mask or intents[0],
         make_x,
-        given=given.more.get("valid"),
-        left=given.more.get("positions") == "left",
+        given=given.inputs.valid,
+        padding_side=given.inputs.padding_side,
     )
-    return AuditContext(Subject(given.model), setting, Options(n_layers=given.n_layers))
+    return AuditContext(Subject(given.model), setting, given_layers=given.n_layers)
 
 
 def as_it_ran(context: AuditContext, report: MaskReport, like: Picture | None = None) -> Picture:
