@@ -1,0 +1,65 @@
+"""The layout of the page's two sides: a tab is a folder on both, and knows no other tab."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from viz_encoder.bundled import asset
+from viz_encoder.ui.tabs import TABS
+
+ROOT = Path(__file__).parent.parent
+WEB = asset("web")
+MODULES = sorted(WEB.rglob("*.js"))
+NAMES = [tab.name for tab in TABS]
+# What each folder may take modules from, beside itself; tabs and the offline page know no tab.
+MAY_USE = {"core": set(), "views": {"core"}}
+OF_A_TAB = {"core", "views"}
+
+
+def imported(module: Path) -> list[Path]:
+    found = re.findall(r'(?:from|import)\s*\(?\s*"(\.[^"]+)"', module.read_text())
+    return [(module.parent / path).resolve() for path in found]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(WEB)))
+def test_a_folder_takes_modules_from_below_alone(module):
+    folder = module.relative_to(WEB).parts[0]
+    for path in imported(module):
+        assert path.exists(), f"{module} imports {path}, which is not there"
+        other = path.relative_to(WEB.resolve()).parts[0]
+        allowed = MAY_USE.get(folder, OF_A_TAB) | {folder}
+        assert other in allowed, f"{module.relative_to(WEB)} imports {path.relative_to(WEB)}"
+
+
+def test_modules_import_each_other():
+    assert sum(len(imported(module)) for module in MODULES) > 200  # or nothing was looked at
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(WEB)))
+def test_a_module_opens_with_what_it_is(module):
+    first = module.read_text().splitlines()[0]
+    assert re.fullmatch(r"// .{20,}", first), f"{module.name} opens with {first!r}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tab_is_a_folder_on_both_sides(name):
+    assert (ROOT / "viz_encoder" / "ui" / "tabs" / name / "tab.py").is_file()
+    assert (WEB / name / "tab.js").is_file() and (WEB / name / "tab.css").is_file()
+
+
+def test_no_folder_of_the_browser_side_is_left_over():
+    folders = {path.name for path in WEB.iterdir() if path.is_dir()}
+    assert folders == {"core", "views", "offline", *NAMES}
+
+
+def test_only_the_browser_side_is_in_the_served_folder():
+    endings = {path.suffix for path in WEB.rglob("*") if path.is_file()}
+    assert endings <= {".js", ".css", ".html", ".ts"}
+
+
+@pytest.mark.parametrize("file", ["page.py", "serve.py", "tab.py", "launch.py"])
+def test_the_page_names_no_tab(file):
+    text = (ROOT / "viz_encoder" / "ui" / file).read_text().replace('"show_progress": "hidden"', "")
+    named = [name for name in NAMES if re.search(rf"tabs\.{name}|[\"']{name}[\"'/]", text)]
+    assert named == []
