@@ -13,7 +13,9 @@ from viz_encoder.checkpoints.families import FAMILIES
 from viz_encoder.config import Embedding
 from viz_encoder.errors import CheckpointError
 
-load_module = sys.modules["viz_encoder.checkpoints.load"]  # the package's name for it is a function
+# The package's names for them are functions.
+load_module = sys.modules["viz_encoder.checkpoints.load"]
+plan_module = sys.modules["viz_encoder.checkpoints.plan"]
 SLOW = settings(suppress_health_check=list(HealthCheck), max_examples=100)
 
 NUMBERS = st.integers() | st.floats() | st.sampled_from([10**9, 10**30, 10**400, -1, 0, 1, 1e400])
@@ -56,10 +58,10 @@ def test_any_json_for_any_setting(name, data):
         if family.complete is not None:
             shapes = dict.fromkeys(sources(family), (8, 8))
             shapes |= data.draw(some(sources(family), SHAPES))
-            with load_module.plainly():
+            with plan_module.plainly():
                 file = family.complete(file, shapes)
         file = {**family.defaults, **file}
-        config = load_module._config(family, file, heads)
+        config = plan_module._config(family, file, heads)
         if config.embedding is Embedding.TOKEN:
             assert 0 <= readers._pad_id(config, file) < config.vocab_size
         if config.n_layers <= 12 and len(config.prefix) <= 12:
@@ -87,11 +89,11 @@ def test_any_json_for_any_setting(name, data):
 )
 def test_any_json_for_a_whole_file(file, part):
     try:
-        with load_module.plainly():
-            family, inner = load_module._family(file, part)
-        heads = load_module._heads(family, file, dict.fromkeys(sources(family), (8, 8)))
-        load_module._config(family, {**family.defaults, **inner}, heads)
-        load_module._licence(file)
+        with plan_module.plainly():
+            family, inner = plan_module._family(file, part)
+        heads = plan_module._heads(family, file, dict.fromkeys(sources(family), (8, 8)))
+        plan_module._config(family, {**family.defaults, **inner}, heads)
+        plan_module._licence(file)
     except CheckpointError as fault:
         assert a_sentence(fault)
 
@@ -103,6 +105,6 @@ AXES = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_ff": 12, "vocab_size": 9, 
 @given(some(list(vars(vz.EncoderConfig())), JSON))
 def test_any_json_for_any_axis_of_our_own_files(axes):
     try:
-        load_module._config(FAMILIES["viz_encoder"], {"encoder": {**AXES, **axes}}, [])
+        plan_module._config(FAMILIES["viz_encoder"], {"encoder": {**AXES, **axes}}, [])
     except CheckpointError as fault:
         assert a_sentence(fault)

@@ -3,12 +3,12 @@
 from viz_encoder.checkpoints.builtin import BUILTIN as BUILTIN
 from viz_encoder.checkpoints.hub import is_hub_id as is_hub_id
 from viz_encoder.checkpoints.listed import known_families as known_families
-from viz_encoder.checkpoints.load import Plan as Plan
 from viz_encoder.checkpoints.load import choose_device as choose_device
 from viz_encoder.checkpoints.load import fill as fill
 from viz_encoder.checkpoints.load import load as load
-from viz_encoder.checkpoints.load import plan as plan
 from viz_encoder.checkpoints.loaded import LoadedEncoder as LoadedEncoder
 from viz_encoder.checkpoints.loaded import ModelCard as ModelCard
+from viz_encoder.checkpoints.plan import Plan as Plan
+from viz_encoder.checkpoints.plan import plan as plan
 from viz_encoder.checkpoints.weights import Tell as Tell
 from viz_encoder.checkpoints.weights import silent as silent
