@@ -1,4 +1,4 @@
-"""A set of items: vectors, neighbours and the table, against scikit-learn and plain loops."""
+"""A set of items: vectors, neighbors and the table, against scikit-learn and plain loops."""
 
 import json
 from pathlib import Path
@@ -129,17 +129,19 @@ def test_the_table_shows_mean_ahead_of_cls_as_the_model_was_trained(topics):
     assert by_recall == sorted(by_recall, reverse=True)
 
 
-def test_neighbours(topics):
+def test_neighbors(topics):
     cosine = topics.cosine("mean", 6)
-    found = topics.neighbours("mean", 6, item=3, k=4)
+    found = topics.neighbors("mean", 6, item=3, k=4)
     order = sorted((i for i in range(40) if i != 3), key=lambda i: -cosine[3, i])
     assert [each.item for each in found] == order[:4]
     for each in found:
         assert each.cosine == pytest.approx(cosine[3, each.item], abs=1e-12)
         assert each.same_label == (topics.labels[each.item] == "sport")
-    assert topics.neighbours("cls", item=0, k=99)[-1].cosine < 1
+    assert topics.neighbors("cls", item=0, k=99)[-1].cosine < 1
+    with pytest.warns(DeprecationWarning, match=r"write neighbors\(\)"):
+        assert topics.neighbours("mean", 6, item=3, k=4) == found
     unlabelled = collection(topics_encoder(), ["a b", "a c"], methods=["cls"], layers=[0])
-    assert unlabelled.neighbours("cls", item=0)[0].same_label is None
+    assert unlabelled.neighbors("cls", item=0)[0].same_label is None
 
 
 def topics_encoder():
@@ -256,7 +258,7 @@ def test_faults_are_plain(minilm, topics):
     with pytest.raises(SelectionError, match="Layer 9 was not run"):
         topics.cosine("mean", 9)
     with pytest.raises(SelectionError, match="no item 40"):
-        topics.neighbours("mean", item=40)
+        topics.neighbors("mean", item=40)
     with pytest.raises(SelectionError, match="no column 'odd'"):
         topics.table("odd")
     assert torch.is_grad_enabled()

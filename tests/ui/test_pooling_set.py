@@ -84,7 +84,8 @@ def test_cosines_and_neighbors(site, client, topics):
     response = fetched(site, f"{key}/cosine?method=mean&layer=6")
     values = np.frombuffer(response.content, "<f4").reshape(40, 40)
     np.testing.assert_allclose(values, unit @ unit.T, atol=2e-6)
-    asked = client.predict(key, "mean", 7, 6, 3, api_name="/set_neighbours")
+    asked = client.predict(key, "mean", 7, 6, 3, api_name="/set_neighbors")
+    assert client.predict(key, "mean", 7, 6, 3, api_name="/set_neighbours") == asked
     order = [int(at) for at in np.argsort(-(unit @ unit[7])) if at != 7][:3]
     assert [each["item"] for each in asked] == order
     assert [each["same_label"] for each in asked] == [labels[at] == labels[7] for at in order]
@@ -243,7 +244,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     assert value == pytest.approx(cosine[a][b], abs=2e-6)
     page.click(".viz-set-matrix", position=place)
     page.wait_for_selector(f".viz-set-neighbors[data-painted='{a}:mean:6']", timeout=30_000)
-    near = client.predict(topics["key"], "mean", a, 6, 8, api_name="/set_neighbours")
+    near = client.predict(topics["key"], "mean", a, 6, 8, api_name="/set_neighbors")
     listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")
     assert listed == [str(each["item"]) for each in near]
     page.click("text=Table (CSV)")

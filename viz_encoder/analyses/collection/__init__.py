@@ -3,5 +3,5 @@
 from viz_encoder.analyses.collection.separation import Separation as Separation
 from viz_encoder.analyses.collection.separation import separation as separation
 from viz_encoder.analyses.collection.vectors import Collection as Collection
-from viz_encoder.analyses.collection.vectors import Neighbour as Neighbour
+from viz_encoder.analyses.collection.vectors import Neighbor as Neighbor
 from viz_encoder.analyses.collection.vectors import collection as collection

@@ -1,6 +1,7 @@
 """The vectors of a set of items, by every pooling at every layer, in length-sorted batches."""
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ Square = Float[np.ndarray, "item item"]
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class Neighbor:
     """An item, and its cosine with the one that was asked about."""
 
     item: int
@@ -71,9 +72,9 @@ class Collection:
         """Cosine of every two items; NaN in the row and column of a zero vector."""
         return cosines(self.of(method, layer))
 
-    def neighbours(
+    def neighbors(
         self, method: str, layer: int = -1, *, item: int, k: int = 5
-    ) -> tuple[Neighbour, ...]:
+    ) -> tuple[Neighbor, ...]:
         """The k items of the largest cosine with this one, itself left out; ties by number."""
         if not 0 <= item < len(self.items):
             raise SelectionError(f"There is no item {item}; choose 0 to {len(self.items) - 1}.")
@@ -81,9 +82,17 @@ class Collection:
         order = [i for i in np.argsort(-row, kind="stable") if i != item and not np.isnan(row[i])]
         labels = self.labels
         return tuple(
-            Neighbour(int(i), float(row[i]), labels[i] == labels[item] if labels else None)
+            Neighbor(int(i), float(row[i]), labels[i] == labels[item] if labels else None)
             for i in order[: max(0, k)]
         )
+
+    def neighbours(
+        self, method: str, layer: int = -1, *, item: int, k: int = 5
+    ) -> tuple[Neighbor, ...]:
+        """The former name of `neighbors`."""
+        words = "In place of neighbours() write neighbors(); the old name goes in the next version."
+        warnings.warn(words, DeprecationWarning, stacklevel=2)
+        return self.neighbors(method, layer, item=item, k=k)
 
     def table(self, by: str = "silhouette") -> tuple[Separation, ...]:
         """Every method at every layer, the best first; NaN comes last.

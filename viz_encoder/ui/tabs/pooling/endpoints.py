@@ -8,9 +8,9 @@ from typing import Any
 
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.pooling.results import padding_plain, pooled_plain
+from viz_encoder.ui.tabs.pooling.results import padding_plain, plain_row, pooled_plain
 from viz_encoder.ui.tabs.pooling.set_items import check_count, given_items, named_pictures
-from viz_encoder.ui.tabs.pooling.set_runs import compare, learn, plain_row
+from viz_encoder.ui.tabs.pooling.set_runs import compare, learn
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite, plain_name
 from viz_encoder.ui.wire.endpoints import decoded
@@ -67,7 +67,7 @@ def set_neighbors(
     """The k items of the largest cosine with one, and whether they have its label."""
     found = runner.sets.compared.get(key).found
     at = parse_index("item", item, len(found.items))
-    return [vars(each) for each in found.neighbours(method, layer, item=at, k=int(k))]
+    return [vars(each) for each in found.neighbors(method, layer, item=at, k=int(k))]
 
 
 def set_neighbours(

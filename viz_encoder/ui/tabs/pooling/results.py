@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from viz_encoder.analyses.padding_drift import CASES, padding_drift
-from viz_encoder.analyses.pooled import pooled
+from viz_encoder.analyses.collection import Separation
+from viz_encoder.analyses.padding_drift import CASES, Drift, padding_drift
+from viz_encoder.analyses.pooled import PooledInput, pooled
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import TextReader
@@ -41,31 +42,19 @@ def pooled_plain(
         SelectionError: no such layer, the model is not here, or a query of another model.
     """
     encoder, trace = entry.model(), entry.trace
-    last = encoder.config.n_layers
-    at = last if layer == -1 else parse_index("layer", layer, last + 1)
+    at = _state(encoder, layer)
     queries, reason = _query(encoder, at, learned)
     found = pooled(encoder, trace, layers=[at], queries=queries)
-    place = found.methods.index("mean")
+    looks = found.pooler_weights
     return {
         "layer": at,
-        "layers": last + 1,
+        "layers": encoder.config.n_layers + 1,
         "width": encoder.config.d_model,
-        "methods": [
-            {
-                "name": name,
-                "what": METHODS[name],
-                "numbers": found.vectors[name].shape[1],
-                "norm": finite(found.norms[0, number]),
-                "toMean": finite(found.cosines[0, number, place]),
-            }
-            for number, name in enumerate(found.methods)
-        ],
+        "methods": _methods(found),
         "cosines": finite(found.cosines[0]),
         "shares": {name: finite(shares[0]) for name, shares in found.shares.items()},
         "weights": None if found.weights is None else finite(found.weights[0]),
-        "looks": None
-        if found.pooler_weights is None
-        else finite(found.pooler_weights[0].mean(axis=0)),
+        "looks": None if looks is None else finite(looks[0].mean(axis=0)),
         "wins": np.rint(found.shares["max"][0] * encoder.config.d_model).astype(int).tolist(),
         "leftOut": {**found.left_out, **({"attention": reason} if reason else {})},
         **_room(entry, encoder),
@@ -84,15 +73,10 @@ def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dic
         raise SelectionError(NO_TEXT)
     if isinstance(padding, bool) or not isinstance(padding, int) or padding < 1:
         raise InputError(f"padding is {shown(padding)}; give a whole number of tokens, at least 1.")
-    last = encoder.config.n_layers
-    at = last if layer == -1 else parse_index("layer", layer, last + 1)
+    at = _state(encoder, layer)
     source = texts[0] if len(texts) == 1 else (texts[0], texts[1])
     with one_at_a_time:
         found = padding_drift(encoder, source, n_padding=padding, layer=at)
-    rows = [
-        {name: None if value != value else value for name, value in asdict(row).items()}
-        for row in found.rows
-    ]
     moved = [row for row in found.rows if row.relative == row.relative]
     worst = max(moved, key=lambda row: row.relative) if moved else None
     return {
@@ -100,7 +84,7 @@ def padding_plain(entry: Entry, padding: object = 16, layer: object = -1) -> dic
         "tokens": found.n_tokens,
         "padding": found.n_padding,
         "cases": CASES,
-        "rows": rows,
+        "rows": [plain_row(row) for row in found.rows],
         "worst": [worst.method, worst.case] if worst else None,
     }
 
@@ -115,6 +99,31 @@ def item_plain(entry: LearnedEntry, item: object) -> dict[str, Any]:
         "weights": finite(chosen.weights),
         "grid": grid and {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix},
     }
+
+
+def plain_row(row: Drift | Separation) -> dict[str, Any]:
+    """A row of a table for JSON: null where there is no number."""
+    return {name: None if value != value else value for name, value in asdict(row).items()}
+
+
+def _state(encoder: LoadedEncoder, layer: object) -> int:
+    """The hidden state that was asked for, by its number from 0; -1 = the output."""
+    last = encoder.config.n_layers
+    return last if layer == -1 else parse_index("layer", layer, last + 1)
+
+
+def _methods(found: PooledInput) -> list[dict[str, Any]]:
+    place = found.methods.index("mean")
+    return [
+        {
+            "name": name,
+            "what": METHODS[name],
+            "numbers": found.vectors[name].shape[1],
+            "norm": finite(found.norms[0, number]),
+            "toMean": finite(found.cosines[0, number, place]),
+        }
+        for number, name in enumerate(found.methods)
+    ]
 
 
 def _query(

@@ -12,8 +12,12 @@ from viz_encoder.analyses.collection import Collection
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.vectors import save_vectors, table_lines
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
-from viz_encoder.ui.tabs.pooling.results import item_plain, padding_plain, pooled_plain
-from viz_encoder.ui.tabs.pooling.set_runs import plain_row
+from viz_encoder.ui.tabs.pooling.results import (
+    item_plain,
+    padding_plain,
+    plain_row,
+    pooled_plain,
+)
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs, parse_index
 from viz_encoder.ui.wire.errors import ErrorRoute
@@ -66,7 +70,7 @@ def neighbors(
     compared: HeldSet, method: str, item: int, layer: int = -1, k: int = NEIGHBORS
 ) -> Response:
     """The items of the largest cosine with one."""
-    near = compared.found.neighbours(method, layer, item=item, k=k)
+    near = compared.found.neighbors(method, layer, item=item, k=k)
     return answers.plain([vars(each) for each in near])
 
 

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from viz_encoder.model.pooling import METHODS
 from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable, shortened
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
+from viz_encoder.ui.tabs.pooling.results import plain_row
 from viz_encoder.ui.tabs.pooling.set_items import check_count, example, kind_of
 from viz_encoder.ui.wire.bytes import finite, png
 
@@ -73,11 +73,7 @@ def learn(
     steps: float = STEPS,
 ) -> str:
     """Learn a query from the labelled set of that key, or from the built-in one where it is ""."""
-    for name, value, most in (("seeds", n_seeds, MAX_SEEDS), ("steps", steps, MAX_STEPS)):
-        if not isinstance(value, int | float) or not 1 <= value <= most or value != int(value):
-            raise InputError(f"The number of {name} is {value!r}; give 1 to {most:,}.")
-    if not isinstance(layer, int | float) or layer != int(layer):
-        raise SelectionError(f"There is no layer {layer!r}; give a number, -1 for the last.")
+    _check_training(layer, n_seeds, steps)
     if key:
         entry = runner.sets.compared.get(key)
         items, encoder = entry.found.items, entry.encoder
@@ -144,11 +140,6 @@ def describe_learned(key: str, entry: LearnedEntry, items: Sequence[Item], whose
     )
 
 
-def plain_row(row: Separation) -> dict[str, Any]:
-    """A row of the table for JSON: null where there is no number."""
-    return {name: None if value != value else value for name, value in asdict(row).items()}
-
-
 def answer(rows: Sequence[Separation]) -> str:
     """Which pooling at which layer, in a sentence with its numbers; "" without labels."""
     known = [row for row in rows if row.silhouette == row.silhouette]
@@ -176,6 +167,14 @@ def _better(rows: Sequence[Separation], name: str, best: Separation) -> str:
     if getattr(top, name) <= getattr(best, name):
         return ""
     return f" (best: {top.method} at layer {top.layer}, {getattr(top, name):.2f})"
+
+
+def _check_training(layer: float, n_seeds: float, steps: float) -> None:
+    for name, value, most in (("seeds", n_seeds, MAX_SEEDS), ("steps", steps, MAX_STEPS)):
+        if not isinstance(value, int | float) or not 1 <= value <= most or value != int(value):
+            raise InputError(f"The number of {name} is {value!r}; give 1 to {most:,}.")
+    if not isinstance(layer, int | float) or layer != int(layer):
+        raise SelectionError(f"There is no layer {layer!r}; give a number, -1 for the last.")
 
 
 def _model(runner: Runner, model: str, kind: str, report: Report) -> LoadedEncoder:
