@@ -1,75 +1,72 @@
 // The convention box: the same mask as the numbers that each call wants, converted before one's eyes.
 
-import { el } from "../core/dom.js";
-import { maskColors } from "../views/mask_grid.js";
 import { inkOn, rgbText } from "../core/colors.js";
+import { caption, control, controls, el, options } from "../core/dom.js";
+import { maskColors } from "../views/mask_grid.js";
+import { section } from "../views/headed.js";
+import { Mask } from "./mask_bits.js";
+
+/** @import { MasksOffered } from "../core/payloads.d.ts" */
 
 const SIDE = 8; // rows and columns that are written out
 
 export class Convention {
-  constructor() {
-    this.choice = el("select", { id: "viz-mask-convention", onchange: () => this.#draw() });
-    this.words = el("p", { class: "viz-caption" });
-    this.table = el("table", { class: "viz-mask-numbers" });
-    this.node = el(
-      "section",
-      { class: "viz-mask-box", "aria-label": "Convention" },
-      el("h3", {}, "Convention: what the numbers mean"),
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "As", this.choice)),
-      this.words,
-      el(
-        "div",
-        { class: "viz-mask-scroll", tabindex: "0", role: "region", "aria-label": "The mask as numbers" },
-        this.table,
-      ),
-    );
-  }
+  /** @type {MasksOffered["conventions"]} */
+  conventions = [];
+  /** @type {string[]} */
+  tokens = [];
+  mask = new Mask(0);
+  choice = el("select", { id: "viz-mask-convention", onchange: () => this.draw() });
+  words = caption();
+  scroll = el("div", { class: "viz-mask-scroll", tabindex: "0", role: "region", "aria-label": "The mask as numbers" });
+  node = section(
+    ...["viz-mask-box", "Convention", "Convention: what the numbers mean"],
+    ...[controls(control("As", this.choice)), this.words, this.scroll],
+  );
 
   get value() {
     return this.choice.value;
   }
 
-  offer(conventions) {
-    const chosen = this.choice.value;
+  offer(/** @type {MasksOffered["conventions"]} */ conventions) {
     this.conventions = conventions;
-    this.choice.replaceChildren(...conventions.map(({ name, words }) => el("option", { value: name }, words)));
-    this.choice.value = chosen || conventions[0].name;
+    if (!this.choice.length) this.choice.append(...options(conventions.map(({ name, words }) => [name, words])));
   }
 
-  show(run, mask) {
-    Object.assign(this, { run, mask });
-    this.#draw();
+  /** @type {(tokens: string[], mask: Mask) => void} */
+  show(tokens, mask) {
+    Object.assign(this, { tokens, mask });
+    this.draw();
   }
 
-  #draw() {
-    const { run, mask } = this;
-    if (!mask) return;
-    const { words, cells } = this.conventions.find(({ name }) => name === this.choice.value);
-    const side = Math.min(SIDE, mask.n);
+  draw() {
+    const { tokens, mask } = this;
+    const convention = this.conventions.find(({ name }) => name === this.value);
+    if (!convention || !mask.n) return;
+    const { words, cells } = convention;
+    const rows = numbersOf(mask, cells);
+    const side = rows.length;
     const part = side < mask.n ? `The first ${side} × ${side} of ${mask.n} × ${mask.n} numbers` : "All numbers";
     this.words.textContent = `${part}: ${words}. Here, “may attend” is ${cells[0]} and “forbidden” is ${cells[1]}.`;
-    const at = Array.from({ length: side }, (_, i) => i);
-    const names = at.map((i) => el("th", { scope: "col", title: run.tokens[i] }, String(i)));
-    this.table.replaceChildren(
-      el("caption", {}, "Rows: queries; columns: keys"),
-      el("thead", {}, el("tr", {}, el("td", {}), ...names)),
-      el(
-        "tbody",
-        {},
-        ...at.map((row) =>
-          el(
-            "tr",
-            {},
-            el("th", { scope: "row" }, el("bdi", {}, `${row} ${run.tokens[row]}`)),
-            ...at.map((col) => this.#cell(mask.at(row, col), cells)),
-          ),
-        ),
-      ),
-    );
+    const names = rows.map((_, at) => el("th", { scope: "col", title: tokens[at] }, String(at)));
+    const lines = rows.map((row, at) => {
+      const name = el("th", { scope: "row" }, el("bdi", {}, `${at} ${tokens[at]}`));
+      return el("tr", {}, name, ...row.map((number) => colored(number, number === cells[0])));
+    });
+    const head = el("thead", {}, el("tr", {}, el("td"), ...names));
+    const says = el("caption", {}, "Rows: queries; columns: keys");
+    this.scroll.replaceChildren(el("table", { class: "viz-mask-numbers" }, says, head, el("tbody", {}, ...lines)));
   }
+}
 
-  #cell(may, cells) {
-    const color = maskColors()[may ? "allowed" : "forbidden"];
-    return el("td", { style: `background:${rgbText(color)};color:${inkOn(color)}` }, cells[may ? 0 : 1]);
-  }
+/** @type {(number: string, may: boolean) => HTMLElement} */
+function colored(number, may) {
+  const color = maskColors()[may ? "allowed" : "forbidden"];
+  return el("td", { style: `background:${rgbText(color)};color:${inkOn(color)}` }, number);
+}
+
+/** The first rows and columns, as numbers of a convention. @type {(mask: Mask, cells: string[], side?: number) => string[][]} */
+export function numbersOf(mask, [may, forbidden], most = SIDE) {
+  const at = Array.from({ length: Math.min(most, mask.n) }, (_, i) => i);
+  return at.map((row) => at.map((col) => (mask.at(row, col) ? may : forbidden)));
 }

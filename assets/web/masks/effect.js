@@ -1,111 +1,72 @@
 // What the mask changed: hidden states layer by layer and token by token, and the pooled vectors.
 
-import { el, number } from "../core/dom.js";
+import { button, caption, el, number, tableRow } from "../core/dom.js";
+import { section, table } from "../views/headed.js";
 import { FlowSource } from "../views/shaded_input.js";
 
+/** @import { MaskResult, Maybe } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {{ run: Run, result: MaskResult, query: number }} Shown */
+
 const UNIT = "‖h − h′‖ / ‖h′‖, h′ without the mask: a share of its length";
+const POOLED = ["Pooled by", "Cosine (1 = same direction)", "Difference (share of its length)"];
 
 export class Effect {
-  // `choose` gets a token.
-  constructor(choose) {
-    this.bars = el("ol", { class: "viz-mask-bars" });
+  /** @type {Shown | null} */
+  shown = null;
+  layer = 0;
+  bars = el("ol", { class: "viz-mask-bars" });
+  heading = el("h4");
+  pooled = el("div");
+
+  constructor(/** @type {(token: number) => unknown} */ choose) {
     this.source = new FlowSource(choose, "token");
-    this.heading = el("h4", {});
-    this.pooled = el("div", {});
-    this.node = el(
-      "section",
-      { class: "viz-mask-result-part", "aria-label": "What the mask changes" },
-      el("h3", {}, "What the mask changes, against the run without it"),
-      el(
-        "div",
-        { class: "viz-mask-two" },
-        el(
-          "div",
-          {},
-          el("h4", {}, "How far hidden states moved, mean over real tokens"),
-          this.bars,
-          el("p", { class: "viz-caption" }, `${UNIT}. Press a layer to see its tokens.`),
-          this.pooled,
-        ),
-        el("div", {}, this.heading, this.source.node),
-      ),
+    const title = el("h4", {}, "How far hidden states moved, mean over real tokens");
+    const says = caption(`${UNIT}. Press a layer to see its tokens.`);
+    const left = el("div", {}, title, this.bars, says, this.pooled);
+    const right = el("div", {}, this.heading, this.source.node);
+    this.node = section(
+      ...["viz-mask-result-part", "What the mask changes", "What the mask changes, against the run without it"],
+      el("div", { class: "viz-mask-two" }, left, right),
     );
   }
 
-  show(run, result, query) {
-    if (this.result !== result) this.layer = result.moved.length - 1;
-    Object.assign(this, { run, result, query });
+  show(/** @type {Shown} */ shown) {
+    if (this.shown?.result !== shown.result) this.layer = shown.result.moved.length - 1;
+    this.shown = shown;
     this.draw();
   }
 
   draw() {
-    const { run, result, layer } = this;
-    if (!result) return;
-    const most = Math.max(...result.movedMean) || 1;
-    this.bars.replaceChildren(
-      ...result.movedMean.map((value, at) =>
-        el(
-          "li",
-          {},
-          el(
-            "button",
-            {
-              type: "button",
-              class: "viz-mask-bar",
-              "data-moved": value,
-              "aria-pressed": String(at === layer),
-              onclick: () => {
-                this.layer = at;
-                this.draw();
-              },
-            },
-            el("i", { style: `width:${((value / most) * 100).toFixed(2)}%` }),
-            el("span", {}, passed(at)),
-            el("span", {}, number(value)),
-          ),
-        ),
-      ),
-    );
-    this.heading.textContent = `How far each token moved, ${passed(layer)}`;
-    this.source.show(
-      run,
-      this.query,
-      Float32Array.from(result.moved[layer], (value) => value ?? NaN),
-      1,
-      UNIT,
-    );
+    if (!this.shown) return;
+    const { run, result, query } = this.shown;
+    const most = Math.max(...result.movedMean.map(Number)) || 1;
+    const bars = result.movedMean.map((value, at) => this.#bar(at, value, Number(value) / most));
+    this.bars.replaceChildren(...bars);
+    this.heading.textContent = `How far each token moved, ${passed(this.layer)}`;
+    this.source.show(run, query, result.moved[this.layer], 1, UNIT);
     const rows = Object.entries(result.pooled).map(([method, { cosine, difference }]) =>
-      el(
-        "tr",
-        { "data-pooled": method },
-        el("th", { scope: "row" }, method),
-        el("td", {}, signed(cosine)),
-        el("td", {}, number(difference)),
-      ),
+      tableRow(method, signed(cosine), number(difference)),
     );
-    this.pooled.replaceChildren(
-      el(
-        "table",
-        { class: "viz-mask-table" },
-        el("caption", {}, "Pooled output: with the mask against without"),
-        el(
-          "thead",
-          {},
-          el(
-            "tr",
-            {},
-            ...["Pooled by", "Cosine (1 = same direction)", "Difference (share of its length)"].map((name) =>
-              el("th", { scope: "col" }, name),
-            ),
-          ),
-        ),
-        el("tbody", {}, ...rows),
-      ),
-    );
+    this.pooled.replaceChildren(table("viz-mask-table", POOLED, rows, "Pooled output: with the mask against without"));
+  }
+
+  /** @type {(at: number, value: Maybe, share: number) => HTMLElement} */
+  #bar(at, value, share) {
+    const choose = () => {
+      this.layer = at;
+      this.draw();
+    };
+    const chosen = String(at === this.layer);
+    const bar = button("", choose, { class: "viz-mask-bar", "data-moved": value, "aria-pressed": chosen });
+    const length = el("i", { style: `width:${(share * 100).toFixed(2)}%` });
+    bar.append(length, el("span", {}, passed(at)), el("span", {}, number(value)));
+    return el("li", {}, bar);
   }
 }
 
 // A cosine, which may be below 0.
-const signed = (value) => (value < 0 ? `−${number(-value)}` : number(value));
+const signed = (/** @type {Maybe} */ value) => (value !== null && value < 0 ? `−${number(-value)}` : number(value));
 
-const passed = (layer) => (layer === 0 ? "embeddings" : layer === 1 ? "after 1 block" : `after ${layer} blocks`);
+const passed = (/** @type {number} */ layer) =>
+  layer === 0 ? "embeddings" : layer === 1 ? "after 1 block" : `after ${layer} blocks`;

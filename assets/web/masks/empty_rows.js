@@ -1,49 +1,40 @@
 // What each way of computing attention gives a query without any key, tried on the server when asked.
 
-import { el } from "../core/dom.js";
-import { json } from "./requests.js";
+import { caption, el, tableRow } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { table } from "../views/headed.js";
+import { emptyRows } from "./requests.js";
+
+/** @import { Run } from "../core/run.js" */
 
 export class EmptyRows {
-  constructor() {
-    this.body = el("div", {}, el("p", { class: "viz-caption" }, "Trying …"));
-    this.node = el(
-      "details",
-      { class: "viz-mask-box viz-mask-empty", ontoggle: () => this.node.open && this.#ask() },
-      el("summary", {}, "A query without any key: what torch gives"),
-      this.body,
-    );
-  }
+  /** @type {Run | null} */
+  run = null;
+  known = false;
+  body = el("div", {}, caption("Trying …"));
+  node = el(
+    "details",
+    { class: "viz-mask-box viz-mask-empty", ontoggle: () => this.#ask() },
+    el("summary", {}, "A query without any key: what torch gives"),
+    this.body,
+  );
+  #asked = new Latest((sentence) => this.body.replaceChildren(caption(sentence)));
 
-  enter(run) {
+  enter(/** @type {Run} */ run) {
     this.run = run;
-    if (this.node.open) this.#ask();
+    this.#ask();
   }
 
   async #ask() {
     const { run } = this;
-    if (this.known) return;
-    try {
-      const ways = await json(run, "empty");
-      this.known = true;
-      this.body.replaceChildren(
-        el("p", { class: "viz-caption" }, "A tiny example with one fully masked row, run just now on each path:"),
-        el(
-          "div",
-          { class: "viz-mask-scroll" },
-          el(
-            "table",
-            { class: "viz-mask-table" },
-            el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Path"), el("th", { scope: "col" }, "Gives"))),
-            el(
-              "tbody",
-              {},
-              ...ways.map(({ way, words }) => el("tr", {}, el("th", { scope: "row" }, way), el("td", {}, words))),
-            ),
-          ),
-        ),
-      );
-    } catch (fault) {
-      this.body.replaceChildren(el("p", { class: "viz-caption" }, fault.message));
-    }
+    if (!run || !this.node.open || this.known) return;
+    const ways = await this.#asked.run((fresh) => fresh(emptyRows(run)));
+    if (!ways) return;
+    const rows = ways.map(({ way, words }) => tableRow(way, words));
+    this.known = true;
+    this.body.replaceChildren(
+      caption("A tiny example with one fully masked row, run just now on each path:"),
+      el("div", { class: "viz-mask-scroll" }, table("viz-mask-table", ["Path", "Gives"], rows)),
+    );
   }
 }

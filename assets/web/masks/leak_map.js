@@ -1,7 +1,13 @@
 // The leak of every head in one small map of layers × heads; a click chooses the head.
 
-import { el, number } from "../core/dom.js";
 import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
+import { button, control, controls, el, number, options } from "../core/dom.js";
+import { section } from "../views/headed.js";
+import { colorBar } from "../views/mask_panels.js";
+
+/** @import { Scale } from "../core/colors.js" */
+/** @import { Head, MaskResult, Maybe } from "../core/payloads.d.ts" */
+/** @typedef {{ layer: number, head: Head }} Place */
 
 const MEASURES = {
   leak: "largest forbidden weight (share of a query’s total)",
@@ -9,84 +15,56 @@ const MEASURES = {
 };
 
 export class Leaks {
-  // `choose` gets layer and head.
-  constructor(choose) {
+  /** @type {MaskResult | null} */
+  result = null;
+  /** @type {Place} */
+  chosen = { layer: 0, head: 0 };
+  measure = el("select", { id: "viz-mask-measure", onchange: () => this.draw() }, ...options(Object.entries(MEASURES)));
+  cells = el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak of every head, layers by heads" });
+  scale = el("p", { class: "viz-caption viz-stat-scale" });
+  node = section(
+    ...["viz-mask-result-part", "Leaks", "Leak of every head: rows = layers, columns = heads"],
+    ...[controls(control("Shade by", this.measure)), el("div", { class: "viz-mask-scroll" }, this.cells), this.scale],
+  );
+
+  constructor(/** @type {(place: Place) => unknown} */ choose) {
     this.choose = choose;
-    this.measure = el(
-      "select",
-      { id: "viz-mask-measure", onchange: () => this.draw() },
-      ...Object.entries(MEASURES).map(([name, words]) => el("option", { value: name }, words)),
-    );
-    this.cells = el("div", {
-      class: "viz-mask-leaks",
-      role: "group",
-      "aria-label": "Leak of every head, layers by heads",
-    });
-    this.scale = el("p", { class: "viz-caption viz-stat-scale" });
-    this.node = el(
-      "section",
-      { class: "viz-mask-result-part", "aria-label": "Leaks" },
-      el("h3", {}, "Leak of every head: rows = layers, columns = heads"),
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Shade by", this.measure)),
-      el("div", { class: "viz-mask-scroll" }, this.cells),
-      this.scale,
-    );
   }
 
-  show(result, selection) {
-    Object.assign(this, { result, selection });
+  /** @type {(result: MaskResult, chosen: Place) => void} */
+  show(result, { layer, head }) {
+    Object.assign(this, { result, chosen: { layer, head } });
     this.draw();
   }
 
   draw() {
     if (!this.result) return;
-    const values = this.result[this.measure.value];
-    const most = Math.max(0, ...values.flat());
+    const measure = this.measure.value === "mass" ? "mass" : "leak";
+    const rows = this.result[measure];
+    const most = Math.max(0, ...rows.flat().map(Number));
     const scale = makeScale("head", most);
-    const nHeads = Math.max(...values.map((row) => row.length));
-    const heads = Array.from({ length: nHeads }, (_, head) =>
-      el("span", { class: "viz-mask-leak-name" }, String(head)),
-    );
-    this.cells.style.gridTemplateColumns = `auto repeat(${nHeads}, minmax(22px, 34px))`;
+    const name = (/** @type {string | number} */ text) => el("span", { class: "viz-mask-leak-name" }, String(text));
+    const lines = rows.map((row, layer) => row.map((value, head) => this.#cell({ layer, head }, value, scale)));
+    this.cells.style.gridTemplateColumns = `auto repeat(${rows[0].length}, minmax(22px, 34px))`;
     this.cells.replaceChildren(
-      el("span", { class: "viz-mask-leak-name" }, ""),
-      ...heads,
-      ...values.flatMap((row, layer) => [
-        el("span", { class: "viz-mask-leak-name" }, String(layer)),
-        ...row.map((value, head) => this.#cell(layer, head, value, scale)),
-      ]),
+      name(""),
+      ...rows[0].map((_, head) => name(head)),
+      ...lines.flatMap((line, layer) => [name(layer), ...line]),
     );
-    const { ramp, zero } = theme();
-    const stops = [0, 64, 128, 192, 255].map((at) => rgbText(ramp[at])).join(", ");
-    const bar = el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` });
-    const nought = el(
-      "span",
-      { class: "viz-mask-key" },
-      el("i", { class: "viz-swatch", style: `background:${rgbText(zero)}` }),
-      "exactly 0",
-    );
-    this.scale.replaceChildren(
-      nought,
-      ...(most
-        ? [" 0 ", bar, ` ${number(most)}, ${MEASURES[this.measure.value]}`]
-        : [` in all ${values.flat().length} heads: ${MEASURES[this.measure.value]}`]),
-    );
+    const zero = el("i", { class: "viz-swatch", style: `background:${rgbText(theme().zero)}` });
+    const range = most ? [" 0 ", colorBar(scale), ` ${number(most)}, `] : [` in all ${rows.flat().length} heads: `];
+    this.scale.replaceChildren(el("span", { class: "viz-mask-key" }, zero, "exactly 0"), ...range, MEASURES[measure]);
   }
 
-  #cell(layer, head, value, scale) {
-    const color = shade(value, scale);
-    const chosen = this.selection.layer === layer && this.selection.head === head;
+  /** @type {(place: { layer: number, head: number }, value: Maybe, scale: Scale) => HTMLElement} */
+  #cell({ layer, head }, value, scale) {
+    const color = shade(value ?? NaN, scale);
     const text = `Head ${layer}.${head}: ${number(value)}`;
-    return el("button", {
-      type: "button",
-      class: "viz-mask-leak",
-      "data-leak": `${layer}.${head}`,
-      "data-value": value,
-      title: text,
-      "aria-label": text,
-      "aria-pressed": String(chosen),
+    const chosen = this.chosen.layer === layer && this.chosen.head === head;
+    return button("", () => this.choose({ layer, head }), {
+      ...{ class: "viz-mask-leak", "data-leak": `${layer}.${head}`, "data-value": value },
+      ...{ title: text, "aria-label": text, "aria-pressed": String(chosen) },
       style: `background:${rgbText(color)};color:${inkOn(color)}`,
-      onclick: () => this.choose(layer, head),
     });
   }
 }

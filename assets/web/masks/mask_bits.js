@@ -1,31 +1,41 @@
 // A mask in the browser: one byte a cell, 1 = may attend; packed to bits on its way to the server.
 
+import { count } from "../core/dom.js";
+
+/** @import { Cell } from "../views/mask_grid.js" */
+
+const MOST_NAMED = 5;
+const MOST_KEPT = 100;
+
 export class Mask {
-  constructor(n, cells = new Uint8Array(n * n).fill(1)) {
+  constructor(/** @type {number} */ n, cells = new Uint8Array(n * n).fill(1)) {
     this.n = n;
     this.cells = cells;
   }
 
-  // From bits, row by row, the first cell in the highest bit; `from` counts cells that are passed over.
+  /** From bits, row by row, the first cell in the highest bit; `from` counts cells that are passed over.
+   * @type {(n: number, bits: Uint8Array, from?: number) => Mask} */
   static unpack(n, bits, from = 0) {
-    const cells = new Uint8Array(n * n);
-    for (let at = 0; at < cells.length; at++) cells[at] = (bits[(from + at) >> 3] >> (7 - ((from + at) & 7))) & 1;
-    return new Mask(n, cells);
+    const bit = (/** @type {number} */ at) => (bits[at >> 3] >> (7 - (at & 7))) & 1;
+    return new Mask(
+      n,
+      Uint8Array.from({ length: n * n }, (_, at) => bit(from + at)),
+    );
   }
 
   pack() {
     const bits = new Uint8Array(Math.ceil(this.cells.length / 8));
-    this.cells.forEach((cell, at) => {
-      if (cell) bits[at >> 3] |= 128 >> (at & 7);
-    });
+    for (let at = 0; at < this.cells.length; at++) if (this.cells[at]) bits[at >> 3] |= 128 >> (at & 7);
     return bits;
   }
 
+  /** @type {(row: number, col: number) => number} */
   at(row, col) {
     return this.cells[row * this.n + col];
   }
 
-  // A mask with other values in some cells; this one stays as it is. With `symmetric`, across the diagonal too.
+  /** A mask with other values in some cells; this one stays as it is. With `symmetric`, across the diagonal too.
+   * @type {(places: Cell[], value: number, symmetric?: boolean) => Mask} */
   with(places, value, symmetric = false) {
     const cells = this.cells.slice();
     for (const [row, col] of places) {
@@ -36,14 +46,12 @@ export class Mask {
   }
 
   inverted() {
-    return new Mask(
-      this.n,
-      this.cells.map((cell) => 1 - cell),
-    );
+    const cells = this.cells.map((cell) => 1 - cell);
+    return new Mask(this.n, cells);
   }
 
-  equals(other) {
-    return other?.n === this.n && this.cells.every((cell, at) => cell === other.cells[at]);
+  equals(/** @type {Mask} */ other) {
+    return other.n === this.n && this.cells.every((cell, at) => cell === other.cells[at]);
   }
 
   // How many pairs are forbidden, and the queries that have no key at all.
@@ -52,49 +60,61 @@ export class Mask {
     const empty = [];
     for (let row = 0; row < this.n; row++) {
       let allowed = 0;
-      for (let col = 0; col < this.n; col++) allowed += this.cells[row * this.n + col];
+      for (let col = 0; col < this.n; col++) allowed += this.at(row, col);
       forbidden += this.n - allowed;
       if (!allowed) empty.push(row);
     }
     return { forbidden, empty };
   }
+
+  // A large mask as blocks, at most so many a side: their names, and what share of each may attend.
+  blocks(/** @type {number} */ most) {
+    const { n, cells } = this;
+    const m = Math.min(n, most);
+    const edges = Array.from({ length: m + 1 }, (_, at) => Math.round((at * n) / m));
+    const sums = new Float32Array(m * m);
+    const block = new Uint16Array(n);
+    for (let at = 0; at < m; at++) block.fill(at, edges[at], edges[at + 1]);
+    for (let at = 0; at < n * n; at++) sums[block[Math.floor(at / n)] * m + block[at % n]] += cells[at];
+    const size = (/** @type {number} */ at) => edges[at + 1] - edges[at];
+    return {
+      names: edges.slice(0, -1).map((start, at) => `${start}–${edges[at + 1] - 1}`),
+      share: (/** @type {number} */ at) => sums[at] / (size(Math.floor(at / m)) * size(at % m)),
+    };
+  }
 }
 
 // Masks that were there before, to go back to and forth again.
 export class History {
-  #past = [];
-  #future = [];
+  #at = 0;
+  #masks;
 
-  static MOST = 100;
-
-  constructor(first) {
-    this.now = first;
+  constructor(/** @type {Mask} */ first) {
+    this.#masks = [first];
   }
 
-  get canUndo() {
-    return this.#past.length > 0;
+  get now() {
+    return this.#masks[this.#at];
   }
 
-  get canRedo() {
-    return this.#future.length > 0;
+  push(/** @type {Mask} */ next) {
+    this.#masks = [...this.#masks.slice(0, this.#at + 1), next].slice(-MOST_KEPT);
+    this.#at = this.#masks.length - 1;
   }
 
-  push(next) {
-    this.#past.push(this.now);
-    if (this.#past.length > History.MOST) this.#past.shift();
-    this.#future = [];
-    this.now = next;
+  // Whether there is a mask so many steps away, and going there: −1 is undo, 1 is redo.
+  has(/** @type {number} */ steps) {
+    return this.#masks[this.#at + steps] !== undefined;
   }
 
-  undo() {
-    if (!this.canUndo) return;
-    this.#future.push(this.now);
-    this.now = this.#past.pop();
+  go(/** @type {number} */ steps) {
+    if (this.has(steps)) this.#at += steps;
   }
+}
 
-  redo() {
-    if (!this.canRedo) return;
-    this.#past.push(this.now);
-    this.now = this.#future.pop();
-  }
+/** Tokens by number and name, the first of them. @type {(places: number[], tokens: string[]) => string} */
+export function listed(places, tokens) {
+  const named = places.slice(0, MOST_NAMED).map((at) => `${at} “${tokens[at]}”`);
+  const more = places.length - named.length;
+  return `${named.join(", ")}${more ? `, and ${count(more)} more` : ""}`;
 }

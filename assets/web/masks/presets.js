@@ -1,59 +1,69 @@
 // Where a mask comes from: a preset with its sizes, or a file in a convention that one names.
 
-import { el } from "../core/dom.js";
-import { bits } from "./requests.js";
+import { caption, control, controls, el, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { preset, uploaded } from "./requests.js";
+
+/** @import { MaskPreset } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Mask } from "./mask_bits.js" */
+/** @typedef {number | string} Size as it was typed where it is no number, for the server to say so */
+/** @typedef {{ name: string, sizes?: Record<string, Size>, lengths?: Size[] }} Origin a preset with its sizes */
 
 const PAUSE = 150; // ms without another size before the server is asked
 
 export class Presets {
-  // `made(mask, by)` gets each mask with what made it; `convention()` is the one that is chosen.
-  constructor({ made, convention }) {
-    Object.assign(this, { made, convention });
-    this.choice = el("select", { id: "viz-mask-preset", onchange: () => this.#choose() });
-    this.sizes = el("span", { class: "viz-mask-sizes" });
-    this.sentence = el("p", { class: "viz-caption" });
-    this.fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
-    this.file = el("input", { type: "file", id: "viz-mask-file", accept: ".npy,.csv", onchange: () => this.#upload() });
-    this.node = el(
-      "div",
-      {},
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Preset", this.choice), this.sizes),
-      this.sentence,
-      el(
-        "div",
-        { class: "viz-controls" },
-        el(
-          "label",
-          { class: "viz-control viz-mask-upload" },
-          "Or a file (.npy, .csv), read by the convention below",
-          this.file,
-        ),
-      ),
-      this.fault,
-    );
+  /** @type {Run | null} */
+  run = null;
+  /** @type {MaskPreset[]} */
+  presets = [];
+  /** @type {HTMLInputElement[]} */
+  fields = []; // one a size
+  choice = el("select", { id: "viz-mask-preset", onchange: () => this.#choose() });
+  sizes = el("span", { class: "viz-mask-sizes" });
+  lengths = el("input", {
+    ...{ type: "text", class: "viz-flow-typed", id: "viz-mask-lengths", placeholder: "5, 7, 3" },
+    oninput: () => this.#make(PAUSE),
+  });
+  sentence = caption();
+  fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
+  file = el("input", { type: "file", id: "viz-mask-file", accept: ".npy,.csv", onchange: () => this.#upload() });
+  upload = control("Or a file (.npy, .csv), read by the convention below", this.file);
+  bar = controls(control("Preset", this.choice), this.sizes);
+  node = el("div", {}, this.bar, this.sentence, controls(this.upload), this.fault);
+  #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
+
+  /** `made` gets each mask with what made it; `convention` is the one that is chosen.
+   * @param {(mask: Mask, by: Origin | null) => unknown} made @param {() => string} convention */
+  constructor(made, convention) {
+    this.made = made;
+    this.convention = convention;
+    this.upload.classList.add("viz-mask-upload");
   }
 
-  show(run, offered) {
-    this.run = run;
-    this.presets = offered.presets;
+  /** @type {(run: Run, presets: MaskPreset[]) => void} */
+  show(run, presets) {
+    Object.assign(this, { run, presets });
+    this.#asked.stop();
     this.choice.replaceChildren(
-      ...this.presets.map(({ name, label }) => el("option", { value: name }, label)),
+      ...options(presets.map(({ name, label }) => [name, label])),
       el("option", { value: "custom", disabled: true }, "Custom (painted)"),
     );
-    this.choice.value = this.presets[0].name;
     this.#controls();
     this.file.value = "";
     this.#say("");
   }
 
   // What made the mask that is there: a preset with its sizes, or a hand.
-  mark(by) {
+  mark(/** @type {Origin | null} */ by) {
     this.choice.value = by?.name ?? "custom";
     this.sizes.hidden = !by;
-    if (by && JSON.stringify(by) !== JSON.stringify(this.#asked())) this.#controls(by);
-    this.sentence.textContent = by
-      ? this.presets.find(({ name }) => name === by.name).sentence
-      : "Painted cell by cell, or read from a file.";
+    if (by && JSON.stringify(by) !== JSON.stringify(this.#origin())) this.#controls(by);
+    this.sentence.textContent = by ? this.#preset().sentence : "Painted cell by cell, or read from a file.";
+  }
+
+  #preset() {
+    return this.presets.find(({ name }) => name === this.choice.value) ?? this.presets[0];
   }
 
   #choose() {
@@ -62,90 +72,68 @@ export class Presets {
   }
 
   // Fields for the sizes, with their defaults or those of a mask that is there again.
-  #controls(by) {
-    const preset = this.presets.find(({ name }) => name === this.choice.value);
-    const fields = preset.controls.map((control) => {
-      const field = el("input", {
-        type: "number",
-        class: "viz-mask-number",
-        "data-size": control.name,
-        min: control.minimum,
-        max: this.run.n,
-        step: 1,
-        value: by?.sizes?.[control.name] ?? control.default,
-        oninput: () => this.#soon(),
-      });
-      return el("label", { class: "viz-control" }, control.label, field);
-    });
-    this.lengths = preset.lengths
-      ? el("input", {
-          type: "text",
-          class: "viz-flow-typed",
-          id: "viz-mask-lengths",
-          placeholder: "5, 7, 3",
-          value: by?.lengths?.join(", ") ?? "",
-          oninput: () => this.#soon(),
-        })
-      : null;
-    if (this.lengths) fields.push(el("label", { class: "viz-control" }, "or lengths of their own", this.lengths));
-    this.sizes.hidden = false;
-    this.sizes.replaceChildren(...fields);
-    this.sentence.textContent = preset.sentence;
-  }
-
-  // A size is being typed: what was asked for before it must not come and take its place.
-  #soon() {
-    this.asked = null;
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.#make(), PAUSE);
-  }
-
-  #asked() {
-    const sizes = Object.fromEntries(
-      [...this.sizes.querySelectorAll("[data-size]")].map((field) => [
-        field.dataset.size,
-        field.value === "" ? field.value : Number(field.value),
-      ]),
+  #controls(/** @type {Origin | null} */ by = null) {
+    const { controls: sizes, lengths, sentence } = this.#preset();
+    this.fields = sizes.map(({ name, minimum, ...size }) =>
+      el("input", {
+        ...{ type: "number", class: "viz-mask-number", "data-size": name, min: minimum, max: this.run?.n, step: 1 },
+        value: by?.sizes?.[name] ?? size.default,
+        oninput: () => this.#make(PAUSE),
+      }),
     );
-    const lengths = this.lengths?.value
-      .trim()
-      .split(/[\s,;]+/)
-      .filter(Boolean)
-      .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
-    return { name: this.choice.value, ...(lengths?.length ? { lengths } : { sizes }) };
+    this.lengths.value = by?.lengths?.join(", ") ?? "";
+    this.sizes.replaceChildren(...sizes.map(({ label }, at) => control(label, this.fields[at])));
+    if (lengths) this.sizes.append(control("or lengths of their own", this.lengths));
+    this.sizes.hidden = false;
+    this.sentence.textContent = sentence;
   }
 
-  async #make() {
-    const { run } = this;
-    const by = this.#asked();
-    await this.#take(() => bits(run, "preset", { body: JSON.stringify(by) }), by);
+  /** @returns {Origin} */
+  #origin() {
+    const { name, controls, lengths } = this.#preset();
+    const typed = lengths ? lengthsOf(this.lengths.value) : [];
+    if (typed.length) return { name, lengths: typed };
+    return { name, sizes: Object.fromEntries(controls.map((size, at) => [size.name, sizeOf(this.fields[at].value)])) };
+  }
+
+  // What was asked for before a size was typed must not come and take its place.
+  #make(pause = 0) {
+    return this.#asked.run(
+      async (fresh) => {
+        if (!this.run) return;
+        const by = this.#origin();
+        this.#take(await fresh(preset(this.run, by)), by);
+      },
+      { pause },
+    );
   }
 
   async #upload() {
-    const [file] = this.file.files;
+    const file = this.file.files?.[0];
     const { run } = this;
-    if (!file) return;
-    const options = new URLSearchParams({ name: file.name, convention: this.convention() });
-    await this.#take(() => bits(run, `upload?${options}`, { body: file }), null);
+    if (!file || !run) return;
+    await this.#asked.run(async (fresh) => this.#take(await fresh(uploaded(run, file, this.convention())), null));
     this.file.value = "";
   }
 
-  // The last one asked for wins; on a fault the mask stays as it was.
-  async #take(work, by) {
-    const { run } = this;
-    const asked = (this.asked = {});
-    try {
-      const mask = await work();
-      if (this.asked !== asked || this.run !== run) return;
-      this.#say("");
-      this.made(mask, by);
-    } catch (fault) {
-      if (this.asked === asked && this.run === run) this.#say(fault.message);
-    }
+  /** @type {(mask: Mask, by: Origin | null) => void} */
+  #take(mask, by) {
+    this.#say("");
+    this.made(mask, by);
   }
 
-  #say(sentence) {
+  #say(/** @type {string} */ sentence) {
     this.fault.textContent = sentence;
     this.fault.hidden = !sentence;
   }
 }
+
+/** @type {(typed: string) => Size} */
+export const sizeOf = (typed) => (typed === "" ? typed : Number(typed));
+
+/** Lengths such as "5, 7 3"; what is no whole number stays as it was typed. @type {(typed: string) => Size[]} */
+export const lengthsOf = (typed) =>
+  typed
+    .split(/[\s,;]+/)
+    .filter(Boolean)
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));

@@ -1,42 +1,61 @@
-// What the Masks tab asks of the server; a fault comes as the sentence that the server said.
+// What the Masks tab asks of the server.
 
+import { ask, json, numbers, text } from "../core/server.js";
 import { Mask } from "./mask_bits.js";
 
-export async function ask(run, path, { body, signal } = {}) {
-  const response = await fetch(run.url(`mask/${path}`), {
-    method: body === undefined ? "GET" : "POST",
-    body,
-    signal,
-  }).catch((fault) => {
-    throw signal?.aborted ? fault : new Error("The server does not answer; is it still running?");
-  });
-  if (response.ok) return response;
-  const fault = await response.json().catch(() => ({}));
-  throw new Error(fault.message || `The server answered ${response.status}; try again.`);
-}
+/** @import { EmptyRow, Head, MaskResult, MasksOffered } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Sent } from "../core/server.js" */
+/** @import { Origin } from "./presets.js" */
+/** @typedef {{ n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
+ *   leaking: Float32Array }} Maps of n × n cells, row by row */
 
-export async function bits(run, path, more) {
-  const response = await ask(run, path, more);
-  return Mask.unpack(run.n, new Uint8Array(await response.arrayBuffer()));
-}
+const url = (/** @type {Run} */ run, /** @type {string} */ path) => run.url(`mask/${path}`);
 
-export const json = async (run, path, more) => (await ask(run, path, more)).json();
+/** @type {(run: Run, path: string, sent?: Sent) => Promise<Uint8Array>} */
+const bytes = async (run, path, sent) => new Uint8Array(await (await ask(url(run, path), sent)).arrayBuffer());
 
-export const text = async (run, path, more) => (await ask(run, path, more)).text();
+/** @type {(run: Run, path: string, sent?: Sent) => Promise<Mask>} */
+const bits = async (run, path, sent) => Mask.unpack(run.n, await bytes(run, path, sent));
 
-// Intended, passed, observed and leaking of one map, on cells of `step` tokens.
+/** @type {(run: Run) => Promise<MasksOffered>} */
+export const offered = (run) => json(url(run, "offered"));
+
+export const intent = (/** @type {Run} */ run) => bits(run, "intent");
+
+export const preset = (/** @type {Run} */ run, /** @type {Origin} */ by) =>
+  bits(run, "preset", { body: JSON.stringify(by) });
+
+/** @type {(run: Run, file: File, convention: string) => Promise<Mask>} */
+export const uploaded = (run, file, convention) =>
+  bits(run, `upload?${new URLSearchParams({ name: file.name, convention })}`, { body: file });
+
+/** @type {(run: Run, signal: AbortSignal) => Promise<MaskResult>} */
+export const result = (run, signal) => json(url(run, "result"), { signal });
+
+/** @type {(run: Run, mask: Mask, mistake: string, signal: AbortSignal) => Promise<MaskResult>} */
+export const runWith = (run, mask, mistake, signal) =>
+  json(url(run, `run?mistake=${mistake}`), { body: mask.pack(), signal });
+
+/** @type {(run: Run, mask: Mask, kind: string, by: Origin | null) => Promise<string>} */
+export const code = (run, mask, kind, by) =>
+  text(url(run, `snippet?${new URLSearchParams({ kind, made: JSON.stringify(by) })}`), { body: mask.pack() });
+
+/** @type {(run: Run) => Promise<EmptyRow[]>} */
+export const emptyRows = (run) => json(url(run, "empty"));
+
+/** Intended, passed, observed and leaking of one map, on n × n cells.
+ * @type {(run: Run, layer: number, head: Head, signal: AbortSignal) => Promise<Maps>} */
 export async function panels(run, layer, head, signal) {
-  const response = await ask(run, `panels?layer=${layer}&head=${head}`, { signal });
-  const [, n] = response.headers.get("x-shape").split(",").map(Number);
-  const values = new Float32Array(await response.arrayBuffer());
-  const part = (at) => values.subarray(at * n * n, (at + 1) * n * n);
-  return { n, intended: part(0), passed: part(1), observed: part(2), leaking: part(3) };
+  const { shape, values } = await numbers(url(run, `panels?layer=${layer}&head=${head}`), signal);
+  const cells = shape[1] ** 2;
+  const part = (/** @type {number} */ at) => values.subarray(at * cells, (at + 1) * cells);
+  return { n: shape[1], intended: part(0), passed: part(1), observed: part(2), leaking: part(3) };
 }
 
-// One mask a layer: whom each token can know of after it.
-export async function reach(run, body, signal) {
-  const response = await ask(run, "reach", { body, signal });
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  const cells = run.n * run.n;
-  return Array.from({ length: run.nLayers }, (_, layer) => Mask.unpack(run.n, bytes, layer * cells));
+/** One mask a layer: whom each token can know of after it.
+ * @type {(run: Run, mask: Mask, signal: AbortSignal) => Promise<Mask[]>} */
+export async function reach(run, mask, signal) {
+  const found = await bytes(run, "reach", { body: mask.pack(), signal });
+  return Array.from({ length: run.nLayers }, (_, layer) => Mask.unpack(run.n, found, layer * run.n ** 2));
 }

@@ -1,201 +1,157 @@
 // A run with the mask: asked for, waited for, and what it shows.
 
-import { el } from "../core/dom.js";
 import { current } from "../core/app_state.js";
-import { Effect } from "./effect.js";
-import { Guesses } from "./predictions.js";
-import { Leaks } from "./leak_map.js";
-import { Panels } from "./panels.js";
-import { json } from "./requests.js";
+import { button, caption, control, controls, el, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
+import { section } from "../views/headed.js";
+import { Effect } from "./effect.js";
+import { Leaks } from "./leak_map.js";
+import { Mask } from "./mask_bits.js";
+import { Panels } from "./panels.js";
+import { Guesses } from "./predictions.js";
+import { result, runWith } from "./requests.js";
 
-const TICK = 1000; // ms between two looks at the clock while it runs
+/** @import { MaskResult, MasksOffered } from "../core/payloads.d.ts" */
 
 export class Result {
+  /** @type {Run | null} */
+  plain = null;
+  /** @type {Run | null} */
+  run = null; // with a mask, once there is one
+  /** @type {MaskResult | null} */
+  result = null;
+  mask = new Mask(0);
+  ranWith = this.mask;
+  missing = ""; // why it cannot run
+  leaks = new Leaks((place) => current.selection.set(place));
+  panels = new Panels((place) => current.selection.set(place));
+  effect = new Effect((query) => current.selection.set({ query }));
+  guesses = new Guesses();
+  sentence = el("p", { class: "viz-mask-sentence", id: "viz-mask-sentence" });
+  stale = caption("The mask was changed since; run again to see its effect.");
+  everywhere = button("Show this run in all tabs", () => current.enter(this.run), { id: "viz-mask-everywhere" });
+  back = button("Back to the run without a mask", () => current.enter(this.plain), { id: "viz-mask-back" });
+  shown = el("span", { class: "viz-caption", role: "status" });
+  mistake = el("select", { id: "viz-mask-mistake", onchange: () => this.#warn() });
+  start = button("Run with this mask", () => this.#run(), { id: "viz-mask-run", class: "viz-small viz-mask-run" });
+  cancel = button("Stop waiting", () => this.#cancel());
+  said = el("span", { class: "viz-caption", role: "status" });
+  warning = el("p", { class: "viz-mask-warning", hidden: true });
+  body = el(
+    "div",
+    { class: "viz-mask-result", hidden: true },
+    ...[this.sentence, this.stale, controls(this.everywhere, this.back, this.shown)],
+    ...[this.leaks.node, this.panels.node, this.effect.node, this.guesses.node],
+  );
+  bar = controls(control("What if the code …", this.mistake), this.start, this.cancel, this.said);
+  node = section(
+    ...["viz-mask-box", "Run with the mask", "Run with this mask"],
+    ...[el("div", {}, this.bar, this.warning), this.body],
+  );
+  #asked = new Latest((sentence) => this.#idle(sentence)); // on a fault the result before stays
+
   // `made` gets each run with a mask.
-  constructor(made) {
+  constructor(/** @type {(run: Run) => unknown} */ made) {
     this.made = made;
-    const choose = (query, key) => current.selection.set({ query, ...(key !== undefined && { key }) });
-    this.leaks = new Leaks((layer, head) => current.selection.set({ layer, head }));
-    this.panels = new Panels(choose);
-    this.effect = new Effect((token) => choose(token));
-    this.guesses = new Guesses();
-    this.sentence = el("p", { class: "viz-mask-sentence", id: "viz-mask-sentence" });
-    this.stale = el(
-      "p",
-      { class: "viz-caption", hidden: true },
-      "The mask was changed since; run again to see its effect.",
-    );
-    this.body = el(
-      "div",
-      { class: "viz-mask-result", hidden: true },
-      this.sentence,
-      this.stale,
-      this.#ways(),
-      this.leaks.node,
-      this.panels.node,
-      this.effect.node,
-      this.guesses.node,
-    );
-    this.node = el(
-      "section",
-      { class: "viz-mask-box", "aria-label": "Run with the mask" },
-      el("h3", {}, "Run with this mask"),
-      this.#bar(),
-      this.body,
-    );
   }
 
-  offer(offered) {
-    const chosen = this.mistake.value;
-    this.mistake.replaceChildren(...offered.mistakes.map(({ name, words }) => el("option", { value: name }, words)));
-    this.mistake.value = chosen || offered.mistakes[0].name;
-    this.missing = offered.missing;
-    this.start.disabled = Boolean(this.missing);
-    this.said.textContent = this.missing;
-  }
-
-  // A new run without a mask: nothing was tried on it yet.
-  enter(plain) {
-    this.stop?.abort();
-    Object.assign(this, { plain, result: null, run: null });
+  /** A new run without a mask: nothing was tried on it yet.
+   * @type {(plain: Run, offered: MasksOffered) => void} */
+  enter(plain, { mistakes, missing }) {
+    if (!this.mistake.length) this.mistake.append(...options(mistakes.map(({ name, words }) => [name, words])));
+    this.#asked.stop();
+    Object.assign(this, { plain, missing, result: null, run: null });
     this.body.hidden = true;
     this.panels.leave();
+    this.#idle(missing);
     this.#warn();
   }
 
   // The mask that is painted now.
-  follow(mask) {
+  follow(/** @type {Mask} */ mask) {
     this.mask = mask;
     this.stale.hidden = !this.result || mask.equals(this.ranWith);
   }
 
   // Bring all parts in line with the selection.
   show() {
-    const { run, result, plain } = this;
-    if (!result) return;
+    const { run, result: found, plain } = this;
+    if (!run || !found || !plain) return;
     const { selection } = current;
-    this.leaks.show(result, selection);
-    this.panels.show(run, result, selection);
-    this.effect.show(run, result, selection.query);
-    this.#where(plain);
+    this.leaks.show(found, selection);
+    this.panels.show(run, found, selection);
+    this.effect.show({ run, result: found, query: selection.query });
+    const key = current.run?.key;
+    this.everywhere.disabled = key === run.key;
+    this.back.disabled = key === plain.key;
+    const masked = key === run.key ? "the run with this mask" : "a run with an earlier mask";
+    this.shown.textContent = `All tabs show ${key === plain.key ? "the run without a mask" : masked}.`;
   }
 
   draw() {
-    if (!this.result) return;
     this.leaks.draw();
     this.panels.draw();
     this.effect.draw();
   }
 
-  // A result that the server holds already.
-  async fetch(run, mask) {
-    await this.#take((signal) => json(run, "result", { signal }), mask);
-  }
-
-  #bar() {
-    this.mistake = el("select", { id: "viz-mask-mistake", onchange: () => this.#warn() });
-    this.start = el(
-      "button",
-      { type: "button", class: "viz-small viz-mask-run", id: "viz-mask-run", onclick: () => this.#run() },
-      "Run with this mask",
-    );
-    this.cancel = el(
-      "button",
-      { type: "button", class: "viz-small", hidden: true, onclick: () => this.stop?.abort() },
-      "Stop waiting",
-    );
-    this.said = el("span", { class: "viz-caption", role: "status" });
-    this.warning = el("p", { class: "viz-mask-warning", hidden: true });
-    return el(
-      "div",
-      {},
-      el(
-        "div",
-        { class: "viz-controls" },
-        el("label", { class: "viz-control" }, "What if the code …", this.mistake),
-        this.start,
-        this.cancel,
-        this.said,
-      ),
-      this.warning,
-    );
-  }
-
-  #ways() {
-    const button = (id, words, act) => el("button", { type: "button", class: "viz-small", id, onclick: act }, words);
-    this.everywhere = button("viz-mask-everywhere", "Show this run in all tabs", () => window.vizTab.show(this.run));
-    this.back = button("viz-mask-back", "Back to the run without a mask", () => window.vizTab.show(this.plain));
-    this.shown = el("span", { class: "viz-caption", role: "status" });
-    return el("div", { class: "viz-controls" }, this.everywhere, this.back, this.shown);
-  }
-
-  // Which of the two runs all tabs show.
-  #where(plain) {
-    const isPlain = current.run?.key === plain.key;
-    const isThis = current.run?.key === this.run.key;
-    this.everywhere.disabled = isThis;
-    this.back.disabled = isPlain;
-    this.shown.textContent = isPlain
-      ? "All tabs show the run without a mask."
-      : isThis
-        ? "All tabs show the run with this mask."
-        : "All tabs show a run with an earlier mask.";
-  }
-
-  #warn() {
-    const planted = this.mistake.value !== this.mistake.options[0]?.value && this.mistake.value !== "";
-    this.warning.hidden = !planted;
-    if (planted)
-      this.warning.textContent = `A mistake is planted: the code that runs ${this.mistake.selectedOptions[0].textContent}. Your painted mask stays the intent, so whatever it forbids and the run does is a leak.`;
+  /** A result that the server holds already. @type {(run: Run, mask: Mask) => Promise<void>} */
+  fetch(run, mask) {
+    return this.#take((signal) => result(run, signal), mask);
   }
 
   async #run() {
-    const { plain, mask } = this;
-    const options = new URLSearchParams({ mistake: this.mistake.value });
-    await this.#take((signal) => json(plain, `run?${options}`, { body: mask.pack(), signal }), mask);
+    const { plain, mask, mistake } = this;
+    if (plain) await this.#take((signal) => runWith(plain, mask, mistake.value, signal), mask);
   }
 
-  // The last one asked for wins; on a fault the result before stays.
+  /** @type {(work: (signal: AbortSignal) => Promise<MaskResult>, mask: Mask) => Promise<void>} */
   async #take(work, mask) {
-    this.stop?.abort();
-    const stop = (this.stop = new AbortController());
-    const begun = Date.now();
-    const waited = () => {
-      this.said.textContent = `Running … ${Math.round((Date.now() - begun) / 1000)} s`;
-    };
-    const clock = setInterval(waited, TICK);
-    waited();
     this.cancel.hidden = false;
     this.start.disabled = true;
     delete this.node.dataset.painted;
-    try {
-      const result = await work(stop.signal);
-      if (this.stop !== stop) return;
-      this.said.textContent = "";
-      await this.#enter(result, mask);
-    } catch (fault) {
-      if (this.stop === stop)
-        this.said.textContent = stop.signal.aborted ? "Stopped waiting; nothing was changed." : fault.message;
-    } finally {
-      clearInterval(clock);
-      if (this.stop === stop) {
-        this.cancel.hidden = true;
-        this.start.disabled = Boolean(this.missing);
-      }
-    }
+    const tell = (/** @type {number} */ seconds) => {
+      this.said.textContent = `Running … ${seconds} s`;
+    };
+    const found = await this.#asked.run((fresh) => fresh(work(fresh.signal)), { tell });
+    if (found) await this.#enter(found, mask);
   }
 
-  async #enter(result, mask) {
-    Object.assign(this, { result, ranWith: mask, run: new Run(result.run) });
-    this.made(this.run);
-    const words = [...this.mistake.options].find(({ value }) => value === result.mistake)?.textContent;
-    const planted = result.mistake !== this.mistake.options[0].value;
-    this.sentence.textContent = `${planted ? `With a planted mistake (the code ${words}): ` : ""}${result.sentence}`;
+  #cancel() {
+    this.#asked.stop();
+    this.#idle("Stopped waiting; nothing was changed.");
+  }
+
+  #idle(/** @type {string} */ sentence) {
+    this.said.textContent = sentence;
+    this.cancel.hidden = true;
+    this.start.disabled = Boolean(this.missing);
+  }
+
+  /** @type {(found: MaskResult, mask: Mask) => Promise<void>} */
+  async #enter(found, mask) {
+    const run = new Run(found.run);
+    Object.assign(this, { run, result: found, ranWith: mask });
+    this.#idle("");
+    this.made(run);
+    const planted = this.#plantedWords(found.mistake);
+    this.sentence.textContent = `${planted ? `With a planted mistake (the code ${planted}): ` : ""}${found.sentence}`;
     this.body.hidden = false;
     this.follow(this.mask);
     this.show();
-    await this.guesses.show(this.plain, this.run);
-    this.node.dataset.painted = this.run.key;
+    if (this.plain) await this.guesses.show(this.plain, run);
+    this.node.dataset.painted = run.key;
+  }
+
+  #warn() {
+    const planted = this.#plantedWords(this.mistake.value);
+    this.warning.hidden = !planted;
+    this.warning.textContent = `A mistake is planted: the code that runs ${planted}. Your painted mask stays the intent, so whatever it forbids and the run does is a leak.`;
+  }
+
+  // What the code does by mistake; nothing where it makes none.
+  #plantedWords(/** @type {string} */ mistake) {
+    const [, ...others] = this.mistake.options;
+    return others.find(({ value }) => value === mistake)?.textContent ?? "";
   }
 }

@@ -1,7 +1,21 @@
 // Strokes on the mask: what a pointer or a key paints, by the tool that is chosen.
 
+import { lineOf, rectangleOf, walked } from "../views/cells.js";
+
+/** @import { Cell } from "../views/mask_grid.js" */
+/** @import { Painter } from "./painter.js" */
+/** @typedef {{ from: Cell, last: Cell, value: number, places: Cell[] }} Stroke */
+
+/** @type {Record<string, number>} */
+const ZOOMS = { "+": 0.5, "=": 0.5, "-": 2 };
+/** @type {Record<string, string>} */
+const PAINTS = { " ": "cell", r: "row", c: "column" };
+
 export class Strokes {
-  constructor(painter) {
+  /** @type {Stroke | null} */
+  stroke = null;
+
+  constructor(/** @type {Painter} */ painter) {
     this.painter = painter;
     const { canvas } = painter.grid;
     canvas.addEventListener("pointerdown", (event) => this.#down(event));
@@ -13,74 +27,67 @@ export class Strokes {
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  #down(event) {
+  #down(/** @type {PointerEvent} */ event) {
     const { painter } = this;
-    const at = painter.run && event.button === 0 && painter.grid.place(event);
+    const { grid } = painter;
+    const at = event.button === 0 ? grid.place(event) : null;
     if (!at) return;
-    painter.grid.chosen = at;
-    painter.grid.draw();
+    grid.chosen = at;
+    grid.draw();
     painter.tell();
     if (!painter.editable) return;
-    painter.grid.canvas.setPointerCapture(event.pointerId);
-    this.stroke = { from: at, last: at, value: 1 - painter.mask.at(...at), places: [] };
-    this.#extend(at);
+    grid.canvas.setPointerCapture(event.pointerId);
+    this.#extend({ from: at, last: at, value: 1 - painter.mask.at(...at), places: [] }, at);
   }
 
-  #move(event) {
-    const { painter, stroke } = this;
-    if (!painter.run) return;
-    if (!stroke) return this.#hover(painter.grid.place(event));
-    const at = painter.grid.nearest(event);
-    if (at.join() === stroke.last.join()) return;
-    this.#extend(at);
+  #move(/** @type {PointerEvent} */ event) {
+    const { stroke } = this;
+    const { grid } = this.painter;
+    if (!stroke) return this.#hover(grid.place(event));
+    const at = grid.nearest(event);
+    if (at.join() !== stroke.last.join()) this.#extend(stroke, at);
   }
 
-  // Paint up to here; fast strokes skip cells, so all between are painted.
-  #extend(to) {
-    const { painter, stroke } = this;
-    painter.grid.chosen = to;
-    if (painter.tool === "rectangle") {
-      stroke.places = within(stroke.from, to);
-      painter.grid.rectangle = [stroke.from, to];
-    } else for (const at of between(stroke.last, to)) stroke.places.push(...this.#reached(at));
-    stroke.last = to;
-    painter.preview(painter.mask.with(stroke.places, stroke.value, painter.symmetric.checked));
+  // Paint up to here.
+  #extend(/** @type {Stroke} */ stroke, /** @type {Cell} */ to) {
+    const { painter } = this;
+    const { grid, tool } = painter;
+    const reached = painted(tool, tool === "rectangle" ? stroke.from : stroke.last, to, painter.mask.n);
+    const places = tool === "rectangle" ? reached : [...stroke.places, ...reached];
+    this.stroke = { ...stroke, last: to, places };
+    grid.chosen = to;
+    if (tool === "rectangle") grid.rectangle = [stroke.from, to];
+    painter.preview(painter.mask.with(places, stroke.value, painter.symmetric.checked));
     painter.tell();
-  }
-
-  #reached([row, col]) {
-    const { tool, run } = this.painter;
-    const all = Array.from({ length: run.n }, (_, at) => at);
-    if (tool === "row") return all.map((at) => [row, at]);
-    if (tool === "column") return all.map((at) => [at, col]);
-    return [[row, col]];
   }
 
   #up() {
-    const { painter, stroke } = this;
-    if (!stroke) return;
-    this.stroke = painter.grid.rectangle = null;
-    painter.paint(stroke.places, stroke.value);
+    const { stroke } = this;
+    this.#end();
+    if (stroke) this.painter.paint(stroke.places, stroke.value);
   }
 
   #drop() {
-    this.stroke = this.painter.grid.rectangle = null;
+    this.#end();
     this.painter.preview(null);
   }
 
-  #hover(at) {
+  #end() {
+    this.stroke = this.painter.grid.rectangle = null;
+  }
+
+  #hover(/** @type {Cell | null} */ at) {
     const { painter } = this;
     if (this.stroke) return;
     painter.grid.hovered = at;
     painter.grid.drawOver();
-    if (at) painter.tell(at);
-    else painter.tell();
+    painter.tell(at ?? undefined);
   }
 
   // As on the big map: the wheel zooms where the grid has the focus, or with Ctrl.
-  #wheel(event) {
+  #wheel(/** @type {WheelEvent} */ event) {
     const { grid } = this.painter;
-    if (!grid.view || !(event.ctrlKey || event.metaKey || document.activeElement === grid.canvas)) return;
+    if (!(event.ctrlKey || event.metaKey || document.activeElement === grid.canvas)) return;
     const at = grid.place(event);
     if (!at) return;
     event.preventDefault();
@@ -88,65 +95,38 @@ export class Strokes {
     grid.draw();
   }
 
-  #key(event) {
+  #key(/** @type {KeyboardEvent} */ event) {
     const { painter } = this;
-    if (!painter.run) return;
-    const { grid } = painter;
+    const { grid, mask } = painter;
     const key = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) {
-      if ((key === "z" && event.shiftKey) || key === "y") painter.redo();
-      else if (key === "z") painter.undo();
+      if ((key === "z" && event.shiftKey) || key === "y") painter.go(1);
+      else if (key === "z") painter.go(-1);
       else return;
       return event.preventDefault();
     }
     const [row, col] = grid.chosen;
-    const last = grid.view.n - 1;
-    const moves = {
-      arrowup: [row - 1, col],
-      arrowdown: [row + 1, col],
-      arrowleft: [row, col - 1],
-      arrowright: [row, col + 1],
-      home: [row, 0],
-      end: [row, last],
-    };
-    const zooms = { "+": 0.5, "=": 0.5, "-": 2 };
-    if (moves[key]) {
-      grid.chosen = moves[key].map((at) => Math.min(last, Math.max(0, at)));
-      grid.view.reveal(...grid.chosen);
-    } else if (zooms[key]) grid.view.zoom(zooms[key], row + 0.5, col + 0.5);
+    const to = walked(event.key, grid.chosen, grid.view.n);
+    if (to) {
+      grid.chosen = to;
+      grid.view.reveal(...to);
+    } else if (ZOOMS[key]) grid.view.zoom(ZOOMS[key], row + 0.5, col + 0.5);
     else if (key === "0" || key === "escape") grid.view.fit();
-    else if (painter.editable && [" ", "r", "c"].includes(key)) this.#toggle(key, row, col);
+    else if (painter.editable && PAINTS[key])
+      painter.paint(painted(PAINTS[key], [row, col], [row, col], mask.n), 1 - mask.at(row, col));
     else return;
     event.preventDefault();
     grid.draw();
     painter.tell();
   }
-
-  #toggle(key, row, col) {
-    const { painter } = this;
-    const all = Array.from({ length: painter.run.n }, (_, at) => at);
-    const places = {
-      " ": () => [[row, col]],
-      r: () => all.map((at) => [row, at]),
-      c: () => all.map((at) => [at, col]),
-    }[key]();
-    painter.paint(places, 1 - painter.mask.at(row, col));
-  }
 }
 
-// The cells on the way from one to another, the last one included.
-function between([r0, c0], [r1, c1]) {
-  const steps = Math.max(Math.abs(r1 - r0), Math.abs(c1 - c0), 1);
-  return Array.from({ length: steps }, (_, at) => [
-    r0 + Math.round(((r1 - r0) * (at + 1)) / steps),
-    c0 + Math.round(((c1 - c0) * (at + 1)) / steps),
-  ]);
-}
-
-// The cells of the rectangle between two corners.
-function within([r0, c0], [r1, c1]) {
-  const [top, bottom, left, right] = [Math.min(r0, r1), Math.max(r0, r1), Math.min(c0, c1), Math.max(c0, c1)];
-  const places = [];
-  for (let row = top; row <= bottom; row++) for (let col = left; col <= right; col++) places.push([row, col]);
-  return places;
+/** What a tool paints from one cell to another; fast strokes skip cells, so all between are painted.
+ * @type {(tool: string, from: Cell, to: Cell, n: number) => Cell[]} */
+export function painted(tool, from, to, n) {
+  if (tool === "rectangle") return rectangleOf(from, to);
+  if (tool === "cell") return lineOf(from, to);
+  return lineOf(from, to).flatMap(([row, col]) =>
+    tool === "row" ? rectangleOf([row, 0], [row, n - 1]) : rectangleOf([0, col], [n - 1, col]),
+  );
 }

@@ -197,13 +197,13 @@ export class TokenGrid {
   }
 }
 
-/** A line of colored squares with their words; a square by its color or its style.
- * @type {(entries: [square: Rgb | string, words: string][]) => HTMLElement} */
-export const swatches = (entries) =>
+/** A line of colored squares by their words; a square by its color or its style.
+ * @type {(squares: Record<string, Rgb | string>) => HTMLElement} */
+export const swatches = (squares) =>
   el(
     "p",
     { class: "viz-swatches viz-mask-swatches" },
-    ...entries.map(([square, words]) => {
+    ...Object.entries(squares).map(([words, square]) => {
       const style = typeof square === "string" ? square : `background:${rgbText(square)}`;
       return el("span", {}, el("i", { class: "viz-swatch", style }), words);
     }),

@@ -1,0 +1,33 @@
+// Cells of a square map: the next one by a key, those of a line, and those of a rectangle.
+
+/** @import { Cell } from "./mask_grid.js" */
+
+/** Where a key leads to; null by any other key. @type {(key: string, from: Cell, n: number) => Cell | null} */
+export function walked(key, [row, col], n) {
+  /** @type {Record<string, Cell>} */
+  const moves = {
+    ArrowUp: [row - 1, col],
+    ArrowDown: [row + 1, col],
+    ArrowLeft: [row, col - 1],
+    ArrowRight: [row, col + 1],
+    Home: [row, 0],
+    End: [row, n - 1],
+  };
+  const inside = (/** @type {number} */ at) => Math.min(n - 1, Math.max(0, at));
+  return Object.hasOwn(moves, key) ? [inside(moves[key][0]), inside(moves[key][1])] : null;
+}
+
+/** The cells on the way from one to another, the last one included. @type {(from: Cell, to: Cell) => Cell[]} */
+export function lineOf([r0, c0], [r1, c1]) {
+  const steps = Math.max(Math.abs(r1 - r0), Math.abs(c1 - c0), 1);
+  const between = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ at) =>
+    from + Math.round(((to - from) * (at + 1)) / steps);
+  return Array.from({ length: steps }, (_, at) => [between(r0, r1, at), between(c0, c1, at)]);
+}
+
+/** The cells between two corners, both included. @type {(from: Cell, to: Cell) => Cell[]} */
+export function rectangleOf([r0, c0], [r1, c1]) {
+  const [rows, cols] = [Math.abs(r1 - r0) + 1, Math.abs(c1 - c0) + 1];
+  const [top, left] = [Math.min(r0, r1), Math.min(c0, c1)];
+  return Array.from({ length: rows * cols }, (_, at) => [top + Math.floor(at / cols), left + (at % cols)]);
+}

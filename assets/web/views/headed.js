@@ -1,0 +1,23 @@
+// What stands under a heading: a section, and a table with a title over each column.
+
+import { el } from "../core/dom.js";
+
+/** A part of the page; `title` is its heading, or a node that holds it.
+ * @type {(name: string, label: string, title: string | Node, ...nodes: Node[]) => HTMLElement} */
+export const section = (name, label, title, ...nodes) =>
+  el(
+    "section",
+    { class: name, "aria-label": label },
+    typeof title === "string" ? el("h3", {}, title) : title,
+    ...nodes,
+  );
+
+/** `says` is its caption. @type {(name: string, titles: string[], rows: Node[], says?: string) => HTMLTableElement} */
+export const table = (name, titles, rows, says) =>
+  el(
+    "table",
+    { class: name },
+    ...(says ? [el("caption", {}, says)] : []),
+    el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
+    el("tbody", {}, ...rows),
+  );

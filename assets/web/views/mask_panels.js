@@ -1,0 +1,146 @@
+// Three maps on the same axes, intended, passed and observed: pointed at, chosen and walked through as one.
+
+import { largest, makeScale, shade } from "../core/colors.js";
+import { caption, css, el, number } from "../core/dom.js";
+import { walked } from "./cells.js";
+import { maskColors, swatches, TokenGrid } from "./mask_grid.js";
+import { gradient } from "./shading.js";
+
+/** @import { Rgb, Scale, Values } from "../core/colors.js" */
+/** @import { Cell } from "./mask_grid.js" */
+/** @typedef {"intended" | "passed" | "observed"} Panel */
+/** @typedef {ArrayLike<number | boolean>} Flags by cell, row by row: whether it may attend */
+/** @typedef {{ intended: Flags, passed: Flags | null, observed: Values }} Parts */
+
+class Grid extends TokenGrid {
+  /** @type {number[]} */
+  dashed = [];
+
+  /** @override */
+  drawOver() {
+    super.drawOver();
+    const { overContext: context, view, left, top, side } = this;
+    const cell = side / view.span;
+    context.save();
+    context.strokeStyle = css("--border-color-primary");
+    context.lineWidth = 1; // a frame, for zeros may have the color of the page
+    context.strokeRect(left - 0.5, top - 0.5, side + 1, side + 1);
+    context.setLineDash([3, 2]);
+    context.strokeStyle = css("--viz-lost", this.node);
+    context.lineWidth = Math.max(1, Math.min(2, cell / 6));
+    for (const at of this.dashed) {
+      const [x, y] = view.middle(Math.floor(at / view.n), at % view.n, this);
+      context.strokeRect(x - cell / 2 + 2, y - cell / 2 + 2, cell - 4, cell - 4);
+    }
+    context.restore();
+  }
+}
+
+export class MaskPanels {
+  n = 0; // cells a side
+  /** @type {Cell} */
+  place = [0, 0];
+  grids = { intended: made(), passed: made(), observed: made() };
+  captions = { intended: el("figcaption"), passed: el("figcaption"), observed: el("figcaption") };
+  legend = el("div", { class: "viz-mask-legend" });
+  said = el("p", { class: "viz-readout", role: "status" });
+  figures = el(
+    "div",
+    { class: "viz-mask-panels" },
+    ...this.#all((panel) =>
+      el("figure", { class: "viz-mask-panel", "data-panel": panel }, this.captions[panel], this.grids[panel].node),
+    ),
+  );
+
+  constructor() {
+    for (const grid of Object.values(this.grids)) this.#listen(grid);
+  }
+
+  // What is said of a cell, and what becomes of one that is clicked: each tab knows.
+  sentence(/** @type {Cell} */ _place) {
+    return "";
+  }
+  choose(/** @type {Cell} */ place) {
+    this.mark(place);
+  }
+
+  /** Draw the parts of a map; where nothing could be read as passed, its panel is left out.
+   * @param {string[]} names @param {Parts} parts @param {Record<Panel, string>} captions
+   * @param {number[]} leaking the cells that are outlined @param {number[]} losing those that are dashed */
+  fill(names, parts, captions, leaking, losing = []) {
+    const { intended, passed, observed } = this.grids;
+    const { allowed, forbidden } = maskColors();
+    const scale = makeScale("head", largest(parts.observed));
+    const may = (/** @type {Flags} */ flags) => (/** @type {number} */ at) => (flags[at] ? allowed : forbidden);
+    this.n = names.length;
+    this.#all((panel) => this.captions[panel].replaceChildren(captions[panel]));
+    [observed.outlined, observed.dashed] = [leaking, losing];
+    passed.node.hidden = !parts.passed;
+    intended.show(names, may(parts.intended));
+    passed.show(names, may(parts.passed ?? []));
+    observed.show(names, (at) => shade(parts.observed[at], scale));
+    return scale;
+  }
+
+  /** Say what the colors are; of the weights, where any were observed, up to which they go.
+   * @type {(squares: Record<string, Rgb | string>, scale: Scale | null, unit: string) => void} */
+  explain(squares, scale, unit) {
+    this.legend.replaceChildren(swatches(squares));
+    if (!scale) return;
+    const line = caption("Observed: 0 ", colorBar(scale), ` ${number(scale.high)}, ${unit}`);
+    line.classList.add("viz-stat-scale");
+    this.legend.append(line);
+  }
+
+  // The query and the key that are chosen, as cells.
+  mark(/** @type {Cell} */ place) {
+    this.place = place;
+    for (const grid of Object.values(this.grids)) {
+      grid.chosen = place;
+      grid.draw();
+    }
+    this.#tell(place);
+  }
+
+  #tell(/** @type {Cell} */ place) {
+    this.said.textContent = this.sentence(place);
+    this.#all((panel) => {
+      const label = `${this.captions[panel].textContent}. ${this.said.textContent} Arrow keys move.`;
+      this.grids[panel].canvas.setAttribute("aria-label", label);
+    });
+  }
+
+  #hover(/** @type {Cell | null} */ at) {
+    if (!this.n) return;
+    for (const grid of Object.values(this.grids)) {
+      grid.hovered = at;
+      grid.drawOver();
+    }
+    this.#tell(at ?? this.place);
+  }
+
+  #listen(/** @type {Grid} */ grid) {
+    grid.canvas.addEventListener("pointermove", (event) => this.#hover(grid.place(event)));
+    grid.canvas.addEventListener("pointerleave", () => this.#hover(null));
+    grid.canvas.addEventListener("click", (event) => {
+      const at = this.n && grid.place(event);
+      if (at) this.choose(at);
+    });
+    grid.canvas.addEventListener("keydown", (event) => {
+      const to = this.n && !event.ctrlKey && !event.metaKey && walked(event.key, this.place, this.n);
+      if (!to) return;
+      event.preventDefault();
+      this.choose(to);
+    });
+  }
+
+  /** @template T @param {(panel: Panel) => T} each */
+  #all(each) {
+    return /** @type {const} */ (["intended", "passed", "observed"]).map(each);
+  }
+}
+
+const made = () => new Grid({ maxSide: 420, maxCell: 30 });
+
+export const colorBar = (/** @type {Scale} */ scale) =>
+  el("i", { class: "viz-stat-bar", style: `background: ${gradient("right", scale)}` });
