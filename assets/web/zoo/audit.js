@@ -1,160 +1,128 @@
 // The audit of one specimen, by its wrong line or the corrected one: asked for, waited for, shown.
 
-import { el } from "../core/dom.js";
+import { control, controls, el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { json } from "../core/server.js";
+import { section } from "../views/headed.js";
 import { Panels } from "./panels.js";
 import { Report } from "./report.js";
-import { json } from "./requests.js";
 
-const TICK = 1000; // ms between two looks at the clock while it runs
+/** @import { Audit as Answer, AuditPicture, Specimen } from "../core/payloads.d.ts" */
+/** @typedef {(picture: AuditPicture) => unknown} Guess */
 
 export class Audit {
-  constructor(seeds) {
-    this.panels = new Panels();
-    this.report = new Report();
-    this.said = el("span", { class: "viz-caption", role: "status" });
-    this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
-    this.results = el(
+  /** @type {Specimen | null} */
+  specimen = null;
+  /** @type {Answer | null} */
+  found = null;
+  /** @type {Guess | null} */
+  guess = null;
+  panels = new Panels();
+  report = new Report();
+  said = el("span", { class: "viz-caption", role: "status" });
+  fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
+  title = el("h3");
+  wrong = radio("wrong", () => this.#ask());
+  right = radio("right", () => this.#ask());
+  results = el(
+    "div",
+    { class: "viz-zoo-results", hidden: true },
+    ...[this.report.verdict, this.panels.node, this.report.node],
+  );
+  // On a fault the audit before stays.
+  #asked = new Latest((sentence) => {
+    this.#rest();
+    this.#refuse(sentence);
+  });
+
+  constructor(/** @type {number} */ seeds) {
+    const named = { type: "number", id: "viz-zoo-seed", min: 0, max: seeds - 1, step: 1, value: 0 };
+    this.seed = el("input", { ...named, onchange: () => this.#reseed(seeds) });
+    const seed = control(`Weights drawn with seed (0–${seeds - 1})`, this.seed);
+    seed.title = "Another seed draws other random weights";
+    const lines = el(
       "div",
-      { class: "viz-zoo-results", hidden: true },
-      this.report.verdict,
-      this.panels.node,
-      this.report.node,
+      { class: "viz-zoo-choices", role: "radiogroup", "aria-label": "Which line is audited" },
+      el("label", { class: "viz-zoo-choice" }, this.wrong, "wrong line"),
+      el("label", { class: "viz-zoo-choice" }, this.right, "corrected line"),
     );
-    this.title = el("h3", {}, "The audit");
-    this.bar = this.#bar(seeds);
-    this.node = el(
-      "section",
-      { class: "viz-zoo-box viz-zoo-audit", "aria-label": "The audit" },
-      this.title,
-      this.bar,
-      this.said,
-      this.fault,
-      this.results,
+    this.bar = controls(lines, seed);
+    this.node = section(
+      ...["viz-zoo-box viz-zoo-audit", "The audit"],
+      ...[this.title, this.bar, this.said, this.fault, this.results],
     );
   }
 
-  // `masked`: the panels alone, for its name is to be guessed; `done` gets the first picture.
-  show(specimen, { masked = false, done } = {}) {
-    Object.assign(this, { specimen, done });
-    this.masked = masked;
-    this.#hideNames();
-    this.radios.wrong.checked = true;
+  /** With `guess`, which gets the first picture, the panels alone: its name is to be guessed.
+   * @type {(specimen: Specimen, guess?: Guess | null) => Promise<unknown>} */
+  show(specimen, guess = null) {
+    Object.assign(this, { specimen, guess });
+    this.hideNames(Boolean(guess));
+    this.wrong.checked = true;
     this.results.hidden = true; // those of another specimen
     return this.#ask();
   }
 
-  unmask() {
-    this.masked = false;
-    this.#hideNames();
+  hideNames(/** @type {boolean} */ hidden) {
+    for (const node of [this.bar, this.report.verdict, this.report.node]) node.hidden = hidden;
+    this.title.textContent = hidden ? "Intended, passed and observed" : "The audit";
   }
 
   draw() {
     this.panels.draw();
   }
 
-  #hideNames() {
-    for (const node of [this.bar, this.report.verdict, this.report.node]) node.hidden = this.masked;
-    this.title.textContent = this.masked ? "Intended, passed and observed" : "The audit";
-  }
-
-  #bar(seeds) {
-    const choice = (name, words) => {
-      this.radios ??= {};
-      this.radios[name] = el("input", {
-        type: "radio",
-        name: "viz-zoo-line",
-        value: name,
-        onchange: () => this.#ask(),
-      });
-      return el("label", { class: "viz-zoo-choice" }, this.radios[name], words);
-    };
-    this.seed = el("input", {
-      type: "number",
-      id: "viz-zoo-seed",
-      min: 0,
-      max: seeds - 1,
-      step: 1,
-      value: 0,
-      onchange: () => this.#reseed(seeds),
-    });
-    return el(
-      "div",
-      { class: "viz-controls" },
-      el(
-        "div",
-        { class: "viz-zoo-choices", role: "radiogroup", "aria-label": "Which line is audited" },
-        choice("wrong", "wrong line"),
-        choice("right", "corrected line"),
-      ),
-      el(
-        "label",
-        { class: "viz-control", title: "Another seed draws other random weights" },
-        `Weights drawn with seed (0–${seeds - 1})`,
-        this.seed,
-      ),
-    );
-  }
-
-  #reseed(seeds) {
+  #reseed(/** @type {number} */ seeds) {
     const seed = Number(this.seed.value || NaN);
-    if (Number.isInteger(seed) && seed >= 0 && seed < seeds) this.#ask();
-    else
-      this.#fail(new Error(`The seed is ${this.seed.value || "empty"}; choose a whole number from 0 to ${seeds - 1}.`));
+    if (Number.isInteger(seed) && seed >= 0 && seed < seeds) return this.#ask();
+    this.#refuse(`The seed is ${this.seed.value || "empty"}; choose a whole number from 0 to ${seeds - 1}.`);
   }
 
-  // The last one asked for wins; on a fault the audit before stays.
   async #ask() {
-    this.stop?.abort();
-    const stop = (this.stop = new AbortController());
     const { specimen } = this;
-    const asked = new URLSearchParams({ fixed: this.radios.right.checked, seed: this.seed.value });
-    const clock = this.#wait();
-    try {
-      const found = await json(`/${specimen.identifier}?${asked}`, stop.signal);
-      if (this.stop !== stop) return;
-      this.#fill(found);
-    } catch (fault) {
-      if (this.stop === stop) this.#fail(fault);
-    } finally {
-      clearInterval(clock);
-      if (this.stop === stop) {
-        this.said.textContent = "";
-        this.node.classList.remove("viz-busy");
-      }
-    }
-  }
-
-  #wait() {
-    const begun = Date.now();
-    const tell = () => {
-      this.said.textContent = `Auditing … ${Math.round((Date.now() - begun) / 1000)} s`;
+    if (!specimen) return;
+    const asked = new URLSearchParams({ fixed: String(this.right.checked), seed: this.seed.value });
+    const tell = (/** @type {number} */ seconds) => {
+      this.said.textContent = `Auditing … ${seconds} s`;
     };
-    tell();
     this.fault.hidden = true;
     this.node.classList.add("viz-busy");
     delete this.node.dataset.painted;
-    clearInterval(this.clock);
-    this.clock = setInterval(tell, TICK);
-    return this.clock;
+    await this.#asked.run(
+      async (fresh) => {
+        const path = `viz/zoo/${specimen.identifier}?${asked}`;
+        this.#fill(await fresh(json(path, { signal: fresh.signal })), specimen);
+      },
+      { tell },
+    );
+  }
+
+  #rest() {
+    this.said.textContent = "";
+    this.node.classList.remove("viz-busy");
   }
 
   // What is chosen says what is shown.
-  #fail(fault) {
-    this.fault.textContent = fault.message;
+  #refuse(/** @type {string} */ sentence) {
+    this.fault.textContent = sentence;
     this.fault.hidden = false;
-    if (this.found?.identifier !== this.specimen.identifier) return;
-    this.radios[this.found.fixed ? "right" : "wrong"].checked = true;
-    this.seed.value = this.found.seed;
+    if (!this.found || this.found.identifier !== this.specimen?.identifier) return;
+    (this.found.fixed ? this.right : this.wrong).checked = true;
+    this.seed.value = String(this.found.seed);
   }
 
-  #fill(found) {
+  /** @type {(found: Answer, specimen: Specimen) => void} */
+  #fill(found, specimen) {
     this.found = found;
+    this.#rest();
     this.results.hidden = false;
-    this.report.show(found, this.specimen);
+    this.report.show(found, specimen);
     this.panels.show(found);
-    this.#hideNames();
-    this.done?.(found.pictures[0]);
-    this.done = null;
+    this.guess?.(found.pictures[0]);
+    this.guess = null;
     this.node.dataset.painted = `${found.identifier}:${found.fixed ? "right" : "wrong"}:${found.seed}`;
   }
 }
+
+/** @type {(value: string, onchange: () => unknown) => HTMLInputElement} */
+const radio = (value, onchange) => el("input", { type: "radio", name: "viz-zoo-line", value, onchange });

@@ -1,38 +1,40 @@
 // What is wrong here? A specimen without its name, four answers, and then the truth.
 
-import { el } from "../core/dom.js";
+import { button, controls, el } from "../core/dom.js";
+import { section } from "../views/headed.js";
+
+/** @import { AuditPicture, Specimen } from "../core/payloads.d.ts" */
+/** @import { ZooTab } from "./tab.js" */
 
 const CHOICES = 4;
 
 export class Quiz {
-  // `reveal` shows all there is of the specimen; `another` draws the next one.
-  constructor(specimens, reveal, another) {
-    Object.assign(this, { reveal, asked: 0, right: 0 });
-    this.specimens = specimens.filter(({ missed }) => !missed);
-    this.title = el("h3", {}, "What is wrong here?");
-    this.words = el("p", {});
-    this.hint = el("p", { class: "viz-zoo-hint", hidden: true });
-    this.ask = el("button", { type: "button", class: "viz-small", onclick: () => this.#hint() }, "Show the symptom");
-    this.answers = el("div", { class: "viz-zoo-answers", role: "group", "aria-label": "Answers" });
-    this.truth = el("p", { class: "viz-zoo-truth", role: "status" });
-    this.score = el("span", { class: "viz-caption" });
-    this.next = el("button", { type: "button", class: "viz-small", hidden: true, onclick: another }, "Another one");
-    this.node = el(
-      "section",
-      { class: "viz-zoo-box viz-zoo-quiz", hidden: true, "aria-label": "Quiz" },
-      this.title,
-      this.words,
-      this.answers,
-      el("div", { class: "viz-controls" }, this.ask, this.next, this.score),
-      this.hint,
-      this.truth,
+  answered = false;
+  asked = 0;
+  right = 0;
+  words = el("p");
+  hint = el("p", { class: "viz-zoo-hint", hidden: true });
+  ask = button("Show the symptom", () => this.#hint());
+  answers = el("div", { class: "viz-zoo-answers", role: "group", "aria-label": "Answers" });
+  truth = el("p", { class: "viz-zoo-truth", role: "status" });
+  score = el("span", { class: "viz-caption" });
+
+  constructor(/** @type {ZooTab} */ tab) {
+    this.tab = tab;
+    this.specimens = tab.specimens.filter(({ missed }) => !missed);
+    this.specimen = this.specimens[0];
+    this.next = button("Another one", () => tab.surprise(), { hidden: true });
+    this.node = section(
+      ...["viz-zoo-box viz-zoo-quiz", "Quiz", "What is wrong here?"],
+      ...[this.words, this.answers, controls(this.ask, this.next, this.score), this.hint, this.truth],
     );
+    this.node.hidden = true;
   }
 
   // One at random, never the one that was just shown.
-  draw(last) {
-    const open = this.specimens.filter((each) => each !== last);
-    this.specimen = pick(open);
+  draw(/** @type {Specimen} */ last) {
+    const others = this.specimens.filter((each) => each !== last);
+    this.specimen = others[Math.floor(Math.random() * others.length)];
     this.node.hidden = false;
     this.answered = false;
     this.words.textContent = "Its three panels appear below; then choose.";
@@ -43,31 +45,22 @@ export class Quiz {
   }
 
   // Its picture is there.
-  begin(picture) {
-    const silent = !picture.leaks.flat().some(Boolean) && !picture.lost.flat().some(Boolean);
+  begin(/** @type {AuditPicture} */ { leaks, lost }) {
+    const silent = ![...leaks, ...lost].flat().some(Boolean);
+    const { identifier, title } = this.specimen;
+    const different = this.specimens.filter((each) => each.identifier[0] !== identifier[0] && each.title !== title);
+    const choices = shuffled([this.specimen, ...shuffled(different).slice(0, CHOICES - 1)]);
     this.words.textContent = silent
       ? "The panels below show no leak; judge by the symptom as well."
       : "Compare the three panels below, then choose.";
-    const wrong = shuffled(
-      this.specimens.filter(
-        ({ identifier, title }) => identifier[0] !== this.specimen.identifier[0] && title !== this.specimen.title,
-      ),
-    ).slice(0, CHOICES - 1);
-    this.answers.replaceChildren(
-      ...shuffled([this.specimen, ...wrong]).map((each) =>
-        el(
-          "button",
-          {
-            type: "button",
-            class: "viz-small viz-zoo-answer",
-            onclick: (event) => this.#answer(each, event.currentTarget),
-          },
-          each.title,
-        ),
-      ),
-    );
+    this.answers.replaceChildren(...choices.map((each) => this.#choice(each)));
     this.ask.hidden = false;
     if (silent) this.#hint();
+  }
+
+  #choice(/** @type {Specimen} */ each) {
+    const choice = button(each.title, () => this.#answer(each, choice), { class: "viz-small viz-zoo-answer" });
+    return choice;
   }
 
   close() {
@@ -80,27 +73,28 @@ export class Quiz {
     this.ask.hidden = true;
   }
 
-  #answer(chosen, button) {
+  /** @type {(chosen: Specimen, answer: HTMLButtonElement) => void} */
+  #answer(chosen, answer) {
     if (this.answered) return;
     this.answered = true;
     const right = chosen === this.specimen;
+    const { identifier, title } = this.specimen;
     this.asked += 1;
-    this.right += right;
-    for (const each of this.answers.children) each.disabled = true;
-    button.textContent = `${right ? "✓" : "✗"} ${chosen.title}`;
+    this.right += Number(right);
+    for (const each of this.answers.querySelectorAll("button")) each.disabled = true;
+    answer.textContent = `${right ? "✓" : "✗"} ${chosen.title}`;
     this.truth.replaceChildren(
       el("strong", {}, right ? "Right. " : "Not this one. "),
-      `It is ${this.specimen.identifier}: ${this.specimen.title}. Several bugs can leave the same picture; the checks and the code tell them apart.`,
+      `It is ${identifier}: ${title}. Several bugs can leave the same picture; the checks and the code tell them apart.`,
     );
     this.score.textContent = `${this.right} of ${this.asked} right`;
     this.ask.hidden = this.hint.hidden = true;
     this.next.hidden = false;
-    this.reveal();
+    this.tab.reveal();
   }
 }
 
-const pick = (list) => list[Math.floor(Math.random() * list.length)];
-
+/** @template T @param {T[]} list */
 function shuffled(list) {
   const left = [...list];
   return list.map(() => left.splice(Math.floor(Math.random() * left.length), 1)[0]);

@@ -1,98 +1,73 @@
 // The Mask zoo tab: every planted mask bug with its symptom, its picture, its audit and its cure.
 
-import { el, onTheme } from "../core/dom.js";
+import { button, el, onTheme } from "../core/dom.js";
+import { sentenceOf } from "../core/latest.js";
+import { json } from "../core/server.js";
+import { section } from "../views/headed.js";
 import { Audit } from "./audit.js";
-import { CodeLine, Lines } from "./code.js";
-import { SpecimenList } from "./specimen_list.js";
+import { codeToCopy, Lines } from "./code.js";
 import { Quiz } from "./quiz.js";
-import { json } from "./requests.js";
+import { SpecimenList } from "./specimen_list.js";
+
+/** @import { Zoo } from "../core/payloads.d.ts" */
+
+const OWN =
+  "intent says who may look at whom: True = may look, rows = queries. make_mask is the function of yours that makes the mask you pass; model(x, passed) is called with it.";
+const TERMINAL =
+  "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 where the audit fails:";
 
 // Called by the page once; it needs no run.
-export function mount(root) {
-  window.vizZoo = new Zoo(root); // so that a script or a test can ask what is shown
+export async function mount(/** @type {HTMLElement} */ root) {
+  root.replaceChildren(el("p", { class: "viz-empty", role: "status" }, "Loading the specimens …"));
+  try {
+    window.vizZoo = new ZooTab(root, await json("viz/zoo")); // so that a script or a test can ask what is shown
+  } catch (fault) {
+    const again = button("Try again", () => mount(root));
+    root.replaceChildren(el("div", { class: "viz-alert", role: "alert" }, sentenceOf(fault), " ", again));
+  }
 }
 
-class Zoo {
-  constructor(root) {
-    this.root = root;
-    this.begun = el("p", { class: "viz-empty", role: "status" }, "Loading the specimens …");
-    root.replaceChildren(this.begun);
-    onTheme(() => this.audit?.draw());
-    this.#load();
-  }
+export class ZooTab {
+  head = el("div", { class: "viz-zoo-head" });
+  lines = new Lines();
+  /** @type {Audit} */
+  audit;
 
-  async #load() {
-    try {
-      const { sections, seeds, own_code: code, command } = await json("");
-      this.sections = sections;
-      this.specimens = sections.flatMap((section) => section.specimens);
-      this.#build(seeds, code, command);
-      this.open(this.specimens[0].identifier);
-    } catch (fault) {
-      const again = el("button", { type: "button", class: "viz-small", onclick: () => this.#load() }, "Try again");
-      this.root.replaceChildren(el("div", { class: "viz-alert", role: "alert" }, fault.message, " ", again));
-    }
-  }
-
-  #build(seeds, code, command) {
-    this.list = new SpecimenList(
-      this.sections,
-      (identifier) => this.open(identifier),
-      () => this.surprise(),
-    );
+  /** @param {HTMLElement} root @param {Zoo} zoo */
+  constructor(root, { sections, seeds, own_code: code, command }) {
+    this.specimens = sections.flatMap(({ specimens }) => specimens);
+    this.shown = this.specimens[0];
+    this.list = new SpecimenList(sections, this);
     this.audit = new Audit(seeds);
-    this.quiz = new Quiz(
-      this.specimens,
-      () => this.#reveal(),
-      () => this.surprise(),
+    this.quiz = new Quiz(this);
+    const own = section(
+      ...["viz-zoo-box", "In your own code", "In your own code"],
+      ...[el("p", {}, OWN), codeToCopy("audit your own model", code)],
+      ...[el("p", {}, TERMINAL), codeToCopy("audit in a terminal", command)],
     );
-    this.head = el("div", { class: "viz-zoo-head" });
-    this.lines = new Lines();
-    const own = el(
-      "section",
-      { class: "viz-zoo-box", "aria-label": "In your own code" },
-      el("h3", {}, "In your own code"),
-      el(
-        "p",
-        {},
-        "intent says who may look at whom: True = may look, rows = queries. make_mask is the function of yours that makes the mask you pass; model(x, passed) is called with it.",
-      ),
-      new CodeLine("audit your own model", code).node,
-      el(
-        "p",
-        {},
-        "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 where the audit fails:",
-      ),
-      new CodeLine("audit in a terminal", command).node,
-    );
-    this.detail = el(
-      "div",
-      { class: "viz-zoo-detail" },
-      this.quiz.node,
-      this.head,
-      this.lines.node,
-      this.audit.node,
-      own,
-    );
-    this.root.replaceChildren(el("div", { class: "viz-zoo" }, this.list.node, this.detail));
+    const parts = [this.quiz.node, this.head, this.lines.node, this.audit.node, own];
+    this.detail = el("div", { class: "viz-zoo-detail" }, ...parts);
+    root.replaceChildren(el("div", { class: "viz-zoo" }, this.list.node, this.detail));
+    onTheme(() => this.audit.draw());
+    this.open(this.shown.identifier);
   }
 
   // Show a specimen and audit its wrong line.
-  open(identifier) {
+  open(/** @type {string} */ identifier) {
+    this.shown = this.specimens.find((each) => each.identifier === identifier) ?? this.shown;
     this.quiz.close();
-    this.#describe(identifier);
+    this.#describe();
     this.#top();
     return this.audit.show(this.shown);
   }
 
   // A random one, without its name.
   surprise() {
-    const specimen = this.quiz.draw(this.shown);
+    this.shown = this.quiz.draw(this.shown);
     this.list.mark(null);
-    for (const node of [this.head, this.lines.node]) node.hidden = true;
-    this.shown = specimen;
+    this.head.hidden = this.lines.node.hidden = true;
     this.#top();
-    return this.audit.show(specimen, { masked: true, done: (picture) => this.quiz.begin(picture) });
+    return this.audit.show(this.shown, (picture) => this.quiz.begin(picture));
   }
 
   // Its beginning comes into sight where the page was scrolled past it.
@@ -100,31 +75,23 @@ class Zoo {
     if (this.detail.getBoundingClientRect().top < 0) this.detail.scrollIntoView({ block: "start" });
   }
 
-  #reveal() {
-    this.#describe(this.shown.identifier);
-    this.audit.unmask();
+  // All there is of the one that was guessed.
+  reveal() {
+    this.#describe();
+    this.audit.hideNames(false);
   }
 
-  #describe(identifier) {
-    const specimen = this.specimens.find((each) => each.identifier === identifier);
-    this.shown = specimen;
-    this.list.mark(identifier);
-    const line = (title, text) => el("p", {}, el("strong", {}, `${title} `), text);
+  #describe() {
+    const { identifier, title, symptom, story, missed } = this.shown;
+    const line = (/** @type {string} */ name, /** @type {string} */ text, more = {}) =>
+      el("p", more, el("strong", {}, `${name} `), text);
+    this.list.mark(this.shown);
     this.head.replaceChildren(
-      el(
-        "h3",
-        { class: "viz-zoo-title" },
-        el("span", { class: "viz-zoo-id" }, specimen.identifier),
-        " ",
-        specimen.title,
-      ),
-      line("Symptom.", specimen.symptom),
-      line("In the wild.", specimen.story),
-      ...(specimen.missed
-        ? [el("p", { class: "viz-zoo-missed" }, el("strong", {}, "Not caught. "), specimen.missed)]
-        : []),
+      el("h3", { class: "viz-zoo-title" }, el("span", { class: "viz-zoo-id" }, identifier), " ", title),
+      ...[line("Symptom.", symptom), line("In the wild.", story)],
+      ...(missed ? [line("Not caught.", missed, { class: "viz-zoo-missed" })] : []),
     );
-    this.lines.show(specimen);
-    for (const node of [this.head, this.lines.node]) node.hidden = false;
+    this.lines.show(this.shown);
+    this.head.hidden = this.lines.node.hidden = false;
   }
 }
