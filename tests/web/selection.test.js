@@ -8,8 +8,16 @@ const USUAL = selected("");
 
 test("without an address all is as usual", () => {
   assert.deepEqual(USUAL, {
-    ...{ layer: 0, head: 0, query: 0, key: 0, scale: "head", hide: false, renorm: false, words: false },
-    ...{ stat: "entropy", order: "layer" },
+    layer: 0,
+    head: 0,
+    query: 0,
+    key: 0,
+    scale: "head",
+    hide: false,
+    renorm: false,
+    words: false,
+    stat: "entropy",
+    order: "layer",
   });
   assert.equal(String(addressOf(USUAL, { model: "grammar" })), "model=grammar&layer=0&head=0&query=0&key=0");
 });

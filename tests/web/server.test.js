@@ -7,8 +7,13 @@ import { json, numbers, text } from "../../assets/web/core/server.js";
 
 const TOKENS = ["[CLS]", "un", "##do", "it", "[SEP]"];
 const DESCRIPTION = {
-  ...{ key: "k", tokens: TOKENS, special: [true, false, false, false, true], nLayers: 2, nHeads: 2 },
-  ...{ words: [null, 0, 0, 1, null], segments: [0, 0, 0, 0, 0] },
+  key: "k",
+  tokens: TOKENS,
+  special: [true, false, false, false, true],
+  nLayers: 2,
+  nHeads: 2,
+  words: [null, 0, 0, 1, null],
+  segments: [0, 0, 0, 0, 0],
 };
 const asked = [];
 let answer = () => new Response("{}");

@@ -34,9 +34,12 @@ export async function numbers(path, signal) {
   const all = new Float32Array(await response.arrayBuffer());
   const about = decodeURIComponent(header("about") ?? "");
   return {
-    ...{ shape, values: all.subarray(0, cells), step: header("step") ? list(header("step")) : [1, 1] },
+    shape,
+    values: all.subarray(0, cells),
+    step: header("step") ? list(header("step")) : [1, 1],
     tops: all.length > cells ? all.subarray(cells) : null,
-    ...{ total: Number(header("total") ?? NaN), empty: Number(header("empty") ?? 0) },
+    total: Number(header("total") ?? NaN),
+    empty: Number(header("empty") ?? 0),
     answer: decodeURIComponent(header("answer") ?? ""),
     about: about ? JSON.parse(about) : null,
   };

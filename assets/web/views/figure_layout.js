@@ -22,7 +22,10 @@ export function laidOut(/** @type {FigureJson} */ figure, /** @type {number} */ 
   // How far below the plot the scale lies, as a share of its height; 0 where it stands beside it.
   const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
   const layout = {
-    ...{ ...figure.layout, ...axes(figure, narrow), width, height: height(figure, width, narrow, below) },
+    ...figure.layout,
+    ...axes(figure, narrow),
+    width,
+    height: height(figure, width, narrow, below),
     title: { text: "" }, // the page has it as text, which wraps
     annotations: (figure.layout.annotations ?? []).filter((each) => !isCaption(each)),
     margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
@@ -36,7 +39,9 @@ export function onPaper(/** @type {FigureJson} */ figure) {
   const wide = 1000;
   const { margin = {} } = figure.layout;
   const layout = {
-    ...{ ...figure.layout, width: wide, height: height(figure, wide, false, 0) + 190 },
+    ...figure.layout,
+    width: wide,
+    height: height(figure, wide, false, 0) + 190,
     paper_bgcolor: "white",
     margin: { ...margin, t: 170, l: 120 },
     title: { ...figure.layout.title, y: 0.98, yanchor: "top" },

@@ -6,8 +6,14 @@
 
 /** @type {Record<string, new (bytes: ArrayBuffer) => ArrayLike<number>>} */
 const KINDS = {
-  ...{ f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array },
-  ...{ i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array },
+  f4: Float32Array,
+  f8: Float64Array,
+  i1: Int8Array,
+  u1: Uint8Array,
+  i2: Int16Array,
+  u2: Uint16Array,
+  i4: Int32Array,
+  u4: Uint32Array,
 };
 
 /** An array that is plain or packed. @type {(array?: Packed | null) => { values: ArrayLike<FigureCell>, shape: number[] }} */
@@ -47,9 +53,13 @@ export function heatmapOf(figure) {
     given ? Array.from(unpack(given).values, plainText) : Array.from({ length: count }, (_, i) => String(i));
   const { xaxis, yaxis } = figure.layout;
   return {
-    ...{ rows, cols, values: Float64Array.from(values, (value) => Number(value ?? NaN)) },
-    ...{ x: names(trace.x, cols), y: names(trace.y, rows) },
-    ...{ xTitle: plainText(xaxis?.title?.text), yTitle: plainText(yaxis?.title?.text) },
+    rows,
+    cols,
+    values: Float64Array.from(values, (value) => Number(value ?? NaN)),
+    x: names(trace.x, cols),
+    y: names(trace.y, rows),
+    xTitle: plainText(xaxis?.title?.text),
+    yTitle: plainText(yaxis?.title?.text),
     unit: plainText(trace.colorbar?.title?.text),
   };
 }

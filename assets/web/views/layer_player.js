@@ -27,7 +27,11 @@ export class Player {
   nLayers = 0;
   toggle = labelled("▶", "Play the layers", () => (this.playing ? this.pause() : this.#play()));
   slider = el("input", {
-    ...{ type: "range", class: "viz-slider", min: 0, step: 1, "aria-label": "Layer" },
+    type: "range",
+    class: "viz-slider",
+    min: 0,
+    step: 1,
+    "aria-label": "Layer",
     oninput: (event) => this.#go(Number(event.currentTarget.value)),
   });
   said = el("output", { class: "viz-player-said" });

@@ -56,7 +56,9 @@ export function scaleOf(measure, name, values, own, shared = null) {
   if (name !== "log") return makeScale("head", top);
   const [high, low] = [top || 1, (top || 1) / LOG_SPAN];
   return {
-    ...{ name, low, high },
+    name,
+    low,
+    high,
     share: (value) => Math.min(1, 1 + Math.log(Math.max(value, low) / high) / Math.log(LOG_SPAN)),
     at: (share) => high * LOG_SPAN ** (share - 1),
   };

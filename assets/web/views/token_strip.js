@@ -248,8 +248,12 @@ export class Words {
     const last = this.start + this.chips.length - 1;
     /** @type {Record<string, number | undefined>} */
     const moves = {
-      ...{ ArrowLeft: unit - 1, ArrowUp: unit - 1, ArrowRight: unit + 1, ArrowDown: unit + 1 },
-      ...{ Home: this.start, End: last },
+      ArrowLeft: unit - 1,
+      ArrowUp: unit - 1,
+      ArrowRight: unit + 1,
+      ArrowDown: unit + 1,
+      Home: this.start,
+      End: last,
     };
     const wanted = moves[event.key];
     if (wanted === undefined) return;
