@@ -35,11 +35,15 @@ def rng():
     return torch.Generator().manual_seed(0)
 
 
+def chromium_path() -> str | None:
+    """The system's own Chromium; None where Playwright's is taken."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """A headless Chromium, the system's own where there is one."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         yield browser
         browser.close()
