@@ -12,7 +12,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.prediction_heads import choose_head, likelihoods, readable
+from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, require_real_token
 
 BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
@@ -92,11 +92,11 @@ def _read(
     top: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Numbers and shares of the best labels in every layer, and the answers' shares."""
-    output = readable(encoder, trace)
+    output = head_input(encoder, trace)
     answers = _scores(encoder, trace, head, output, places).argmax(dim=-1, keepdim=True)
     numbers, shares, finals = [], [], []
     for layer in range(n_states(trace)):
-        state = readable(encoder, trace, layer)
+        state = head_input(encoder, trace, layer)
         likely = likelihoods(head, _scores(encoder, trace, head, state, places))[0]
         best = likely.topk(min(top, likely.shape[-1]))
         numbers.append(best.indices.cpu().numpy())

@@ -12,7 +12,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
-from viz_encoder.trace.prediction_heads import choose_head, likelihoods, readable
+from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
 from viz_encoder.trace.prediction_heads import tasks as tasks
 
 MASKS = ("[mask]", "<mask>")
@@ -56,7 +56,7 @@ def predictions(
         SelectionError: no such head, layer or token, or a trace of another model.
     """
     head = choose_head(encoder, task)
-    hidden = readable(encoder, trace, layer)
+    hidden = head_input(encoder, trace, layer)
     with torch.inference_mode():
         valid = trace.valid.to(hidden.device)
         logits = encoder.model.heads[str(head.task)](hidden[None], valid[None])[0].float().cpu()

@@ -35,7 +35,7 @@ def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
     )
 
 
-def readable(
+def head_input(
     encoder: LoadedEncoder, trace: Trace, layer: int | None = None
 ) -> Float[Tensor, "token d_model"]:
     """The output, or the states after some blocks through the final norm, where the model is.
