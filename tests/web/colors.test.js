@@ -74,6 +74,8 @@ test("fewer cells keep the largest of each block; only a block without any numbe
   const { values: found, height, width } = colors.shrink(values, 2, 4, 1, 2);
   assert.deepEqual([height, width], [1, 2]);
   assert.deepEqual([...found], [...Float32Array.of(0.9, 0.3)]);
+  const column = colors.shrink(Float32Array.of(1, 2, 3, 4, 5), 5, 1, 2, 1);
+  assert.deepEqual([...column.values], [3, 5]); // rows 0 to 2, and 3 to 4
   const masked = colors.shrink(Float32Array.of(NaN, NaN, 0, 0), 2, 2, 2, 1);
   assert.deepEqual([...masked.values], [NaN, 0]);
   assert.equal(colors.shrink(values, 2, 4, 2, 4).values, values);
@@ -119,6 +121,7 @@ test("chips have their color and ink in 64 steps, from the first to the last of 
   const pair = (value) => pairOf(value, scale, paperColors);
   assert.equal(pair(1)[0], colors.rgbText(paperColors.ramp[255]));
   assert.equal(pair(32 / 63)[0], colors.rgbText(paperColors.ramp[130]));
+  assert.equal(pair(32.6 / 63)[0], colors.rgbText(paperColors.ramp[134]));
   assert.equal(pair(1e-9)[0], colors.rgbText(paperColors.ramp[0]));
   assert.equal(pair(0)[0], colors.rgbText(paperColors.zero));
   assert.equal(pair(NaN)[0], colors.rgbText(paperColors.masked));
