@@ -41,8 +41,8 @@ def opened(browser, tmp_path):
     assert faults == []
 
 
-def read_cell(page, row: int, col: int) -> str:
-    """Point at a cell with the mouse; what the page says of it."""
+def read_cell(page, row: float, col: float) -> str:
+    """Point at the middle of a cell with the mouse; what the page says of it."""
     box = page.evaluate(
         """([row, col]) => { const map = document.getElementById("map");
         map.scrollIntoView({ block: "start" }); const b = map.getBoundingClientRect();
@@ -70,7 +70,9 @@ def test_the_chosen_map_is_exact(opened, trace):
     assert page.inner_text("#name") == "Layer 3, head 5"
     assert page.inner_text("#kept") == "Exact, float32."
     for row, col in ((0, 0), (2, 7), (13, 13)):
+        near_its_corners = {read_cell(page, row - at, col + at) for at in (-0.4, 0.4)}
         text = read_cell(page, row, col)
+        assert near_its_corners == {text}
         assert f"query {row} “{trace.tokens[row]}” → key {col} “{trace.tokens[col]}”" in text
         expected = float(trace.attention(3, 5)[row, col])
         assert weight(text) == (pytest.approx(expected, rel=1e-7), 0)

@@ -6,7 +6,7 @@ import { ItemMatrix, ordered } from "../../assets/web/pooling/cosine_matrix.js";
 import { lossScale } from "../../assets/web/pooling/loss_curves.js";
 import { sorted } from "../../assets/web/pooling/method_table.js";
 import { cut, fixed, small } from "../../assets/web/pooling/results.js";
-import { band, moved } from "../../assets/web/views/matrix.js";
+import { band, moved, signedPixels } from "../../assets/web/views/matrix.js";
 
 test("items stand by label, then as they were given", () => {
   const { order, groups } = ordered(["b", "a", "b", "a", "c"], 5);
@@ -47,6 +47,21 @@ test("arrows begin at the start, then move by a cell and stay inside", () => {
   assert.deepEqual(moved("ArrowRight", [2, 4], [0, 0], 5), [2, 4]);
   assert.deepEqual(moved("ArrowUp", [0, 1], [0, 0], 5), [0, 1]);
   assert.equal(moved("Enter", [2, 4], [0, 0], 5), null);
+});
+
+test("cosines have the color of their nearest of 512 steps, and none its own", () => {
+  const color = (value) =>
+    Number.isNaN(value) ? [1, 2, 3] : [Math.round(((value + 1) / 2) * 511) >> 1, 0, value < 0 ? 9 : 7];
+  const pixels = signedPixels(Float32Array.of(-1, 1, -0.25, 0.75, NaN), color);
+  const bytes = [...new Uint8Array(pixels.buffer)];
+  const wanted = [
+    [0, 0, 9, 255],
+    [255, 0, 7, 255],
+    [96, 0, 9, 255], // step 192 of 511
+    [223, 0, 7, 255], // step 447
+    [1, 2, 3, 255],
+  ];
+  assert.deepEqual(bytes, wanted.flat());
 });
 
 test("the table is sorted either way, and what is not known comes last", () => {

@@ -4,6 +4,7 @@ import { context2d, css, el, fit, onWidth } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { Viewport } from "../core/viewport.js";
 
+/** @import { Rgb } from "../core/colors.js" */
 /** @import { Frame } from "../core/viewport.js" */
 /** @typedef {[row: number, column: number]} Cell */
 /** @typedef {[place: number, color: string, width: number]} Framed a row with its column; -1 where it is not there */
@@ -14,7 +15,8 @@ const TITLE_FONT = "12px system-ui, sans-serif";
 
 export class SquareMatrix {
   view = new Viewport(0);
-  values = new Float32Array(); // row by row, as drawn; NaN = not defined
+  /** @type {Float32Array} row by row, as drawn; NaN = not defined */
+  values = new Float32Array();
   left = 0;
   top = 0;
   side = 0; // pixels
@@ -55,7 +57,7 @@ export class SquareMatrix {
     return this.side / this.view.n;
   }
 
-  fill(/** @type {Float32Array<ArrayBuffer>} */ values, /** @type {number} */ n) {
+  fill(/** @type {Float32Array} */ values, /** @type {number} */ n) {
     if (this.view.n !== n) {
       this.view = new Viewport(n);
       this.cell = null;
@@ -173,23 +175,22 @@ export function moved(key, cell, start, n) {
   return cell ? [inside(cell[0] + MOVES[key][0]), inside(cell[1] + MOVES[key][1])] : start;
 }
 
-/** Numbers from −1 to 1, a pixel each, in the signed colors. @type {(values: ArrayLike<number>, side: number) => HTMLCanvasElement} */
+/** A packed pixel for each number from −1 to 1; a color is mixed once for all that look alike, for there may be
+ * millions. @type {(values: Float32Array, color?: (value: number) => Rgb) => Uint32Array<ArrayBuffer>} */
+export function signedPixels(values, color = signedColors()) {
+  const pack = (/** @type {Rgb} */ [r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  const steps = Uint32Array.from({ length: STEPS }, (_, step) => pack(color((2 * step) / (STEPS - 1) - 1)));
+  const none = pack(color(NaN));
+  return Uint32Array.from(values, (value) =>
+    Number.isNaN(value) ? none : steps[Math.round(((value + 1) / 2) * (STEPS - 1))],
+  );
+}
+
+/** A canvas of them. @type {(values: Float32Array, side: number) => HTMLCanvasElement} */
 export function signedPicture(values, side) {
   const canvas = el("canvas");
   canvas.width = canvas.height = side;
-  const color = signedColors();
-  const pack = (/** @type {number} */ value) => {
-    const [r, g, b] = color(value);
-    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-  };
-  // Mixed beforehand, for there may be millions of cells.
-  const [steps, none] = [
-    Uint32Array.from({ length: STEPS }, (_, step) => pack((2 * step) / (STEPS - 1) - 1)),
-    pack(NaN),
-  ];
-  const packed = Uint32Array.from(values, (value) =>
-    Number.isNaN(value) ? none : steps[Math.round(((value + 1) / 2) * (STEPS - 1))],
-  );
-  context2d(canvas).putImageData(new ImageData(new Uint8ClampedArray(packed.buffer), side, side), 0, 0);
+  const pixels = new Uint8ClampedArray(signedPixels(values).buffer);
+  context2d(canvas).putImageData(new ImageData(pixels, side, side), 0, 0);
   return canvas;
 }
