@@ -67,7 +67,7 @@ N_THREADS = 1  # sums come out alike on any machine
 
 
 def make_tokenizer() -> Tokenizer:
-    """One token a word; brackets and signs may touch their neighbours."""
+    """One token a word; brackets and signs may touch their neighbors."""
     tokenizer = Tokenizer(WordLevel(IDS, unk_token="[UNK]"))
     tokenizer.normalizer = Lowercase()
     tokenizer.pre_tokenizer = BertPreTokenizer()

@@ -80,7 +80,7 @@ class EncoderConfig:
     dropout: float = 0.1
     # Who may look where.
     causal: bool = False
-    window: int | None = None  # each token sees this many neighbours on either side
+    window: int | None = None  # each token sees this many neighbors on either side
     global_layers: tuple[int, ...] = ()  # layers in which the window does not count
     heads: tuple[HeadConfig, ...] = ()  # what is read off the last hidden states
 

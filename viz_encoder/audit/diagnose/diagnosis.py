@@ -199,7 +199,7 @@ def _diagnose_band(found: tuple[int, int], meant: tuple[int, int], n_tokens: int
 
 
 def _bands(pattern: Allowed, valid: Tensor) -> Iterator[tuple[str, Allowed]]:
-    """The neighbours of a band, for names by gradients."""
+    """The neighbors of a band, for names by gradients."""
     meant = _band(pattern)
     if meant is None:
         return
