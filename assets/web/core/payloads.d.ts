@@ -29,6 +29,20 @@ export interface RunDescription {
   words: Maybe[];
   grid: Grid | null;
   notes: string[];
+  vocabulary: Vocabulary;
+}
+export interface Vocabulary {
+  statistics: Record<string, StatisticText>;
+  scales: Record<string, { title: string; measures: string; says: string }>;
+}
+export interface StatisticText {
+  title: string;
+  unit: string;
+  meaning: string;
+  edge: string; // what counts as 0
+  over: string;
+  most: number; // it can be, in this run
+  even: Maybe; // where all tokens get the same weight
 }
 
 // ui/wire/bytes.py: raw float32; what a header does not say is [1, 1], null, NaN, 0 or ""
@@ -65,19 +79,28 @@ export interface MapView {
   renorm: boolean;
   words: boolean;
 }
-export type Statistic = "entropy" | "distance" | "previous" | "next" | "diagonal" | "first" | "special" | "largest";
-export type HeadStatistics = Record<Statistic, Maybe[]>; // of one layer, a number a head
+export type LayerStatistics = Record<string, Maybe[]>; // by the statistic's name, a number a head
 export type HeadChanges = Maybe[]; // of one layer against the reference's
 
 // ui/wire/figures.py: what can be drawn of a run, by its name
 export type Views = Record<string, ViewDescription>;
 export interface ViewDescription {
+  name: string;
   title: string;
   controls: ViewControl[];
   measured: string;
   notMeasured: string;
   source: string;
   missing: string; // why it cannot be drawn of this run
+  place: ViewPlace | null;
+}
+export interface ViewPlace {
+  tab: string;
+  slot: string;
+  order: number;
+  label: string; // its name there; the title where there is none
+  row: string; // what one layer's row is, of {query} and {layer}; [left out without a query]
+  own_part: boolean; // the query begins with a part of its own, beside which others are small
 }
 export interface ViewControl {
   name: string;

@@ -2,13 +2,14 @@
 
 import { address, json, numbers } from "./server.js";
 
-/** @import { Head, HeadStatistics, MapView, Numbers, Prediction, Proof, RunDescription, Views } from "./payloads.d.ts" */
+/** @import { Head, LayerStatistics, MapView, Numbers, Prediction, Proof, RunDescription, Views } from "./payloads.d.ts" */
 /** @import { Range } from "./viewport.js" */
 /** @typedef {{ name: string, tokens: number[] }} Unit a token, or the sub-words of one word */
 /** @typedef {Unit[] & { places: Int32Array }} Shown `places` says which unit a token is in, -1 where it is hidden */
 /** @typedef {{ answer: Promise<any>, signal?: AbortSignal }} Asked */
 
 const REMEMBERED = 96;
+export const ADDED_TOKENS = "tokens that the model adds, such as [CLS]";
 
 // What the address of a part of a map says of hidden tokens, renormalized rows and merged words.
 const viewed = (/** @type {MapView} */ { layer, head, hide, renorm, words }) =>
@@ -73,7 +74,7 @@ export class Run extends Described {
   }
 
   async statistics(/** @type {number} */ layer) {
-    /** @type {HeadStatistics} */
+    /** @type {LayerStatistics} */
     const known = await this.json(`statistics?layer=${layer}`);
     this.#largest.set(layer, Math.max(0, ...known.largest.map(Number)));
     return known;
@@ -135,6 +136,26 @@ export class Run extends Described {
   /** What can be drawn of it. @returns {Promise<Views>} */
   views() {
     return this.json("views");
+  }
+
+  /** The views that say they stand in a tab, or in a slot of it, in their order.
+   * @param {string} tab @param {string} [slot] */
+  async viewsAt(tab, slot) {
+    const views = Object.values(await this.views()).flatMap((view) =>
+      view.place ? { ...view, place: view.place } : [],
+    );
+    const there = views.filter(({ place }) => place.tab === tab && (slot === undefined || place.slot === slot));
+    return there.sort((a, b) => a.place.order - b.place.order);
+  }
+
+  // A token by its number and its text.
+  named(/** @type {number} */ token) {
+    return `${token} “${this.tokens[token]}”`;
+  }
+
+  // Real tokens by their numbers, with or without those that the model adds.
+  real(/** @type {boolean} */ special) {
+    return this.visible(!special).filter((index) => this.valid[index]);
   }
 
   // The tokens that are shown, by their numbers.

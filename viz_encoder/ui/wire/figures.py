@@ -101,6 +101,7 @@ def _parts(entry: Entry) -> dict[str, Any]:
 
 def _description(view: View, entry: Entry) -> dict[str, Any]:
     return {
+        "name": view.name,
         "title": view.title,
         "controls": offered(view, entry.trace),
         "measured": view.measured,
