@@ -57,7 +57,7 @@ def test_a_view_says_its_place():
     assert slots == {
         *(("attention", slot) for slot in ("map", "overlay")),
         *(("flow", slot) for slot in ("query", "answer")),
-        *(("hidden", slot) for slot in ("similarity", "change", "plane", "lens")),
+        *(("hidden", slot) for slot in ("similarity", "change", "pca", "logit_lens")),
     }
     named = [view.name for view in vz.figures.placed("hidden", "change")]
     assert named == ["residual_change", "over_smoothing"]

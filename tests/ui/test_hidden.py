@@ -21,7 +21,7 @@ from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.hidden.results import around
 
 SENTENCE = SENTENCES[0]
-PANELS = ("likeness", "change", "plane", "nearest", "lens")
+PANELS = ("similarity", "change", "pca", "nearest", "logit_lens")
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +90,8 @@ def close(got, expected) -> None:
 def test_routes_give_what_numpy_and_sklearn_find(client, trace, minilm, special):
     hidden, said = states(trace, special), f"special={str(special).lower()}"
     each = np.stack([cosine_similarity(layer) for layer in hidden])
-    close(array(client("text", f"likenesses?{said}")), each)
-    close(array(client("text", f"likeness?layer=4&{said}")), each[4])
+    close(array(client("text", f"cosine_similarities?{said}")), each)
+    close(array(client("text", f"cosine_similarity?layer=4&{said}")), each[4])
     pairs = ~np.eye(hidden.shape[1], dtype=bool)
     lines = client("text", f"over_smoothing?{said}").json()
     close(lines["cosine"], each[:, pairs].mean(axis=1))
@@ -105,7 +105,7 @@ def test_routes_give_what_numpy_and_sklearn_find(client, trace, minilm, special)
     close(got[0], np.linalg.norm(hidden, axis=-1))
     close(got[2, 1:], moved)
     assert np.isnan(got[1:, 0]).all()
-    parts = array(client("text", f"parts?{said}"))
+    parts = array(client("text", f"attention_vs_mlp?{said}"))
     close(parts[0, 2], attention_part(minilm, trace, 2, special))
 
 
@@ -120,8 +120,8 @@ def attention_part(encoder, trace, layer: int, special: bool) -> np.ndarray:
     return total.norm(dim=-1)[kept].numpy()
 
 
-def test_the_plane_is_sklearns(client, trace):
-    answer = client("text", "plane")
+def test_the_pca_is_sklearns(client, trace):
+    answer = client("text", "pca")
     hidden = states(trace)
     fitted = PCA(2, svd_solver="full").fit(hidden.reshape(-1, hidden.shape[-1]))
     points = fitted.transform(hidden.reshape(-1, hidden.shape[-1])).reshape(*hidden.shape[:2], 2)
@@ -133,45 +133,45 @@ def test_the_plane_is_sklearns(client, trace):
 
 def test_a_long_document_is_answered(client, long_run):
     trace, hidden = long_run[0], states(long_run[0])
-    assert array(client("long", "plane")).shape == (7, 2048, 2)
+    assert array(client("long", "pca")).shape == (7, 2048, 2)
     whole = cosine_similarity(hidden[3])
     blocks = whole.reshape(512, 4, 512, 4)
     means = blocks.mean(axis=(1, 3))
     inside = (np.einsum("iaib->i", blocks) - 4) / 12  # no token is compared with itself
     means[np.diag_indices(512)] = inside
-    close(array(client("long", "likeness?layer=3")), means)
-    refused = client("long", "likenesses")
+    close(array(client("long", "cosine_similarity?layer=3")), means)
+    refused = client("long", "cosine_similarities")
     assert refused.status_code == 404
     assert "up to 64" in refused.json()["message"]
     nearest = client("long", "nearest?layer=3&token=700").json()
     order = np.argsort(-whole[700], kind="stable")
     assert nearest["neighbors"] == order[order != 700][:10].tolist()
-    assert "model of this run is not here" in client("long", "parts").json()["message"]
+    assert "model of this run is not here" in client("long", "attention_vs_mlp").json()["message"]
     assert trace.n_layers == 6
 
 
 def test_files_hold_the_same_numbers(client, trace):
     hidden = states(trace)
-    file = client("text", "take/likeness.npz?layer=2")
-    assert 'filename="likeness.npz"' in file.headers["content-disposition"]
+    file = client("text", "take/cosine_similarity.npz?layer=2")
+    assert 'filename="cosine_similarity.npz"' in file.headers["content-disposition"]
     with np.load(io.BytesIO(file.content)) as held:
         close(held["cosines"], cosine_similarity(hidden[2]))
         assert held["token_names"].tolist() == list(trace.tokens)
     lines = client("text", "take/nearest.csv?layer=2&token=4").text.splitlines()
-    likeness = cosine_similarity(hidden[2])[4]
-    likeness[4] = -2
-    assert lines[1].split(",")[2] == str(likeness.argmax())
-    close([float(line.split(",")[-1]) for line in lines[1:]], np.sort(likeness)[::-1][:10])
+    alike = cosine_similarity(hidden[2])[4]
+    alike[4] = -2
+    assert lines[1].split(",")[2] == str(alike.argmax())
+    close([float(line.split(",")[-1]) for line in lines[1:]], np.sort(alike)[::-1][:10])
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("likeness?layer=7", "There is no layer 7; choose 0 to 6."),
+        ("cosine_similarity?layer=7", "There is no layer 7; choose 0 to 6."),
         ("nearest?token=99", "There is no token 99"),
         ("sharpness", "There is no measure 'sharpness'"),
-        ("take/plane.exe", "There is no download 'exe'; choose csv, npz."),
-        ("lens", "no head that predicts anything"),
+        ("take/pca.exe", "There is no download 'exe'; choose csv, npz."),
+        ("logit_lens", "no head that predicts anything"),
     ],
 )
 def test_what_is_not_there_is_said(client, path, said):
@@ -190,7 +190,7 @@ def lens_of(encoder, trace, layer: int, token: int) -> tuple[str, float]:
 
 
 def test_the_lens_reads_a_window_of_a_long_text(client, masked, grammar, minilm):
-    found = client("masked", "lens?token=2").json()
+    found = client("masked", "logit_lens?token=2").json()
     assert found["tokens"] == list(range(masked.n_tokens))
     for layer in range(masked.n_layers + 1):
         label, share = lens_of(grammar, masked, layer, 6)
@@ -210,13 +210,14 @@ def test_the_endpoint_names_every_field(site, trace):
     def ask(*given):
         return client.predict(key, *given, api_name="/hidden_states")
 
-    close(ask("likeness", 3)["cosines"], cosine_similarity(hidden[3]))
+    for name in ("cosine_similarity", "likeness"):  # the second is its name of one version ago
+        close(ask(name, 3)["cosines"], cosine_similarity(hidden[3]))
     close(ask("change", 0, 0, False)["norms"], np.linalg.norm(states(trace, False), axis=-1))
-    likeness = cosine_similarity(hidden[2])[4]
-    likeness[4] = -2
+    alike = cosine_similarity(hidden[2])[4]
+    alike[4] = -2
     nearest = ask("nearest", 2, 4)
-    assert nearest["neighbors"] == np.argsort(-likeness, kind="stable")[:10].tolist()
-    assert nearest["token_names"][0] == trace.tokens[likeness.argmax()]
+    assert nearest["neighbors"] == np.argsort(-alike, kind="stable")[:10].tolist()
+    assert nearest["token_names"][0] == trace.tokens[alike.argmax()]
     with pytest.raises(AppError, match="There is no measure 'sharpness'"):
         ask("sharpness")
 
@@ -246,7 +247,7 @@ def until(opened, where: str, text: str) -> None:
 
 def slide(opened, layer: int) -> None:
     opened.page.locator(".viz-hidden .viz-slider").fill(str(layer))
-    for name in ("likeness", "plane", "nearest"):
+    for name in ("similarity", "pca", "nearest"):
         opened.page.wait_for_function(
             "([name, at]) => document.querySelector(`#viz-hidden-${name}`).dataset.painted"
             ".split(':').includes(at)",
@@ -266,37 +267,37 @@ def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
     until(opened, ".viz-hidden-sentence", f"{sentence[0]} after the embeddings, {sentence[1]}")
     until(opened, ".viz-hidden-sentence", f"{sentence[2]} after 6 blocks.")
     page.locator(".viz-hidden-matrix").scroll_into_view_if_needed()
-    page.mouse.move(*page.evaluate("vizHidden.likeness.matrix.box(3, 10)"))
+    page.mouse.move(*page.evaluate("vizHidden.similarity.matrix.box(3, 10)"))
     words = f"3 “{trace.tokens[3]}” and 10 “{trace.tokens[10]}”: cosine {cosines[5][3, 10]:.4f}"
-    until(opened, "#viz-hidden-likeness .viz-hidden-told", words)
+    until(opened, "#viz-hidden-similarity .viz-hidden-told", words)
     check_marked(opened, 3)
     fitted = PCA(2).fit(hidden.reshape(-1, hidden.shape[-1]))
     first, second = (f"{100 * share:.1f} %" for share in fitted.explained_variance_ratio_)
-    label = page.get_attribute(".viz-hidden-plane", "aria-label")
+    label = page.get_attribute(".viz-hidden-pca", "aria-label")
     assert f"Component 1: {first} of the variance; Component 2: {second}" in label
-    page.locator(".viz-hidden-plane").scroll_into_view_if_needed()
-    page.mouse.move(*page.evaluate("vizHidden.plane.plane.box(11, 5)"))
-    until(opened, "#viz-hidden-plane .viz-hidden-told", f"11 “{trace.tokens[11]}” after 5 blocks")
+    page.locator(".viz-hidden-pca").scroll_into_view_if_needed()
+    page.mouse.move(*page.evaluate("vizHidden.pca.box(11, 5)"))
+    until(opened, "#viz-hidden-pca .viz-hidden-told", f"11 “{trace.tokens[11]}” after 5 blocks")
     check_marked(opened, 11)
     check_nearest(opened, trace, cosines[5][8].copy(), 8)
     check_lines(opened, trace, hidden)
 
 
 def check_marked(opened, token: int) -> None:
-    """In the chips, the matrix, the plane and, where it is among them, the nearest tokens."""
+    """In the chips, the matrix, the PCA and, where it is among them, the nearest tokens."""
     pointed = "#viz-hidden .viz-word.viz-pointed"
     assert opened.page.get_attribute(pointed, "data-token") == str(token)
-    held = "[vizHidden.likeness.matrix.hovered, vizHidden.plane.plane.hovered]"
+    held = "[vizHidden.similarity.matrix.hovered, vizHidden.pca.hovered]"
     assert opened.page.evaluate(held) == [token, token]
     near = f".viz-hidden-neighbor[data-token='{token}']"
     if opened.page.locator(near).count():
         assert "viz-pointed" in opened.page.get_attribute(near, "class")
 
 
-def check_nearest(opened, trace, likeness: np.ndarray, token: int) -> None:
-    likeness[token] = -2
-    order = np.argsort(-likeness, kind="stable")[:10]
-    expected = [f"{at} “{trace.tokens[at]}”{likeness[at]:.4f}" for at in order]
+def check_nearest(opened, trace, cosines: np.ndarray, token: int) -> None:
+    cosines[token] = -2
+    order = np.argsort(-cosines, kind="stable")[:10]
+    expected = [f"{at} “{trace.tokens[at]}”{cosines[at]:.4f}" for at in order]
     found = opened.page.locator(".viz-hidden-neighbor")
     assert found.all_text_contents() == expected
     found.nth(2).hover()
@@ -325,30 +326,30 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
     page = opened.page
     for layer in range(masked.n_layers + 1):
         label, share = lens_of(grammar, masked, layer, 6)
-        cell = page.locator(f".viz-hidden-lens td[data-layer='{layer}'][data-place='6']")
+        cell = page.locator(f".viz-hidden-logit-lens td[data-layer='{layer}'][data-place='6']")
         assert cell.locator("bdi").inner_text() == label
         assert cell.locator("small").inner_text() == f"{share:.2f}"
     cell.hover()
     label, share = lens_of(grammar, masked, masked.n_layers, 6)
     until(
         opened,
-        "#viz-hidden-lens .viz-hidden-told",
+        "#viz-hidden-logit_lens .viz-hidden-told",
         f"“[MASK]”, after 4 blocks: “{label}” {share:.4f}",
     )
     check_marked(opened, 6)
-    assert "trained on the output alone" in page.inner_text("#viz-hidden-lens")
-    page.click(".viz-hidden-lens tbody th[data-layer='2']")
+    assert "trained on the output alone" in page.inner_text("#viz-hidden-logit_lens")
+    page.click(".viz-hidden-logit-lens tbody th[data-layer='2']")
     until(opened, ".viz-hidden-where", "After 2 of 4 blocks")
     page.uncheck("#viz-hidden-special")
     kept = cosine_similarity(states(masked, special=False)[2])
     mean = kept[~np.eye(len(kept), dtype=bool)].mean()
     until(opened, ".viz-hidden-sentence", f"{mean:.2f} after 2 blocks")
     with page.expect_download() as taken:
-        page.locator("#viz-hidden-likeness").get_by_role("button", name="PNG").click()
+        page.locator("#viz-hidden-similarity").get_by_role("button", name="PNG").click()
     assert taken.value.suggested_filename == "token_similarity.png"
     assert taken.value.path().read_bytes()[:4] == b"\x89PNG"
     with page.expect_download() as taken:
-        page.click("#viz-hidden-likeness a[data-what='likeness'] >> nth=1")
+        page.click("#viz-hidden-similarity a[data-what='cosine_similarity'] >> nth=1")
     with np.load(taken.value.path()) as held:
         close(held["cosines"], kept)
     page.get_by_role("button", name="One layer back").last.click()
@@ -361,10 +362,10 @@ def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     opened = shown()
     opened.open_saved(path)
     opened.page.wait_for_url("**run=**", timeout=60_000)
-    until(opened, "#viz-hidden-likeness h4", "each cell is the mean of up to 4 × 4 tokens")
+    until(opened, "#viz-hidden-similarity h4", "each cell is the mean of up to 4 × 4 tokens")
     until(opened, "#viz-hidden-change", "The model of this run is not here")
     opened.page.wait_for_selector("#viz-hidden-change[data-painted]", timeout=60_000)
-    assert opened.page.is_hidden("#viz-hidden-lens")
+    assert opened.page.is_hidden("#viz-hidden-logit_lens")
     slide(opened, 3)
     norms = np.linalg.norm(states(trace)[3], axis=-1)
     legend = opened.page.locator("#viz-hidden-change .viz-hidden-legend strong").first
@@ -377,17 +378,17 @@ def test_a_picture_is_pointed_at_and_played_through(shown):
     page = opened.page
     trace = vz.capture(vz.load("scene", device="cpu"), asset("examples/wide.png"))
     page.mouse.move(*page.evaluate("vizHidden.source.box(20)"))
-    assert page.evaluate("vizHidden.likeness.matrix.hovered") == 20
-    assert page.evaluate("vizHidden.plane.plane.hovered") == 20
+    assert page.evaluate("vizHidden.similarity.matrix.hovered") == 20
+    assert page.evaluate("vizHidden.pca.hovered") == 20
     page.mouse.down()
     page.mouse.up()
     last = trace.n_layers
     until(opened, "#viz-hidden-nearest h4", f"To 20 “{trace.tokens[20]}” after {last} blocks")
-    likeness = cosine_similarity(states(trace)[last])[20]
-    likeness[20] = -2
+    alike = cosine_similarity(states(trace)[last])[20]
+    alike[20] = -2
     first = page.locator(".viz-hidden-neighbor").first
-    until(opened, ".viz-hidden-neighbor", f"{likeness.max():.4f}")
-    assert first.get_attribute("data-token") == str(likeness.argmax())
+    until(opened, ".viz-hidden-neighbor", f"{alike.max():.4f}")
+    assert first.get_attribute("data-token") == str(alike.argmax())
     page.locator(".viz-hidden").get_by_role("button", name="Play the layers").click()
     until(opened, ".viz-hidden-where", "Embeddings, before any block")
     until(opened, ".viz-hidden-where", f"After {last} of {last} blocks")

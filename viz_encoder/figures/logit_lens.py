@@ -99,5 +99,5 @@ VIEW = View(
     (SHOW,),
     takes=("encoder", "trace"),
     needs=("answer",),
-    place=Place("hidden", "lens", 5),
+    place=Place("hidden", "logit_lens", 5),
 )

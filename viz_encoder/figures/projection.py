@@ -95,5 +95,5 @@ VIEW = View(
     "All layers in one plane",
     draw,
     (TOKEN, TOKENS, CENTER),
-    place=Place("hidden", "plane", 4),
+    place=Place("hidden", "pca", 4),
 )

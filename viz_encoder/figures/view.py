@@ -25,8 +25,8 @@ class Place:
 
     Tabs and slots: "attention" has "map" and "overlay", the pictures that stand for the map itself;
     "flow" has "query" and "answer", measures over depth of a chosen query or of a model's answer;
-    "hidden" has "similarity", "change", "plane" and "lens", the figure of a panel. Of several in a
-    slot the first that the run can have is meant, or, in "flow", the person chooses.
+    "hidden" has "similarity", "change", "pca" and "logit_lens", the figure of a panel. Of several
+    in a slot the first that the run can have is meant, or, in "flow", the person chooses.
     """
 
     tab: str

@@ -27,6 +27,7 @@ export class TabShell {
       this.entered(run);
       this.refresh();
     });
+    this.seen = this.root.clientWidth > 0; // and is up to date by now
     onTheme(() => this.run && this.redraw());
     onWidth(this.root, () => {
       const seen = this.root.clientWidth > 0;

@@ -1,115 +1,112 @@
 // A chart of lines over layers, in SVG: axes with titles, the current layer, and its values in words.
 
-import { el } from "../core/dom.js";
-import { digits } from "./results.js";
+import { el, onWidth } from "../core/dom.js";
+import { roundEnds, TICKS } from "./scales.js";
+import { digits } from "./wording.js";
 
-const NAMESPACE = "http://www.w3.org/2000/svg";
+/** @typedef {{ name: string, values: number[], kind: string }} Line a value a layer, NaN where it is not defined */
+/** @typedef {{ lines: Line[], at: number, low: number | null, high: number | null }} Shown */
+/** @typedef {(value: number) => number} Along to a place on the screen */
+/** @typedef {{ xTitle: string, yTitle: string, choose: (layer: number) => unknown }} Axes `choose` gets the layer of a click */
+
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [170, 58, 12, 8, 38];
-const TICKS = 4;
+const LABEL = 26; // pixels for a layer's number
 
-const svg = (tag, attributes = {}, ...children) => {
-  const node = document.createElementNS(NAMESPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+/** @type {(tag: string, attributes: Record<string, string | number>, ...children: (string | Node)[]) => SVGElement} */
+const svg = (tag, attributes, ...children) => {
+  const node = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", tag));
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
   node.append(...children);
   return node;
 };
 
 export class LineChart {
-  // `choose` gets the layer of a click; `title` names the chart, `xTitle` and `yTitle` its axes.
-  constructor({ title, xTitle, yTitle, choose }) {
-    Object.assign(this, { title, xTitle, yTitle, choose });
-    this.drawing = svg("svg", { class: "viz-hidden-chart", role: "img", height: HEIGHT });
+  drawing = svg("svg", { class: "viz-hidden-chart", role: "img", height: HEIGHT });
+  legend = el("ul", { class: "viz-hidden-legend" });
+  /** @type {Shown | null} */
+  shown = null;
+  count = 0; // layers
+  width = 0;
+
+  constructor(/** @type {string} */ title, /** @type {Axes} */ axes) {
+    this.title = title;
+    this.axes = axes;
     this.drawing.addEventListener("click", (event) => this.#clicked(event));
-    this.legend = el("ul", { class: "viz-hidden-legend" });
     this.node = el("div", { class: "viz-hidden-lines" }, el("h4", {}, title), this.drawing, this.legend);
-    new ResizeObserver(
-      () => this.lines && this.node.clientWidth !== this.width && requestAnimationFrame(() => this.#draw()),
-    ).observe(this.node);
+    onWidth(this.node, () => requestAnimationFrame(() => this.#draw()));
   }
 
-  // `lines` are { name, values, kind }, a value a layer; `at` is the layer that is marked.
-  show(lines, at, { low = null, high = null } = {}) {
-    Object.assign(this, { lines, at, low, high });
+  /** `at` is the layer that is marked; the axis reaches from `low` to `high` at least.
+   * @type {(lines: Line[], at: number, low?: number | null, high?: number | null) => void} */
+  show(lines, at, low = null, high = null) {
+    this.shown = { lines, at, low, high };
     this.#draw();
   }
 
   #draw() {
     this.width = this.node.clientWidth;
-    if (!this.width) return;
-    const { lines, at } = this;
-    const count = lines[0].values.length;
-    const values = lines.flatMap(({ values: each }) => Array.from(each)).filter(Number.isFinite);
-    const [low, high] = range(this.low ?? Math.min(0, ...values), this.high ?? Math.max(...values, 0));
-    const x = (layer) => LEFT + (count > 1 ? layer / (count - 1) : 0.5) * (this.width - LEFT - RIGHT);
-    const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
-    Object.assign(this, { count, x });
-    this.drawing.setAttribute("width", this.width);
-    this.drawing.setAttribute("aria-label", `${this.title}. ${this.#sentence()}`);
+    if (!this.width || !this.shown) return;
+    const { lines, at } = this.shown;
+    this.count = lines[0].values.length;
+    const values = lines.flatMap((line) => line.values).filter(Number.isFinite);
+    const [low, high] = roundEnds(this.shown.low ?? Math.min(0, ...values), this.shown.high ?? Math.max(...values, 0));
+    const x = (/** @type {number} */ layer) => this.#x(layer);
+    const y = (/** @type {number} */ value) =>
+      HEIGHT - BOTTOM - ((value - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+    const now = { class: "viz-hidden-now", x1: x(at), x2: x(at), y1: TOP, y2: HEIGHT - BOTTOM };
+    const said = lines.map((line) => `${line.name} ${digits(line.values[at])}`);
+    this.drawing.setAttribute("width", String(this.width));
+    this.drawing.setAttribute("aria-label", `${this.title}. ${said.join(", ")}`);
     this.drawing.replaceChildren(
-      ...this.#axes(x, y, low, high),
-      ...(at < count && at >= 0
-        ? [svg("line", { class: "viz-hidden-now", x1: x(at), x2: x(at), y1: TOP, y2: HEIGHT - BOTTOM })]
-        : []),
+      ...this.#axes(y, low, high),
+      ...(at < this.count && at >= 0 ? [svg("line", now)] : []),
       ...lines.flatMap((line) => curve(line, x, y, at)),
     );
-    this.legend.replaceChildren(
-      ...lines.map(({ name, kind, values: each }) =>
-        el("li", {}, el("i", { class: `viz-hidden-key ${kind}` }), `${name}: `, el("strong", {}, digits(each[at]))),
-      ),
-    );
+    const key = (/** @type {Line} */ { kind, name, values: each }) =>
+      el("li", {}, el("i", { class: `viz-hidden-key ${kind}` }), `${name}: `, el("strong", {}, digits(each[at])));
+    this.legend.replaceChildren(...lines.map(key));
   }
 
-  #sentence() {
-    return this.lines.map(({ name, values }) => `${name} ${digits(values[this.at])}`).join(", ");
+  #x(/** @type {number} */ layer) {
+    return LEFT + (this.count > 1 ? layer / (this.count - 1) : 0.5) * (this.width - LEFT - RIGHT);
   }
 
-  #axes(x, y, low, high) {
-    const every = Math.ceil(this.count / Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 26)));
-    const layers = Array.from({ length: this.count }, (_, layer) => layer).filter((layer) => layer % every === 0);
+  /** @type {(y: Along, low: number, high: number) => SVGElement[]} */
+  #axes(y, low, high) {
+    const every = Math.ceil(this.count / Math.max(2, Math.floor((this.width - LEFT - RIGHT) / LABEL)));
+    const layers = Array.from({ length: Math.ceil(this.count / every) }, (_, at) => at * every);
     const levels = Array.from({ length: TICKS + 1 }, (_, step) => low + (step / TICKS) * (high - low));
     const middle = (TOP + HEIGHT - BOTTOM) / 2;
+    /** @type {(text: string, x: number, y: number, anchor?: string, more?: Record<string, string>) => SVGElement} */
+    const write = (text, x, y, anchor = "middle", more = {}) =>
+      svg("text", { x, y, "text-anchor": anchor, ...more }, text);
     return [
       ...levels.flatMap((level) => [
         svg("line", { class: "viz-hidden-grid", x1: LEFT, x2: this.width - RIGHT, y1: y(level), y2: y(level) }),
-        svg("text", { x: LEFT - 6, y: y(level) + 3.5, "text-anchor": "end" }, digits(level)),
+        write(digits(level), LEFT - 6, y(level) + 3.5, "end"),
       ]),
-      ...layers.map((layer) =>
-        svg("text", { x: x(layer), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, String(layer)),
-      ),
-      svg("text", { x: (LEFT + this.width - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, this.xTitle),
-      svg("text", { x: 11, y: middle, "text-anchor": "middle", transform: `rotate(-90 11 ${middle})` }, this.yTitle),
+      ...layers.map((layer) => write(String(layer), this.#x(layer), HEIGHT - BOTTOM + 14)),
+      write(this.axes.xTitle, (LEFT + this.width - RIGHT) / 2, HEIGHT - 6),
+      write(this.axes.yTitle, 11, middle, "middle", { transform: `rotate(-90 11 ${middle})` }),
     ];
   }
 
-  #clicked(event) {
+  #clicked(/** @type {MouseEvent} */ event) {
     if (!this.count) return;
     const at = event.clientX - this.drawing.getBoundingClientRect().left;
     const layers = Array.from({ length: this.count }, (_, layer) => layer);
-    this.choose(
-      layers.reduce((best, layer) => (Math.abs(this.x(layer) - at) < Math.abs(this.x(best) - at) ? layer : best)),
-    );
+    const far = (/** @type {number} */ layer) => Math.abs(this.#x(layer) - at);
+    this.axes.choose(layers.reduce((best, layer) => (far(layer) < far(best) ? layer : best)));
   }
 }
 
-// One line; it is broken where a value is not defined.
+/** One line; it is broken where a value is not defined. @type {(line: Line, x: Along, y: Along, at: number) => SVGElement[]} */
 function curve({ values, kind }, x, y, at) {
-  const points = Array.from(values, (value, layer) => (Number.isFinite(value) ? `${x(layer)},${y(value)}` : null));
-  const path = points.map((point, i) => (point ? `${points[i - 1] ? "L" : "M"}${point}` : "")).join("");
-  const dots = points.map((point, layer) =>
-    point
-      ? svg("circle", { class: `viz-hidden-dot ${kind}`, cx: x(layer), cy: y(values[layer]), r: layer === at ? 4 : 2 })
-      : "",
+  const defined = (/** @type {number} */ layer) => Number.isFinite(values[layer]);
+  const layers = values.map((_, layer) => layer).filter(defined);
+  const path = layers.map((layer) => `${defined(layer - 1) ? "L" : "M"}${x(layer)},${y(values[layer])}`).join("");
+  const dots = layers.map((layer) =>
+    svg("circle", { class: `viz-hidden-dot ${kind}`, cx: x(layer), cy: y(values[layer]), r: layer === at ? 4 : 2 }),
   );
-  return [svg("path", { class: `viz-hidden-line ${kind}`, d: path }), ...dots.filter(Boolean)];
-}
-
-// Ends that are round numbers.
-function range(low, high) {
-  if (!(high > low)) return [low, low + 1];
-  const step = 10 ** Math.floor(Math.log10((high - low) / TICKS));
-  const size =
-    [1, 2, 2.5, 5, 10, 20].find((each) => Math.floor(low / (each * step)) * each * step + TICKS * each * step >= high) *
-    step;
-  const start = Math.floor(low / size) * size;
-  return [start, start + TICKS * size];
+  return [svg("path", { class: `viz-hidden-line ${kind}`, d: path }), ...dots];
 }

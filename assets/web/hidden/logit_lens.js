@@ -1,51 +1,125 @@
-// What the head would say after every number of blocks, as a table of layers × tokens.
+// Panel: what the prediction head would say after every number of blocks, as a table of layers × tokens.
 
-import { el } from "../core/dom.js";
-import { inkOn, makeScale, rgbText, shade } from "../core/colors.js";
-import { named, passed } from "./results.js";
+import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
+import { caption, control, controls, count, el, options } from "../core/dom.js";
+import { Panel } from "./panel.js";
+import { passed } from "./wording.js";
+
+/** @import { LogitLens } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Acts, Draw, Table } from "./panel.js" */
+/** @typedef {{ run: Run, found: LogitLens }} Shown */
 
 const WHOLE = -1; // the place of a head that speaks of the whole input
 
-export class Lens {
-  constructor({ hover, choose, layer, tell }) {
-    Object.assign(this, { hover, choose, layer, tell });
-    this.table = el("table", { class: "viz-hidden-lens" });
-    this.table.addEventListener("pointerover", (event) => this.#pointed(event.target.closest("td")));
-    this.table.addEventListener("pointerleave", () => this.#pointed(null));
-    this.table.addEventListener("click", (event) => this.#clicked(event.target.closest("td, th")));
-    this.node = el(
-      "div",
-      { class: "viz-hidden-scroll", tabindex: "0", role: "region", "aria-label": "The head read off every layer" },
-      this.table,
+export class LogitLensPanel extends Panel {
+  /** @type {Run | null} */
+  run = null;
+  /** @type {Shown | null} */
+  shown = null;
+  around = 0; // the token about which a long text is read
+  table = el("table", {
+    class: "viz-hidden-logit-lens",
+    onpointerover: (event) => this.#pointed(cellOf(event, "td")),
+    onpointerleave: () => this.#pointed(null),
+    onclick: (event) => this.#clicked(cellOf(event, "td, th")),
+  });
+  task = el("select", { id: "viz-hidden-task", onchange: () => this.again() });
+  taskNode = controls(control("Head", this.task));
+  window = caption();
+  bar = el("i", { class: "viz-stat-bar" });
+  scale = el("p", { class: "viz-caption viz-stat-scale" }, "0 ", this.bar, " 1, probability of the likeliest label");
+
+  constructor(/** @type {Acts} */ acts) {
+    super(
+      acts,
+      "logit_lens",
+      "What the head would say at each layer",
+      "Measured: what the trained head says of the states after each number of blocks, through the final norm where there is one. The head was trained on the output alone, the last row: what earlier layers hold in another form it cannot read.",
     );
+    const region = {
+      class: "viz-hidden-scroll",
+      tabindex: "0",
+      role: "region",
+      "aria-label": "The head read off every layer",
+    };
+    this.body.append(this.taskNode, el("div", region, this.table), this.scale, this.window, this.told);
   }
 
-  show({ run, found, layer, token, hovered }) {
-    if (this.found !== found || this.dark !== document.body.className) this.#build(run, found);
-    this.sync(layer, token);
-    this.mark(hovered);
+  /** @override @returns {Table[]} */
+  tables() {
+    return [["", `logit_lens?token=${this.around}&task=${encodeURIComponent(this.task.value)}`]];
   }
 
-  // The row of the layer that is shown, and the chosen token's column.
-  sync(layer, token) {
-    this.table.querySelectorAll("tbody tr").forEach((row, at) => row.classList.toggle("viz-hidden-here", at === layer));
-    for (const cell of this.table.querySelectorAll("[data-token]"))
-      cell.classList.toggle("viz-hidden-chosen", Number(cell.dataset.token) === token);
+  /** @override @type {Draw} */
+  async draw({ run, token, layer }, fresh) {
+    this.node.hidden = !run.tasks.length;
+    if (this.node.hidden) return null;
+    if (this.run !== run) this.#enter(run);
+    const task = this.task.value;
+    const known = this.shown?.run === run && this.shown.found.task === task ? this.shown.found.tokens : [];
+    if (known[0] !== WHOLE && !known.includes(token)) this.around = token;
+    const [[, path]] = this.tables();
+    /** @type {LogitLens} */
+    const found = await fresh(run.json(`hidden/${path}`, fresh.signal));
+    if (this.shown?.found !== found || !this.table.tBodies.length) this.#build({ run, found });
+    this.#tell(run, found);
+    this.table.querySelectorAll("tbody tr").forEach((row, at) => {
+      row.classList.toggle("viz-hidden-here", at === layer);
+    });
+    this.#toggle("viz-hidden-chosen", token);
+    this.mark(this.hovered);
+    return `${this.around}:${task}:${layer}`;
   }
 
+  /** @override @param {number | null} hovered */
   mark(hovered) {
-    for (const cell of this.table.querySelectorAll("[data-token]"))
-      cell.classList.toggle("viz-pointed", hovered !== null && Number(cell.dataset.token) === hovered);
+    super.mark(hovered);
+    this.#toggle("viz-pointed", hovered);
   }
 
-  #build(run, found) {
-    Object.assign(this, { run, found, dark: document.body.className });
-    const scale = found.unit === "probability" ? { ...makeScale("shared", 1), high: 1 } : null;
-    const head = found.tokens.map((token) =>
+  /** @override */
+  redraw() {
+    this.table.replaceChildren();
+  }
+
+  #enter(/** @type {Run} */ run) {
+    Object.assign(this, { run, shown: null });
+    this.task.replaceChildren(...options(run.tasks.map((task) => [task, task])));
+    this.taskNode.hidden = run.tasks.length < 2;
+  }
+
+  /** @type {(run: Run, found: LogitLens) => void} */
+  #tell(run, { tokens, unit, task }) {
+    const real = run.real(true).length;
+    const part =
+      tokens.length < real && tokens[0] !== WHOLE
+        ? ` ${tokens.length} of ${count(real)} tokens, around the chosen one.`
+        : "";
+    const masked =
+      task === "masked" ? " At words that are not masked, this head may have been trained little or not at all." : "";
+    this.scale.hidden = unit !== "probability";
+    const stops = [0, 64, 128, 192, 255].map((at) => rgbText(theme().ramp[at]));
+    this.bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    this.window.textContent = `Each cell: the likeliest label and its ${unit}.${part}${masked}`;
+  }
+
+  // The column of a token.
+  #toggle(/** @type {string} */ name, /** @type {number | null} */ token) {
+    for (const cell of this.table.querySelectorAll("[data-token]"))
+      cell.classList.toggle(name, cell.getAttribute("data-token") === String(token));
+  }
+
+  #build(/** @type {Shown} */ shown) {
+    this.shown = shown;
+    const { run, found } = shown;
+    const whole = found.tokens[0] === WHOLE;
+    const axis = { class: "viz-hidden-axis", scope: "colgroup", colspan: found.tokens.length };
+    const names = found.tokens.map((token) =>
       el(
         "th",
-        { scope: "col", ...(token === WHOLE ? {} : { "data-token": token }) },
-        el("bdi", {}, this.#place(token)),
+        { scope: "col", "data-token": whole ? null : token },
+        el("bdi", {}, whole ? "all tokens" : run.tokens[token]),
       ),
     );
     const rows = found.labels.map((places, layer) =>
@@ -53,71 +127,55 @@ export class Lens {
         "tr",
         {},
         el("th", { scope: "row", "data-layer": layer }, String(layer)),
-        ...places.map((labels, place) => this.#cell(layer, place, labels[0], scale)),
+        ...places.map((_, place) => cell(found, layer, place)),
       ),
     );
     this.table.replaceChildren(
       el(
         "thead",
         {},
-        el(
-          "tr",
-          {},
-          el("td", {}),
-          el(
-            "th",
-            { scope: "colgroup", colspan: found.tokens.length, class: "viz-hidden-axis" },
-            found.tokens[0] === WHOLE ? "Whole input" : "Token",
-          ),
-        ),
-        el("tr", {}, el("th", { scope: "col", class: "viz-hidden-axis" }, "Blocks passed"), ...head),
+        el("tr", {}, el("td"), el("th", axis, whole ? "Whole input" : "Token")),
+        el("tr", {}, el("th", { scope: "col", class: "viz-hidden-axis" }, "Blocks passed"), ...names),
       ),
       el("tbody", {}, ...rows),
     );
   }
 
-  #cell(layer, place, label, scale) {
-    const share = this.found.shares[layer][place][0];
-    const token = this.found.tokens[place];
-    const color = scale && share !== null ? shade(share, scale) : null;
-    return el(
-      "td",
-      {
-        ...(token === WHOLE ? {} : { "data-token": token }),
-        "data-layer": layer,
-        "data-place": place,
-        ...(color ? { style: `background:${rgbText(color)};color:${inkOn(color)}` } : {}),
-      },
-      el("bdi", {}, label),
-      el("small", {}, share === null ? "?" : share.toFixed(2)),
-    );
+  #pointed(/** @type {HTMLElement | null} */ cell) {
+    const { token, layer, place } = cell?.dataset ?? {};
+    this.acts.hover(place === undefined || token === undefined ? null : Number(token));
+    this.told.textContent =
+      place === undefined || !this.shown ? "" : sentence(this.shown, Number(layer), Number(place));
   }
 
-  #place(token) {
-    return token === WHOLE ? "all tokens" : this.run.tokens[token];
+  #clicked(/** @type {HTMLElement | null} */ cell) {
+    const { token, layer } = cell?.dataset ?? {};
+    if (layer !== undefined) this.acts.layer(Number(layer));
+    if (token !== undefined) this.acts.choose(Number(token));
   }
+}
 
-  sentence(layer, place) {
-    const { found, run } = this;
-    const ranked = found.labels[layer][place].map(
-      (label, rank) => `“${label}” ${found.shares[layer][place][rank]?.toFixed(4) ?? "?"}`,
-    );
-    const where = found.tokens[place] === WHOLE ? "The whole input" : named(run, found.tokens[place]);
-    const answer = found.labels.at(-1)[place][0];
-    return `${where}, ${passed(layer)}: ${ranked.slice(0, 3).join(", ")}; the output's answer “${answer}” ${found.finals[layer][place]?.toFixed(4) ?? "?"} (${found.unit})`;
-  }
+/** @type {(event: Event, selector: string) => HTMLElement | null} */
+const cellOf = ({ target }, selector) => (target instanceof Element ? target.closest(selector) : null);
 
-  #pointed(cell) {
-    if (cell?.dataset.place === undefined) {
-      this.hover(null);
-      return this.tell("");
-    }
-    this.hover(cell.dataset.token === undefined ? null : Number(cell.dataset.token));
-    this.tell(this.sentence(Number(cell.dataset.layer), Number(cell.dataset.place)));
-  }
+/** @type {(found: LogitLens, layer: number, place: number) => HTMLElement} */
+function cell({ labels, shares, tokens, unit }, layer, place) {
+  const [[label], [share]] = [labels[layer][place], shares[layer][place]];
+  const token = tokens[place] === WHOLE ? null : tokens[place];
+  const color = unit === "probability" && share !== null ? shade(share, makeScale("shared", 1)) : null;
+  const style = color && `background:${rgbText(color)};color:${inkOn(color)}`;
+  const said = el("small", {}, share === null ? "?" : share.toFixed(2));
+  return el("td", { "data-token": token, "data-layer": layer, "data-place": place, style }, el("bdi", {}, label), said);
+}
 
-  #clicked(cell) {
-    if (cell?.dataset.layer !== undefined) this.layer(Number(cell.dataset.layer));
-    if (cell?.dataset.token !== undefined) this.choose(Number(cell.dataset.token));
-  }
+// The likeliest labels of a cell, and how likely it finds the output's answer.
+function sentence(/** @type {Shown} */ { run, found }, /** @type {number} */ layer, /** @type {number} */ place) {
+  const { labels, shares, finals, tokens, unit } = found;
+  const four = (/** @type {number | null} */ value) => value?.toFixed(4) ?? "?";
+  const ranked = labels[layer][place]
+    .slice(0, 3)
+    .map((label, rank) => `“${label}” ${four(shares[layer][place][rank])}`);
+  const where = tokens[place] === WHOLE ? "The whole input" : run.named(tokens[place]);
+  const answer = labels[labels.length - 1][place][0];
+  return `${where}, ${passed(layer)}: ${ranked.join(", ")}; the output's answer “${answer}” ${four(finals[layer][place])} (${unit})`;
 }

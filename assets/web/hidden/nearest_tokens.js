@@ -1,47 +1,70 @@
-// The tokens whose states point most nearly the same way as the chosen token's, as a list.
+// Panel: the tokens whose states point most nearly the same way as the chosen token's, as a list.
 
 import { el } from "../core/dom.js";
-import { named } from "./results.js";
+import { Panel } from "./panel.js";
+import { passed } from "./wording.js";
 
-export class Nearest {
-  constructor({ hover, choose }) {
-    Object.assign(this, { hover, choose });
-    this.list = el("ol", { class: "viz-hidden-nearest" });
-    this.list.addEventListener("pointerleave", () => hover(null));
-    this.node = this.list;
-  }
+/** @import { NearestTokens } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Acts, Draw, State, Table } from "./panel.js" */
 
-  show({ run, token, found, hovered }) {
-    this.list.setAttribute("aria-label", `Nearest to ${named(run, token)}`);
-    this.list.replaceChildren(
-      ...found.neighbors.map((at, rank) =>
-        el(
-          "li",
-          {},
-          el(
-            "button",
-            {
-              type: "button",
-              class: "viz-hidden-neighbor",
-              "data-token": at,
-              onclick: () => this.choose(at),
-              onpointerenter: () => this.hover(at),
-              onfocus: () => this.hover(at),
-              onblur: () => this.hover(null),
-            },
-            el("i", { class: "viz-hidden-bar", style: `width:${Math.max(0, 100 * found.cosines[rank])}%` }),
-            el("bdi", {}, named(run, at)),
-            el("span", {}, found.cosines[rank].toFixed(4)),
-          ),
-        ),
-      ),
+export class NearestPanel extends Panel {
+  heading = el("h4");
+  list = el("ol", { class: "viz-hidden-nearest", onpointerleave: () => this.acts.hover(null) });
+
+  constructor(/** @type {Acts} */ acts) {
+    super(
+      acts,
+      "nearest",
+      "Nearest tokens",
+      "Measured: which other tokens' states point most nearly the same way, by cosine. That the model treats them alike does not follow.",
     );
-    if (!found.neighbors.length)
-      this.list.replaceChildren(el("li", { class: "viz-caption" }, "This run has no other such token."));
-    this.mark(hovered);
+    this.body.append(this.heading, this.list);
   }
 
+  /** @override @type {(state: State) => Table[]} */
+  tables({ token, layer, special }) {
+    return [["", `nearest?token=${token}&layer=${layer}&special=${special}`]];
+  }
+
+  /** @override @type {Draw} */
+  async draw(state, fresh) {
+    const { run, token, layer, special } = state;
+    this.heading.textContent = `To ${run.named(token)} ${passed(layer)}`;
+    if (!run.valid[token]) throw new Error(`Token ${token} is padding; choose a real token.`);
+    const [[, path]] = this.tables(state);
+    /** @type {NearestTokens} */
+    const { neighbors, cosines } = await fresh(run.json(`hidden/${path}`, fresh.signal));
+    this.list.setAttribute("aria-label", `Nearest to ${run.named(token)}`);
+    this.list.replaceChildren(...neighbors.map((at, rank) => this.#item(run, at, cosines[rank] ?? NaN)));
+    if (!neighbors.length) this.list.append(el("li", { class: "viz-caption" }, "This run has no other such token."));
+    this.mark(this.hovered);
+    return `${token}:${layer}:${special}`;
+  }
+
+  /** @type {(run: Run, at: number, cosine: number) => HTMLElement} */
+  #item(run, at, cosine) {
+    const { choose, hover } = this.acts;
+    const acts = {
+      onclick: () => choose(at),
+      onpointerenter: () => hover(at),
+      onfocus: () => hover(at),
+      onblur: () => hover(null),
+    };
+    const bar = el("i", { class: "viz-hidden-bar", style: `width:${Math.max(0, 100 * cosine)}%` });
+    const button = el(
+      "button",
+      { type: "button", class: "viz-hidden-neighbor", "data-token": at, ...acts },
+      bar,
+      el("bdi", {}, run.named(at)),
+      el("span", {}, cosine.toFixed(4)),
+    );
+    return el("li", {}, button);
+  }
+
+  /** @override @param {number | null} hovered */
   mark(hovered) {
+    super.mark(hovered);
     for (const button of this.list.querySelectorAll("button"))
       button.classList.toggle("viz-pointed", Number(button.dataset.token) === hovered);
   }

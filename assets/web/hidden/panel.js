@@ -1,104 +1,129 @@
 // A panel of the Hidden states tab: heading, what is measured, its body, and its files.
 
-import { el } from "../core/dom.js";
+import { button, el } from "../core/dom.js";
+import { Latest, sentenceOf } from "../core/latest.js";
 import { savePicture } from "../views/plotly_figure.js";
-import { ask } from "./results.js";
+
+/** @import { Fresh } from "../core/latest.js" */
+/** @import { ViewDescription } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {{ run: Run, layer: number, token: number, special: boolean }} State what is to be shown */
+/** @typedef {{ hover: (token: number | null) => void, choose: (token: number) => void, layer: (at: number) => void }} Acts */
+/** @typedef {[text: string, path: string]} Table what its link says, and where its numbers are */
+/** @typedef {(state: State, fresh: Fresh) => Promise<string | null>} Draw gives what was drawn, for data-painted */
 
 const PATIENCE = 80; // ms before the panel says that it is computing
 
 export class Panel {
-  // With `pointed`, a line is kept for what is under the pointer.
-  constructor({ name, title, measures, pointed = false }) {
-    this.slots = {};
-    this.said = el("p", { class: "viz-caption viz-hidden-said", role: "status" });
-    this.told = el("p", { class: "viz-hidden-told" });
-    this.body = el("div", { class: "viz-hidden-body" });
-    this.measures = el("p", { class: "viz-caption viz-hidden-measures" }, measures);
-    this.take = el("div", { class: "viz-figure-take", role: "group", "aria-label": `Files of ${title}` });
-    this.node = el(
-      "section",
-      { class: "viz-hidden-panel", id: `viz-hidden-${name}`, "aria-label": title },
-      el("h3", {}, title),
-      this.measures,
-      this.said,
-      this.body,
-      ...(pointed ? [this.told] : []),
-      this.take,
+  #latest = new Latest((sentence) => this.fail(sentence));
+  said = el("p", { class: "viz-caption viz-hidden-said", role: "status" });
+  told = el("p", { class: "viz-hidden-told" }); // of what is under the pointer
+  body = el("div", { class: "viz-hidden-body" });
+  take = el("div", { class: "viz-figure-take", role: "group" });
+  /** @type {State | null} */
+  state = null;
+  /** @type {number | null} */
+  hovered = null;
+
+  /** `slot` is its name, and that of the views of figures/ which draw it for paper.
+   * @param {Acts} acts @param {string} slot @param {string} title @param {string} measures */
+  constructor(acts, slot, title, measures) {
+    this.acts = acts;
+    this.slot = slot;
+    this.take.setAttribute("aria-label", `Files of ${title}`);
+    const attributes = { class: "viz-hidden-panel", id: `viz-hidden-${slot}`, "aria-label": title };
+    const said = el("p", { class: "viz-caption viz-hidden-measures" }, measures);
+    this.node = el("section", attributes, el("h3", {}, title), said, this.said, this.body, this.take);
+  }
+
+  // What a panel does: draw a state; say where its numbers are, given why its first view is missing;
+  // mark the token that is pointed at; forget the colors it drew with.
+  /** @type {Draw} */
+  async draw() {
+    return null;
+  }
+  /** @type {(state: State, missing: string) => Table[]} */
+  tables() {
+    return [];
+  }
+  /** @returns {Record<string, string | number>} choices of its own, by the names of its views' controls */
+  choices() {
+    return {};
+  }
+  mark(/** @type {number | null} */ hovered) {
+    this.hovered = hovered;
+  }
+  redraw() {}
+
+  show(/** @type {State} */ state) {
+    this.state = state;
+    return this.#latest.run(
+      async (fresh) => {
+        const [painted] = await Promise.all([this.draw(state, fresh), this.#offer(state, fresh)]);
+        this.say("");
+        if (painted !== null) this.node.dataset.painted = `${state.run.key}:${painted}`;
+      },
+      { tell: () => this.#busy(), patience: PATIENCE },
     );
   }
 
-  // What the answer of a path holds; null where another was asked for in its place, or it failed.
-  async fetch(run, path, slot = "main") {
-    const mine = { stop: new AbortController() };
-    this.slots[slot]?.stop.abort();
-    this.slots[slot] = mine;
-    const timer = setTimeout(() => this.slots[slot] === mine && this.#busy(), PATIENCE);
-    try {
-      const answer = await ask(run, path, mine.stop.signal);
-      if (this.slots[slot] !== mine) return null;
-      this.say("");
-      return answer;
-    } catch (fault) {
-      if (this.slots[slot] === mine) this.fail(fault.message);
-      return null;
-    } finally {
-      clearTimeout(timer);
-    }
+  // The same with other choices of its own.
+  again() {
+    if (this.state) this.show(this.state);
   }
 
   // Drop what is under way.
   leave() {
-    for (const { stop } of Object.values(this.slots)) stop.abort();
-    this.slots = {};
+    this.#latest.stop();
   }
 
-  fail(sentence) {
+  fail(/** @type {string} */ sentence) {
     this.say(sentence);
     this.node.classList.add("viz-failed");
     delete this.node.dataset.painted;
   }
 
-  say(sentence) {
+  say(/** @type {string} */ sentence) {
     this.said.textContent = sentence;
     this.node.classList.remove("viz-failed", "viz-busy");
   }
 
-  // Links to tables, and buttons that draw a view of figures/ for paper; `figure` is its path.
-  files(run, tables, figure) {
-    const links = tables.flatMap(({ text, path }) =>
-      ["csv", "npz"].map((kind) => {
-        const [what, options] = path.split("?");
-        return el(
-          "a",
-          {
-            class: "viz-small viz-figure-link",
-            download: "",
-            "data-what": what,
-            href: run.url(`hidden/take/${what}.${kind}?${options}`),
-          },
-          `${text}${kind === "csv" ? "CSV" : "npz"}`,
-        );
-      }),
-    );
-    const pictures = figure
-      ? ["png", "svg"].map((format) =>
-          el(
-            "button",
-            { type: "button", class: "viz-small", onclick: () => this.#picture(run, figure, format) },
-            format.toUpperCase(),
-          ),
-        )
-      : [];
-    this.take.replaceChildren(...links, ...pictures);
+  views(/** @type {Run} */ run) {
+    return run.viewsAt("hidden", this.slot);
   }
 
-  async #picture(run, path, format) {
+  /** Links to tables, and buttons that draw the first view that there is for paper. @type {(state: State, fresh: Fresh) => Promise<void>} */
+  async #offer(state, fresh) {
+    const views = await fresh(this.views(state.run));
+    const view = views.find(({ missing }) => !missing);
+    const links = this.tables(state, views[0]?.missing ?? "").flatMap(([text, path]) =>
+      ["csv", "npz"].map((kind) => {
+        const [what, options] = path.split("?");
+        const href = state.run.url(`hidden/take/${what}.${kind}?${options}`);
+        const attributes = { class: "viz-small viz-figure-link", download: "", "data-what": what, href };
+        return el("a", attributes, `${text}${kind === "csv" ? "CSV" : "npz"}`);
+      }),
+    );
+    const picture = (/** @type {string} */ format) =>
+      button(format.toUpperCase(), () => view && this.#picture(state, view, format));
+    this.take.replaceChildren(...links, ...(view ? ["png", "svg"].map(picture) : []));
+  }
+
+  /** @type {(state: State, view: ViewDescription, format: string) => Promise<void>} */
+  async #picture({ run, layer, token, special }, { name: view, controls }, format) {
+    /** @type {Record<string, string | number>} */
+    const given = { layer, token, ...this.choices() };
+    const options = new URLSearchParams();
+    for (const { name, choices } of controls) {
+      if (name === "tokens") options.set(name, choices[special ? 0 : 1]);
+      else if (name in given) options.set(name, String(given[name]));
+    }
     this.say("Drawing the picture …");
     try {
-      await savePicture(await run.json(`figure/${path}`), path.split("?")[0], format);
+      await savePicture(await run.json(`figure/${view}?${options}`), view, format);
       this.say("");
     } catch (fault) {
-      this.say(fault.message);
+      this.say(sentenceOf(fault));
     }
   }
 

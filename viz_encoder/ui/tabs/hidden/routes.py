@@ -39,8 +39,8 @@ async def _asked(
 Wanted = Annotated[Asked, Depends(_asked)]
 
 
-@ROUTER.get("/likenesses")
-async def likenesses(entry: Held, request: Request, special: bool = True) -> Response:
+@ROUTER.get("/cosine_similarities")
+async def cosine_similarities(entry: Held, request: Request, special: bool = True) -> Response:
     """Cosines after every number of blocks, float32 "state token token", of a short run."""
     return await PLACES.answer(request, lambda: answers.array(_together(entry, special), about={}))
 

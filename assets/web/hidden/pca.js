@@ -1,0 +1,201 @@
+// Panel: all layers' states in one plane; this layer's points strong, one token's way through all of them.
+
+import { caption, context2d, control, controls, css, el, fit, onWidth, options } from "../core/dom.js";
+import { Panel } from "./panel.js";
+import { PlaneScale, ticks } from "./scales.js";
+import { digits, passed } from "./wording.js";
+
+/** @import { Numbers } from "../core/payloads.d.ts" */
+/** @import { Acts, Draw, State, Table } from "./panel.js" */
+/** @typedef {State & { points: Float32Array, states: number, count: number, shares: number[], kept: number[] }} Shown
+ *   points are states × kept tokens × 2; shares of the variance, one an axis */
+/** @typedef {{ scale: PlaneScale, canvas: HTMLCanvasElement, width: number, height: number }} Base without marks */
+
+const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [440, 58, 12, 10, 40];
+const REACH = 12; // pixels within which a point is meant
+const CENTERS = { together: "of all layers together", "each layer": "of each layer on its own" };
+
+export class PcaPanel extends Panel {
+  canvas = el("canvas", {
+    class: "viz-hidden-pca",
+    role: "img",
+    onpointermove: (event) => this.#point(this.#near(event)),
+    onpointerleave: () => this.#point(-1),
+    onclick: (event) => {
+      const near = this.#near(event);
+      if (near >= 0 && this.shown) this.acts.choose(this.shown.kept[near % this.shown.count]);
+    },
+  });
+  context = context2d(this.canvas);
+  plot = el("div", {}, this.canvas);
+  center = el("select", { id: "viz-hidden-center", onchange: () => this.again() }, ...options(Object.entries(CENTERS)));
+  /** @type {Shown | null} */
+  shown = null;
+  /** @type {Base | null} */
+  base = null;
+
+  constructor(/** @type {Acts} */ acts) {
+    super(
+      acts,
+      "pca",
+      "All layers' tokens in one plane",
+      "Measured: the first two principal components of all layers' states, fitted together. Not measured: all that lies outside this plane; points near here may be far apart.",
+    );
+    const says = caption(
+      "Strong: the layer that is shown; faint: all others. The line is the chosen token's way from the embeddings on. Axes in units of the states.",
+    );
+    this.body.append(controls(control("Subtract the mean", this.center)), this.plot, says, this.told);
+    onWidth(this.plot, () => requestAnimationFrame(() => this.#draw()));
+  }
+
+  /** @override */
+  choices() {
+    return { center: this.center.value };
+  }
+
+  /** @override @type {(state: State) => Table[]} */
+  tables({ special }) {
+    return [["", `pca?special=${special}&center=${encodeURIComponent(this.center.value)}`]];
+  }
+
+  /** @override @type {Draw} */
+  async draw(state, fresh) {
+    const { run, special, token, layer } = state;
+    const center = this.center.value;
+    const [[, path]] = this.tables(state);
+    /** @type {Numbers<{ shares: number[] }>} */
+    const { values, shape, about } = await fresh(run.numbers(`hidden/${path}`));
+    const again = this.base && this.shown?.points === values;
+    const [states, count] = shape;
+    this.shown = { ...state, points: values, states, count, shares: about.shares, kept: run.real(special) };
+    this.canvas.setAttribute(
+      "aria-label",
+      `The tokens' hidden states of all layers in one plane. ${axis(this.shown, 0)}; ${axis(this.shown, 1)}. Its numbers are in the CSV below.`,
+    );
+    if (again) this.#marks();
+    else this.#draw();
+    return `${layer}:${special}:${token}:${center}`;
+  }
+
+  /** @override @param {number | null} hovered */
+  mark(hovered) {
+    super.mark(hovered);
+    this.#marks();
+  }
+
+  /** @override */
+  redraw() {
+    this.base = null;
+  }
+
+  // Where a token lies after some blocks on the screen, for tests and tools.
+  box(/** @type {number} */ token, /** @type {number} */ layer) {
+    const page = this.canvas.getBoundingClientRect();
+    if (!this.shown || !this.base) return null;
+    const [x, y] = this.base.scale.place(layer * this.shown.count + this.shown.kept.indexOf(token));
+    return [page.left + x, page.top + y];
+  }
+
+  #draw() {
+    const width = this.plot.clientWidth;
+    if (!width || !this.shown) return;
+    const height = Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
+    const box = { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
+    const scale = new PlaneScale(this.shown.points, box);
+    fit(this.canvas, width, height);
+    const canvas = el("canvas");
+    this.base = { scale, canvas, width, height };
+    const context = fit(canvas, width, height);
+    this.#frame(context, this.shown, this.base);
+    const all = this.shown.states * this.shown.count;
+    context.globalAlpha = all > 4000 ? 0.12 : 0.3;
+    for (let at = 0; at < all; at++) dot(context, scale.place(at), 2);
+    this.#marks();
+  }
+
+  /** @type {(context: CanvasRenderingContext2D, shown: Shown, base: Base) => void} */
+  #frame(context, shown, { scale, height }) {
+    const { left, right, top, bottom } = scale.box;
+    context.strokeStyle = css("--border-color-primary");
+    context.fillStyle = css("--body-text-color-subdued");
+    context.font = "11px system-ui, sans-serif";
+    context.strokeRect(left, top, right - left, bottom - top);
+    context.textAlign = "right";
+    for (const value of ticks(scale.low[1], scale.high[1]))
+      context.fillText(digits(value), left - 5, scale.y(value) + 4);
+    context.textAlign = "center";
+    for (const value of ticks(scale.low[0], scale.high[0]))
+      context.fillText(digits(value), scale.x(value), bottom + 14);
+    context.font = "12px system-ui, sans-serif";
+    context.fillText(axis(shown, 0), (left + right) / 2, height - 6);
+    context.save();
+    context.translate(12, (top + bottom) / 2);
+    context.rotate(-Math.PI / 2);
+    context.fillText(axis(shown, 1), 0, 0);
+    context.restore();
+  }
+
+  #marks() {
+    if (!this.base || !this.shown) return;
+    const { context, hovered } = this;
+    const { canvas, width, height, scale } = this.base;
+    const { kept, layer, token, count } = this.shown;
+    context.clearRect(0, 0, width, height);
+    context.drawImage(canvas, 0, 0, width, height);
+    context.fillStyle = css("--color-accent");
+    context.globalAlpha = 0.85;
+    for (let place = 0; place < count; place++) dot(context, scale.place(layer * count + place), count > 600 ? 2 : 4);
+    context.globalAlpha = 1;
+    if (hovered !== null && hovered !== token) this.#way(kept.indexOf(hovered), css("--body-text-color"), true);
+    this.#way(kept.indexOf(token), css("--viz-mark", this.canvas), false);
+  }
+
+  /** A token's way from the embeddings on, and a ring where it is now. @type {(place: number, color: string, dashed: boolean) => void} */
+  #way(place, color, dashed) {
+    const { context, base, shown } = this;
+    if (place < 0 || !base || !shown) return;
+    const way = Array.from({ length: shown.states }, (_, layer) => base.scale.place(layer * shown.count + place));
+    context.strokeStyle = context.fillStyle = color;
+    context.lineWidth = dashed ? 1 : 2;
+    context.setLineDash(dashed ? [4, 3] : []);
+    context.beginPath();
+    for (const point of way) context.lineTo(...point);
+    context.stroke();
+    context.setLineDash([]);
+    if (!dashed) for (const point of way) dot(context, point, 3);
+    context.lineWidth = 2;
+    context.beginPath();
+    context.arc(...way[shown.layer], 7, 0, 2 * Math.PI);
+    context.stroke();
+  }
+
+  #point(/** @type {number} */ at) {
+    const { shown } = this;
+    const token = shown && at >= 0 ? shown.kept[at % shown.count] : null;
+    this.acts.hover(token);
+    this.told.textContent =
+      shown && token !== null
+        ? `${shown.run.named(token)} ${passed(Math.floor(at / shown.count))}: (${digits(shown.points[2 * at])}, ${digits(shown.points[2 * at + 1])})`
+        : "";
+  }
+
+  /** The point that is meant: one of this layer before any other in reach; -1 where there is none.
+   * @type {(event: MouseEvent) => number} */
+  #near(event) {
+    const { base, shown } = this;
+    if (!base || !shown) return -1;
+    const page = this.canvas.getBoundingClientRect();
+    const here = (/** @type {number} */ at) => Math.floor(at / shown.count) === shown.layer;
+    return base.scale.nearest(event.clientX - page.left, event.clientY - page.top, REACH, here);
+  }
+}
+
+const axis = (/** @type {Shown} */ { shares }, /** @type {0 | 1} */ number) =>
+  `Component ${number + 1}: ${(100 * shares[number]).toFixed(1)} % of the variance`;
+
+/** @type {(context: CanvasRenderingContext2D, place: [x: number, y: number], radius: number) => void} */
+function dot(context, [x, y], radius) {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fill();
+}

@@ -1,0 +1,69 @@
+// Scales of charts: round numbers along an axis, and a plane that is as long along both of its axes.
+
+/** @typedef {{ left: number, right: number, top: number, bottom: number }} Box pixels */
+
+export const TICKS = 4;
+const FILLED = 0.94; // of a plane, by its points
+
+/** Ends of an axis that are round numbers. @type {(low: number, high: number) => [low: number, high: number]} */
+export function roundEnds(low, high) {
+  if (!(high > low)) return [low, low + 1];
+  const unit = 10 ** Math.floor(Math.log10((high - low) / TICKS));
+  const start = (/** @type {number} */ step) => Math.floor(low / step) * step;
+  const steps = [1, 2, 2.5, 5, 10, 20].map((each) => each * unit);
+  const step = steps.find((each) => start(each) + TICKS * each >= high) ?? 20 * unit;
+  return [start(step), start(step) + TICKS * step];
+}
+
+/** Round numbers between two ends. @type {(low: number, high: number) => number[]} */
+export function ticks(low, high) {
+  const rough = (high - low) / TICKS;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = ([1, 2, 5].find((each) => each * unit >= rough) ?? 10) * unit;
+  const first = Math.ceil(low / step);
+  return Array.from({ length: 2 * TICKS + 1 }, (_, at) => (first + at) * step).filter((value) => value <= high);
+}
+
+export class PlaneScale {
+  /** @param {ArrayLike<number>} points x and y in turn @param {Box} box */
+  constructor(points, box) {
+    const room = [box.right - box.left, box.bottom - box.top];
+    const ends = [0, 1].map((axis) => {
+      let [low, high] = [Infinity, -Infinity];
+      for (let at = axis; at < points.length; at += 2)
+        [low, high] = [Math.min(low, points[at]), Math.max(high, points[at])];
+      return [low, high];
+    });
+    this.points = points;
+    this.box = box;
+    this.each = Math.max(...ends.map(([low, high], axis) => (high - low) / (FILLED * room[axis])), 1e-12);
+    this.low = ends.map(([low, high], axis) => (low + high) / 2 - (this.each * room[axis]) / 2);
+    this.high = this.low.map((low, axis) => low + this.each * room[axis]);
+  }
+
+  x(/** @type {number} */ value) {
+    return this.box.left + (value - this.low[0]) / this.each;
+  }
+
+  y(/** @type {number} */ value) {
+    return this.box.bottom - (value - this.low[1]) / this.each;
+  }
+
+  /** Where a point lies. @type {(at: number) => [x: number, y: number]} */
+  place(at) {
+    return [this.x(this.points[2 * at]), this.y(this.points[2 * at + 1])];
+  }
+
+  /** The point that is meant by a place: a favored one before any other in reach; -1 where none is.
+   * @type {(x: number, y: number, reach: number, favored: (at: number) => boolean) => number} */
+  nearest(x, y, reach, favored) {
+    let [best, least] = [-1, Infinity];
+    for (let at = 0; at < this.points.length / 2; at++) {
+      const [px, py] = this.place(at);
+      const far = Math.hypot(px - x, py - y);
+      const rank = far + (favored(at) ? 0 : reach);
+      if (far <= reach && rank < least) [best, least] = [at, rank];
+    }
+    return best;
+  }
+}

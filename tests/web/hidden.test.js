@@ -1,0 +1,78 @@
+// The Hidden states tab's scales, words, medians and blocks of tokens.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { median } from "../../assets/web/hidden/residual_change.js";
+import { PlaneScale, roundEnds, ticks } from "../../assets/web/hidden/scales.js";
+import { blockOf, sentence } from "../../assets/web/hidden/similarity_matrix.js";
+import { digits, passed } from "../../assets/web/hidden/wording.js";
+
+const near = (got, expected) => {
+  assert.equal(got.length, expected.length);
+  for (const [at, value] of expected.entries())
+    assert.ok(Math.abs(got[at] - value) < 1e-9, `${got} is not ${expected}`);
+};
+
+test("an axis ends in round numbers that hold all values", () => {
+  near(roundEnds(0, 7.3), [0, 8]);
+  near(roundEnds(0, 1), [0, 1]);
+  near(roundEnds(-0.2, 1), [-0.5, 1.5]);
+  near(roundEnds(0, 0.09), [0, 0.1]);
+  near(roundEnds(3, 3), [3, 4]);
+});
+
+test("ticks are round numbers between the ends", () => {
+  near(ticks(0, 10), [0, 5, 10]);
+  near(ticks(-1, 1), [-1, -0.5, 0, 0.5, 1]);
+  near(ticks(0.13, 0.87), [0.2, 0.4, 0.6, 0.8]);
+  near(ticks(-3100, 4200), [-2000, 0, 2000, 4000]);
+});
+
+test("a plane is as long along both axes, its points in the middle of 94 % of the room", () => {
+  const scale = new PlaneScale([0, 0, 4, 1, 2, 3], { left: 10, right: 210, top: 20, bottom: 120 });
+  assert.ok(Math.abs(scale.each - Math.max(4 / 188, 3 / 94)) < 1e-12); // the taller side decides
+  near(scale.place(0), [110 - 2 / scale.each, 70 + 1.5 / scale.each]);
+  near(scale.place(1), [110 + 2 / scale.each, 70 + 0.5 / scale.each]);
+  near(
+    [scale.x(scale.low[0]), scale.y(scale.low[1]), scale.x(scale.high[0]), scale.y(scale.high[1])],
+    [10, 120, 210, 20],
+  );
+});
+
+test("of points in reach a favored one is meant before a nearer one", () => {
+  const scale = new PlaneScale([0, 0, 1, 0, 2, 0], { left: 0, right: 100, top: 0, bottom: 100 });
+  const [[x, y], [apart]] = [scale.place(1), scale.place(2)];
+  const nearest = (at, favored, reach = 60) => scale.nearest(at, y, reach, (point) => point === favored);
+  assert.equal(nearest(x + 1, -1), 1);
+  assert.equal(nearest(x + 1, 2), 2);
+  assert.equal(nearest(x + 1, 2, 5), 1);
+  assert.equal(nearest((x + apart) / 2, -1, 5), -1);
+});
+
+test("numbers have four digits, and powers of ten where they are very large or small", () => {
+  const said = [0, -0.5, 12.3456, 123456, 0.00001234, -1e5, null, NaN].map(digits);
+  assert.deepEqual(said, ["0", "-0.5", "12.35", "1.23e+5", "1.23e-5", "-1.00e+5", "not defined", "not defined"]);
+  assert.deepEqual([0, 1, 2].map(passed), ["after the embeddings", "after 1 block", "after 2 blocks"]);
+});
+
+test("the median is of the values that are defined", () => {
+  assert.equal(median(Float32Array.of(10, 9, 100)), 10);
+  assert.equal(median(Float32Array.of(4, NaN, 1, 2, 100)), 3);
+  assert.ok(Number.isNaN(median(Float32Array.of(NaN))) && Number.isNaN(median(new Float32Array())));
+});
+
+test("a token is in the block that its place among the kept tokens is in", () => {
+  const blocks = { kept: [1, 2, 4, 5, 7], edges: [0, 2, 4, 5] };
+  assert.deepEqual(
+    [1, 2, 4, 5, 7].map((token) => blockOf(blocks, token)),
+    [0, 0, 1, 1, 2],
+  );
+  assert.deepEqual(
+    [0, 3, 8].map((token) => blockOf(blocks, token)),
+    [-1, -1, -1],
+  );
+  const cells = { ...blocks, values: Float32Array.of(0, 0, 0, 0, 0, 0.5, 0, NaN, 0) };
+  const said = (row, column) => sentence({ named: String }, cells, [row, column]);
+  assert.equal(said(1, 2), "tokens 4–5 and 7: mean cosine 0.5000");
+  assert.equal(said(2, 1), "7 and tokens 4–5: mean cosine not defined");
+});
