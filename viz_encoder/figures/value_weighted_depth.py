@@ -69,7 +69,7 @@ VIEW = View(
     "value_weighted_depth",
     "What each key adds to one query, layer by layer",
     draw,
-    (QUERY, Control("head", "Head", words=("sum",), counts="head")),
+    (QUERY, Control("head", "Heads", words=("sum",), counts="head")),
     takes=("encoder", "trace"),
     measured=MEASURED,
     not_measured=NOT_MEASURED,

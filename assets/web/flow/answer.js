@@ -1,7 +1,12 @@
 // Which answer relevance is asked about: the head, where it stands, the label, whose row is read.
 
-import { el, number } from "../core/dom.js";
+import { control, el, number, options } from "../core/dom.js";
 
+/** @import { Fresh } from "../core/latest.js" */
+/** @import { Maybe, Prediction } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+
+/** @type {Record<string, string>} */
 const HEADS = {
   masked: "the masked-token head",
   classify: "the classifier",
@@ -9,61 +14,87 @@ const HEADS = {
   replaced: "the replaced-token head",
 };
 const OTHER = "other";
+/** @type {[value: string, text: string][]} */
+const READ = [
+  ["answer", "where the answer is read"],
+  ["query", "the chosen query"],
+];
 
 export class Answer {
-  constructor(changed) {
-    this.changed = changed;
-    const choice = (id, label, onchange) => {
-      const select = el("select", { id: `viz-flow-${id}`, onchange });
-      return [select, el("label", { class: "viz-control" }, label, select)];
-    };
-    [this.task, this.taskNode] = choice("task", "Head", () => this.#reload());
-    [this.place, this.placeNode] = choice("place", "Answer at", () => {
+  /** @type {Run | null} */
+  run = null;
+  query = 0;
+  asked = ""; // of which run and head the guesses are
+  /** @type {Prediction[]} */
+  guesses = [];
+  /** @type {Maybe | undefined} the token of which the labels are */
+  labelsOf;
+  here = el("option"); // the chosen query
+
+  constructor(/** @type {() => unknown} */ changed) {
+    /** @type {(id: string, onchange: () => unknown, ...nodes: Node[]) => HTMLSelectElement} */
+    const select = (id, onchange, ...nodes) => el("select", { id: `viz-flow-${id}`, onchange }, ...nodes);
+    this.task = select("task", changed);
+    this.place = select("place", () => {
       this.#fillLabels();
       changed();
     });
-    [this.label, this.labelNode] = choice("label", "Answer", () => {
+    this.label = select("label", () => {
       this.#reveal();
       if (this.label.value !== OTHER) changed();
       else this.typed.focus();
     });
-    [this.read, this.readNode] = choice("read", "Read at", () => changed());
-    this.typed = el("input", {
-      type: "text",
-      id: "viz-flow-typed",
-      class: "viz-flow-typed",
-      "aria-label": "Another label or word",
-      placeholder: "label or word",
-      onchange: () => changed(),
-    });
-    this.labelNode.append(this.typed);
-    this.read.append(
-      el("option", { value: "answer" }, "where the answer is read"),
-      el("option", { value: "query" }, "the chosen query"),
-    );
-    this.node = el("span", { class: "viz-flow-answer" }, this.taskNode, this.placeNode, this.labelNode, this.readNode);
+    this.read = select("read", changed, ...options(READ));
+    const typed = { type: "text", id: "viz-flow-typed", class: "viz-flow-typed", placeholder: "label or word" };
+    this.typed = el("input", { ...typed, "aria-label": "Another label or word", onchange: changed });
+    this.taskNode = control("Head", this.task);
+    this.placeNode = control("Answer at", this.place);
+    const others = [control("Answer", this.label, this.typed), control("Read at", this.read)];
+    this.node = el("span", { class: "viz-flow-answer" }, this.taskNode, this.placeNode, ...others);
   }
 
-  async show(run, query) {
+  /** @type {(run: Run, query: number, fresh: Fresh) => Promise<void>} */
+  async show(run, query, fresh) {
     this.query = query;
-    if (this.run === run) return this.#followQuery();
-    this.run = run;
-    this.task.replaceChildren(...run.tasks.map((task) => el("option", { value: task }, HEADS[task] ?? task)));
-    this.taskNode.hidden = run.tasks.length < 2;
-    await this.#load();
+    if (this.run !== run) {
+      this.run = run;
+      this.task.replaceChildren(...options(run.tasks.map((task) => [task, HEADS[task] ?? task])));
+      this.taskNode.hidden = run.tasks.length < 2;
+    }
+    const task = this.task.value;
+    if (this.asked !== `${run.key}:${task}`) {
+      this.guesses = await fresh(run.predictions(task, ""));
+      this.asked = `${run.key}:${task}`;
+      this.here = el("option", { value: "query" });
+      const masks = task === "masked" ? this.guesses : [];
+      const places = masks.map(({ token }) => el("option", { value: token }, run.named(Number(token))));
+      this.place.replaceChildren(...places, this.here);
+      this.placeNode.hidden = !this.ofTokens;
+      this.#fillLabels();
+    }
+    this.here.textContent = `the chosen query, ${run.named(query)}`;
+    if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
   }
 
-  // The view's options; null while a label is still to be typed.
+  get ofTokens() {
+    return this.task.value !== "classify";
+  }
+
+  // Where the answer stands.
+  get token() {
+    return this.place.value === "query" ? this.query : Number(this.place.value);
+  }
+
+  /** The view's options; null while a label is still to be typed. @returns {Record<string, string> | null} */
   options() {
-    const { label, task, place, read } = this;
+    const { label, task, read } = this;
     const chosen = label.value === OTHER ? this.typed.value.trim() : label.value;
     if (label.value === OTHER && !chosen) return null;
-    const token = place.value === "query" ? this.query : place.value;
     return {
       task: task.value,
       ...(chosen && { label: chosen }),
-      ...(this.ofTokens && { token }),
-      ...(read.value === "query" && { query: this.query }),
+      ...(this.ofTokens && { token: String(this.token) }),
+      ...(read.value === "query" && { query: String(this.query) }),
     };
   }
 
@@ -74,53 +105,19 @@ export class Answer {
     return other;
   }
 
-  async #reload() {
-    await this.#load();
-    this.changed();
-  }
-
-  async #load() {
-    const { run } = this;
-    const task = this.task.value;
-    const guesses = await run.predictions(task, "");
-    if (this.run !== run || this.task.value !== task) return;
-    this.guesses = guesses;
-    this.ofTokens = task !== "classify";
-    const masks = task === "masked" ? guesses : [];
-    this.place.replaceChildren(
-      ...masks.map(({ token }) => el("option", { value: token }, named(run, token))),
-      el("option", { value: "query" }, ""),
-    );
-    this.placeNode.hidden = !this.ofTokens;
-    this.#followQuery();
-    this.#fillLabels();
-  }
-
-  #followQuery() {
-    this.place.lastChild.textContent = `the chosen query, ${named(this.run, this.query)}`;
-    if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
-  }
-
   #guess() {
-    const token = this.place.value === "query" ? this.query : Number(this.place.value);
-    return this.ofTokens ? this.guesses.find((each) => each.token === token) : this.guesses[0];
+    return this.ofTokens ? this.guesses.find(({ token }) => token === this.token) : this.guesses[0];
   }
 
   #fillLabels() {
     const guess = this.#guess();
     this.labelsOf = guess?.token;
-    const likely =
-      guess?.labels.map((label, i) =>
-        el(
-          "option",
-          { value: label },
-          `${label}  (${guess.unit === "score" ? "score " : ""}${number(guess.shares[i])})`,
-        ),
-      ) ?? [];
-    this.label.replaceChildren(
-      ...(likely.length ? likely : [el("option", { value: "" }, "the likeliest")]),
-      el("option", { value: OTHER }, "another …"),
+    const score = guess?.unit === "score" ? "score " : "";
+    const likely = guess?.labels.map(
+      (label, i) => /** @type {const} */ ([label, `${label}  (${score}${number(guess.shares[i])})`]),
     );
+    const listed = likely?.length ? likely : [/** @type {const} */ (["", "the likeliest"])];
+    this.label.replaceChildren(...options([...listed, [OTHER, "another …"]]));
     this.#reveal();
   }
 
@@ -128,5 +125,3 @@ export class Answer {
     this.typed.hidden = this.label.value !== OTHER;
   }
 }
-
-const named = (run, token) => `${token} “${run.tokens[token]}”`;

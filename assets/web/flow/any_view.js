@@ -1,41 +1,52 @@
 // Any view of the package as its Plotly figure, with controls made from what the view says it takes.
 
-import { el } from "../core/dom.js";
+import { caption, control, controls, el } from "../core/dom.js";
 import { Figure } from "../views/plotly_figure.js";
+import { ViewControls } from "./view_controls.js";
 
-const LISTED = 130; // numbers that a list offers; more are typed
+/** @import { ViewControl, Views } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Selection } from "../core/selection.js" */
 
 export class AnyView {
-  constructor(selection) {
+  /** @type {Run | null} */
+  run = null;
+  /** @type {Views} */
+  views = {};
+  view = el("select", {
+    onchange: () => {
+      this.#fill();
+      this.draw();
+    },
+  });
+  controls = new ViewControls(() => this.draw());
+  figure = new Figure("A view of the run");
+  about = caption();
+  node = el(
+    "details",
+    { class: "viz-any", ontoggle: () => this.draw() },
+    el("summary", {}, "Any view as a Plotly figure"),
+    controls(control("View", this.view), this.controls.node),
+    this.about,
+    this.figure.node,
+  );
+
+  constructor(/** @type {Selection} */ selection) {
     this.selection = selection;
-    this.view = el("select", {
-      onchange: () => {
-        this.#fill();
-        this.draw();
-      },
-    });
-    this.controls = el("span", { class: "viz-flow-answer" });
-    this.figure = new Figure("A view of the run");
-    this.about = el("p", { class: "viz-caption" });
-    this.node = el(
-      "details",
-      { class: "viz-any", ontoggle: () => this.draw() },
-      el("summary", {}, "Any view as a Plotly figure"),
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "View", this.view), this.controls),
-      this.about,
-      this.figure.node,
-    );
   }
 
-  show(run, views) {
+  show(/** @type {Run} */ run, /** @type {Views} */ views) {
     const before = this.view.value;
-    Object.assign(this, { run, views });
+    this.run = run;
+    this.views = views;
+    const all = Object.values(views);
     this.view.replaceChildren(
-      ...Object.entries(views).map(([name, { title, missing }]) =>
+      ...all.map(({ name, title, missing }) =>
         el("option", { value: name, disabled: Boolean(missing) }, missing ? `${title}: ${missing}` : title),
       ),
     );
-    this.view.value = views[before] && !views[before].missing ? before : "attention_map";
+    const there = all.filter(({ missing }) => !missing);
+    this.view.value = (there.find(({ name }) => name === before) ?? there[0]).name;
     this.#fill();
     this.draw();
   }
@@ -43,68 +54,24 @@ export class AnyView {
   // Nothing is computed for what nobody looks at.
   draw() {
     if (!this.run || !this.node.open || !this.node.clientWidth) return;
-    const given = Object.entries(this.inputs)
-      .map(([name, input]) => [name, input.value.trim()])
-      .filter(([, value]) => value !== "");
-    this.figure.show(this.run, `${this.view.value}?${new URLSearchParams(given)}`);
+    this.figure.show(this.run, `${this.view.value}?${new URLSearchParams(this.controls.values())}`);
   }
 
   #fill() {
-    this.inputs = {};
+    if (!this.run) return;
     const { controls, source, measured } = this.views[this.view.value];
     this.about.textContent = measured ? `Source: ${source}` : "";
-    this.controls.replaceChildren(
-      ...controls.map((control) => {
-        const input = this.#input(control);
-        input.dataset.control = control.name;
-        this.inputs[control.name] = input;
-        return el("label", { class: "viz-control" }, control.label, input);
-      }),
-    );
+    this.controls.show(this.run, controls, (control) => startOf(control, this.selection));
   }
+}
 
-  // Begins at what is selected on the page, where the view has it.
-  #input(control) {
-    const { choices, words, most } = control;
-    const onchange = () => this.draw();
-    const selected = this.selection[control.name];
-    const start =
-      control.default === null
-        ? ""
-        : control.name in this.selection &&
-            (words.includes(selected) || (typeof selected === "number" && selected <= most))
-          ? selected
-          : control.default;
-    if (choices.length || (most !== null && most < LISTED)) {
-      const tokens = control.counts === "token" ? this.run.tokens : null;
-      const numbers = choices.length
-        ? []
-        : Array.from({ length: most + 1 }, (_, at) =>
-            el("option", { value: at }, tokens ? `${at} ${tokens[at]}` : String(at)),
-          );
-      const automatic = control.default === null ? [el("option", { value: "" }, "automatic")] : [];
-      const select = el(
-        "select",
-        { onchange },
-        ...automatic,
-        ...[...choices, ...words].map((word) => el("option", { value: word }, word || "automatic")),
-        ...numbers,
-      );
-      select.value = String(start);
-      return select;
-    }
-    const placeholder = control.default === null ? "automatic" : "";
-    if (most === null || words.length)
-      return el("input", { type: "text", class: "viz-flow-typed", value: start, placeholder, onchange });
-    return el("input", {
-      type: "number",
-      class: "viz-flow-typed",
-      min: 0,
-      max: most,
-      step: 1,
-      value: start,
-      placeholder,
-      onchange,
-    });
-  }
+/** A control begins at what is selected on the page, where the view has it.
+ * @type {(control: ViewControl, selection: object) => string | number} */
+export function startOf(control, selection) {
+  const usual = control.default ?? "";
+  const selected = Object.entries(selection).find(([name]) => name === control.name)?.[1];
+  const has =
+    control.words.includes(selected) ||
+    (typeof selected === "number" && control.most !== null && selected <= control.most);
+  return has && control.default !== null ? selected : usual;
 }

@@ -1,325 +1,194 @@
-// The Flow tab: where one token's information comes from, layer by layer, by one of three measures.
+// The Flow tab: where one token's information comes from, layer by layer, by one of several measures.
 
-import { el, onTheme } from "../core/dom.js";
-import { AnyView } from "./any_view.js";
 import { current } from "../core/app_state.js";
-import { Figure } from "../views/plotly_figure.js";
+import { caption, controls, el } from "../core/dom.js";
+import { Latest, rest } from "../core/latest.js";
+import { TabShell } from "../core/tab_shell.js";
 import { heatmapOf } from "../views/figure_numbers.js";
+import { Figure } from "../views/plotly_figure.js";
 import { Answer } from "./answer.js";
-import { FlowSource } from "../views/shaded_input.js";
+import { AnyView } from "./any_view.js";
+import { LayerReading } from "./layer_reading.js";
 import { TokenList } from "./token_list.js";
+import { ViewControls } from "./view_controls.js";
 
-const MEASURES = {
-  rollout: "Rollout",
-  value_weighted_depth: "What each key adds",
-  relevance: "Relevance to the answer",
-};
+/** @import { Fresh } from "../core/latest.js" */
+/** @import { ViewControl, ViewDescription, ViewPlace } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {ViewDescription & { place: ViewPlace }} Measure a view that says it stands here: of the chosen query,
+ *   or of an answer of the model's */
+
 const PAUSE = 140; // ms without another choice before the server is asked
-const STEP = 800; // ms a layer is shown while it plays
+/** @type {Record<string, string>} */
+const CHOICES = { max: "largest", min: "smallest", sum: "sum over heads" };
 
 // Called by the page once; the run and the selection are those of all tabs.
-export function mount(root) {
+export function mount(/** @type {HTMLElement} */ root) {
   new FlowTab(root);
 }
 
-class FlowTab {
-  constructor(root) {
-    this.root = root;
-    this.selection = current.selection;
-    this.figure = new Figure("Layers by keys, for one query", { caption: false });
-    this.figure.onpoint = ({ pointNumber }) => this.#setLayer(pointNumber[0]);
-    this.tokensTitle = el("h3", {});
-    this.tokens = new TokenList("Query", (query) => this.#query(query));
-    this.source = new FlowSource((query) => this.#query(query));
-    this.answer = new Answer(() => this.#ask());
-    this.any = new AnyView(this.selection);
-    this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
-    this.body = el(
-      "div",
-      { class: "viz-flow", hidden: true },
-      this.#measures(),
-      this.#options(),
-      this.#says(),
-      el(
-        "div",
-        { class: "viz-flow-columns" },
-        el("section", { "aria-label": "Query" }, this.tokensTitle, this.tokens.node),
-        el("div", { class: "viz-flow-result" }, this.figure.node, this.#reading()),
-      ),
+class FlowTab extends TabShell {
+  #asked = new Latest((sentence) => {
+    this.#drop();
+    this.figure.fail(sentence);
+  });
+  selection = current.selection;
+  /** @type {Run | null} of which the measures are */
+  offered = null;
+  /** @type {Measure | null} */
+  measure = null;
+  measures = el("div", { class: "viz-flow-measures", role: "radiogroup", "aria-label": "Measure" });
+  missing = caption();
+  controls = new ViewControls(() => this.refresh(), { id: "viz-flow", say: called });
+  answer = new Answer(() => this.refresh());
+  says = el("div", { class: "viz-flow-says" });
+  tokensTitle = el("h3");
+  tokens = new TokenList("Query", (query) => this.#query(query));
+  figure = new Figure("Layers by keys, for one query", { caption: false });
+  reading = new LayerReading((query) => this.#query(query));
+  any = new AnyView(this.selection);
+
+  constructor(/** @type {HTMLElement} */ root) {
+    super(root, "viz-flow");
+    this.figure.onpoint = ({ pointNumber }) => this.reading.choose(pointNumber[0]);
+    const tokens = el("section", { "aria-label": "Query" }, this.tokensTitle, this.tokens.node);
+    const result = el("div", { class: "viz-flow-result" }, this.figure.node, this.reading.node);
+    this.body.append(
+      el("div", {}, this.measures, this.missing),
+      controls(this.controls.node, this.answer.node),
+      this.says,
+      el("div", { class: "viz-flow-columns" }, tokens, result),
       this.any.node,
     );
-    root.replaceChildren(this.empty, this.body);
-    current.on((run) => {
-      this.run = run;
-      this.#dim(true);
-      this.#refresh();
-    });
-    this.selection.on((changed) => changed.has("query") && this.#refresh());
-    onTheme(() => this.shaded && this.#shade());
-    new ResizeObserver(() => this.#seen()).observe(root);
+    this.selection.on((changed) => changed.has("query") && this.refresh());
+    this.open();
+  }
+
+  get ofAnswer() {
+    return this.measure?.place.slot === "answer";
   }
 
   // Who chooses a query wants its row: relevance is then read there.
-  #query(query) {
-    if (this.measure === "relevance" && this.answer.readAtQuery()) this.#ask();
+  #query(/** @type {number} */ query) {
+    if (this.ofAnswer && this.answer.readAtQuery()) this.refresh();
     this.selection.set({ query });
-    if (this.measure === "relevance") this.#list(query);
+    if (this.ofAnswer && this.run) this.#list(this.run, query);
   }
 
-  // A hidden tab asks for nothing; it is brought up to date when it is seen.
-  #seen() {
-    const seen = this.root.clientWidth > 0;
-    if (seen && !this.visible) requestAnimationFrame(() => this.#refresh());
-    if (!seen) this.#play(false);
-    this.visible = seen;
-  }
-
-  async #refresh() {
-    const { run } = this;
-    this.empty.hidden = Boolean(run);
-    this.body.hidden = !run;
-    if (!run || !this.root.clientWidth) return;
-    if (this.measure !== "relevance" || this.tokens.run !== run) this.#list(this.selection.query);
-    if (this.entered !== run) await this.#enter(run);
-    if (this.run === run) this.#ask();
-  }
-
-  async #enter(run) {
-    try {
-      const views = await run.json("views");
-      if (this.run !== run || this.entered === run) return;
-      this.entered = run;
-      this.views = views;
-      this.layer.max = run.nLayers - 1;
-      this.layer.value = run.nLayers - 1;
-      this.head.replaceChildren(
-        el("option", { value: "sum" }, "sum over heads"),
-        ...Array.from({ length: run.nHeads }, (_, head) => el("option", { value: head }, `head ${head}`)),
-      );
-      for (const [name, radio] of Object.entries(this.radios)) {
-        radio.disabled = Boolean(views[name].missing);
-        radio.parentNode.title = views[name].missing;
-      }
-      if (this.radios[this.measure].disabled) this.#choose("rollout");
-      const missing = Object.keys(MEASURES).map((name) => views[name].missing);
-      this.missing.textContent = [...new Set(missing)].join(" ").trim();
-      this.any.show(run, views);
-    } catch (fault) {
-      if (this.run !== run) return;
-      this.figure.fail(fault.message);
-      this.#drop();
-    }
-  }
-
-  #measures() {
-    this.measure = "rollout";
-    this.radios = {};
-    const choice = (name, title) => {
-      this.radios[name] = el("input", {
-        type: "radio",
-        name: "viz-flow-measure",
-        value: name,
-        onchange: () => {
-          this.#choose(name);
-          this.#ask();
-        },
-      });
-      return el("label", { class: "viz-flow-choice" }, this.radios[name], title);
-    };
-    this.missing = el("p", { class: "viz-caption" });
-    const group = el(
-      "div",
-      { class: "viz-flow-measures", role: "radiogroup", "aria-label": "Measure" },
-      ...Object.entries(MEASURES).map((each) => choice(...each)),
-    );
-    this.radios.rollout.checked = true;
-    return el("div", {}, group, this.missing);
-  }
-
-  #options() {
-    const option = (value) =>
-      el("option", { value }, value === "mean" ? "mean" : value === "max" ? "largest" : "smallest");
-    this.fuse = el(
-      "select",
-      { id: "viz-flow-fuse", onchange: () => this.#ask() },
-      ...["mean", "max", "min"].map(option),
-    );
-    this.head = el("select", { id: "viz-flow-head", onchange: () => this.#ask() });
-    this.optionNodes = {
-      rollout: el("label", { class: "viz-control" }, "Heads fused by", this.fuse),
-      value_weighted_depth: el("label", { class: "viz-control", hidden: true }, "Heads", this.head),
-      relevance: this.answer.node,
-    };
-    this.answer.node.hidden = true;
-    return el("div", { class: "viz-controls" }, ...Object.values(this.optionNodes));
-  }
-
-  #says() {
-    this.measured = el("p", {});
-    this.notMeasured = el("p", {});
-    this.cited = el("p", { class: "viz-caption" });
-    return el("div", { class: "viz-flow-says" }, this.measured, this.notMeasured, this.cited);
-  }
-
-  #reading() {
-    this.layer = el("input", {
-      type: "range",
-      min: 0,
-      max: 0,
-      step: 1,
-      "aria-label": "Layer whose row shades the input",
-      oninput: () => {
-        this.#play(false);
-        this.#shade();
-      },
-    });
-    this.layerName = el("output", {});
-    this.playing = el(
-      "button",
-      { type: "button", class: "viz-small", "aria-pressed": "false", onclick: () => this.#play(!this.timer) },
-      "▶ Play",
-    );
-    this.reading = el("h3", {});
-    this.readingNode = el(
-      "section",
-      { class: "viz-flow-reading", hidden: true, "aria-label": "The input, shaded by one layer's row" },
-      this.reading,
-      el(
-        "div",
-        { class: "viz-controls" },
-        el("label", { class: "viz-control" }, "Layer", this.layer, this.layerName),
-        this.playing,
-      ),
-      this.source.node,
-    );
-    return this.readingNode;
-  }
-
-  #choose(name) {
-    this.measure = name;
-    this.radios[name].checked = true;
-    for (const [each, node] of Object.entries(this.optionNodes)) node.hidden = each !== name;
-  }
-
-  // Ask for the figure of what is chosen, once choosing pauses; the last choice wins.
-  #ask() {
-    if (!this.views || this.entered !== this.run) return;
-    this.#say();
+  /** @override */
+  entered() {
     this.#dim(true);
-    this.choice = {};
-    clearTimeout(this.asking);
-    this.asking = setTimeout(() => this.#draw(), PAUSE);
   }
 
-  #say() {
-    const { measured, notMeasured, source } = this.views[this.measure];
-    this.measured.replaceChildren(el("strong", {}, "It measures "), measured);
-    this.notMeasured.replaceChildren(el("strong", {}, "It does not measure "), notMeasured);
+  /** Ask for the figure of what is chosen, once choosing pauses; the last choice wins. @override @param {Run} run */
+  show(run) {
+    if (!this.ofAnswer || this.tokens.run !== run) this.#list(run, this.selection.query);
+    this.#dim(true);
+    this.#asked.run(async (fresh) => {
+      if (this.offered !== run) await this.#offer(run, fresh);
+      await fresh(rest(PAUSE));
+      if (this.measure && this.root.clientWidth) await this.#draw(run, this.measure, fresh);
+    });
+  }
+
+  /** @override */
+  leave() {
+    this.reading.play(false);
+  }
+
+  /** @override */
+  redraw() {
+    this.reading.shade();
+  }
+
+  /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
+  async #offer(run, fresh) {
+    const [measures, views] = await fresh(Promise.all([run.viewsAt("flow"), run.views()]));
+    this.offered = run;
+    this.reading.enter(run);
+    const there = measures.filter(({ missing }) => !missing);
+    this.measures.replaceChildren(...measures.map((measure) => this.#choice(run, measure)));
+    this.missing.textContent = [...new Set(measures.map(({ missing }) => missing))].join(" ").trim();
+    this.any.show(run, views);
+    this.#choose(run, there.find(({ name }) => name === this.measure?.name) ?? there[0]);
+  }
+
+  /** @type {(run: Run, measure: Measure) => HTMLElement} */
+  #choice(run, measure) {
+    const { name, title, missing, place } = measure;
+    const onchange = () => {
+      this.#choose(run, measure);
+      this.refresh();
+    };
+    const attributes = { type: "radio", name: "viz-flow-measure", value: name, disabled: Boolean(missing), onchange };
+    return el("label", { class: "viz-flow-choice", title: missing }, el("input", attributes), place.label || title);
+  }
+
+  /** @type {(run: Run, measure: Measure) => void} */
+  #choose(run, measure) {
+    const before = this.controls.values();
+    this.measure = measure;
+    for (const radio of this.measures.querySelectorAll("input")) radio.checked = radio.value === measure.name;
+    const offered = this.ofAnswer ? [] : measure.controls.filter(({ name }) => name !== "query");
+    const start = (/** @type {ViewControl} */ { name, choices, default: usual }) =>
+      choices.includes(before[name]) ? before[name] : (usual ?? "");
+    this.controls.show(run, offered, start);
+    this.controls.node.hidden = this.ofAnswer;
+    this.answer.node.hidden = !this.ofAnswer;
+    this.#say(measure);
+  }
+
+  #say(/** @type {Measure} */ { measured, notMeasured, source }) {
     const [paper, number] = source.split(", arXiv:");
-    this.cited.replaceChildren(
-      `Source: ${paper}, `,
-      el(
-        "a",
-        { class: "viz-link", href: `https://arxiv.org/abs/${number}`, target: "_blank", rel: "noopener noreferrer" },
-        `arXiv:${number}`,
-      ),
+    const attributes = { class: "viz-link", target: "_blank", rel: "noopener noreferrer" };
+    const link = el("a", { ...attributes, href: `https://arxiv.org/abs/${number}` }, `arXiv:${number}`);
+    this.says.hidden = !measured;
+    this.says.replaceChildren(
+      el("p", {}, el("strong", {}, "It measures "), measured),
+      el("p", {}, el("strong", {}, "It does not measure "), notMeasured),
+      caption(`Source: ${paper}`, ...(number ? [", ", link] : [])),
     );
   }
 
-  async #draw() {
-    const { run, measure, choice } = this;
+  /** @type {(run: Run, measure: Measure, fresh: Fresh) => Promise<void>} */
+  async #draw(run, { name, place }, fresh) {
     const { query } = this.selection;
-    if (!run || !this.root.clientWidth) return;
-    try {
-      if (measure === "relevance") await this.answer.show(run, query);
-    } catch (fault) {
-      if (this.choice !== choice) return;
-      this.#drop();
-      return this.figure.fail(fault.message, false);
-    }
-    if (this.run !== run || this.choice !== choice) return;
-    const options = {
-      rollout: () => ({ query, fuse: this.fuse.value }),
-      value_weighted_depth: () => ({ query, head: this.head.value }),
-      relevance: () => this.answer.options(),
-    }[measure]();
+    if (this.ofAnswer) await this.answer.show(run, query, fresh);
+    const options = this.ofAnswer ? this.answer.options() : { query, ...this.controls.values() };
     if (!options) return;
-    const whose = this.#whose(options, query);
-    this.#list(whose);
-    const path = `${measure}?${new URLSearchParams(options)}`;
-    const figure = await this.figure.show(run, path);
-    if (this.run !== run || this.choice !== choice) return;
+    const whose = Number(options.query ?? options.token ?? -1); // -1: where the head reads
+    this.#list(run, whose);
+    const path = `${name}?${new URLSearchParams(options)}`;
+    const figure = await fresh(this.figure.show(run, path));
     if (!figure) return this.#drop();
-    this.shaded = { run, measure, query: whose, table: heatmapOf(figure) };
+    const table = heatmapOf(figure);
     this.#dim(false);
-    this.readingNode.hidden = false;
-    this.#shade();
+    this.reading.show(table && { run, query: whose, table, place });
     this.body.dataset.painted = `${run.key}:${path}`;
   }
 
-  #whose(options, query) {
-    if (this.measure !== "relevance") return query;
-    return Number(options.query ?? options.token ?? -1); // -1: where the head reads
-  }
-
   // What is there is of an older choice, until the new one has come.
-  #dim(on) {
-    for (const node of [this.figure.node, this.readingNode]) node.classList.toggle("viz-busy", on);
+  #dim(/** @type {boolean} */ on) {
+    for (const { node } of [this.figure, this.reading]) node.classList.toggle("viz-busy", on);
   }
 
-  // The token whose row is shown; relevance is read where the answer stands, or where the head reads.
-  #list(whose) {
-    const answer = this.measure === "relevance";
-    this.tokensTitle.textContent = !answer
+  /** The token whose row is shown; relevance is read where the answer stands, or where the head reads.
+   * @type {(run: Run, whose: number) => void} */
+  #list(run, whose) {
+    this.tokensTitle.textContent = !this.ofAnswer
       ? "Query: whose information"
       : whose < 0
         ? "Read where the classifier reads"
         : "Query: where the answer is read";
-    this.tokens.show(this.run, whose);
+    this.tokens.show(run, whose);
   }
 
   #drop() {
-    this.shaded = null;
-    this.readingNode.hidden = true;
+    this.reading.show(null);
     delete this.body.dataset.painted;
   }
-
-  #setLayer(layer) {
-    this.#play(false);
-    this.layer.value = layer;
-    this.#shade();
-  }
-
-  #shade() {
-    const { run, measure, query, table } = this.shaded;
-    const layer = Number(this.layer.value);
-    const row = table.values.slice(layer * table.cols, (layer + 1) * table.cols);
-    const whose = `${query} “${run.tokens[query]}”`;
-    this.layerName.textContent = `${layer} (0 to ${run.nLayers - 1})`;
-    this.layer.setAttribute("aria-valuetext", `layer ${layer}`);
-    this.reading.textContent =
-      measure === "value_weighted_depth"
-        ? `What each place adds to ${whose} in layer ${layer}`
-        : measure === "rollout"
-          ? `Where ${whose} could have its information from, after layer ${layer}`
-          : `Through which weights the answer’s score would rise${query >= 0 ? `, read at ${whose}` : ""}, after layer ${layer}`;
-    this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase(), measure === "rollout");
-  }
-
-  // From the first layer to the last, once.
-  #play(on) {
-    clearInterval(this.timer);
-    this.timer = null;
-    this.playing.setAttribute("aria-pressed", String(on));
-    this.playing.textContent = on ? "■ Stop" : "▶ Play";
-    if (!on || !this.shaded) return;
-    const last = this.shaded.run.nLayers - 1;
-    this.layer.value = 0;
-    this.#shade();
-    this.timer = setInterval(() => {
-      this.layer.value = Number(this.layer.value) + 1;
-      this.#shade();
-      if (Number(this.layer.value) >= last) this.#play(false);
-    }, STEP);
-  }
 }
+
+/** @type {(value: string | number, control: ViewControl) => string} */
+const called = (value, { counts }) =>
+  typeof value === "string" ? (CHOICES[value] ?? value) : counts === "head" ? `head ${value}` : String(value);

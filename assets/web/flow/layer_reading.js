@@ -1,0 +1,93 @@
+// The input shaded by one layer's row of a measure over depth; its layers slide or play.
+
+import { button, control, controls, el } from "../core/dom.js";
+import { Latest, rest } from "../core/latest.js";
+import { FlowSource } from "../views/shaded_input.js";
+
+/** @import { ViewPlace } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Heatmap } from "../views/figure_numbers.js" */
+/** @typedef {{ run: Run, query: number, table: Heatmap, place: ViewPlace }} Rows `query` is -1 where the head reads */
+
+const STEP = 800; // ms a layer is shown while it plays
+
+export class LayerReading {
+  #playing = new Latest();
+  /** @type {Rows | null} */
+  shown = null;
+  layer = el("input", {
+    ...{ type: "range", min: 0, max: 0, step: 1, "aria-label": "Layer whose row shades the input" },
+    oninput: (event) => this.choose(Number(event.currentTarget.value)),
+  });
+  layerName = el("output");
+  toggle = button("▶ Play", () => this.play(this.toggle.getAttribute("aria-pressed") === "false"), {
+    "aria-pressed": "false",
+  });
+  heading = el("h3");
+  node = el("section", {
+    class: "viz-flow-reading",
+    hidden: true,
+    "aria-label": "The input, shaded by one layer's row",
+  });
+
+  constructor(/** @type {(token: number) => unknown} */ choose) {
+    this.source = new FlowSource(choose);
+    this.node.append(
+      this.heading,
+      controls(control("Layer", this.layer, this.layerName), this.toggle),
+      this.source.node,
+    );
+  }
+
+  // A new run begins at its last layer.
+  enter(/** @type {Run} */ { nLayers }) {
+    this.layer.max = String(nLayers - 1);
+    this.layer.value = this.layer.max;
+  }
+
+  show(/** @type {Rows | null} */ rows) {
+    this.shown = rows;
+    this.node.hidden = !rows;
+    this.shade();
+  }
+
+  // Show the row of a layer that was chosen by hand.
+  choose(/** @type {number} */ layer) {
+    this.play(false);
+    this.layer.value = String(layer);
+    this.shade();
+  }
+
+  shade() {
+    if (!this.shown) return;
+    const { run, query, table, place } = this.shown;
+    const layer = Number(this.layer.value);
+    const row = table.values.slice(layer * table.cols, (layer + 1) * table.cols);
+    this.layerName.textContent = `${layer} (0 to ${run.nLayers - 1})`;
+    this.layer.setAttribute("aria-valuetext", `layer ${layer}`);
+    this.heading.textContent = rowSaid(place.row, query < 0 ? "" : run.named(query), layer);
+    this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase(), place.own_part);
+  }
+
+  // From the first layer to the last, once.
+  play(/** @type {boolean} */ on) {
+    this.toggle.setAttribute("aria-pressed", String(on));
+    this.toggle.textContent = on ? "■ Stop" : "▶ Play";
+    this.#playing.run(async (fresh) => {
+      if (!on || !this.shown) return;
+      for (let layer = 0; layer <= Number(this.layer.max); layer++) {
+        if (layer) await fresh(rest(STEP));
+        this.layer.value = String(layer);
+        this.shade();
+      }
+      this.play(false);
+    });
+  }
+}
+
+/** What a layer's row is, in words; what stands in [ ] only of a query. @type {(template: string, query: string, layer: number) => string} */
+export function rowSaid(template, query, layer) {
+  /** @type {Record<string, string>} */
+  const known = { query, layer: String(layer) };
+  return template.replace(/\[(.*?)\]/g, query && "$1").replace(/\{(\w+)\}/g, (_, name) => known[name]);
+}

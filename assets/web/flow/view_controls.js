@@ -1,0 +1,68 @@
+// The controls of a view, made from what it says that it takes.
+
+import { control as labelled, el, options } from "../core/dom.js";
+
+/** @import { ViewControl, ViewDescription } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {{ id?: string, say?: (value: string | number, control: ViewControl) => string }} Ways the beginning of
+ *   each control's id, and how its choices are called */
+/** @typedef {HTMLInputElement | HTMLSelectElement} Field */
+
+const LISTED = 130; // numbers that a list offers; more are typed
+
+export class ViewControls {
+  node = el("span", { class: "viz-flow-answer" });
+  /** @type {Record<string, Field>} */
+  fields = {};
+
+  /** @param {() => unknown} changed @param {Ways} [ways] */
+  constructor(changed, { id, say = String } = {}) {
+    this.changed = changed;
+    this.id = id;
+    this.say = say;
+  }
+
+  /** `start` gives the value that a control begins at. @type {(run: Run, controls: ViewControl[],
+   * start: (control: ViewControl) => string | number) => void} */
+  show(run, controls, start) {
+    const fields = controls.map((control) => {
+      const field = this.#field(run, control, start(control));
+      field.dataset.control = control.name;
+      if (this.id) field.id = `${this.id}-${control.name}`;
+      return /** @type {const} */ ([control, field]);
+    });
+    this.fields = Object.fromEntries(fields.map(([{ name }, field]) => [name, field]));
+    this.node.replaceChildren(...fields.map(([{ label }, field]) => labelled(label, field)));
+  }
+
+  // What is chosen, without what is left to the view.
+  values() {
+    const given = Object.entries(this.fields).map(([name, { value }]) => [name, value.trim()]);
+    return Object.fromEntries(given.filter(([, value]) => value !== ""));
+  }
+
+  /** @type {(run: Run, control: ViewControl, start: string | number) => Field} */
+  #field(run, control, start) {
+    const { choices, words, most } = control;
+    const onchange = () => this.changed();
+    const automatic = control.default === null;
+    const typed = { class: "viz-flow-typed", value: start, placeholder: automatic ? "automatic" : "", onchange };
+    const length = choices.length ? 0 : (most ?? Infinity) + 1;
+    if (length > LISTED) {
+      const kind = most === null || words.length ? { type: "text" } : { type: "number", min: 0, max: most, step: 1 };
+      return el("input", { ...kind, ...typed });
+    }
+    const numbers = Array.from({ length }, (_, at) => at);
+    const number = (/** @type {number} */ at) =>
+      control.counts === "token" ? `${at} ${run.tokens[at]}` : this.say(at, control);
+    const select = el(
+      "select",
+      { onchange },
+      ...options(automatic ? [["", "automatic"]] : []),
+      ...options([...choices, ...words].map((word) => [word, word ? this.say(word, control) : "automatic"])),
+      ...options(numbers.map((at) => [at, number(at)])),
+    );
+    select.value = String(start);
+    return select;
+  }
+}

@@ -1,0 +1,64 @@
+// The Flow tab's list of tokens, its sentences, and where the controls of a view begin.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startOf } from "../../assets/web/flow/any_view.js";
+import { rowSaid } from "../../assets/web/flow/layer_reading.js";
+import { matching, walked } from "../../assets/web/flow/token_list.js";
+
+const tokens = ["[CLS]", "The", "street", "2", "STREETS", "[SEP]"];
+const numbered = (from, to) => Array.from({ length: to - from }, (_, at) => from + at);
+
+test("without a search those around the chosen token are listed, as many at either end", () => {
+  const many = Array(1000).fill("a");
+  assert.deepEqual(matching(many, " ", 500).shown, numbered(400, 600));
+  assert.deepEqual(matching(many, "", 0).shown, numbered(0, 200));
+  assert.deepEqual(matching(many, "", 100).shown, numbered(0, 200));
+  assert.deepEqual(matching(many, "", 101).shown, numbered(1, 201));
+  assert.deepEqual(matching(many, "", 999).shown, numbered(800, 1000));
+  assert.equal(matching(many, "", 999).total, 1000);
+  assert.deepEqual(matching(tokens, "", -1), { shown: numbered(0, 6), total: 6 });
+});
+
+test("a search finds parts of a token's text, and a token's whole number", () => {
+  assert.deepEqual(matching(tokens, " Street ", 0).shown, [2, 4]);
+  assert.deepEqual(matching(tokens, "2", 0).shown, [2, 3]);
+  assert.deepEqual(matching(tokens, "nothing", 0), { shown: [], total: 0 });
+  assert.deepEqual(matching(Array(300).fill("a"), "A", 299), { shown: numbered(0, 200), total: 300 });
+});
+
+test("keys walk among the listed tokens, and beyond them where they are a part of all", () => {
+  assert.equal(walked("ArrowDown", [3, 4, 5], 4, 9), 5);
+  assert.equal(walked("ArrowRight", [3, 4, 5], 5, 9), 6);
+  assert.equal(walked("ArrowDown", [3, 4, 5], 5, 6), 5);
+  assert.equal(walked("ArrowUp", [3, 4, 5], 4, 9), 3);
+  assert.equal(walked("ArrowLeft", [3, 4, 5], 3, 9), 2);
+  assert.equal(walked("ArrowUp", [0, 1], 0, 9), 0);
+  assert.deepEqual(
+    ["Home", "End"].map((key) => walked(key, [3, 4, 5], 4, 9)),
+    [3, 5],
+  );
+});
+
+test("among what was searched keys stay, and begin at the first", () => {
+  assert.equal(walked("ArrowDown", [2, 4], 4, 0), 4);
+  assert.equal(walked("ArrowUp", [2, 4], 2, 0), 2);
+  assert.equal(walked("ArrowDown", [2, 4], 7, 0), 2);
+  assert.equal(walked("ArrowUp", [2, 4], 7, 0), 2);
+});
+
+test("a row is said of its query and layer, and a part in brackets only of a query", () => {
+  const template = "What rises[, read at {query}], after layer {layer}";
+  assert.equal(rowSaid(template, "3 “$&{layer}[x]”", 2), "What rises, read at 3 “$&{layer}[x]”, after layer 2");
+  assert.equal(rowSaid(template, "", 0), "What rises, after layer 0");
+});
+
+test("a control begins at what is selected, where the view has that; else as usual", () => {
+  const control = (more) => ({ name: "head", words: ["mean"], most: 3, default: 1, ...more });
+  assert.equal(startOf(control(), { head: 3 }), 3);
+  assert.equal(startOf(control(), { head: 4 }), 1);
+  assert.equal(startOf(control(), { head: "mean" }), "mean");
+  assert.equal(startOf(control(), { head: "1,2" }), 1);
+  assert.equal(startOf(control({ name: "show" }), { head: 3 }), 1);
+  assert.equal(startOf(control({ default: null }), { head: 3 }), "");
+});
