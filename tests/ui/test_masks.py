@@ -310,6 +310,21 @@ def drag(page, start, end):
 
 
 @pytest.mark.browser
+def test_a_cell_reaches_from_border_to_border(masks):
+    page = masks()
+    x, y = at(page, 0, 0)
+    step = at(page, 0, 1)[0] - x
+    edge = step / 2 - 0.6
+    for row, col in ((0, 0), (2, 5), (14, 14)):
+        for down, right in ((-edge, -edge), (-edge, edge), (edge, -edge), (edge, edge)):
+            page.mouse.move(x + col * step + right, y + row * step + down)
+            said = page.inner_text(".viz-mask-said")
+            assert said.startswith(f"Query {row} “") and f" to key {col} “" in said
+    page.mouse.click(x + 5 * step + edge, y + 2 * step + edge)
+    assert [tuple(cell) for cell in np.argwhere(~painted_mask(page))] == [(2, 5)]
+
+
+@pytest.mark.browser
 def test_painting_by_mouse_and_keys_and_back(masks):
     page = masks()
     expected = np.ones((15, 15), dtype=bool)
@@ -412,6 +427,15 @@ def test_a_planted_mistake_is_said_and_outlined(masks, plain):
     far = np.abs(np.subtract.outer(range(15), range(15))) > 1
     cells_said = page.eval_on_selector_all("[data-leak]", "all => all.map(c => +c.dataset.value)")
     np.testing.assert_allclose(cells_said[12:24], (weights * far).max(axis=(1, 2)), atol=1e-6)
+    boxes = page.eval_on_selector_all(
+        "[data-leak]",
+        "all => all.map(c => [c.dataset.leak, c.getBoundingClientRect()])"
+        ".map(([at, { x, y }]) => [...at.split('.').map(Number), x, y])",
+    )
+    layers, heads, x, y = np.reshape(boxes, (6, 12, 4)).transpose(2, 0, 1)
+    assert (range(6) == layers.T).all() and (heads == range(12)).all()
+    assert (x == x[0]).all() and (y[:, 0] == y.T).all()  # a square of layers by heads
+    assert (np.diff(x) > 0).all() and (np.diff(y, axis=0) > 0).all()
     page.wait_for_function("vizMasks.result.panels.found")
     outlined = page.evaluate("vizMasks.result.panels.grids.observed.outlined")
     assert outlined == np.flatnonzero((weights[2] > 0) & far).tolist()

@@ -5,7 +5,7 @@ import { count } from "../core/dom.js";
 /** @import { Cell } from "../views/mask_grid.js" */
 
 const MOST_NAMED = 5;
-const MOST_KEPT = 100;
+const MOST_UNDONE = 100;
 
 export class Mask {
   constructor(/** @type {number} */ n, cells = new Uint8Array(n * n).fill(1)) {
@@ -98,7 +98,7 @@ export class History {
   }
 
   push(/** @type {Mask} */ next) {
-    this.#masks = [...this.#masks.slice(0, this.#at + 1), next].slice(-MOST_KEPT);
+    this.#masks = [...this.#masks.slice(0, this.#at + 1), next].slice(-MOST_UNDONE - 1);
     this.#at = this.#masks.length - 1;
   }
 

@@ -1,0 +1,161 @@
+// Masks: their bits on the way to the server, what strokes paint, their blocks, sizes as they are typed.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { numbersOf } from "../../assets/web/masks/convention.js";
+import { History, listed, Mask } from "../../assets/web/masks/mask_bits.js";
+import { lengthsOf, sizeOf } from "../../assets/web/masks/presets.js";
+import { painted } from "../../assets/web/masks/strokes.js";
+import { walked } from "../../assets/web/views/cells.js";
+
+const maskOf = (rows) => new Mask(rows.length, Uint8Array.from(rows.join(""), Number));
+const drawn = (places, n) => {
+  const { cells } = new Mask(n, new Uint8Array(n * n)).with(places, 1);
+  return Array.from({ length: n }, (_, row) => cells.slice(row * n, (row + 1) * n).join(""));
+};
+
+test("bits go row by row, the first cell in the highest, the last byte filled with zeros", () => {
+  assert.deepEqual([...maskOf(["101", "001", "110"]).pack()], [0b10100111, 0b00000000]);
+  assert.deepEqual([...maskOf(["011", "100", "001"]).pack()], [0b01110000, 0b10000000]);
+  assert.deepEqual([...new Mask(5).pack()], [255, 255, 255, 128]);
+  assert.deepEqual([...maskOf(["1000", "0100", "0010", "0001"]).pack()], [0b10000100, 0b00100001]);
+});
+
+test("bits are read as they were packed, from any of several masks in a row", () => {
+  const bits = Uint8Array.of(0b10100111, 0b00110010, 0b10000000);
+  assert.deepEqual(Mask.unpack(3, bits).cells, maskOf(["101", "001", "110"]).cells);
+  assert.deepEqual(Mask.unpack(3, bits, 9).cells, maskOf(["011", "001", "010"]).cells);
+  for (const n of [1, 2, 7, 8, 9]) {
+    const mask = new Mask(
+      n,
+      Uint8Array.from({ length: n * n }, (_, at) => Number((at * 7) % 5 < 2)),
+    );
+    assert.ok(Mask.unpack(n, mask.pack()).equals(mask));
+  }
+});
+
+test("a mask with other cells is another mask, by its diagonal too where it is symmetric", () => {
+  const mask = new Mask(3);
+  assert.deepEqual([...mask.with([[0, 2]], 0).cells], [1, 1, 0, 1, 1, 1, 1, 1, 1]);
+  assert.deepEqual([...mask.with([[0, 2]], 0, true).cells], [1, 1, 0, 1, 1, 1, 0, 1, 1]);
+  assert.equal(mask.at(0, 2), 1);
+  assert.ok(mask.equals(new Mask(3)) && !mask.equals(new Mask(2)) && !mask.equals(mask.with([[1, 0]], 0)));
+  assert.deepEqual(maskOf(["10", "00"]).inverted().cells, maskOf(["01", "11"]).cells);
+});
+
+test("a summary counts what is forbidden, and names the queries without any key", () => {
+  assert.deepEqual(maskOf(["101", "000", "110"]).summary(), { forbidden: 5, empty: [1] });
+  assert.deepEqual(new Mask(4).summary(), { forbidden: 0, empty: [] });
+  const tokens = Array.from("abcdefgh");
+  assert.equal(listed([1, 3], tokens), "1 “b”, 3 “d”");
+  assert.equal(listed([0, 1, 2, 3, 4, 5, 7], tokens), "0 “a”, 1 “b”, 2 “c”, 3 “d”, 4 “e”, and 2 more");
+});
+
+test("blocks of a large mask hold the share of their pairs, uneven ones too", () => {
+  const { names, share } = maskOf(["11000", "11000", "00100", "00000", "00001"]).blocks(2);
+  assert.deepEqual(names, ["0–2", "3–4"]);
+  const shares = [0, 1, 2, 3].map(share);
+  assert.deepEqual(shares, [5 / 9, 0, 0, 1 / 4]);
+});
+
+test("history goes back and forth, forgets what lay ahead, and a hundred steps back", () => {
+  const [first, second, third] = [new Mask(1), new Mask(2), new Mask(3)];
+  const history = new History(first);
+  assert.ok(!history.has(-1) && !history.has(1));
+  history.push(second);
+  history.go(-1);
+  assert.equal(history.now, first);
+  history.go(1);
+  history.go(1);
+  assert.equal(history.now, second);
+  history.go(-1);
+  history.push(third);
+  assert.ok(history.now === third && !history.has(1) && history.has(-1));
+  for (let at = 0; at < 300; at++) history.push(new Mask(1));
+  for (let at = 0; at < 300; at++) history.go(-1);
+  assert.ok(history.now !== first && history.has(100) && !history.has(101));
+});
+
+test("a stroke paints all cells on its way", () => {
+  assert.deepEqual(drawn(painted("cell", [1, 1], [1, 1], 4), 4), ["0000", "0100", "0000", "0000"]);
+  assert.deepEqual(painted("cell", [0, 0], [0, 3], 5), [
+    [0, 1],
+    [0, 2],
+    [0, 3],
+  ]); // the first one is painted before
+  assert.deepEqual(painted("cell", [4, 3], [1, 0], 5), [
+    [3, 2],
+    [2, 1],
+    [1, 0],
+  ]);
+  assert.deepEqual(painted("cell", [0, 0], [4, 2], 5), [
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [4, 2],
+  ]);
+});
+
+test("rows, columns and rectangles are painted whole, from any corner", () => {
+  assert.deepEqual(drawn(painted("row", [0, 3], [2, 1], 4), 4), ["0000", "1111", "1111", "0000"]);
+  assert.deepEqual(drawn(painted("column", [2, 1], [2, 3], 4), 4), ["0011", "0011", "0011", "0011"]);
+  for (const [from, to] of [
+    [
+      [1, 0],
+      [2, 2],
+    ],
+    [
+      [2, 2],
+      [1, 0],
+    ],
+    [
+      [1, 2],
+      [2, 0],
+    ],
+    [
+      [2, 0],
+      [1, 2],
+    ],
+  ]) {
+    assert.deepEqual(drawn(painted("rectangle", from, to, 4), 4), ["0000", "1110", "1110", "0000"]);
+  }
+  assert.deepEqual(painted("rectangle", [3, 3], [3, 3], 4), [[3, 3]]);
+});
+
+test("keys walk cell by cell and stay on the map", () => {
+  const from = [2, 1];
+  const places = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"].map((key) => walked(key, from, 4));
+  assert.deepEqual(places, [
+    [1, 1],
+    [3, 1],
+    [2, 0],
+    [2, 2],
+    [2, 0],
+    [2, 3],
+  ]);
+  assert.deepEqual(walked("ArrowUp", [0, 0], 4), [0, 0]);
+  assert.deepEqual(walked("ArrowRight", [3, 3], 4), [3, 3]);
+  assert.equal(walked("a", from, 4), null);
+  assert.equal(walked("toString", from, 4), null);
+});
+
+test("a convention's numbers are those of the first rows and columns", () => {
+  const mask = maskOf(["100", "110", "011"]);
+  assert.deepEqual(numbersOf(mask, ["0", "-inf"]), [
+    ["0", "-inf", "-inf"],
+    ["0", "0", "-inf"],
+    ["-inf", "0", "0"],
+  ]);
+  assert.deepEqual(numbersOf(mask, ["False", "True"], 2), [
+    ["False", "True"],
+    ["False", "False"],
+  ]);
+  assert.equal(numbersOf(new Mask(20), ["1", "0"]).length, 8);
+});
+
+test("sizes are numbers; what is none is sent as it was typed, for the server to say so", () => {
+  assert.deepEqual([sizeOf("3"), sizeOf("0"), sizeOf("-1"), sizeOf("")], [3, 0, -1, ""]);
+  assert.deepEqual(lengthsOf(" 5, 7;3\n2 "), [5, 7, 3, 2]);
+  assert.deepEqual(lengthsOf("5, x, -2, 1.5"), [5, "x", "-2", "1.5"]);
+  assert.deepEqual(lengthsOf(" , "), []);
+});
