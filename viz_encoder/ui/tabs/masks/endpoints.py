@@ -24,7 +24,7 @@ def mask_run(runner: Runner, key: str, rows: list[str], mistake: str = "none") -
     mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`.
     """
     made = run_masked(runner.store, key, _mask(rows), Mistake(mistake))
-    return result_of(runner.store, made)
+    return result_of(runner, made)
 
 
 def mask_reach(runner: Runner, key: str, rows: list[str]) -> list[list[str]]:

@@ -11,12 +11,11 @@ from torch import Tensor
 
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
-from viz_encoder.analyses.predictions import tasks
 from viz_encoder.audit.measure.reach import reach
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
-from viz_encoder.ui.state.run_description import describe
+from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
 from viz_encoder.ui.wire.bytes import finite
 
@@ -77,17 +76,17 @@ def masked_of(entry: Entry) -> Masked:
     return entry.masked
 
 
-def result_of(store: TraceStore, key: str) -> dict[str, Any]:
+def result_of(runner: Runner, key: str) -> dict[str, Any]:
     """What the mask did: leaks by layer and head, moved states, pooled vectors; null = undefined.
 
     leak and mass are shares of a query's total; moved is relative to the state without the mask.
     """
-    entry = store.get(key)
+    entry = runner.store.get(key)
     masked = masked_of(entry)
-    plain_key, plain = plain_of(store, key)
+    plain_key, plain = plain_of(runner.store, key)
     leaks, effect = mask_leaks(entry.trace, masked.intent), mask_effect(entry.trace, plain.trace)
     return {
-        "run": description(key, entry),
+        "run": json.loads(runner.again(key)),
         "plain": plain_key,
         "mistake": str(masked.mistake),
         "sentence": sentence(entry.trace, masked.intent, leaks),
@@ -122,16 +121,6 @@ def sentence(trace: Trace, intent: Bool[Tensor, "query key"], leaks: MaskLeaks) 
         f"{leaks.leak[layer, head]:.4f}, in head {layer}.{head}, from query {query} "
         f"“{trace.tokens[query]}” to key {key} “{trace.tokens[key]}”."
     )
-
-
-def description(key: str, entry: Entry) -> dict[str, Any]:
-    """A run as the page takes it."""
-    trace = entry.trace
-    kind = "image" if trace.grid else "text"
-    link = {"kind": kind, "model": trace.origin.model, "run": key}
-    named = [] if entry.encoder is None else [str(task) for task in tasks(entry.encoder)]
-    content: dict[str, Any] = json.loads(describe(key, trace, link, kind, named))
-    return content
 
 
 def reach_of(

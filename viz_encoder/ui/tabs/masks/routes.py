@@ -14,7 +14,6 @@ from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import (
     MODEL_GONE,
-    description,
     masked_of,
     plain_of,
     reach_of,
@@ -50,7 +49,7 @@ Sent = Annotated[Any, Depends(_sent_mask)]
 def offered(run: str, entry: Held, runs: Runs) -> Response:
     """What can be chosen; and of a run with a mask, the run without it and its mask's name."""
     missing = MODEL_GONE if entry.encoder is None or entry.inputs is None else ""
-    plain = None if entry.masked is None else description(*plain_of(runs.store, run))
+    plain = entry.masked and json.loads(runs.again(plain_of(runs.store, run)[0]))
     return answers.plain({**requests.offered(), "missing": missing, "plain": plain}, FRESH)
 
 
@@ -86,7 +85,7 @@ async def run_route(
 
     def work() -> Response:
         made = run_masked(runs.store, run, mask, planted)
-        return answers.plain(result_of(runs.store, made), FRESH)
+        return answers.plain(result_of(runs, made), FRESH)
 
     return await PLACES.answer(request, work)
 
@@ -94,7 +93,7 @@ async def run_route(
 @ROUTER.get("/result")
 async def result(run: str, runs: Runs, request: Request) -> Response:
     """The same of a run that is held."""
-    return await PLACES.answer(request, lambda: answers.plain(result_of(runs.store, run), FRESH))
+    return await PLACES.answer(request, lambda: answers.plain(result_of(runs, run), FRESH))
 
 
 @ROUTER.get("/panels")
