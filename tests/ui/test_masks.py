@@ -302,6 +302,18 @@ def at(page, row, col, grid="painter.grid"):
     return page.evaluate(f"vizMasks.{grid}.box({row}, {col})")
 
 
+def pixel(page, row, col, grid):
+    """The color in the middle of a cell, as the legend writes colors."""
+    return page.evaluate(f"""() => {{
+      const {{ canvas }} = vizMasks.{grid}, frame = canvas.getBoundingClientRect();
+      const [x, y] = vizMasks.{grid}.box({row}, {col}), ratio = devicePixelRatio;
+      const one = new OffscreenCanvas(1, 1).getContext("2d", {{ willReadFrequently: true }});
+      const at = [(x - frame.left) * ratio, (y - frame.top) * ratio].map(Math.floor);
+      one.drawImage(canvas, ...at, 1, 1, 0, 0, 1, 1);
+      return `rgb(${{[...one.getImageData(0, 0, 1, 1).data.slice(0, 3)].join(", ")}})`;
+    }}""")
+
+
 def drag(page, start, end):
     page.mouse.move(*at(page, *start))
     page.mouse.down()
@@ -390,6 +402,11 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     shown = page.evaluate("[...vizMasks.result.panels.found.observed]")
     np.testing.assert_allclose(np.reshape(shown, (n, n)), ours.attention(3, 5).numpy(), atol=1e-6)
     assert not np.reshape(shown, (n, n))[~mask].any()
+    squares = page.eval_on_selector_all(
+        ".viz-mask-painter .viz-swatch", "all => all.map(e => getComputedStyle(e).backgroundColor)"
+    )
+    for grid in ("painter.grid", "result.panels.grids.intended", "result.panels.grids.passed"):
+        assert [pixel(page, *cell, grid) for cell in ((5, 0), (0, 5))] == squares
     bars = page.eval_on_selector_all("[data-moved]", "all => all.map(b => +b.dataset.moved)")
     plain = vz.capture(minilm, TEXT)
     apart = (ours.hidden(6) - plain.hidden(6)).norm(dim=1) / plain.hidden(6).norm(dim=1)
@@ -445,7 +462,7 @@ def test_a_planted_mistake_is_said_and_outlined(masks, plain):
     page.mouse.click(*at(page, 9, 3, "result.panels.grids.observed"))
     said = page.inner_text(".viz-mask-result-part .viz-readout")
     assert "Query 9 “because” → key 3 “didn”: intended forbidden, passed may attend" in said
-    assert said.endswith(": a leak.")
+    assert said.endswith(f" weight {plain.attention(4)[7, 9, 3]:.4f}: a leak.")
 
 
 @pytest.mark.browser
@@ -474,6 +491,13 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     assert page.inner_text(said) == "After 2 layers “it” (10) can know 9 of 15 tokens."
     known = page.eval_on_selector_all(".viz-mask-known", "all => all.map(c => +c.dataset.token)")
     assert known == list(range(6, 15))
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function("document.querySelectorAll('.viz-mask-known').length === 11")
+    known = page.eval_on_selector_all(".viz-mask-known", "all => all.map(c => +c.dataset.token)")
+    assert known == list(range(11))
+    mask = PRESETS["causal"].mask(15)
+    colors = {cell: pixel(page, *cell, "reach.grid") for cell in ((5, 0), (9, 3), (0, 5), (3, 9))}
+    assert colors[5, 0] == colors[9, 3] != colors[0, 5] == colors[3, 9]
     sent = {"name": "m.csv", "mimeType": "text/csv", "buffer": b"1,0\n0,1"}
     page.set_input_files("#viz-mask-file", files=[sent])
     page.wait_for_selector("#viz-masks .viz-alert:visible")
