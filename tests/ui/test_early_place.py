@@ -1,0 +1,56 @@
+"""The first map is there before Gradio has built the page, and moves into it as it is."""
+
+import pytest
+
+PLACE = "#viz-early"
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def held(profile, site):
+    """A page whose Gradio waits, with what lets it go on; and the faults that it reported."""
+    page, waiting, faults = profile.new_page(), [], []
+    page.on("pageerror", lambda fault: faults.append(str(fault)))
+    page.route("**/assets/Blocks-*.js", lambda route: waiting.append(route))
+
+    def go_on():
+        while not waiting:  # it was not asked for yet
+            page.wait_for_timeout(20)
+        for route in waiting:
+            route.continue_()
+
+    yield page, site, go_on
+    page.close()
+    assert faults == []
+
+
+def test_the_first_map_is_there_before_the_page_and_stays(held):
+    page, site, go_on = held
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.goto(site)
+    page.wait_for_selector(f"{PLACE} .viz-atlas[data-painted]", timeout=60_000)
+    assert page.query_selector("#viz-run") is None
+    page.click("[data-head='3.1']")
+    page.wait_for_selector(f"{PLACE} .viz-map[data-painted*=':3.1:']")
+    before = page.locator(".viz-facts").bounding_box()
+    go_on()
+    page.wait_for_selector("#viz-run")
+    page.wait_for_selector("#viz-attention .viz-map[data-painted*=':3.1:']")
+    assert page.query_selector(PLACE) is None
+    after = page.locator(".viz-facts").bounding_box()
+    assert all(abs(before[side] - after[side]) < 3 for side in before)  # nothing jumps
+    page.click("[data-head='3.4']")
+    page.wait_for_selector(".viz-map[data-painted*=':3.4:']")
+    assert "head=4" in page.url
+
+
+@pytest.mark.parametrize(("width", "query"), [(390, ""), (1440, "?kind=text&a=Hello")])
+def test_there_is_no_early_place_where_the_tab_would_jump(held, width, query):
+    page, site, go_on = held
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"{site}{query}")
+    page.wait_for_function("document.querySelectorAll('link[rel=modulepreload]').length > 0")
+    assert page.query_selector(PLACE) is None
+    go_on()
+    page.wait_for_selector("#viz-attention .viz-map[data-painted]", timeout=60_000)
+    assert page.query_selector(PLACE) is None
