@@ -260,11 +260,6 @@ export interface MaskPreset {
   controls: { name: string; label: string; minimum: number; default: number }[];
   lengths: boolean;
 }
-export interface MaskOrigin {
-  name: string;
-  sizes?: Record<string, number>;
-  lengths?: number[];
-}
 export interface MaskResult {
   run: RunDescription;
   plain: string;
