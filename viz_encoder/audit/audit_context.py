@@ -232,3 +232,4 @@ class Question:
     title: str
     ask: Callable[[AuditContext], Answer]
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
+    order: int = 1000  # checks are asked in this order

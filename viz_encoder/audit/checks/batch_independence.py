@@ -72,4 +72,4 @@ def _by_gradient(context: AuditContext) -> bool | None:
     return bool((found.amax(dim=-1)[~own].nan_to_num(1.0) > 1e-6).any())
 
 
-QUESTION = Question("batch_independence", "Samples do not mix", ask, ("runs",))
+QUESTION = Question("batch_independence", "Samples do not mix", ask, ("runs",), order=40)

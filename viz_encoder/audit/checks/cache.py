@@ -68,4 +68,4 @@ def _stepped(step: Any, x: Tensor, sizes: list[int]) -> Tensor:
     return torch.cat(rows, dim=1)
 
 
-QUESTION = Question("cache", "With a KV cache", ask, ("runs",))
+QUESTION = Question("cache", "With a KV cache", ask, ("runs",), order=210)

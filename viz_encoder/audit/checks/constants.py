@@ -78,4 +78,4 @@ def too_small(context: AuditContext, case: Case) -> float | None:
     return next((value for value in seen.found if value < 1), None)
 
 
-QUESTION = Question("constants", "Constants that ban", ask, ("runs",))
+QUESTION = Question("constants", "Constants that ban", ask, ("runs",), order=50)

@@ -70,4 +70,5 @@ QUESTION = Question(
     "Packed documents",
     ask,
     ("runs", "constants", "batch_independence", "maps", "gradient"),
+    order=190,
 )

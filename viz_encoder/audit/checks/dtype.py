@@ -82,4 +82,5 @@ QUESTION = Question(
         "perturbation",
         "padding_invariance",
     ),
+    order=220,
 )

@@ -63,4 +63,5 @@ QUESTION = Question(
     "A sample of nothing but padding",
     ask,
     ("runs", "constants", "batch_independence", "maps", "gradient", "perturbation", "permutation"),
+    order=150,
 )

@@ -12,4 +12,4 @@ def ask(context: AuditContext) -> Answer:
     return passes("It is in eval mode, or has none.")
 
 
-QUESTION = Question("eval_mode", "Eval mode", ask)
+QUESTION = Question("eval_mode", "Eval mode", ask, order=30)

@@ -31,4 +31,4 @@ def ask(context: AuditContext) -> Answer:
     return passes(text)
 
 
-QUESTION = Question("grad_mode", "With and without gradients", ask, ("runs",))
+QUESTION = Question("grad_mode", "With and without gradients", ask, ("runs",), order=130)

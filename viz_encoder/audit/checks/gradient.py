@@ -161,4 +161,5 @@ QUESTION = Question(
     "Whom each output depends on",
     ask,
     ("runs", "static", "constants", "batch_independence", "maps", "row_sums"),
+    order=80,
 )

@@ -52,4 +52,4 @@ def _who(context: AuditContext, name: str, subject: Subject, out: object) -> str
     return f" Padding changes {'the model itself' if first is not None else repr(name)}."
 
 
-QUESTION = Question("implementations", "Implementations agree", ask, ("runs",))
+QUESTION = Question("implementations", "Implementations agree", ask, ("runs",), order=200)

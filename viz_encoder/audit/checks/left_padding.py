@@ -75,9 +75,4 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> An
     return found._replace(evidence=text, cause=cause, cure=cure, code="empty_row")
 
 
-QUESTION = Question(
-    "left_padding",
-    "Padding on the other side",
-    ask,
-    SEEN_FIRST,
-)
+QUESTION = Question("left_padding", "Padding on the other side", ask, SEEN_FIRST, order=170)

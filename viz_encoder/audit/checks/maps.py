@@ -244,5 +244,5 @@ def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: 
 
 
 QUESTION = Question(
-    "maps", "Attention maps", ask, ("runs", "static", "constants", "batch_independence")
+    "maps", "Attention maps", ask, ("runs", "static", "constants", "batch_independence"), order=60
 )

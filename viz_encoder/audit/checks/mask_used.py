@@ -62,4 +62,5 @@ QUESTION = Question(
     "The mask is used",
     ask,
     ("runs", "maps", "gradient", "perturbation", "padding_invariance"),
+    order=140,
 )

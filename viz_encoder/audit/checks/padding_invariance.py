@@ -119,4 +119,5 @@ QUESTION = Question(
         "gradient",
         "perturbation",
     ),
+    order=100,
 )

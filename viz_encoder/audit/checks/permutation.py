@@ -25,9 +25,4 @@ def ask(context: AuditContext) -> Answer:
     ).because(diagnose("other_sample", sure=False))
 
 
-QUESTION = Question(
-    "permutation",
-    "Order of the batch",
-    ask,
-    SEEN_FIRST,
-)
+QUESTION = Question("permutation", "Order of the batch", ask, SEEN_FIRST, order=120)

@@ -125,4 +125,5 @@ QUESTION = Question(
     "Changed tokens",
     ask,
     ("runs", "static", "constants", "batch_independence", "maps", "row_sums", "gradient"),
+    order=90,
 )

@@ -27,4 +27,4 @@ def ask(context: AuditContext) -> Answer:
     return passes("NaN in padded inputs stays there.")
 
 
-QUESTION = Question("poisoned_padding", "NaN in padded inputs", ask, ("runs",))
+QUESTION = Question("poisoned_padding", "NaN in padded inputs", ask, ("runs",), order=160)

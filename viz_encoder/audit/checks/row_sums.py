@@ -80,4 +80,5 @@ QUESTION = Question(
     "Rows of the maps sum to 1",
     ask,
     ("runs", "static", "constants", "batch_independence", "maps"),
+    order=70,
 )

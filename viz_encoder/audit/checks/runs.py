@@ -83,4 +83,4 @@ def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
     return answer.because(diagnose("axes", sure=False)) if turned else answer
 
 
-QUESTION = Question("runs", "Runs, keeps its shape, gives numbers", ask, ("static",))
+QUESTION = Question("runs", "Runs, keeps its shape, gives numbers", ask, ("static",), order=20)

@@ -67,4 +67,4 @@ def _is_intent(reading: Reading, case: Case) -> bool:
     return len(case.allowed) == 1 and bool(same.all())
 
 
-QUESTION = Question("static", "The mask as it is passed", ask)
+QUESTION = Question("static", "The mask as it is passed", ask, order=10)

@@ -39,4 +39,4 @@ def ask(context: AuditContext) -> Answer:
     return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
 
 
-QUESTION = Question("train_mode", "Training mode", ask, ("runs", "grad_mode"))
+QUESTION = Question("train_mode", "Training mode", ask, ("runs", "grad_mode"), order=230)
