@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Run } from "../../assets/web/core/run.js";
 import { startOf } from "../../assets/web/flow/any_view.js";
 import { rowSaid } from "../../assets/web/flow/layer_reading.js";
 import { matching, walked } from "../../assets/web/flow/token_list.js";
@@ -23,6 +24,7 @@ test("without a search those around the chosen token are listed, as many at eith
 test("a search finds parts of a token's text, and a token's whole number", () => {
   assert.deepEqual(matching(tokens, " Street ", 0).shown, [2, 4]);
   assert.deepEqual(matching(tokens, "2", 0).shown, [2, 3]);
+  assert.deepEqual(matching(Array(12).fill("a"), "1", 0).shown, [1]);
   assert.deepEqual(matching(tokens, "nothing", 0), { shown: [], total: 0 });
   assert.deepEqual(matching(Array(300).fill("a"), "A", 299), { shown: numbered(0, 200), total: 300 });
 });
@@ -61,4 +63,21 @@ test("a control begins at what is selected, where the view has that; else as usu
   assert.equal(startOf(control(), { head: "1,2" }), 1);
   assert.equal(startOf(control({ name: "show" }), { head: 3 }), 1);
   assert.equal(startOf(control({ default: null }), { head: 3 }), "");
+});
+
+test("views stand where they say, in their order; a view without a place stands nowhere", async () => {
+  const place = (tab, slot, order) => ({ tab, slot, order });
+  const run = new Run({ tokens: ["[CLS]", "cat", "[PAD]"], special: [true, false, false], valid: [true, true, false] });
+  run.views = async () => ({
+    third: { name: "third", place: place("flow", "answer", 3) },
+    none: { name: "none", place: null },
+    second: { name: "second", place: place("flow", "query", 2) },
+    other: { name: "other", place: place("hidden", "query", 0) },
+    first: { name: "first", place: place("flow", "query", 1) },
+  });
+  const names = async (...where) => (await run.viewsAt(...where)).map(({ name }) => name);
+  assert.deepEqual(await names("flow"), ["first", "second", "third"]);
+  assert.deepEqual(await names("flow", "query"), ["first", "second"]);
+  assert.deepEqual(await names("flow", "none"), []);
+  assert.deepEqual([run.real(true), run.real(false), run.named(1)], [[0, 1], [1], "1 “cat”"]);
 });

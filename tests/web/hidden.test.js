@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { median } from "../../assets/web/hidden/residual_change.js";
-import { PlaneScale, roundEnds, ticks } from "../../assets/web/hidden/scales.js";
+import { layerNear, layerPlace, PlaneScale, roundEnds, ticks } from "../../assets/web/hidden/scales.js";
 import { blockOf, sentence } from "../../assets/web/hidden/similarity_matrix.js";
 import { digits, passed } from "../../assets/web/hidden/wording.js";
 
@@ -26,6 +26,20 @@ test("ticks are round numbers between the ends", () => {
   near(ticks(-1, 1), [-1, -0.5, 0, 0.5, 1]);
   near(ticks(0.13, 0.87), [0.2, 0.4, 0.6, 0.8]);
   near(ticks(-3100, 4200), [-2000, 0, 2000, 4000]);
+});
+
+test("layers stand evenly between the ends, a single one in the middle; a click means the nearest", () => {
+  const layers = { count: 5, left: 50, right: 250 };
+  near(
+    [0, 1, 4].map((layer) => layerPlace(layer, layers)),
+    [50, 100, 250],
+  );
+  near([layerPlace(0, { ...layers, count: 1 })], [150]);
+  assert.deepEqual(
+    [0, 74, 76, 124, 126, 999].map((x) => layerNear(x, layers)),
+    [0, 0, 1, 1, 2, 4],
+  );
+  assert.equal(layerNear(240, { ...layers, count: 1 }), 0);
 });
 
 test("a plane is as long along both axes, its points in the middle of 94 % of the room", () => {

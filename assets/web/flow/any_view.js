@@ -59,8 +59,8 @@ export class AnyView {
 
   #fill() {
     if (!this.run) return;
-    const { controls, source, measured } = this.views[this.view.value];
-    this.about.textContent = measured ? `Source: ${source}` : "";
+    const { controls, source } = this.views[this.view.value];
+    this.about.textContent = source && `Source: ${source}`;
     this.controls.show(this.run, controls, (control) => startOf(control, this.selection));
   }
 }

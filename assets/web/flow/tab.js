@@ -146,7 +146,7 @@ class FlowTab extends TabShell {
     this.says.replaceChildren(
       el("p", {}, el("strong", {}, "It measures "), measured),
       el("p", {}, el("strong", {}, "It does not measure "), notMeasured),
-      caption(`Source: ${paper}`, ...(number ? [", ", link] : [])),
+      caption(source && `Source: ${paper}`, ...(number ? [", ", link] : [])),
     );
   }
 

@@ -1,7 +1,7 @@
 // A chart of lines over layers, in SVG: axes with titles, the current layer, and its values in words.
 
 import { el, onWidth } from "../core/dom.js";
-import { roundEnds, TICKS } from "./scales.js";
+import { layerNear, layerPlace, roundEnds, TICKS } from "./scales.js";
 import { digits } from "./wording.js";
 
 /** @typedef {{ name: string, values: number[], kind: string }} Line a value a layer, NaN where it is not defined */
@@ -25,8 +25,7 @@ export class LineChart {
   legend = el("ul", { class: "viz-hidden-legend" });
   /** @type {Shown | null} */
   shown = null;
-  count = 0; // layers
-  width = 0;
+  layers = { count: 0, left: LEFT, right: LEFT };
 
   constructor(/** @type {string} */ title, /** @type {Axes} */ axes) {
     this.title = title;
@@ -44,22 +43,23 @@ export class LineChart {
   }
 
   #draw() {
-    this.width = this.node.clientWidth;
-    if (!this.width || !this.shown) return;
+    const width = this.node.clientWidth;
+    if (!width || !this.shown) return;
     const { lines, at } = this.shown;
-    this.count = lines[0].values.length;
+    const { length: count } = lines[0].values;
+    this.layers = { count, left: LEFT, right: width - RIGHT };
     const values = lines.flatMap((line) => line.values).filter(Number.isFinite);
     const [low, high] = roundEnds(this.shown.low ?? Math.min(0, ...values), this.shown.high ?? Math.max(...values, 0));
-    const x = (/** @type {number} */ layer) => this.#x(layer);
+    const x = (/** @type {number} */ layer) => layerPlace(layer, this.layers);
     const y = (/** @type {number} */ value) =>
       HEIGHT - BOTTOM - ((value - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
     const now = { class: "viz-hidden-now", x1: x(at), x2: x(at), y1: TOP, y2: HEIGHT - BOTTOM };
     const said = lines.map((line) => `${line.name} ${digits(line.values[at])}`);
-    this.drawing.setAttribute("width", String(this.width));
+    this.drawing.setAttribute("width", String(width));
     this.drawing.setAttribute("aria-label", `${this.title}. ${said.join(", ")}`);
     this.drawing.replaceChildren(
-      ...this.#axes(y, low, high),
-      ...(at < this.count && at >= 0 ? [svg("line", now)] : []),
+      ...this.#axes(x, y, low, high),
+      ...(at < count && at >= 0 ? [svg("line", now)] : []),
       ...lines.flatMap((line) => curve(line, x, y, at)),
     );
     const key = (/** @type {Line} */ { kind, name, values: each }) =>
@@ -67,36 +67,30 @@ export class LineChart {
     this.legend.replaceChildren(...lines.map(key));
   }
 
-  #x(/** @type {number} */ layer) {
-    return LEFT + (this.count > 1 ? layer / (this.count - 1) : 0.5) * (this.width - LEFT - RIGHT);
-  }
-
-  /** @type {(y: Along, low: number, high: number) => SVGElement[]} */
-  #axes(y, low, high) {
-    const every = Math.ceil(this.count / Math.max(2, Math.floor((this.width - LEFT - RIGHT) / LABEL)));
-    const layers = Array.from({ length: Math.ceil(this.count / every) }, (_, at) => at * every);
+  /** @type {(x: Along, y: Along, low: number, high: number) => SVGElement[]} */
+  #axes(x, y, low, high) {
+    const { count, right } = this.layers;
+    const every = Math.ceil(count / Math.max(2, Math.floor((right - LEFT) / LABEL)));
+    const layers = Array.from({ length: Math.ceil(count / every) }, (_, at) => at * every);
     const levels = Array.from({ length: TICKS + 1 }, (_, step) => low + (step / TICKS) * (high - low));
     const middle = (TOP + HEIGHT - BOTTOM) / 2;
-    /** @type {(text: string, x: number, y: number, anchor?: string, more?: Record<string, string>) => SVGElement} */
-    const write = (text, x, y, anchor = "middle", more = {}) =>
-      svg("text", { x, y, "text-anchor": anchor, ...more }, text);
+    /** @type {(text: string, left: number, top: number, anchor?: string, more?: Record<string, string>) => SVGElement} */
+    const write = (text, left, top, anchor = "middle", more = {}) =>
+      svg("text", { x: left, y: top, "text-anchor": anchor, ...more }, text);
     return [
       ...levels.flatMap((level) => [
-        svg("line", { class: "viz-hidden-grid", x1: LEFT, x2: this.width - RIGHT, y1: y(level), y2: y(level) }),
+        svg("line", { class: "viz-hidden-grid", x1: LEFT, x2: right, y1: y(level), y2: y(level) }),
         write(digits(level), LEFT - 6, y(level) + 3.5, "end"),
       ]),
-      ...layers.map((layer) => write(String(layer), this.#x(layer), HEIGHT - BOTTOM + 14)),
-      write(this.axes.xTitle, (LEFT + this.width - RIGHT) / 2, HEIGHT - 6),
+      ...layers.map((layer) => write(String(layer), x(layer), HEIGHT - BOTTOM + 14)),
+      write(this.axes.xTitle, (LEFT + right) / 2, HEIGHT - 6),
       write(this.axes.yTitle, 11, middle, "middle", { transform: `rotate(-90 11 ${middle})` }),
     ];
   }
 
   #clicked(/** @type {MouseEvent} */ event) {
-    if (!this.count) return;
     const at = event.clientX - this.drawing.getBoundingClientRect().left;
-    const layers = Array.from({ length: this.count }, (_, layer) => layer);
-    const far = (/** @type {number} */ layer) => Math.abs(this.#x(layer) - at);
-    this.axes.choose(layers.reduce((best, layer) => (far(layer) < far(best) ? layer : best)));
+    if (this.layers.count) this.axes.choose(layerNear(at, this.layers));
   }
 }
 

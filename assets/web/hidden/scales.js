@@ -24,6 +24,16 @@ export function ticks(low, high) {
   return Array.from({ length: 2 * TICKS + 1 }, (_, at) => (first + at) * step).filter((value) => value <= high);
 }
 
+/** @typedef {{ count: number, left: number, right: number }} Layers so many, between two places on the screen */
+
+/** Where a layer stands. @type {(layer: number, layers: Layers) => number} */
+export const layerPlace = (layer, { count, left, right }) =>
+  left + (count > 1 ? layer / (count - 1) : 0.5) * (right - left);
+
+/** The layer nearest to a place. @type {(x: number, layers: Layers) => number} */
+export const layerNear = (x, { count, left, right }) =>
+  Math.max(0, Math.min(count - 1, Math.round(((x - left) / (right - left)) * (count - 1))));
+
 export class PlaneScale {
   /** @param {ArrayLike<number>} points x and y in turn @param {Box} box */
   constructor(points, box) {
