@@ -88,7 +88,8 @@ def test_the_page_shows_it(trace, chromium, tmp_path):
     page.wait_for_selector("body[data-painted]")
     said = page.inner_text("#kept")
     assert "Exact" in said and "merged" in said and "divided by its sum" in said
-    page.click("#map", position={"x": 140, "y": 130})
+    left, top, cell = page.evaluate("[vizPage.left, vizPage.top, vizPage.cell]")
+    page.click("#map", position={"x": left + cell / 2, "y": top + cell / 2})
     assert "query 1 “the” → key 1 “the”" in page.inner_text("#readout")
     shown = float(re.search(r"weight ([\d.e-]+)$", page.inner_text("#readout"))[1])
     assert shown == pytest.approx(expected(trace, [5], **KEPT)[0, 0], abs=2e-7)
