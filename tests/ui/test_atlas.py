@@ -299,7 +299,7 @@ def run(opened, text, *, keep=False):
 
 
 def test_nothing_below_moves_as_layers_come(visit):
-    opened = visit()
+    opened = visit(kind="text", a=SENTENCES[0])
     page = opened.page
     held = []
     page.route("**/thumbnails?layer=0", lambda route: held.append(route))

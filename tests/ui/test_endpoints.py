@@ -11,7 +11,9 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.bundled import asset
+from viz_encoder.trace.map_view import SCALES
 from viz_encoder.ui.state.runner import PICTURES, SENTENCES, Runner
 from viz_encoder.ui.wire.static import address
 
@@ -282,6 +284,10 @@ def test_the_page_asks_for_its_scripts_before_it_is_built(site):
 def test_the_first_run_is_there_without_a_queue_and_stays_the_same(site):
     first, again = (httpx.get(f"{site}viz/first").json() for _ in range(2))
     assert first == again and first["link"]["a"] == SENTENCES[0]
+    statistics, scales = (first["vocabulary"][part] for part in ("statistics", "scales"))
+    real = sum(first["valid"])
+    assert statistics == {name: known.of(real) for name, known in STATISTICS.items()}
+    assert [scales[name]["title"] for name in SCALES] == [scale.title for scale in SCALES.values()]
     found = fetch(site, first["key"], "map?layer=2&head=3")
     expected = vz.capture(vz.load("all-MiniLM-L6-v2"), SENTENCES[0]).attention(2, 3)
     assert np.abs(found - expected.numpy()).max() < 1e-6

@@ -131,18 +131,6 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
         }"""
     )
     assert counts == [0, 1, 2, True]
-    value = opened.imported(
-        "attention/head_statistics.js",
-        """(() => {
-          const found = new m.Measures(), layers = (entropy) => [{ entropy: [entropy] }];
-          const change = (now, then) => {
-            Object.assign(found, { layers: layers(now), reference: { layers: layers(then) } });
-            return found.value("change:entropy", 0, 0);
-          };
-          return [change(1, null), change(null, 1), change(3, 1)];
-        })()""",
-    )
-    assert value == [None, None, 2]
 
 
 def test_heads_that_a_run_lacks_are_told_and_none_is_made_up(visit):

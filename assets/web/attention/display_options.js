@@ -1,62 +1,62 @@
 // Which tokens are shown and how: special ones hidden, rows renormalized, sub-words merged.
 
 import { el } from "../core/dom.js";
+import { ADDED_TOKENS } from "../core/run.js";
 
-const SWITCHES = {
-  hide: ["Hide special tokens", "Leave out the tokens that the model adds, such as [CLS]"],
+/** @import { Run, Selection } from "./types.d.ts" */
+/** @typedef {keyof typeof SWITCHES} Switch */
+
+const SWITCHES = /** @type {const} */ ({
+  hide: ["Hide special tokens", `Leave out the ${ADDED_TOKENS}`],
   renorm: ["Renormalize rows", "Divide each query's weights by their sum over the tokens shown"],
   words: ["Merge sub-words", "One row and column a word: the mean over its queries, the sum over its keys"],
-};
+});
 
-export class KeptSwitches {
-  constructor(selection) {
+export class DisplayOptions {
+  /** @type {Run | null} */ #run = null;
+  hide = this.#box("hide");
+  renorm = this.#box("renorm");
+  words = this.#box("words");
+  node = el("span", { class: "viz-kept" });
+
+  constructor(/** @type {Selection} */ selection) {
     this.selection = selection;
-    this.node = el(
-      "span",
-      { class: "viz-kept" },
-      ...Object.entries(SWITCHES).map(([name, [text, title]]) => {
-        this[name] = el("input", {
-          type: "checkbox",
-          id: `viz-${name}`,
-          onchange: () =>
-            selection.set({ [name]: this[name].checked, ...(name === "hide" && this.hide.checked && this.#left()) }),
-        });
-        return el("label", { class: "viz-control viz-check", title }, this[name], text);
-      }),
-    );
+    for (const name of /** @type {const} */ (["hide", "renorm", "words"])) {
+      const [text, title] = SWITCHES[name];
+      this.node.append(el("label", { class: "viz-control viz-check", title }, this[name], text));
+    }
   }
 
   // What would change nothing cannot be switched.
-  show(run) {
-    this.run = run;
-    const { selection } = this;
-    for (const name of Object.keys(SWITCHES)) this[name].checked = selection[name];
-    this.#enable(
-      "renorm",
-      selection.renorm || selection.hide || selection.head === "max",
-      "Rows already sum to 1; hide special tokens first",
-    );
-    this.#enable(
-      "words",
-      selection.words || run.mergeable,
-      run.grid ? "A picture has no words" : "Each word of this run is one token",
-    );
+  show(/** @type {Run} */ run) {
+    const { hide, renorm, words, head } = this.selection;
+    this.#run = run;
+    [this.hide.checked, this.renorm.checked, this.words.checked] = [hide, renorm, words];
+    this.#enable("renorm", renorm || hide || head === "max", "Rows already sum to 1; hide special tokens first");
+    const single = run.grid ? "A picture has no words" : "Each word of this run is one token";
+    this.#enable("words", words || run.mergeable, single);
+  }
+
+  #box(/** @type {Switch} */ name) {
+    return el("input", {
+      type: "checkbox",
+      id: `viz-${name}`,
+      onchange: (event) => this.#switch(name, event.currentTarget.checked),
+    });
   }
 
   // Who hides the chosen tokens chooses the nearest ones that are left.
-  #left() {
-    const {
-      run,
-      selection: { query, key },
-    } = this;
-    const left = run.visible(true);
-    const nearest = (token) =>
+  #switch(/** @type {Switch} */ name, /** @type {boolean} */ on) {
+    const { query, key } = this.selection;
+    const left = this.#run?.visible(true) ?? [];
+    const nearest = (/** @type {number} */ token) =>
       left.reduce((best, at) => (Math.abs(at - token) < Math.abs(best - token) ? at : best), left[0] ?? token);
-    return { query: nearest(query), key: nearest(key) };
+    this.selection.set({ [name]: on, ...(name === "hide" && on && { query: nearest(query), key: nearest(key) }) });
   }
 
-  #enable(name, usable, why) {
+  #enable(/** @type {Switch} */ name, /** @type {boolean} */ usable, /** @type {string} */ why) {
     this[name].disabled = !usable;
-    this[name].parentNode.title = usable ? SWITCHES[name][1] : why;
+    const label = this[name].parentElement;
+    if (label) label.title = usable ? SWITCHES[name][1] : why;
   }
 }

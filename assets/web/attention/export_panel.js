@@ -1,133 +1,121 @@
 // Take it with you: the view as a page, a table, a picture, a saved run, code or a link.
 
-import { el } from "../core/dom.js";
+import { button, control, controls, el, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { ask } from "../core/server.js";
 import { paperPng, paperSvg } from "./paper_figure.js";
+
+/** @import { AttentionMap, Fresh, Run, Selection } from "./types.d.ts" */
 
 const SAVING = 1500; // milliseconds that a browser may take to begin
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
+const TITLE = "Take it with you";
 
-export class Take {
-  constructor(selection, map) {
-    Object.assign(this, { selection, map });
-    this.said = el("span", { class: "viz-caption", role: "status" });
-    this.width = el(
-      "select",
-      { id: "viz-paper-width" },
-      ...Object.entries(WIDTHS).map(([value, text]) => el("option", { value }, text)),
-    );
-    const button = (text, title, act) =>
-      el(
-        "button",
-        { type: "button", class: "viz-small", title, onclick: (event) => this.#try(act, event.currentTarget) },
-        text,
-      );
-    this.node = el(
-      "section",
-      { class: "viz-take", "aria-label": "Take it with you" },
-      el("h3", {}, "Take it with you"),
-      el(
-        "div",
-        { class: "viz-controls" },
-        button("Page (HTML)", "All heads and this map in one file that opens with no network", this.#file("html")),
-        button("CSV", "This map as a table", this.#file("csv")),
-        button("CSV, one row", "Where the chosen query looks, as a table", this.#file("csv", true)),
-        button("npz", "This map for NumPy", this.#file("npz")),
-        button("PNG", "What is in sight of this map as a picture for a paper, 400 dpi", this.#picture("png")),
-        button("SVG", "The same with its text as text", this.#picture("svg")),
-        el("label", { class: "viz-control" }, "Picture width", this.width),
-        button("Saved run", "The whole run: viz_encoder.Trace.load, or viz-encoder serve", this.#file("safetensors")),
-        button("Copy Python", "Code that computes this map again", () => this.#code()),
-        button("Copy link", "A link to this view", () => this.#link()),
-        this.said,
-      ),
-    );
+export class ExportPanel {
+  #latest = new Latest((sentence) => this.said.replaceChildren(sentence)); // only what was pressed last is told of
+  /** @type {Run | null} */ #run = null;
+  /** @type {{ button: HTMLButtonElement, link: HTMLAnchorElement } | null} */ #offered = null;
+  said = el("span", { class: "viz-caption", role: "status" });
+  width = el("select", { id: "viz-paper-width" }, ...options(Object.entries(WIDTHS)));
+  node = el(
+    "section",
+    { class: "viz-take", "aria-label": TITLE },
+    el("h3", {}, TITLE),
+    controls(
+      this.#file("Page (HTML)", "html", "All heads and this map in one file that opens with no network"),
+      this.#file("CSV", "csv", "This map as a table"),
+      this.#file("CSV, one row", "csv", "Where the chosen query looks, as a table", true),
+      this.#file("npz", "npz", "This map for NumPy"),
+      this.#picture("PNG", "What is in sight of this map as a picture for a paper, 400 dpi"),
+      this.#picture("SVG", "The same with its text as text"),
+      control("Picture width", this.width),
+      this.#file("Saved run", "safetensors", "The whole run: viz_encoder.Trace.load, or viz-encoder serve"),
+      this.#button("Copy Python", "Code that computes this map again", (fresh) => this.#code(fresh)),
+      this.#button("Copy link", "A link to this view", () => this.#link()),
+      this.said,
+    ),
+  );
+
+  constructor(/** @type {Selection} */ selection, /** @type {AttentionMap} */ map) {
+    this.selection = selection;
+    this.map = map;
     // What was prepared is of the view as it was.
-    selection.on(() => this.offered && this.#withdraw("The view has changed; prepare the file again."));
+    selection.on(() => this.#offered && this.#withdraw("The view has changed; prepare the file again."));
   }
 
-  show(run) {
-    this.run = run;
+  show(/** @type {Run} */ run) {
+    this.#run = run;
     this.#withdraw("");
   }
 
-  // Only what was pressed last is told of: a large file may come when another one was asked for.
-  async #try(act, button) {
-    if (!this.run) return;
-    this.#withdraw("Preparing …");
-    const asked = (this.asked = { button });
-    const stale = () => this.asked !== asked;
-    try {
-      await act(stale, button);
-    } catch (fault) {
-      if (!stale()) this.said.textContent = fault.message;
-    }
+  /** @type {(text: string, title: string, act: (fresh: Fresh, pressed: HTMLButtonElement) => unknown) => HTMLElement} */
+  #button(text, title, act) {
+    const press = (/** @type {HTMLButtonElement} */ pressed) => {
+      if (!this.#run) return;
+      this.#withdraw("Preparing …");
+      this.#latest.run((fresh) => act(fresh, pressed));
+    };
+    return button(text, (event) => press(event.currentTarget), { title });
+  }
+
+  /** @type {(text: string, kind: string, title: string, row?: boolean) => HTMLElement} */
+  #file(text, kind, title, row) {
+    return this.#button(text, title, async (fresh, pressed) => {
+      const response = await fresh(this.#fetch(kind, row));
+      const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? `run.${kind}`;
+      this.#offer(await fresh(response.blob()), name, pressed); // whole, so that its size is known before it is saved
+    });
+  }
+
+  #picture(/** @type {"PNG" | "SVG"} */ kind, /** @type {string} */ title) {
+    return this.#button(kind, title, async (fresh, pressed) => {
+      if (!this.#run) return;
+      const width = Number(this.width.value);
+      const svg = paperSvg(this.map, this.#run, width);
+      const stem = `${this.#run.model}-${this.selection.name}-${this.selection.kept}`.replace(
+        /[^A-Za-z0-9_.+-]+/g,
+        "-",
+      );
+      const blob = kind === "SVG" ? new Blob([svg], { type: "image/svg+xml" }) : await fresh(paperPng(svg, width));
+      this.#offer(blob, `${stem}.${kind.toLowerCase()}`, pressed);
+    });
   }
 
   // The buttons as they were.
-  #withdraw(text) {
-    const { offered } = this;
-    this.offered = this.asked = null;
+  #withdraw(/** @type {string} */ text) {
+    const offered = this.#offered;
+    this.#latest.stop();
+    this.#offered = null;
     this.said.textContent = text;
     if (!offered) return;
     const held = document.activeElement === offered.link;
     offered.button.hidden = false;
     offered.link.remove();
-    URL.revokeObjectURL(offered.url);
+    URL.revokeObjectURL(offered.link.href);
     if (held) offered.button.focus();
   }
 
-  async #fetch(kind, row = false) {
+  /** @type {(kind: string, row?: boolean) => Promise<Response>} */
+  #fetch(kind, row = false) {
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
     const more = { ...(row ? { query } : {}), ...(kind === "html" ? { scale } : {}) };
-    const asked = new URLSearchParams({ layer, head, special: !hide, renormalize: renorm, words, ...more });
-    const response = await fetch(this.run.url(`take/${kind}?${asked}`));
-    if (response.ok) return response;
-    const fault = await response.json().catch(() => ({}));
-    throw new Error(fault.message || `The server answered ${response.status}; press Run again.`);
-  }
-
-  // The file is fetched first, so that its size is known before it is saved.
-  #file(kind, row) {
-    return async (stale, button) => {
-      const response = await this.#fetch(kind, row);
-      const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? `run.${kind}`;
-      const blob = await response.blob();
-      if (!stale()) this.#offer(blob, name, button);
-    };
-  }
-
-  #picture(kind) {
-    return async (stale, button) => {
-      const width = Number(this.width.value);
-      const svg = paperSvg(this.map, width);
-      const name = `${this.run.model}-${this.selection.name}-${this.selection.kept}.${kind}`.replace(
-        /[^A-Za-z0-9_.+-]+/g,
-        "-",
-      );
-      const blob = kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await paperPng(svg, width);
-      if (!stale()) this.#offer(blob, name, button);
-    };
+    const asked = { layer, head, special: !hide, renormalize: renorm, words, ...more };
+    const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
+    return ask(`${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`);
   }
 
   // The second step stands where the first was: the button becomes a link that saves the file.
-  #offer(blob, name, button) {
-    const url = URL.createObjectURL(blob);
-    const size =
-      blob.size < 1e6 ? `${Math.max(1, Math.round(blob.size / 1e3))} kB` : `${(blob.size / 1e6).toFixed(1)} MB`;
-    const saved = () =>
-      setTimeout(
-        () => this.offered?.link === link && this.#withdraw(`${name} (${size}) was handed to the browser.`),
-        SAVING,
-      );
-    const link = el(
-      "a",
-      { href: url, download: name, class: "viz-small viz-save", title: `Save ${name}`, onclick: saved },
-      `Save ${size}`,
-    );
+  #offer(/** @type {Blob} */ blob, /** @type {string} */ name, /** @type {HTMLButtonElement} */ button) {
+    const { size: bytes } = blob;
+    const size = bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+    const told = () => this.#offered?.link === link && this.#withdraw(`${name} (${size}) was handed to the browser.`);
+    const at = { href: URL.createObjectURL(blob), download: name, class: "viz-small viz-save", title: `Save ${name}` };
+    /** @type {HTMLAnchorElement} */
+    const link = el("a", { ...at, onclick: () => setTimeout(told, SAVING) }, `Save ${size}`);
     const held = document.activeElement === button || document.activeElement === document.body;
     button.after(link);
     button.hidden = true;
-    this.offered = { button, link, url };
+    this.#offered = { button, link };
     this.said.textContent = `${name} is ready: press “Save ${size}”.`;
     if (held) link.focus({ preventScroll: true });
   }
@@ -137,12 +125,12 @@ export class Take {
     return this.#copy(location.href, "The link");
   }
 
-  async #code() {
-    const response = await this.#fetch("py");
-    await this.#copy(await response.text(), "The code");
+  async #code(/** @type {Fresh} */ fresh) {
+    const response = await fresh(this.#fetch("py"));
+    await this.#copy(await fresh(response.text()), "The code");
   }
 
-  async #copy(text, what) {
+  async #copy(/** @type {string} */ text, /** @type {string} */ what) {
     try {
       await navigator.clipboard.writeText(text);
       this.said.textContent = `${what} is on the clipboard.`;

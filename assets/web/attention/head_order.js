@@ -1,64 +1,60 @@
 // Above the atlas: which statistic is looked at, in which order the heads stand, and which are searched for.
 
-import { el } from "../core/dom.js";
+import { el, options } from "../core/dom.js";
+import { Emitter } from "../core/emitter.js";
 import { EXAMPLES, matching, understand } from "./head_filter.js";
-import { MAP_CHANGE, measure, STATISTICS } from "./head_statistics.js";
+import { MAP_CHANGE } from "./head_statistics.js";
 
-const BY_LAYER = "layer";
+/** @import { HeadStatistics, Selection, Test } from "./types.d.ts" */
+
+const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "Lowest first" };
 const HINT = "Dims the heads that do not match; Enter goes to the next one that does.";
 
-// By value, unknown ones last, equal ones by layer and head.
+/** By value, unknown ones last, equal ones by layer and head.
+ * @template {{ value?: number | null }} Kind @param {Kind[]} heads @param {boolean} lowest */
 export function rank(heads, lowest) {
-  const sign = lowest ? 1 : -1;
-  return heads.toSorted((a, b) =>
-    a.value == null || b.value == null ? (a.value == null) - (b.value == null) : sign * (a.value - b.value),
-  );
+  const key = (/** @type {Kind} */ { value }) => (value == null ? Infinity : lowest ? value : -value);
+  return heads.toSorted((a, b) => (key(a) === key(b) ? 0 : key(a) - key(b)));
 }
 
-export class Order {
-  #listeners = new Set();
+/** @extends {Emitter<[]>} */
+export class HeadOrder extends Emitter {
+  #names = "";
+  #fault = "";
+  #told = "";
+  /** @type {Set<string> | null} */ matched = null;
+  choice = el("select", { id: "viz-statistic", onchange: () => this.#chosen() });
+  direction = el(
+    "select",
+    { id: "viz-order", title: "By the statistic, or by layer and head", onchange: () => this.#chosen() },
+    ...options(Object.entries(ORDERS)),
+  );
+  find = el("input", {
+    id: "viz-find",
+    type: "search",
+    list: "viz-find-words",
+    placeholder: "such as: previous token",
+    autocomplete: "off",
+    title: HINT,
+    oninput: () => this.#search(),
+    onkeydown: (event) => this.#next(event),
+  });
+  said = el("p", { class: "viz-caption viz-order-said", role: "status" });
 
-  constructor(selection, measures) {
-    Object.assign(this, { selection, measures, matched: null });
-    this.choice = el("select", { id: "viz-statistic", onchange: () => this.#chosen() });
-    this.direction = el(
-      "select",
-      { id: "viz-order", title: "By the statistic, or by layer and head", onchange: () => this.#chosen() },
-      ...Object.entries({ [BY_LAYER]: "By layer and head", highest: "Highest first", lowest: "Lowest first" }).map(
-        ([value, words]) => el("option", { value }, words),
-      ),
-    );
-    this.find = el("input", {
-      id: "viz-find",
-      type: "search",
-      list: "viz-find-words",
-      placeholder: "such as: previous token",
-      autocomplete: "off",
-      title: HINT,
-      oninput: () => this.#search(),
-      onkeydown: (event) => this.#next(event),
-    });
-    const words = el("datalist", { id: "viz-find-words" }, ...EXAMPLES.map((value) => el("option", { value })));
-    this.said = el("p", { class: "viz-caption viz-order-said", role: "status" });
+  constructor(/** @type {Selection} */ selection, /** @type {HeadStatistics} */ measures) {
+    super();
+    this.selection = selection;
+    this.measures = measures;
+    /** @type {(label: string, node: HTMLElement) => HTMLElement} */
     const control = (label, node) => el("label", { class: "viz-control" }, el("span", {}, label), node);
     this.node = el(
       "div",
       { class: "viz-order" },
-      control("Statistic", this.choice),
-      control("Order", this.direction),
-      control("Find heads", this.find),
-      words,
-      this.said,
+      ...[control("Statistic", this.choice), control("Order", this.direction), control("Find heads", this.find)],
+      ...[el("datalist", { id: "viz-find-words" }, ...EXAMPLES.map((value) => el("option", { value }))), this.said],
     );
     measures.on(() => this.#learn());
-    this.#options();
-    // As the link has it.
-    if (Object.hasOwn(STATISTICS, selection.stat)) this.choice.value = selection.stat;
-    if (["highest", "lowest"].includes(selection.order)) this.direction.value = selection.order;
-  }
-
-  on(listener) {
-    this.#listeners.add(listener);
+    if (["highest", "lowest"].includes(selection.order)) this.direction.value = selection.order; // as the link has it
   }
 
   get statistic() {
@@ -71,7 +67,7 @@ export class Order {
 
   // Whether an order by the statistic is asked for, and whether it can be shown already.
   get asked() {
-    return this.direction.value !== BY_LAYER;
+    return this.direction.value !== "layer";
   }
 
   get ranked() {
@@ -80,7 +76,8 @@ export class Order {
 
   // Such as "entropy, highest first".
   get words() {
-    return `${lower(measure(this.statistic).title)}, ${this.lowest ? "lowest" : "highest"} first`;
+    const { title } = this.measures.text(this.statistic);
+    return `${title[0].toLowerCase()}${title.slice(1)}, ${this.lowest ? "lowest" : "highest"} first`;
   }
 
   // All heads as they stand, row by row.
@@ -90,9 +87,8 @@ export class Order {
   }
 
   // Look at a statistic in an order, as if chosen by hand.
-  show(statistic, direction) {
-    this.choice.value = statistic;
-    this.direction.value = direction;
+  show(/** @type {string} */ statistic, /** @type {keyof typeof ORDERS} */ direction) {
+    [this.choice.value, this.direction.value] = [statistic, direction];
     this.#chosen();
   }
 
@@ -100,88 +96,84 @@ export class Order {
     if (!this.measures.run) return;
     if (this.statistic === MAP_CHANGE) this.measures.compare();
     // A change needs a reference, which no link can bring back.
-    this.selection.keep(this.statistic in STATISTICS ? { stat: this.statistic, order: this.direction.value } : {});
+    const kept = this.statistic in this.measures.own;
+    this.selection.keep(kept ? { stat: this.statistic, order: this.direction.value } : {});
     this.#tell();
   }
 
   #learn() {
+    const { measures } = this;
     this.#options();
-    if (this.statistic === MAP_CHANGE && this.measures.comparable.maps && !this.measures.fault) this.measures.compare();
+    if (this.statistic === MAP_CHANGE && measures.comparable.maps && !measures.fault) measures.compare();
     this.#search();
   }
 
-  // The statistics that can be chosen now.
+  // The statistics that can be chosen now; at first that of the link.
   #options() {
-    const names = this.measures.names();
-    if (names.join() !== this.names) {
-      const before = this.choice.value;
-      const options = (all) => all.map((value) => el("option", { value }, measure(value).title));
-      const changes = names.filter((name) => !(name in STATISTICS));
-      this.choice.replaceChildren(...options(Object.keys(STATISTICS)));
-      if (changes.length) this.choice.append(el("optgroup", { label: "Against the reference" }, ...options(changes)));
-      this.choice.value = names.includes(before) ? before : names[0];
-      this.names = names.join();
-    }
+    const { measures } = this;
+    const names = measures.names();
+    if (names.join() === this.#names) return;
+    const before = this.#names ? this.statistic : this.selection.stat;
+    const titled = (/** @type {string[]} */ listed) => options(listed.map((name) => [name, measures.text(name).title]));
+    const changes = titled(names.filter((name) => !(name in measures.own)));
+    this.choice.replaceChildren(...titled(Object.keys(measures.own)));
+    if (changes.length) this.choice.append(el("optgroup", { label: "Against the reference" }, ...changes));
+    this.choice.value = names.includes(before) ? before : names[0];
+    this.#names = names.join();
   }
 
   // Which heads the words mean, once all that they ask for is known.
   #search() {
-    const { run } = this.measures;
+    const { measures } = this;
+    const { run, own } = measures;
     if (!run) return;
-    const asked = understand(this.find.value, { ...run, real: run.valid.filter(Boolean).length });
+    const { nLayers, nHeads, tokens } = run;
+    const asked = understand(this.find.value, { nLayers, nHeads, tokens, statistics: own });
     this.matched = null;
-    this.fault = asked?.fault ?? (asked ? this.#missing(asked.tests) : "");
-    this.told = "";
-    if (asked && !this.fault) {
-      const value = (statistic, { layer, head }) => this.measures.value(statistic, layer, head);
-      const { found, says } = matching(asked, this.measures.heads(this.statistic), value);
+    this.#told = "";
+    this.#fault = asked ? ("fault" in asked ? asked.fault : this.#missing(asked.tests)) : "";
+    if (asked && !("fault" in asked) && !this.#fault) {
+      const heads = measures.heads(this.statistic);
+      const { found, says } = matching(asked, heads, (name, { layer, head }) => measures.value(name, layer, head));
       this.matched = new Set(found.map(({ name }) => name));
-      this.told = says;
+      this.#told = says;
     }
     this.#tell();
   }
 
   // Why a test cannot be answered yet.
-  #missing(tests) {
+  #missing(/** @type {Test[]} */ tests) {
     const { measures } = this;
     for (const { statistic } of tests) {
       if (statistic === MAP_CHANGE && !measures.comparable.maps)
         return "Keep a run of the same size and length as the reference first, below.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;
       if (statistic === MAP_CHANGE) measures.compare();
-      if (!measures.complete(statistic))
-        return `Searching after all layers are computed: ${this.#progress(statistic)} …`;
+      if (!measures.complete(statistic)) return `Searching ${this.#progress(statistic)}`;
     }
     return "";
   }
 
-  #progress(statistic) {
-    return `layer ${this.measures.known(statistic)} of ${this.measures.run.nLayers}`;
-  }
-
-  #say() {
-    const waiting = this.asked && !this.ranked;
-    const failed = this.statistic === MAP_CHANGE ? this.measures.fault : "";
-    const order =
-      failed || (waiting ? `Ordering after all layers are computed: ${this.#progress(this.statistic)} …` : "");
-    const said = [this.fault || this.told || HINT, order].filter(Boolean).join(" ");
-    if (this.said.textContent !== said) this.said.textContent = said;
+  #progress(/** @type {string} */ statistic) {
+    const { measures } = this;
+    return `after all layers are computed: layer ${measures.known(statistic)} of ${measures.run?.nLayers} …`;
   }
 
   // To the next head that matches, in the order shown.
-  #next(event) {
-    if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !this.matched?.size) return;
+  #next(/** @type {KeyboardEvent} */ event) {
+    const { matched } = this;
+    if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !matched?.size) return;
     event.preventDefault();
-    const found = this.heads().filter(({ name }) => this.matched.has(name));
+    const found = this.heads().filter(({ name }) => matched.has(name));
     const { layer, head } = found[(found.findIndex(({ name }) => name === this.selection.name) + 1) % found.length];
     this.selection.set({ layer, head });
   }
 
   #tell() {
-    this.#say();
-    for (const listener of this.#listeners) listener();
+    const failed = this.statistic === MAP_CHANGE ? this.measures.fault : "";
+    const order = failed || (this.asked && !this.ranked ? `Ordering ${this.#progress(this.statistic)}` : "");
+    const said = [this.#fault || this.#told || HINT, order].filter(Boolean).join(" ");
+    if (this.said.textContent !== said) this.said.textContent = said;
+    this.tell();
   }
 }
-
-// "On the previous token" within a sentence.
-const lower = (title) => title[0].toLowerCase() + title.slice(1);

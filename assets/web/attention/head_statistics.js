@@ -1,131 +1,133 @@
 // What is known of every head of the shown run: its statistics, and their change against a reference.
 
 import { amount } from "../core/dom.js";
+import { Emitter } from "../core/emitter.js";
+import { Latest } from "../core/latest.js";
 
-export const STATISTICS = {
-  entropy: { title: "Entropy", unit: "nats", meaning: "how evenly each query spreads its weight" },
-  distance: { title: "Mean distance", unit: "tokens", meaning: "how far away the keys are, weighted" },
-  previous: {
-    title: "Weight on the previous token",
-    unit: "share",
-    meaning: "heads that look at the previous token",
-    edge: "The first query has none and counts 0.",
-  },
-  next: {
-    title: "Weight on the next token",
-    unit: "share",
-    meaning: "heads that look at the next token",
-    edge: "The last query has none and counts 0.",
-  },
-  diagonal: { title: "Weight on the query itself", unit: "share", meaning: "heads that look at the same token" },
-  first: { title: "Weight on the first token", unit: "share", meaning: "heads that look at the first token" },
-  special: { title: "Weight on special tokens", unit: "share", meaning: "heads that look at special tokens" },
-  largest: { title: "Largest single weight", unit: "share", meaning: "heads with one weight that stands out" },
-};
+/** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText } from "./types.d.ts" */
+/** @typedef {{ run: Run, layers: LayerStatistics[] }} Reference */
+/** @typedef {{ layer: number, head: number, name: string, value: Maybe | undefined }} HeadValue */
+/** @typedef {Pick<Run, "nLayers" | "nHeads" | "n">} Sized */
+
 export const MAP_CHANGE = "change"; // of the maps themselves; "change:entropy" is that of a statistic
-const OF = `${MAP_CHANGE}:`;
+export const changeOf = (/** @type {string} */ statistic) => `${MAP_CHANGE}:${plainOf(statistic)}`;
+const plainOf = (/** @type {string} */ name) => name.replace(`${MAP_CHANGE}:`, "");
+const isChange = (/** @type {string} */ name) => name.startsWith(`${MAP_CHANGE}:`);
 
-// The title, unit and meaning of a statistic or of its change.
-export function measure(name) {
-  if (name === MAP_CHANGE) {
-    return {
-      title: "Change of the map",
-      unit: "share moved",
-      meaning: "½ Σ |a − b| of a query's weights and the reference's; 0 = the same, 1 = no key in common",
-    };
-  }
-  if (!name.startsWith(OF)) return STATISTICS[name];
-  const { title, unit, edge } = STATISTICS[name.slice(OF.length)];
-  return {
-    title: `Change: ${title.toLowerCase()}`,
-    unit,
-    meaning: "how far it is from the reference's, up or down",
-    edge,
-  };
+const OF_MAPS = {
+  title: "Change of the map",
+  unit: "share moved",
+  edge: "",
+  over: "Mean over the real queries.",
+  meaning: "½ Σ |a − b| of a query's weights and the reference's; 0 = the same, 1 = no key in common",
+};
+const FAR = "how far it is from the reference's, up or down";
+
+/** A head by its name, such as "3.5". @type {(name: string) => { layer: number, head: number }} */
+export function headNamed(name) {
+  const [layer, head] = name.split(".").map(Number);
+  return { layer, head };
 }
 
-// Whether a run can be compared with a reference, its maps and its statistics, and why not.
+/** Whether a run can be compared with a reference, its maps and its statistics, and why not.
+ * @type {(reference: Sized | undefined, run: Sized | null) => { maps: boolean, statistics: boolean, why: string }} */
 export function comparable(reference, run) {
-  if (!reference || !run) return { maps: false, statistics: false, why: "" };
-  if (reference.run === run)
-    return { maps: false, statistics: false, why: "It is the run that is shown; run another to compare." };
-  const size = ({ nLayers, nHeads }) => `${nLayers} layers × ${nHeads} heads`;
-  if (size(reference.run) !== size(run)) {
-    const why = `It has ${size(reference.run)}, this run ${size(run)}: heads cannot be compared one by one.`;
-    return { maps: false, statistics: false, why };
+  const none = (why = "") => ({ maps: false, statistics: false, why });
+  if (!reference || !run) return none();
+  if (reference === run) return none("It is the run that is shown; run another to compare.");
+  const size = (/** @type {Sized} */ { nLayers, nHeads }) => `${nLayers} layers × ${nHeads} heads`;
+  if (size(reference) !== size(run)) {
+    return none(`It has ${size(reference)}, this run ${size(run)}: heads cannot be compared one by one.`);
   }
-  if (reference.run.n !== run.n) {
-    const why = `It has ${reference.run.n} tokens, this run ${run.n}: there is no change of maps, only statistics compared head by head.`;
-    return { maps: false, statistics: true, why };
-  }
-  return { maps: true, statistics: true, why: "" };
+  const [tokens, lengths] = ["there is no change of maps, only statistics compared head by head", [reference.n, run.n]];
+  if (lengths[0] === lengths[1]) return { maps: true, statistics: true, why: "" };
+  return { maps: false, statistics: true, why: `It has ${lengths[0]} tokens, this run ${lengths[1]}: ${tokens}.` };
 }
 
-export class Measures {
-  #listeners = new Set();
-  #comparing = null;
-
-  constructor() {
-    Object.assign(this, { run: null, layers: [], reference: null, changes: [], fault: "" });
-  }
-
-  on(listener) {
-    this.#listeners.add(listener);
-  }
+/** @extends {Emitter<[]>} */
+export class HeadStatistics extends Emitter {
+  #comparing = new Latest((sentence) => {
+    [this.fault, this.#pair] = [sentence, ""];
+    this.tell();
+  });
+  #pair = ""; // which runs are compared, or have been
+  /** @type {Run | null} */ run = null;
+  /** @type {LayerStatistics[]} */ layers = [];
+  /** @type {Reference | null} */ reference = null;
+  /** @type {HeadChanges[]} */ changes = [];
+  fault = "";
 
   // A new run, of which nothing is known yet.
-  enter(run) {
-    Object.assign(this, { run, layers: [], changes: [], fault: "" });
-    this.#tell();
+  enter(/** @type {Run} */ run) {
+    [this.run, this.layers] = [run, []];
+    this.#forget();
   }
 
   // The statistics of the next layer.
-  add(statistics) {
+  add(/** @type {LayerStatistics} */ statistics) {
     this.layers.push(statistics);
-    this.#tell();
+    this.tell();
   }
 
   // Keep the shown run, once it is complete, as what later runs are compared with; null forgets it.
-  keep(run) {
+  keep(/** @type {Run | null} */ run) {
     this.reference = run && { run, layers: this.layers };
-    Object.assign(this, { changes: [], fault: "" });
-    this.#tell();
+    this.#forget();
+  }
+
+  #forget() {
+    this.#comparing.stop();
+    [this.changes, this.fault, this.#pair] = [[], "", ""];
+    this.tell();
   }
 
   get comparable() {
-    return comparable(this.reference, this.run);
+    return comparable(this.reference?.run, this.run);
+  }
+
+  // Those of a run by itself.
+  get own() {
+    return this.run?.vocabulary.statistics ?? {};
   }
 
   // The statistics that can be asked for now.
   names() {
     const { maps, statistics } = this.comparable;
-    const changes = statistics ? Object.keys(STATISTICS).map((name) => OF + name) : [];
-    return [...Object.keys(STATISTICS), ...(maps ? [MAP_CHANGE] : []), ...changes];
+    const own = Object.keys(this.own);
+    return [...own, ...(maps ? [MAP_CHANGE] : []), ...(statistics ? own.map(changeOf) : [])];
+  }
+
+  /** A statistic, or its change, in words.
+   * @type {(name: string) => Pick<StatisticText, "title" | "unit" | "meaning" | "edge" | "over">} */
+  text(name) {
+    const own = this.own[plainOf(name)];
+    if (name === MAP_CHANGE || !own) return OF_MAPS;
+    return isChange(name) ? { ...own, title: `Change: ${own.title.toLowerCase()}`, meaning: FAR } : own;
   }
 
   // How many layers of it are known.
-  known(name) {
+  known(/** @type {string} */ name) {
     return name === MAP_CHANGE ? this.changes.length : this.layers.length;
   }
 
-  complete(name) {
+  complete(/** @type {string} */ name) {
     return this.run !== null && this.known(name) === this.run.nLayers;
   }
 
-  // A head's value; null where there is none, undefined where it is not known yet.
+  /** A head's value; null where there is none, undefined where it is not known yet.
+   * @type {(name: string, layer: number, head: number) => Maybe | undefined} */
   value(name, layer, head) {
     if (name === MAP_CHANGE) return this.changes[layer]?.[head];
-    if (!name.startsWith(OF)) return this.layers[layer]?.[name][head];
-    const [now, then] = [this.layers, this.reference.layers].map(
-      (layers) => layers[layer]?.[name.slice(OF.length)][head],
-    );
+    const now = this.layers[layer]?.[plainOf(name)][head];
+    if (!isChange(name)) return now;
+    const then = this.reference?.layers[layer]?.[plainOf(name)][head];
     if (now === undefined || then === undefined) return undefined;
     return now === null || then === null ? null : Math.abs(now - then);
   }
 
-  // Every head with its value, by layer and head.
+  /** Every head with its value, by layer and head. @type {(name: string) => HeadValue[]} */
   heads(name) {
-    const { nLayers, nHeads } = this.run;
+    const { nLayers, nHeads } = this.run ?? { nLayers: 0, nHeads: 0 };
     return Array.from({ length: nLayers * nHeads }, (_, at) => {
       const [layer, head] = [Math.floor(at / nHeads), at % nHeads];
       return { layer, head, name: `${layer}.${head}`, value: this.value(name, layer, head) };
@@ -133,44 +135,30 @@ export class Measures {
   }
 
   // Have the maps compared, layer by layer: the server computes it only when it is asked for.
-  async compare() {
+  compare() {
     const { run, reference } = this;
-    const stale = () => this.run !== run || this.reference !== reference;
-    const pair = `${run.key}:${reference.run.key}`;
-    if (this.#comparing === pair || this.complete(MAP_CHANGE)) return;
-    this.#comparing = pair;
-    Object.assign(this, { changes: [], fault: "" });
-    try {
+    const pair = `${run?.key}:${reference?.run.key}`;
+    if (!run || !reference || this.#pair === pair) return;
+    [this.changes, this.fault, this.#pair] = [[], "", pair];
+    this.#comparing.run(async (fresh) => {
       for (let layer = 0; layer < run.nLayers; layer++) {
-        const heads = await run.json(`change?reference=${reference.run.key}&layer=${layer}`);
-        if (stale()) return;
-        this.changes.push(heads);
-        this.#tell();
+        this.changes.push(await fresh(run.json(`change?reference=${reference.run.key}&layer=${layer}`)));
+        this.tell();
       }
-    } catch (fault) {
-      if (stale()) return;
-      this.fault = fault.message;
-      this.#tell();
-    } finally {
-      if (this.#comparing === pair) this.#comparing = null;
-    }
+    });
   }
 
   // A head and its statistics in a few words.
-  sentence(name) {
-    const [layer, head] = name.split(".").map(Number);
+  sentence(/** @type {string} */ name) {
+    const { layer, head } = headNamed(name);
     const known = this.layers[layer];
     if (!known) return `Layer ${layer}, head ${head}`;
-    const said = (statistic, digits = 2) => amount(known[statistic][head], digits);
+    const said = (/** @type {string} */ statistic, digits = 2) => amount(known[statistic][head], digits);
     const changed = this.changes[layer] ? ` · changed by ${amount(this.changes[layer][head], 3)}` : "";
     return (
       `Layer ${layer}, head ${head}: entropy ${said("entropy")} nats · distance ${said("distance", 1)} tokens · ` +
       `largest weight ${said("largest", 4)} · on the previous token ${said("previous")}, next ${said("next")}, ` +
       `itself ${said("diagonal")}, first ${said("first")}, special ${said("special")}${changed}`
     );
-  }
-
-  #tell() {
-    for (const listener of this.#listeners) listener();
   }
 }

@@ -1,73 +1,83 @@
 // All heads of a layer side by side: the same picture under each head's weights, for one query.
 
-import { el, fit } from "../core/dom.js";
 import { largest } from "../core/colors.js";
+import { button, el, fit } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection.js";
-import { scaleOf } from "../views/shading.js";
 import { overlay } from "../views/picture_overlay.js";
+import { scaleOf } from "../views/shading.js";
 
-const WIDEST = 84;
-const TALLEST = 84;
+/** @import { Direction, Run, Selection } from "./types.d.ts" */
+
+const MOST = 84; // pixels a side
 
 export class HeadsStrip {
-  constructor(selection) {
+  /** @type {Run | null} */ #run = null;
+  /** @type {CanvasImageSource | null} */ #image = null;
+  /** @type {{ button: HTMLButtonElement, canvas: HTMLCanvasElement, name: HTMLElement }[]} */ #buttons = [];
+  /** @type {{ shape: number[], layer: number, query: number } | null} */ #of = null; // what the numbers are of
+  /** @type {Float32Array} */ values = new Float32Array();
+  heads = el("div", { class: "viz-strip", role: "group", "aria-label": "Heads of this layer" });
+  caption = el("p", { class: "viz-caption" });
+  node = el("div", { hidden: true }, this.caption, this.heads);
+
+  constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
     this.selection = selection;
-    this.heads = el("div", { class: "viz-strip", role: "group", "aria-label": "Heads of this layer" });
-    this.caption = el("p", { class: "viz-caption" });
-    this.node = el("div", { hidden: true }, this.caption, this.heads);
+    this.latest = new Latest(say);
   }
 
-  show(run, image) {
-    Object.assign(this, { run, image, shape: null, asked: null });
+  show(/** @type {Run} */ run, /** @type {CanvasImageSource | null} */ image) {
+    this.latest.stop();
+    [this.#run, this.#image, this.#of] = [run, image, null];
     this.node.hidden = !run.grid;
-    this.buttons = Array.from({ length: run.grid ? run.nHeads : 0 }, (_, head) => {
-      const canvas = el("canvas", { "aria-hidden": "true" });
-      const name = el("span", {});
-      const button = el(
-        "button",
-        { type: "button", class: "viz-strip-head", "data-strip": head, onclick: () => this.selection.set({ head }) },
-        canvas,
-        name,
-      );
-      return { button, canvas, name };
+    this.#buttons = Array.from({ length: run.grid ? run.nHeads : 0 }, (_, head) => {
+      const [canvas, name] = [el("canvas", { "aria-hidden": "true" }), el("span")];
+      const node = button("", () => this.selection.set({ head }), { class: "viz-strip-head", "data-strip": head });
+      node.append(canvas, name);
+      return { button: node, canvas, name };
     });
-    this.heads.replaceChildren(...this.buttons.map(({ button }) => button));
+    this.heads.replaceChildren(...this.#buttons.map((each) => each.button));
   }
 
   // One request brings the rows of all heads; the answer to an older one is dropped.
-  async load() {
-    const { run, selection } = this;
+  async load(/** @type {Direction} */ direction) {
+    const run = this.#run;
+    const { layer, query } = this.selection;
     if (!run?.grid) return;
-    const { layer, query } = selection;
-    const asked = (this.asked = `${run.key}:${layer}:${query}`);
-    const { shape, values } = await run.rows(layer, query);
-    if (this.asked !== asked) return;
-    Object.assign(this, { shape, values, layer, query });
-    this.draw();
-    this.node.dataset.painted = asked;
+    await this.latest.run(async (fresh) => {
+      const { shape, values } = await fresh(run.rows(layer, query));
+      [this.#of, this.values] = [{ shape, layer, query }, values];
+      this.draw(direction);
+      this.node.dataset.painted = `${run.key}:${layer}:${query}`;
+    });
   }
 
   // Of the layer and the query that the numbers are of, whatever has been chosen since.
-  draw(direction = this.direction) {
-    const { run, selection, shape, values, layer, query } = this;
-    this.direction = direction;
-    if (!shape) return;
-    const side = Math.min(WIDEST / run.grid.cols, TALLEST / run.grid.rows);
-    this.caption.textContent = `All heads of layer ${layer}: where query ${query} “${run.tokens[query]}” looks${direction === "who" ? " (this strip shows queries, also while the picture above shows who looks at a key)" : ""}. Each is tinted by its own attention weights${["shared", "log"].includes(selection.scale) ? "" : ", up to its largest on a patch"}; click to choose.`;
-    this.buttons.forEach(({ button, canvas, name }, head) => {
+  draw(/** @type {Direction} */ direction) {
+    const grid = this.#run?.grid;
+    if (!this.#run || !grid || !this.#of) return;
+    const { shape, layer, query } = this.#of;
+    const { scale: chosen, head: shown } = this.selection;
+    const fixed = ["shared", "log"].includes(chosen);
+    const side = Math.min(MOST / grid.cols, MOST / grid.rows);
+    const turned = " (this strip shows queries, also while the picture above shows who looks at a key)";
+    const looks = `where query ${query} “${this.#run.tokens[query]}” looks${direction === "who" ? turned : ""}`;
+    const tint = `Each is tinted by its own attention weights${fixed ? "" : ", up to its largest on a patch"}`;
+    this.caption.textContent = `All heads of layer ${layer}: ${looks}. ${tint}; click to choose.`;
+    for (const [head, { button, canvas, name }] of this.#buttons.entries()) {
       button.hidden = head >= shape[0];
-      if (button.hidden) return;
-      const row = values.subarray(head * shape[1] + run.grid.prefix, (head + 1) * shape[1]);
-      const scale = scaleOf("weight", ["shared", "log"].includes(selection.scale) ? selection.scale : "head", row);
-      const [width, height] = [side * run.grid.cols, side * run.grid.rows];
+      if (button.hidden) continue;
+      const row = this.values.subarray(head * shape[1] + grid.prefix, (head + 1) * shape[1]);
+      const [width, height] = [side * grid.cols, side * grid.rows];
       const context = fit(canvas, width, height);
       context.imageSmoothingEnabled = false;
-      if (this.image) context.drawImage(this.image, 0, 0, width, height);
-      context.drawImage(overlay(row, run.grid, scale, 1), 0, 0, width, height);
+      if (this.#image) context.drawImage(this.#image, 0, 0, width, height);
+      const scale = scaleOf("weight", fixed ? chosen : "head", row, -1);
+      context.drawImage(overlay(row, grid, scale, 1), 0, 0, width, height);
       name.textContent = `${layer}.${head}`;
-      button.setAttribute("aria-pressed", String(headsOf(selection.head).includes(head)));
-      button.setAttribute("aria-label", `Head ${layer}.${head}`);
+      button.ariaPressed = String(headsOf(shown).includes(head));
+      button.ariaLabel = `Head ${layer}.${head}`;
       button.title = `Head ${layer}.${head}: largest weight on a patch ${largest(row).toFixed(4)}`;
-    });
+    }
   }
 }

@@ -1,7 +1,13 @@
 // Draws the two columns of tokens and the lines between them, only as far as they are in sight.
 
-import { css, fit, isDark } from "../core/dom.js";
+import { context2d, css, el, fit, isDark } from "../core/dom.js";
 import { eachAt } from "./strongest_lines.js";
+
+/** @import { Head, LineSet, Rgb, Token } from "./types.d.ts" */
+/** @typedef {{ width: number, left: number, right: number, height: number, scroll: number, names: string[],
+ *   starts: number[] }} Plan where names end and lines begin; names cut to their column; each text's first row */
+/** @typedef {CanvasRenderingContext2D} Context */
+/** @typedef {{ query: number, key: number, colors: { query: string, key: string } }} Marks */
 
 const FONT = "12px system-ui, sans-serif";
 export const ROW = 20; // pixels a token's line of text takes
@@ -9,31 +15,41 @@ const LEVELS = 16; // lines of one head and about one weight are one stroke
 const WIDEST = 3.5;
 const GAP = 6;
 const TAG = 14; // for the letter of a text
+const SIDES = /** @type {const} */ (["query", "key"]);
 
-const ruler = document.createElement("canvas").getContext("2d");
+const ruler = context2d(el("canvas"));
 
 // A color per head, far from its neighbors'; the mean and the largest of all have the text's own.
-export function headColor(head) {
+export function headColor(/** @type {Head} */ head) {
   if (typeof head !== "number") return isDark() ? "#e5e7eb" : "#374151";
   return `hsl(${(210 + head * 137.508) % 360} ${isDark() ? "75% 66%" : "72% 34%"})`;
 }
 
-// A color as red, green and blue, 0 to 255, however it is written.
+/** A color as red, green and blue, 0 to 255, however it is written. @type {(color: string) => Rgb} */
 export function parts(color) {
   ruler.fillStyle = color;
-  return [1, 3, 5].map((at) => parseInt(ruler.fillStyle.slice(at, at + 2), 16));
+  const at = (/** @type {number} */ start) => parseInt(String(ruler.fillStyle).slice(start, start + 2), 16);
+  return [at(1), at(3), at(5)];
 }
 
-// Where the names end and the lines begin, and every name cut to its column; `starts` holds the
-// first row of each of two texts, none where there is one.
-export function arrange(names, width, starts = []) {
+/** `starts` holds the first row of each of two texts, none where there is one.
+ * @type {(names: string[], width: number, height: number, starts: number[]) => Plan} */
+export function arrange(names, width, height, starts) {
   ruler.font = `600 ${FONT}`;
-  const room = Math.min(150, Math.floor(width * 0.3));
-  const cut = names.map((name) => shorten(name, room - 2 * GAP - (starts.length ? TAG : 0)));
-  return { width, left: room, right: width - room, names: cut, starts };
+  const left = Math.min(150, Math.floor(width * 0.3));
+  const room = left - 2 * GAP - (starts.length ? TAG : 0);
+  return {
+    width,
+    left,
+    right: width - left,
+    height,
+    scroll: 0,
+    names: names.map((name) => shorten(name, room)),
+    starts,
+  };
 }
 
-function shorten(name, room) {
+function shorten(/** @type {string} */ name, /** @type {number} */ room) {
   const wide = ruler.measureText(name).width;
   if (wide <= room) return name;
   const kept = [...name];
@@ -42,37 +58,40 @@ function shorten(name, room) {
   return `${kept.slice(0, length).join("")}…`;
 }
 
-// One canvas's picture: `sets` are the lines by head, `only` one token of one side, or null for all;
-// lines of less than the least weight are left out.
+/** One canvas's picture: `sets` are the lines by head, `only` one token of one side, or null for all; lines of
+ * less than the least weight are left out.
+ * @type {(context: Context, plan: Plan, sets: LineSet[], only: Token | null, least?: number) => void} */
 export function drawLines(context, plan, sets, only, least = 0) {
   const spread = Math.min(2.5, (ROW - 6) / Math.max(1, sets.length));
   context.lineCap = "butt";
-  sets.forEach((set, at) => {
-    const shift = (at - (sets.length - 1) / 2) * spread;
+  for (const [at, set] of sets.entries()) {
     context.strokeStyle = headColor(set.head);
-    paths(plan, set, only, shift, least).forEach((path, level) => {
-      if (!path) return;
+    const found = paths(plan, set, only, (at - (sets.length - 1) / 2) * spread, least);
+    for (const [level, path] of found.entries()) {
+      if (!path) continue;
       const strength = (level + 0.5) / LEVELS;
       context.globalAlpha = strength;
       context.lineWidth = Math.max(0.75, WIDEST * strength);
       context.stroke(path);
-    });
-  });
+    }
+  }
   context.globalAlpha = 1;
 }
 
-// The lines in sight as one path a level of strength, which is the square root of the weight.
+/** The lines in sight as one path a level of strength, which is the square root of the weight.
+ * @type {(plan: Plan, set: LineSet, only: Token | null, shift: number, least: number) => (Path2D | undefined)[]} */
 function paths(plan, set, only, shift, least) {
   const { query, key, weight } = set;
-  const found = new Array(LEVELS);
+  /** @type {(Path2D | undefined)[]} */ const found = new Array(LEVELS);
   const middle = ROW / 2 - plan.scroll + shift;
-  const add = (i) => {
+  const add = (/** @type {number} */ i) => {
     if (weight[i] < least) return;
     const from = query[i] * ROW + middle;
     const to = key[i] * ROW + middle;
     if ((from < 0 && to < 0) || (from > plan.height && to > plan.height)) return;
     const level = Math.min(LEVELS - 1, Math.floor(Math.sqrt(weight[i]) * LEVELS));
-    const path = (found[level] ??= new Path2D());
+    const path = found[level] ?? new Path2D();
+    found[level] = path;
     path.moveTo(plan.left, from);
     path.lineTo(plan.right, to);
   };
@@ -81,15 +100,16 @@ function paths(plan, set, only, shift, least) {
   return found;
 }
 
-// The names of both columns; `linked` holds those that stay strong while one token is looked at.
+/** The names of both columns; `linked` holds those that stay strong while one token is looked at.
+ * @type {(context: Context, plan: Plan, marks: Marks, linked: Record<"query" | "key", Set<number>> | null) => void} */
 export function drawNames(context, plan, marks, linked) {
   const first = Math.max(0, Math.floor(plan.scroll / ROW));
   const last = Math.min(plan.names.length, Math.ceil((plan.scroll + plan.height) / ROW));
   const [strong, weak] = [css("--body-text-color"), css("--body-text-color-subdued")];
   context.textBaseline = "middle";
-  for (const side of ["query", "key"]) {
-    const [x, align] = side === "query" ? [plan.left - GAP, "right"] : [plan.right + GAP, "left"];
-    context.textAlign = align;
+  for (const side of SIDES) {
+    const x = side === "query" ? plan.left - GAP : plan.right + GAP;
+    context.textAlign = side === "query" ? "right" : "left";
     for (let at = first; at < last; at++) {
       const y = at * ROW + ROW / 2 - plan.scroll;
       const bright = !linked || linked[side].has(at);
@@ -101,21 +121,21 @@ export function drawNames(context, plan, marks, linked) {
     }
   }
   context.globalAlpha = 1;
-  plan.starts.forEach((row, text) => drawStart(context, plan, row * ROW - plan.scroll, "AB"[text]));
+  for (const [text, row] of plan.starts.entries()) drawStart(context, plan, row * ROW - plan.scroll, "AB"[text]);
 }
 
-// The letter of a text at its first token, and a line above where another text ends.
+/** The letter of a text at its first token, and a line above where another text ends.
+ * @type {(context: Context, plan: Plan, top: number, letter: string) => void} */
 function drawStart(context, plan, top, letter) {
   context.font = `600 10px ${FONT.split("px ")[1]}`;
   context.fillStyle = context.strokeStyle = css("--body-text-color-subdued");
   context.lineWidth = 1;
   context.setLineDash([4, 3]);
-  for (const [from, to, align] of [
-    [1, plan.left - 2, "left"],
-    [plan.width - 1, plan.right + 2, "right"],
-  ]) {
-    context.textAlign = align;
-    context.fillText(letter, from + (align === "left" ? 2 : -2), top + ROW / 2);
+  for (const side of SIDES) {
+    const left = side === "query";
+    const [from, to] = left ? [1, plan.left - 2] : [plan.width - 1, plan.right + 2];
+    context.textAlign = left ? "left" : "right";
+    context.fillText(letter, from + (left ? 2 : -2), top + ROW / 2);
     if (letter === "A") continue;
     context.beginPath();
     context.moveTo(from, Math.round(top) + 0.5);
@@ -125,6 +145,7 @@ function drawStart(context, plan, top, letter) {
   context.setLineDash([]);
 }
 
+/** @type {(context: Context, plan: Plan, side: "query" | "key", y: number, color: string) => void} */
 function outline(context, plan, side, y, color) {
   context.globalAlpha = 1;
   context.strokeStyle = color;
@@ -133,17 +154,15 @@ function outline(context, plan, side, y, color) {
   context.strokeRect(x, y - ROW / 2 + 1.5, width, ROW - 3);
 }
 
-// All lines, kept apart, so that leaving a token costs one copy and not thousands of strokes.
-export class Kept {
-  constructor() {
-    this.canvas = document.createElement("canvas");
-  }
+// The picture of all lines, kept, so that leaving a token costs one copy and not thousands of strokes.
+export class AllLines {
+  #canvas = el("canvas");
+  #of = "";
 
-  copy(context, plan, sets, asked) {
-    if (this.asked !== asked) {
-      drawLines(fit(this.canvas, plan.width, plan.height), plan, sets, null);
-      this.asked = asked;
-    }
-    context.drawImage(this.canvas, 0, 0, plan.width, plan.height);
+  /** @type {(context: Context, plan: Plan, sets: LineSet[], of: string) => void} */
+  copy(context, plan, sets, of) {
+    if (this.#of !== of) drawLines(fit(this.#canvas, plan.width, plan.height), plan, sets, null);
+    this.#of = of;
+    context.drawImage(this.#canvas, 0, 0, plan.width, plan.height);
   }
 }

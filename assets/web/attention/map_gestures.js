@@ -1,12 +1,29 @@
-// Mouse, touch and keys on the big map: hover, choose, zoom, drag, pinch and arrows.
+// Mouse, touch, keys and buttons of the big map: hover, choose, zoom, drag, pinch and arrows.
+
+import { button, el } from "../core/dom.js";
+import { walked } from "../views/cells.js";
+
+/** @import { AttentionMap, Cell } from "./types.d.ts" */
+/** @typedef {[x: number, y: number]} Point */
 
 const DRAG = 4; // pixels that tell a drag from a click
 const TWICE = 500; // milliseconds between the halves of a double click
+const ZOOM_BUTTONS = /** @type {const} */ ([
+  ["+", "Zoom in", 0.5],
+  ["−", "Zoom out", 2],
+  ["Fit", "Show the whole map", 0],
+]);
+/** @type {Record<string, number>} */ const ZOOMS = { "+": 0.5, "=": 0.5, "-": 2 };
 
 export class Gestures {
-  #points = new Map();
+  /** @type {Map<number, Point>} */ #points = new Map();
+  /** @type {Point} */ #start = [0, 0];
+  #dragged = false;
+  /** @type {Cell | null} */ #corner = null; // from which a part is being marked
+  #chose = -Infinity; // when
+  /** @type {{ query: number, key: number } | null} */ #before = null;
 
-  constructor(map) {
+  constructor(/** @type {AttentionMap} */ map) {
     this.map = map;
     const { canvas } = map;
     canvas.addEventListener("pointerdown", (event) => this.#down(event));
@@ -14,37 +31,40 @@ export class Gestures {
     canvas.addEventListener("pointerup", (event) => this.#up(event));
     canvas.addEventListener("pointercancel", (event) => this.#points.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => map.hover(null));
-    canvas.addEventListener("dblclick", (event) => {
-      if (!event.shiftKey) this.#fit();
-    });
+    canvas.addEventListener("dblclick", (event) => event.shiftKey || this.#fit());
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  #at(event) {
+  /** @returns {Point} */
+  #at(/** @type {MouseEvent} */ event) {
     const box = this.map.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
-  #down(event) {
-    if (!this.map.run) return;
-    this.map.canvas.setPointerCapture(event.pointerId);
-    this.#points.set(event.pointerId, this.#at(event));
-    this.start = this.#at(event);
-    this.dragged = false;
-    this.corner = event.shiftKey ? this.map.place(...this.start) : null;
+  #place(/** @type {Point} */ [x, y]) {
+    return this.map.view.place(x, y, this.map);
   }
 
-  #move(event) {
+  #down(/** @type {PointerEvent} */ event) {
+    if (!this.map.run) return;
+    this.map.canvas.setPointerCapture(event.pointerId);
+    this.#start = this.#at(event);
+    this.#points.set(event.pointerId, this.#start);
+    this.#dragged = false;
+    this.#corner = event.shiftKey ? this.#place(this.#start) : null;
+  }
+
+  #move(/** @type {PointerEvent} */ event) {
     const { map } = this;
     if (!map.run) return;
     const to = this.#at(event);
     const from = this.#points.get(event.pointerId);
-    if (!from) return map.hover(map.place(...to));
-    if (this.#points.size === 2) this.#pinch(event.pointerId, to);
-    else if (this.dragged || Math.hypot(to[0] - this.start[0], to[1] - this.start[1]) > DRAG) {
-      this.dragged = true;
-      if (this.corner) return this.#mark(to);
+    if (!from) return map.hover(this.#place(to));
+    if (this.#points.size === 2) this.#pinch(event.pointerId, from, to);
+    else if (this.#dragged || apart(to, this.#start) > DRAG) {
+      this.#dragged = true;
+      if (this.#corner) return this.#mark(this.#corner, to);
       const cell = map.side / map.view.span;
       map.view.pan((from[1] - to[1]) / cell, (from[0] - to[0]) / cell);
       map.moved();
@@ -52,32 +72,30 @@ export class Gestures {
     this.#points.set(event.pointerId, to);
   }
 
-  #mark(to) {
-    const { map } = this;
-    const inside = [
-      [to[0], map.left],
-      [to[1], map.top],
-    ].map(([at, start]) => Math.min(start + map.side - 1, Math.max(start, at)));
-    const end = map.place(...inside);
-    if (end) map.mark(this.corner, end);
+  #mark(/** @type {Cell} */ corner, /** @type {Point} */ [x, y]) {
+    const { left, top, side } = this.map;
+    const inside = (/** @type {number} */ at, /** @type {number} */ start) =>
+      Math.min(start + side - 1, Math.max(start, at));
+    const end = this.#place([inside(x, left), inside(y, top)]);
+    if (end) this.map.mark(corner, end);
   }
 
-  #pinch(id, to) {
+  #pinch(/** @type {number} */ id, /** @type {Point} */ from, /** @type {Point} */ to) {
     const { map } = this;
-    const other = [...this.#points].find(([key]) => key !== id)[1];
-    const apart = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]) || 1;
-    const middle = map.place((to[0] + other[0]) / 2, (to[1] + other[1]) / 2);
-    if (middle) map.view.zoom(apart(this.#points.get(id), other) / apart(to, other), ...middle);
-    this.dragged = true;
+    const other = [...this.#points].find(([key]) => key !== id)?.[1] ?? to;
+    const middle = this.#place([(to[0] + other[0]) / 2, (to[1] + other[1]) / 2]);
+    if (middle) map.view.zoom((apart(from, other) || 1) / (apart(to, other) || 1), ...middle);
+    this.#dragged = true;
     map.moved();
   }
 
-  #up(event) {
+  #up(/** @type {PointerEvent} */ event) {
     const { map } = this;
-    const place = map.run && map.place(...this.#at(event));
-    if (place && !this.dragged && this.#points.has(event.pointerId)) {
-      if (!(event.timeStamp - this.chose < TWICE)) this.before = { query: map.selection.query, key: map.selection.key };
-      this.chose = event.timeStamp;
+    const place = map.run && this.#place(this.#at(event));
+    if (place && !this.#dragged && this.#points.has(event.pointerId)) {
+      const { query, key } = map.selection;
+      if (event.timeStamp - this.#chose >= TWICE) this.#before = { query, key };
+      this.#chose = event.timeStamp;
       map.choose(place);
     }
     this.#points.delete(event.pointerId);
@@ -86,54 +104,65 @@ export class Gestures {
   // A double click is not meant to choose: what was chosen before its first half comes back.
   #fit() {
     const { map } = this;
-    if (this.before) map.selection.set(this.before);
+    if (this.#before) map.selection.set(this.#before);
     map.view.fit();
     map.moved();
   }
 
   // The wheel zooms where the map has the focus, or with Ctrl (a touchpad's pinch); else it scrolls.
-  #wheel(event) {
+  #wheel(/** @type {WheelEvent} */ event) {
     const { map } = this;
     if (!map.run || !(event.ctrlKey || event.metaKey || document.activeElement === map.canvas)) return;
-    const place = map.place(...this.#at(event));
+    const place = this.#place(this.#at(event));
     if (!place) return;
     event.preventDefault();
     map.view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.008), ...place);
     map.moved();
   }
 
-  #key(event) {
+  #key(/** @type {KeyboardEvent} */ event) {
     const { map } = this;
     if (!map.run || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { view } = map;
+    const { view, visibleWeight } = map;
     const marking = event.shiftKey && event.key.startsWith("Arrow");
-    const [row, col] = (marking && map.sight.end) || map.chosen.map((place) => Math.max(0, place));
-    const last = view.n - 1;
-    const page = Math.max(1, Math.floor(view.span / 2));
-    const moves = {
-      ArrowUp: [row - 1, col],
-      ArrowDown: [row + 1, col],
-      ArrowLeft: [row, col - 1],
-      ArrowRight: [row, col + 1],
-      Home: [row, 0],
-      End: [row, last],
-      PageUp: [row - page, col],
-      PageDown: [row + page, col],
-    };
-    const zooms = { "+": 0.5, "=": 0.5, "-": 2 };
-    if (moves[event.key]) {
-      const next = moves[event.key].map((at) => Math.min(last, Math.max(0, at)));
-      if (marking) map.mark(map.sight.anchor ?? [row, col], next);
-      else map.choose(next);
-    } else if (event.key === "Escape" && map.sight.marked) {
-      map.unmark();
-    } else if (zooms[event.key]) {
-      view.zoom(zooms[event.key], row + 0.5, col + 0.5);
-      map.moved();
-    } else if (event.key === "0" || event.key === "Escape") {
-      view.fit();
+    const [row, col] = (marking && visibleWeight.end) || map.chosen.map((place) => Math.max(0, place));
+    const next = moved(event.key, [row, col], view);
+    if (next && marking) map.mark(visibleWeight.anchor ?? [row, col], next);
+    else if (next) map.choose(next);
+    else if (event.key === "Escape" && visibleWeight.marked) map.unmark();
+    else if (event.key in ZOOMS || event.key === "0" || event.key === "Escape") {
+      if (event.key in ZOOMS) view.zoom(ZOOMS[event.key], row + 0.5, col + 0.5);
+      else view.fit();
       map.moved();
     } else return;
     event.preventDefault();
   }
+}
+
+/** @type {(a: Point, b: Point) => number} */ const apart = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+
+/** The cell that a key leads to, within the map; a page is half of what is in sight.
+ * @type {(key: string, from: Cell, view: { n: number, span: number }) => Cell | null} */
+export function moved(key, [row, col], { n, span }) {
+  const page = Math.max(1, Math.floor(span / 2));
+  if (key === "PageUp") return [Math.max(0, row - page), col];
+  return key === "PageDown" ? [Math.min(n - 1, row + page), col] : walked(key, [row, col], n);
+}
+
+// Around the chosen cell where it is in sight, else around the middle.
+export function zoomButtons(/** @type {AttentionMap} */ map) {
+  const zoom = (/** @type {number} */ factor) => {
+    const { view, chosen } = map;
+    const [row, col] = [view.row, view.col].map((start, axis) => {
+      const at = chosen[axis] + 0.5;
+      return at >= start && at <= start + view.span ? at : start + view.span / 2;
+    });
+    if (factor) view.zoom(factor, row, col);
+    else view.fit();
+    map.moved();
+  };
+  const buttons = ZOOM_BUTTONS.map(([text, title, factor]) =>
+    button(text, () => zoom(factor), { "aria-label": title, title }),
+  );
+  return el("span", { class: "viz-zoom" }, ...buttons);
 }

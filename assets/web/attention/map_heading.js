@@ -1,29 +1,39 @@
-// What the big map shows, and what was done to its weights, in words.
+// What the big map shows, what was done to its weights, and what one cell holds, in words.
 
-import { headsOf } from "../core/selection.js";
+import { number } from "../core/dom.js";
+import { headsOf, mapName } from "../core/selection.js";
 
-// What was hidden, renormalized or merged, a phrase each.
-export function changes({ head, hide, renorm, words }) {
-  const sums = "each row renormalized to sum to 1";
-  return [
-    ...(hide ? [`special tokens hidden, ${renorm ? sums : "weights not renormalized"}`] : []),
-    ...(renorm && !hide && head === "max" ? [sums] : []),
-    ...(words ? ["sub-words merged (mean over a word's queries, sum over its keys)"] : []),
-  ];
-}
+/** @import { MapView, Unit } from "./types.d.ts" */
 
-export function heading(selection, tiles = []) {
-  const { layer, head } = selection;
-  const heads = headsOf(head);
-  const which =
-    typeof head === "number"
-      ? `head ${head} (${layer}.${head})`
-      : heads.length
-        ? `mean of heads ${heads.join(", ")}`
-        : `${head} over all heads`;
+const SUMS = "each row renormalized to sum to 1";
+
+/** What was hidden, renormalized or merged, a phrase each. @type {(view: MapView) => string[]} */
+const changes = ({ head, hide, renorm, words }) => [
+  ...(hide ? [`special tokens hidden, ${renorm ? SUMS : "weights not renormalized"}`] : []),
+  ...(renorm && !hide && head === "max" ? [SUMS] : []),
+  ...(words ? ["sub-words merged (mean over a word's queries, sum over its keys)"] : []),
+];
+
+export function heading(/** @type {MapView} */ view, /** @type {{ empty: number, step: number[] }[]} */ tiles = []) {
+  const heads = headsOf(view.head);
+  const mean = heads.length ? `mean of heads ${heads.join(", ")}` : `${view.head} over all heads`;
+  const which = typeof view.head === "number" ? `head ${view.head} (${view.layer}.${view.head})` : mean;
   const empty = tiles[0]?.empty ?? 0;
   const left = empty ? [`${empty} ${empty === 1 ? "query has" : "queries have"} no weight on the tokens shown`] : [];
   const step = tiles.at(-1)?.step ?? [1, 1];
   const pooled = step[0] * step[1] > 1 ? [`each cell is the largest of ${step[0]} × ${step[1]}, zoom in for each`] : [];
-  return [`Layer ${layer}, ${which}`, ...changes(selection), ...left, ...pooled].join("; ");
+  return [`Layer ${view.layer}, ${which}`, ...changes(view), ...left, ...pooled].join("; ");
+}
+
+/** A token, or a word's first and last, by its numbers and its name. @type {(unit: Unit) => string} */
+export const unitName = ({ tokens, name }) =>
+  `${tokens.length > 1 ? `${tokens[0]}–${tokens.at(-1)}` : tokens[0]} “${name}”`;
+
+/** @type {(view: MapView, query: Unit, key: Unit, found: { value: number, step: number[] }) => string} */
+export function cellSentence({ layer, head }, query, key, { value, step }) {
+  const [which, pair] = [mapName(layer, head), `query ${unitName(query)} → key ${unitName(key)}`];
+  const cells = `${step[0]} × ${step[1]} cells`;
+  if (step[0] * step[1] === 1) return `${which}  ${pair}: ${number(value)}`;
+  if (Number.isNaN(value)) return `${which}  around ${pair}: masked, all ${cells}`;
+  return `${which}  around ${pair}: at most ${number(value)} in ${cells}; zoom in for each`;
 }

@@ -1,11 +1,18 @@
 // What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
 
 import { inkOn, paperColors, rgbText, shade } from "../core/colors.js";
-import { heading } from "./map_heading.js";
+import { context2d, el } from "../core/dom.js";
 import { thin } from "../core/labels.js";
-import { sentence, tick, TICKS } from "./legend.js";
-import { paint, printed } from "./map_drawing.js";
+import { outside, sentence, ticks } from "./legend.js";
+import { exactCells, paint, printed, scaled } from "./map_drawing.js";
+import { heading } from "./map_heading.js";
 import { withDpi } from "./png_resolution.js";
+
+/** @import { AttentionMap, Range, Run } from "./types.d.ts" */
+/** @typedef {{ run: Run, map: AttentionMap, rows: Range, cols: Range, width: number }} Shown what is in sight, and
+ *   the picture's width */
+/** @typedef {{ left: number, top: number, cell: number, axis: number, bottom: number }} Place where its cells lie */
+/** @typedef {Record<string, string | number>} Attributes */
 
 const POINTS = 72 / 25.4; // a millimeter in points, the unit of all below
 const DPI = 400;
@@ -19,121 +26,95 @@ const PRINTED = 15; // cells at least so wide show their value
 const FONT = "Helvetica, Arial, sans-serif";
 const [INK, QUIET] = ["#111827", "#4b5563"];
 const TILT = 60;
+const XMLNS = "http://www.w3.org/2000/svg";
 
-const ruler = document.createElement("canvas").getContext("2d");
+const ruler = context2d(el("canvas"));
 
-// The file's text; `millimeters` is its width.
-export function paperSvg(map, millimeters) {
-  const whole = millimeters * POINTS;
-  const width = whole - 2 * MARGIN;
+function wide(/** @type {string} */ text) {
+  ruler.font = `${SIZE}px ${FONT}`;
+  return ruler.measureText(text).width;
+}
+
+/** The file's text; `millimeters` is its width. @type {(map: AttentionMap, run: Run, millimeters: number) => string} */
+export function paperSvg(map, run, millimeters) {
   const [rows, cols] = map.view.cells();
-  const shown = { map, rows, cols, width, height: 0 };
-  const root = svg("svg", {
-    xmlns: "http://www.w3.org/2000/svg",
-    width: `${millimeters}mm`,
-    "font-family": FONT,
-    "font-size": SIZE,
-    fill: INK,
-  });
-  const parts = [...title(shown), ...cells(shown), ...legend(shown)];
-  root.setAttribute("height", `${(shown.height / POINTS).toFixed(2)}mm`);
-  root.setAttribute("viewBox", `${-MARGIN} 0 ${round(whole)} ${round(shown.height)}`);
-  root.append(svg("rect", { x: -MARGIN, width: "100%", height: "100%", fill: "#ffffff" }), ...parts);
+  const shown = { run, map, rows, cols, width: millimeters * POINTS - 2 * MARGIN };
+  const title = lines(`${heading(map.selection, map.tiles)}. ${run.model}.`, shown.width);
+  const place = placed(shown, title.length * LINE);
+  const { nodes, height } = legend(shown, place);
+  const root = svg("svg", { width: `${millimeters}mm`, "font-family": FONT, "font-size": SIZE, fill: INK });
+  root.setAttribute("height", `${(height / POINTS).toFixed(2)}mm`);
+  root.setAttribute("viewBox", `${-MARGIN} 0 ${round(millimeters * POINTS)} ${round(height)}`);
+  root.append(
+    svg("rect", { x: -MARGIN, width: "100%", height: "100%", fill: "#ffffff" }),
+    ...title.map((text, at) => say(text, 0, (at + 1) * LINE)),
+    ...[...cells(shown, place), ...names(shown, place), ...values(shown, place), ...axes(place), ...nodes],
+  );
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(root)}\n`;
 }
 
+/** @type {(text: string, millimeters: number) => Promise<Blob>} */
 export async function paperPng(text, millimeters) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
-  const canvas = document.createElement("canvas");
+  const canvas = el("canvas");
   canvas.width = Math.round((millimeters / 25.4) * DPI);
   canvas.height = Math.round((canvas.width * image.naturalHeight) / image.naturalWidth);
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+  context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+  /** @type {Blob | null} */ const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+  if (!blob) throw new Error("This browser could not draw the picture; take the SVG.");
   return withDpi(blob, DPI);
 }
 
-function title(shown) {
-  const {
-    map: { run, selection, tiles },
-    width,
-  } = shown;
-  const words = `${heading(selection, tiles)}. ${run.model}.`;
-  return lines(words, width).map((text) => say(text, 0, (shown.height += LINE)));
+/** Where the cells lie, below a title. @type {(shown: Shown, title: number) => Place} */
+function placed({ map, rows, cols, width }, title) {
+  const room = (/** @type {Range} */ [start, stop]) => {
+    const listed = map.shown.slice(start, Math.min(stop, start + 2000));
+    return Math.min(NAMES, Math.max(10, ...listed.map(({ name }) => wide(name))));
+  };
+  const axis = title + LINE + GAP;
+  const left = LINE + GAP + room(rows);
+  const top = axis + GAP + room(cols) * Math.sin((TILT * Math.PI) / 180) + GAP;
+  const cell = (width - left - room(cols) * 0.5) / Math.max(rows[1] - rows[0], cols[1] - cols[0]);
+  return { left, top, cell, axis, bottom: top + round(cell * (rows[1] - rows[0])) };
 }
 
-function cells(shown) {
-  const { map, rows, cols, width } = shown;
-  ruler.font = `${SIZE}px ${FONT}`;
-  const axis = (shown.height += LINE + GAP);
-  const room = ([start, stop]) =>
-    Math.min(
-      NAMES,
-      Math.max(
-        ...map.shown
-          .slice(start, stop)
-          .slice(0, 2000)
-          .map(({ name }) => ruler.measureText(name).width),
-        10,
-      ),
-    );
-  const left = LINE + GAP + room(rows);
-  const slope = Math.sin((TILT * Math.PI) / 180);
-  const top = axis + GAP + room(cols) * slope + GAP;
-  const cell = (width - left - room(cols) * 0.5) / Math.max(rows[1] - rows[0], cols[1] - cols[0]);
-  Object.assign(shown, { left, top, cell, axis });
+/** @type {(shown: Shown, place: Place) => SVGElement[]} */
+function cells(shown, { left, top, cell }) {
+  const { rows, cols } = shown;
   const size = { width: round(cell * (cols[1] - cols[0])), height: round(cell * (rows[1] - rows[0])) };
-  shown.height = top + size.height;
-  const image = svg("image", {
-    x: round(left),
-    y: round(top),
-    ...size,
-    href: pixels(shown),
-    preserveAspectRatio: "none",
-    style: "image-rendering: pixelated",
-  });
-  const frame = svg("rect", {
-    x: round(left),
-    y: round(top),
-    ...size,
-    fill: "none",
-    stroke: QUIET,
-    "stroke-width": 0.4,
-  });
-  return [image, frame, ...names(shown), ...values(shown), ...axes(shown)];
+  const box = { x: round(left), y: round(top), ...size };
+  const sharp = { preserveAspectRatio: "none", style: "image-rendering: pixelated" };
+  const image = svg("image", { ...box, href: pixels(shown), ...sharp });
+  return [image, svg("rect", { ...box, fill: "none", stroke: QUIET, "stroke-width": 0.4 })];
 }
 
 // The tiles in sight, one above the other, as one picture of whole pixels a cell.
-function pixels({ map, rows, cols }) {
+function pixels(/** @type {Shown} */ { map, rows, cols }) {
   const most = Math.max(rows[1] - rows[0], cols[1] - cols[0]);
-  const each = most <= SHARP ? Math.floor(SHARP / most) : 1 / Math.max(...map.tiles.at(-1).step);
-  const canvas = document.createElement("canvas");
+  const each = most <= SHARP ? Math.floor(SHARP / most) : 1 / Math.max(...map.tiles[map.tiles.length - 1].step);
+  const canvas = el("canvas");
   canvas.width = Math.ceil((cols[1] - cols[0]) * each);
   canvas.height = Math.ceil((rows[1] - rows[0]) * each);
-  const context = canvas.getContext("2d");
+  const context = context2d(canvas);
   context.imageSmoothingEnabled = false;
   for (const tile of map.tiles) {
-    const [height, width] = tile.shape;
-    context.drawImage(
-      paint(tile, map.scale, paperColors),
-      (tile.keys[0] - cols[0]) * each,
-      (tile.rows[0] - rows[0]) * each,
-      width * tile.step[1] * each,
-      height * tile.step[0] * each,
-    );
+    const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis] * each);
+    const [x, y] = [(tile.keys[0] - cols[0]) * each, (tile.rows[0] - rows[0]) * each];
+    context.drawImage(paint(tile, map.scale, paperColors), x, y, width, height);
   }
   return canvas.toDataURL("image/png");
 }
 
-function names({ map, rows, cols, left, top, cell }) {
+/** @type {(shown: Shown, place: Place) => SVGElement[]} */
+function names({ map, rows, cols }, { left, top, cell }) {
   const every = Math.max(1, Math.ceil(LINE / cell));
-  const middle = (place, start) => (place - start + 0.5) * cell;
-  const side = thin(rows, every, -1).map((row) =>
-    say(cut(map.shown[row].name, NAMES), left - GAP / 2, top + middle(row, rows[0]) + SIZE / 3, {
-      "text-anchor": "end",
-    }),
-  );
+  const middle = (/** @type {number} */ place, /** @type {number} */ start) => (place - start + 0.5) * cell;
+  const side = thin(rows, every, -1).map((row) => {
+    const y = top + middle(row, rows[0]) + SIZE / 3;
+    return say(cut(map.shown[row].name, NAMES), left - GAP / 2, y, { "text-anchor": "end" });
+  });
   const above = thin(cols, every, -1).map((col) => {
     const [x, y] = [round(left + middle(col, cols[0]) + SIZE / 3), round(top - GAP / 2)];
     return say(cut(map.shown[col].name, NAMES), x, y, { transform: `rotate(-${TILT} ${x} ${y})` });
@@ -141,106 +122,79 @@ function names({ map, rows, cols, left, top, cell }) {
   return [...side, ...above];
 }
 
-function values({ map, rows, cols, left, top, cell }) {
-  const found = [];
-  if (cell < PRINTED) return found;
-  ruler.font = `${SIZE}px ${FONT}`;
-  const fits = (text) => ruler.measureText(text).width <= cell - 1;
-  for (let row = rows[0]; row < rows[1]; row++) {
-    for (let col = cols[0]; col < cols[1]; col++) {
-      const { value, step, tile } = map.parts.at(row, col);
-      if (step[0] * step[1] > 1 || Number.isNaN(value)) continue;
-      const top1 = tile.tops[row - tile.rows[0]];
-      const color = shade(map.scale.name === "row" && value > 0 ? value / top1 : value, map.scale, paperColors);
-      found.push(
-        say(printed(value, fits), left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3, {
-          "text-anchor": "middle",
-          fill: inkOn(color),
-        }),
-      );
-    }
-  }
-  return found;
+/** @type {(shown: Shown, place: Place) => SVGElement[]} */
+function values({ map, rows, cols }, { left, top, cell }) {
+  if (cell < PRINTED) return [];
+  const fits = (/** @type {string} */ text) => wide(text) <= cell - 1;
+  return Array.from(exactCells(map), ({ row, col, tile, value }) => {
+    const fill = inkOn(shade(scaled(tile, row, value, map.scale), map.scale, paperColors));
+    const [x, y] = [left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3];
+    return say(printed(value, fits), x, y, { "text-anchor": "middle", fill });
+  });
 }
 
-function axes({ left, top, height, axis }) {
-  const [x, y] = [SIZE, round((top + height) / 2)];
+/** @type {(place: Place) => SVGElement[]} */
+function axes({ left, top, bottom, axis }) {
+  const [x, y] = [SIZE, round((top + bottom) / 2)];
   return [
     say("Key (who is looked at) →", left, axis, { fill: QUIET }),
     say("← Query (who looks)", x, y, { "text-anchor": "middle", fill: QUIET, transform: `rotate(-90 ${x} ${y})` }),
   ];
 }
 
-function legend(shown) {
-  const {
-    map: { scale, tiles },
-    width,
-    left,
-  } = shown;
-  const wide = Math.min(160, width - left - 20);
-  const stops = Array.from({ length: 17 }, (_, at) =>
-    svg("stop", { offset: at / 16, "stop-color": rgbText(paperColors.ramp[Math.round((at / 16) * 255)]) }),
-  );
-  const gradient = svg("defs", {}, svg("linearGradient", { id: "ramp" }, ...stops));
-  const y = (shown.height += 2 * GAP);
-  const bar = svg("rect", {
-    x: round(left),
-    y: round(y),
-    width: wide,
-    height: 6,
-    fill: "url(#ramp)",
-    stroke: QUIET,
-    "stroke-width": 0.3,
+/** The scale in words and colors, and how high the whole picture is.
+ * @type {(shown: Shown, place: Place) => { nodes: SVGElement[], height: number }} */
+function legend({ run, map, width }, { left, bottom }) {
+  const { scale, tiles } = map;
+  const long = Math.min(160, width - left - 20);
+  const stops = Array.from({ length: 17 }, (_, at) => {
+    const color = rgbText(paperColors.ramp[Math.round((at / 16) * 255)]);
+    return svg("stop", { offset: at / 16, "stop-color": color });
   });
-  shown.height += 6 + LINE;
-  const ticks = Array.from({ length: TICKS }, (_, at) =>
-    say(tick(scale, at / (TICKS - 1)), left + (at / (TICKS - 1)) * wide, shown.height - 1, { "text-anchor": "middle" }),
+  const gradient = svg("defs", {}, svg("linearGradient", { id: "ramp" }, ...stops));
+  const y = bottom + 2 * GAP;
+  const box = { x: round(left), y: round(y), width: long, height: 6 };
+  const bar = svg("rect", { ...box, fill: "url(#ramp)", stroke: QUIET, "stroke-width": 0.3 });
+  const below = y + 6 + LINE;
+  const numbers = ticks(scale).map(([share, text]) =>
+    say(text, left + share * long, below - 1, { "text-anchor": "middle" }),
   );
   const most = scale.name === "row" ? 1 : tiles[0].most;
-  const said = lines(`${sentence(scale, most)}.`, width).map((text) => say(text, 0, (shown.height += LINE)));
-  const outside = [["exactly 0", paperColors.zero], ...(tiles[0].masked ? [["masked", paperColors.masked]] : [])];
-  shown.height += LINE;
-  const swatches = outside.flatMap(([name, color], at) => [
-    svg("rect", {
-      x: 0.5 + at * 50,
-      y: round(shown.height - 5.5),
-      width: 6,
-      height: 6,
-      fill: rgbText(color),
-      stroke: QUIET,
-      "stroke-width": 0.4,
-    }),
-    say(name, at * 50 + 9, shown.height),
-  ]);
-  shown.height += GAP;
-  return [gradient, bar, ...ticks, ...said, ...swatches];
+  const words = lines(`${sentence(scale, run.vocabulary.scales, most)}.`, width);
+  const said = words.map((text, at) => say(text, 0, below + (at + 1) * LINE));
+  const last = below + (words.length + 1) * LINE;
+  const swatches = outside(paperColors, tiles[0].masked).flatMap(([name, color], at) => {
+    const square = { x: 0.5 + at * 50, y: round(last - 5.5), width: 6, height: 6, fill: rgbText(color) };
+    return [svg("rect", { ...square, stroke: QUIET, "stroke-width": 0.4 }), say(name, at * 50 + 9, last)];
+  });
+  return { nodes: [gradient, bar, ...numbers, ...said, ...swatches], height: last + GAP };
 }
 
-function svg(name, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) if (key !== "xmlns") node.setAttribute(key, value);
+/** @type {(name: string, attributes: Attributes, ...children: (string | Node)[]) => SVGElement} */
+function svg(name, attributes, ...children) {
+  const node = /** @type {SVGElement} */ (document.createElementNS(XMLNS, name));
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
   node.append(...children); // text stays text
   return node;
 }
 
-const round = (value) => Math.round(value * 100) / 100;
+const round = (/** @type {number} */ value) => Math.round(value * 100) / 100;
+
+/** @type {(text: string, x: number, y: number, more?: Attributes) => SVGElement} */
 const say = (text, x, y, more = {}) => svg("text", { x: round(x), y: round(y), ...more }, text);
 
-function cut(name, room) {
-  ruler.font = `${SIZE}px ${FONT}`;
+function cut(/** @type {string} */ name, /** @type {number} */ room) {
   let text = name;
-  while ([...text].length > 1 && ruler.measureText(text).width > room)
-    text = `${[...text.replace(/…$/, "")].slice(0, -1).join("")}…`;
+  while ([...text].length > 1 && wide(text) > room) text = `${[...text.replace(/…$/, "")].slice(0, -1).join("")}…`;
   return text;
 }
 
-// Words in lines no longer than the width.
+/** Words in lines no longer than the width. @type {(words: string, width: number) => string[]} */
 function lines(words, width) {
-  ruler.font = `${SIZE}px ${FONT}`;
   const found = [""];
   for (const word of words.split(" ")) {
-    const longer = `${found.at(-1)} ${word}`.trim();
-    if (found.at(-1) && ruler.measureText(longer).width > width) found.push(word);
+    const longer = `${found[found.length - 1]} ${word}`.trim();
+    if (found[found.length - 1] && wide(longer) > width) found.push(word);
     else found[found.length - 1] = longer;
   }
   return found;

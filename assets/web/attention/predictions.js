@@ -1,156 +1,124 @@
 // What the model's heads say of the run: of its output, and after each layer.
 
-import { el, number } from "../core/dom.js";
+import { button, caption, control, controls, el, number, options, status } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 
-const TITLES = {
+/** @import { Prediction, Run, Selection } from "./types.d.ts" */
+
+/** @type {Record<string, string>} */ const TITLES = {
   masked: "Which token stands at [MASK]",
   classify: "Which label the input has",
   tokens: "Which label each token has",
   replaced: "How likely each token was replaced",
 };
 const MOST_TOKENS = 200;
+const WRITE_MASK = "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
+const TRAINED =
+  "Likeliest after each layer. The head was trained on the output alone; earlier layers show how near they are to " +
+  "its answer.";
 
 export class Predictions {
-  constructor(selection) {
+  #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
+  /** @type {Run | null} */ #run = null;
+  title = el("h3");
+  layer = el("select", { "aria-label": "Read off which layer", onchange: () => this.#load() });
+  task = el("select", { "aria-label": "Which head", onchange: () => this.#load() });
+  body = el("div", { class: "viz-guesses" });
+  fault = status();
+  node = el(
+    "section",
+    { class: "viz-predictions", hidden: true, "aria-label": "Predictions" },
+    ...[this.title, controls(control("Read off", this.layer), this.task), this.fault, this.body],
+  );
+
+  constructor(/** @type {Selection} */ selection) {
     this.selection = selection;
-    this.title = el("h3", {});
-    this.layer = el("select", { "aria-label": "Read off which layer", onchange: () => this.#load() });
-    this.task = el("select", { "aria-label": "Which head", onchange: () => this.#load() });
-    this.body = el("div", { class: "viz-guesses" });
-    this.fault = el("p", { class: "viz-caption", role: "status" });
-    this.node = el(
-      "section",
-      { class: "viz-predictions", hidden: true, "aria-label": "Predictions" },
-      this.title,
-      el("div", { class: "viz-controls" }, el("label", { class: "viz-control" }, "Read off", this.layer), this.task),
-      this.fault,
-      this.body,
-    );
   }
 
-  async show(run) {
-    this.run = run;
+  async show(/** @type {Run} */ run) {
+    this.#run = run;
     this.node.hidden = !run.tasks.length;
-    if (!run.tasks.length) return;
-    const option = (value, text) => el("option", { value }, text);
+    if (this.node.hidden) return;
     this.layer.replaceChildren(
-      option("", "the output"),
-      ...Array.from({ length: run.nLayers + 1 }, (_, i) => option(i, layerName(i))).reverse(),
+      ...options([
+        ["", "the output"],
+        ...states(run)
+          .map((at) => /** @type {const} */ ([at, stateName(at)]))
+          .reverse(),
+      ]),
     );
-    this.task.replaceChildren(...run.tasks.map((task) => option(task, TITLES[task])));
+    this.task.replaceChildren(...options(run.tasks.map((task) => [task, TITLES[task]])));
     this.task.hidden = run.tasks.length < 2;
     await this.#load();
   }
 
   async #load() {
-    const { run } = this;
+    const run = this.#run;
     const [task, layer] = [this.task.value, this.layer.value];
-    const asked = (this.asked = `${run.key}:${task}:${layer}`);
+    if (!run) return;
     this.title.textContent = TITLES[task];
-    try {
-      const guesses = await run.predictions(task, layer);
-      if (this.asked !== asked) return;
-      this.fault.textContent = guesses.length
-        ? ""
-        : "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
-      this.body.replaceChildren(
-        ...(task === "tokens" || task === "replaced"
-          ? [this.#table(guesses)]
-          : guesses.map((guess) => this.#card(guess))),
-      );
-      this.node.dataset.painted = asked;
-      if (task === "masked" || task === "classify") await this.#depth(task, guesses, asked);
-    } catch (fault) {
-      if (this.asked === asked) this.fault.textContent = fault.message;
-    }
+    await this.#latest.run(async (fresh) => {
+      const guesses = await fresh(run.predictions(task, layer === "" ? "" : Number(layer)));
+      const each = task === "tokens" || task === "replaced";
+      this.fault.textContent = guesses.length ? "" : WRITE_MASK;
+      this.body.replaceChildren(...(each ? this.#table(run, guesses) : guesses.map((guess) => this.#card(run, guess))));
+      this.node.dataset.painted = `${run.key}:${task}:${layer}`;
+      if (each || !guesses.length) return;
+      const known = await fresh(Promise.all(states(run).map((state) => run.predictions(task, state))));
+      this.body.append(depth(run, guesses, known));
+    });
   }
 
-  // The ten likeliest labels with their bars.
-  #card(guess) {
-    const rows = guess.labels.map((label, i) => this.#bar(label, guess.shares[i], guess.unit));
-    return el("div", { class: "viz-guess" }, this.#place(guess), el("ol", {}, ...rows));
+  /** The ten likeliest labels with their bars. @type {(run: Run, guess: Prediction) => HTMLElement} */
+  #card(run, guess) {
+    const rows = guess.labels.map((label, at) => bar(label, Number(guess.shares[at]), guess.unit));
+    return el("div", { class: "viz-guess" }, this.#place(run, guess), el("ol", {}, ...rows));
   }
 
-  #bar(label, share, unit) {
-    const width = unit === "probability" ? Math.max(0, Math.min(1, share)) * 100 : 0;
-    return el(
-      "li",
-      {},
-      el("span", { class: "viz-guess-bar", style: `width:${width.toFixed(2)}%` }),
-      el("bdi", {}, label),
-      el("span", { class: "viz-guess-share" }, unit === "probability" ? number(share) : share.toFixed(4)),
-    );
+  #place(/** @type {Run} */ run, /** @type {Prediction} */ { token, unit }) {
+    if (token === null) return caption(`${unit === "score" ? "Score" : "Probability"} of each label`);
+    const choose = () => this.selection.set({ query: token });
+    return button(named(run, token), choose, { title: "Choose this token as the query" });
   }
 
-  #place(guess) {
-    if (guess.token === null)
-      return el("p", { class: "viz-caption" }, `${guess.unit === "score" ? "Score" : "Probability"} of each label`);
-    return el(
-      "button",
-      {
-        type: "button",
-        class: "viz-small",
-        title: "Choose this token as the query",
-        onclick: () => this.selection.set({ query: guess.token }),
-      },
-      `${guess.token} “${this.run.tokens[guess.token]}”`,
-    );
-  }
-
-  // The likeliest label after each layer, so that one sees where the answer forms.
-  async #depth(task, guesses, asked) {
-    if (!guesses.length) return;
-    const { run } = this;
-    const layers = Array.from({ length: run.nLayers + 1 }, (_, i) => i);
-    const each = await Promise.all(layers.map((layer) => run.predictions(task, layer)));
-    if (this.asked !== asked) return;
-    const head = el(
-      "tr",
-      {},
-      el("th", {}, "Read off"),
-      ...guesses.map((guess) =>
-        el("th", {}, guess.token === null ? "label" : `${guess.token} “${run.tokens[guess.token]}”`),
-      ),
-    );
-    const rows = layers.map((layer) =>
-      el("tr", {}, el("th", {}, layerName(layer)), ...each[layer].map((guess) => this.#cell(guess))),
-    );
-    this.body.append(
-      el(
-        "div",
-        { class: "viz-depth" },
-        el(
-          "p",
-          { class: "viz-caption" },
-          "Likeliest after each layer. The head was trained on the output alone; earlier layers show how near they are to its answer.",
-        ),
-        el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)),
-      ),
-    );
-  }
-
-  #cell(guess) {
-    return el("td", {}, el("bdi", {}, guess.labels[0]), ` ${number(guess.shares[0])}`);
-  }
-
-  #table(guesses) {
-    const shown = guesses.slice(0, MOST_TOKENS);
-    const rows = shown.map((guess) =>
-      el(
-        "tr",
-        {},
-        el("th", {}, this.#place(guess)),
-        ...guess.labels
-          .slice(0, 3)
-          .map((label, i) => el("td", {}, el("bdi", {}, label), ` ${number(guess.shares[i])}`)),
-      ),
-    );
-    const more =
-      guesses.length > shown.length
-        ? [el("p", { class: "viz-caption" }, `The first ${MOST_TOKENS} of ${guesses.length} tokens.`)]
-        : [];
-    return el("div", { class: "viz-depth" }, el("table", {}, el("tbody", {}, ...rows)), ...more);
+  /** @type {(run: Run, guesses: Prediction[]) => HTMLElement[]} */
+  #table(run, guesses) {
+    const rows = guesses.slice(0, MOST_TOKENS).map((guess) => {
+      const cells = guess.labels.slice(0, 3).map((_, at) => cell(guess, at));
+      return el("tr", {}, el("th", {}, this.#place(run, guess)), ...cells);
+    });
+    const cut = guesses.length > rows.length ? [`The first ${MOST_TOKENS} of ${guesses.length} tokens.`] : [];
+    return [
+      el("div", { class: "viz-depth" }, el("table", {}, el("tbody", {}, ...rows)), ...cut.map((said) => caption(said))),
+    ];
   }
 }
 
-const layerName = (layer) => (layer ? `after block ${layer - 1}` : "embeddings");
+function bar(/** @type {string} */ label, /** @type {number} */ share, /** @type {string} */ unit) {
+  const sure = unit === "probability";
+  const width = sure ? Math.max(0, Math.min(1, share)) * 100 : 0;
+  return el(
+    "li",
+    {},
+    el("span", { class: "viz-guess-bar", style: `width:${width.toFixed(2)}%` }),
+    el("bdi", {}, label),
+    el("span", { class: "viz-guess-share" }, sure ? number(share) : share.toFixed(4)),
+  );
+}
+
+// The likeliest label after each layer, so that one sees where the answer forms.
+function depth(/** @type {Run} */ run, /** @type {Prediction[]} */ guesses, /** @type {Prediction[][]} */ known) {
+  const places = guesses.map(({ token }) => el("th", {}, token === null ? "label" : named(run, token)));
+  const rows = known.map((found, state) =>
+    el("tr", {}, el("th", {}, stateName(state)), ...found.map((guess) => cell(guess, 0))),
+  );
+  const head = el("thead", {}, el("tr", {}, el("th", {}, "Read off"), ...places));
+  return el("div", { class: "viz-depth" }, caption(TRAINED), el("table", {}, head, el("tbody", {}, ...rows)));
+}
+
+/** @type {(guess: Prediction, at: number) => HTMLElement} */
+const cell = ({ labels, shares }, at) => el("td", {}, el("bdi", {}, labels[at]), ` ${number(shares[at])}`);
+
+const named = (/** @type {Run} */ run, /** @type {number} */ token) => `${token} “${run.tokens[token]}”`;
+const states = (/** @type {Run} */ run) => Array.from({ length: run.nLayers + 1 }, (_, at) => at);
+const stateName = (/** @type {number} */ at) => (at ? `after block ${at - 1}` : "embeddings");

@@ -1,33 +1,29 @@
 // One run kept as the reference that later ones are compared with, for as long as the page is open.
 
-import { count, el } from "../core/dom.js";
-import { MAP_CHANGE } from "./head_statistics.js";
+import { button, controls, count, el } from "../core/dom.js";
+import { changeOf, MAP_CHANGE } from "./head_statistics.js";
+
+/** @import { HeadOrder, HeadStatistics, Run } from "./types.d.ts" */
 
 const FIRST_WORDS = 40; // characters
+const [CHANGE, ITS_CHANGE] = ["Show the change", "Show the statistic's change"];
+const LATER = { title: "Later runs are compared with it, head by head" };
 
 export class Reference {
-  constructor(measures, order) {
-    Object.assign(this, { measures, order });
-    const button = (text, title, onclick) => el("button", { type: "button", class: "viz-small", title, onclick }, text);
-    this.keep = button("Keep this run as reference", "Later runs are compared with it, head by head", () =>
-      measures.keep(measures.run),
-    );
-    this.show = button("Show the change", "", () => this.#show());
-    this.forget = button("Forget", "Compare with no run any more", () => measures.keep(null));
-    this.said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
-    this.node = el(
-      "div",
-      { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
-      el(
-        "div",
-        { class: "viz-controls" },
-        el("strong", {}, "Compare with a reference"),
-        this.keep,
-        this.show,
-        this.forget,
-      ),
-      this.said,
-    );
+  keep = button("Keep this run as reference", () => this.measures.keep(this.measures.run), LATER);
+  change = button(CHANGE, () => this.#show());
+  forget = button("Forget", () => this.measures.keep(null), { title: "Compare with no run any more" });
+  said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
+  node = el(
+    "div",
+    { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
+    controls(el("strong", {}, "Compare with a reference"), this.keep, this.change, this.forget),
+    this.said,
+  );
+
+  constructor(/** @type {HeadStatistics} */ measures, /** @type {HeadOrder} */ order) {
+    this.measures = measures;
+    this.order = order;
     measures.on(() => this.#sync());
     this.#sync();
   }
@@ -35,41 +31,36 @@ export class Reference {
   // The maps' own change where they can be subtracted, else that of the statistic looked at.
   #show() {
     const { maps } = this.measures.comparable;
-    const plain = this.order.statistic.replace(`${MAP_CHANGE}:`, "");
-    this.order.show(maps ? MAP_CHANGE : `${MAP_CHANGE}:${plain}`, "highest");
+    this.order.show(maps ? MAP_CHANGE : changeOf(this.order.statistic), "highest");
   }
 
   #sync() {
-    const { reference, run } = this.measures;
-    const { maps, statistics } = this.measures.comparable;
+    const { reference, run, comparable } = this.measures;
     this.keep.disabled = !this.measures.complete("entropy") || reference?.run === run;
-    this.show.hidden = !statistics;
+    this.change.hidden = !comparable.statistics;
     this.forget.hidden = !reference;
-    this.show.textContent = maps ? "Show the change" : "Show the statistic's change";
-    this.show.title = maps
+    this.change.textContent = comparable.maps ? CHANGE : ITS_CHANGE;
+    this.change.title = comparable.maps
       ? "The atlas by how far each head's map moved, one number a head"
       : "The atlas by how far the statistic of each head moved";
+    const compared = run && reference ? comparable.why || compare(run, reference.run) : "";
     const said = reference
-      ? `Reference: ${named(reference.run)}. ${this.#compared()}`
+      ? `Reference: ${named(reference.run)}. ${compared}`
       : "Keep a run, run another text or model, and see which heads changed.";
     if (said !== this.said.textContent) this.said.textContent = said;
   }
+}
 
-  #compared() {
-    const { reference, run, comparable } = this.measures;
-    if (!run) return "";
-    if (comparable.why) return comparable.why;
-    const before = reference.run.tokens;
-    const other = run.tokens.flatMap((token, at) => (token === before[at] ? [] : [at]));
-    const which = other.length
-      ? `: ${other.length > 1 ? "first " : ""}“${before[other[0]]}” → “${run.tokens[other[0]]}”`
-      : "";
-    return `${count(other.length)} of ${count(run.n)} tokens differ${which}. Maps are compared position by position, to one number a head.`;
-  }
+/** Which tokens differ. @type {(run: Run, before: Run) => string} */
+function compare(run, { tokens }) {
+  const other = run.tokens.flatMap((token, at) => (token === tokens[at] ? [] : [at]));
+  const first = `: ${other.length > 1 ? "first " : ""}“${tokens[other[0]]}” → “${run.tokens[other[0]]}”`;
+  const which = `${count(other.length)} of ${count(run.n)} tokens differ${other.length ? first : ""}`;
+  return `${which}. Maps are compared position by position, to one number a head.`;
 }
 
 // A run by its model and its first words.
-function named(run) {
+function named(/** @type {Run} */ run) {
   if (run.grid) return `${run.model}, a picture of ${run.grid.rows} × ${run.grid.cols} patches`;
   const text = run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ");
   return `${run.model}, “${text.length > FIRST_WORDS ? `${text.slice(0, FIRST_WORDS)}…` : text}”`;

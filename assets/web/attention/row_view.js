@@ -1,33 +1,81 @@
 // One row or column as it was asked for: its numbers with all they are of, and what is said of them.
 
 import { number } from "../core/dom.js";
-import { COLUMN, descending, MEASURES } from "../views/shading.js";
+import { COLUMN, descending, MEASURES, TOLD } from "../views/shading.js";
+import { unitName } from "./map_heading.js";
+import { mapPart, WHOLE } from "./tiles.js";
 
-export const TOLD = 3; // of the strongest
+/** @import { Fresh, MapView, Measure, Numbers, Run, Selection } from "./types.d.ts" */
+/** @typedef {"looks" | "who"} Direction where a token looks, or who looks at it */
+
 const PARTS = 16;
 
-export class Reading {
-  // The choice of this moment; the numbers come later, and the choice that they belong to stays.
+export class RowView {
+  /** @type {Float32Array | null} */ values = null;
+  /** @type {Float32Array | null} */ whole = null; // the whole map, where it is small
+  /** @type {{ token: number, values: Float32Array }[] | null} */ parts = null; // of the chosen word's sub-words
+  answer = "";
+  fault = "";
+
+  /** The choice of this moment; the numbers come later, and the choice that they belong to stays.
+   * @param {Run} run @param {Selection} selection @param {Measure} measure @param {Direction} direction */
   constructor(run, selection, measure, direction) {
-    const { layer, head, query, key, hide, renorm, words, name, kept } = selection;
-    Object.assign(this, { run, measure, name, values: null, whole: null, parts: null, answer: "", fault: "" });
-    this.selection = { layer, head, query, key, hide, renorm, words };
+    this.run = run;
+    this.measure = measure;
+    this.name = selection.name;
+    this.selection = { ...selection };
     this.who = direction === "who";
-    this.merges = words && measure === "weight"; // other measures are a token's own: its sub-words stay apart
-    this.units = run.shown({ hide, words: this.merges });
-    this.token = this.who ? key : query;
+    this.merges = selection.words && measure === "weight"; // other measures are a token's own: sub-words stay apart
+    this.units = run.shown({ hide: selection.hide, words: this.merges });
+    this.side = /** @type {"query" | "key"} */ (this.who ? "key" : "query");
+    this.token = selection[this.side];
     this.chosen = this.unitOf(this.token);
-    this.asked = [run.key, measure, direction, kept, name, this.token].join(":");
+    this.asked = [run.key, measure, direction, selection.kept, selection.name, this.token].join(":");
   }
 
-  unitOf(token) {
-    return this.units.places[token];
+  // Its numbers; of a small run those of the whole map, so that any other row is there at once.
+  async fetch(/** @type {Fresh} */ fresh) {
+    const { run, selection, units } = this;
+    if (this.measure === "weight" && units.length && units.length <= WHOLE)
+      this.whole = (await fresh(mapPart(run, selection))).values;
+    [this.values, this.parts] = await fresh(Promise.all([this.valuesOf(this.token, fresh.signal), this.#fetchParts()]));
   }
 
-  fromWhole(unit) {
+  /** A number for each unit; at once where the whole map is here.
+   * @type {(token: number, signal?: AbortSignal) => Promise<Float32Array>} */
+  async valuesOf(token, signal) {
+    const { run, selection, measure, whole } = this;
+    const unit = this.unitOf(token);
+    if (whole && unit >= 0) return this.fromWhole(whole, unit);
+    if (measure === "weight") return (await this.#ask(selection, token, signal)).values;
+    const { values, answer } = await run.measured(measure, { ...selection, query: token }, signal);
+    this.answer = answer;
+    return Float32Array.from(this.units, ({ tokens }) => values[tokens[0]]);
+  }
+
+  /** @type {(whole: Float32Array, unit: number) => Float32Array} */
+  fromWhole(whole, unit) {
     const n = this.units.length;
-    if (!this.who) return this.whole.subarray(unit * n, (unit + 1) * n);
-    return Float32Array.from({ length: n }, (_, query) => this.whole[query * n + unit]);
+    if (!this.who) return whole.subarray(unit * n, (unit + 1) * n);
+    return Float32Array.from({ length: n }, (_, query) => whole[query * n + unit]);
+  }
+
+  // Where sub-words are merged, the numbers of those of the chosen word, for the chips to tell.
+  async #fetchParts() {
+    if (!this.merges) return null;
+    const { tokens } = this.units[this.chosen] ?? { tokens: [this.token] };
+    const each = await Promise.all(tokens.map((token) => this.#ask({ ...this.selection, words: false }, token)));
+    return tokens.map((token, at) => ({ token, values: each[at].values }));
+  }
+
+  /** @type {(view: MapView, token: number, signal?: AbortSignal) => Promise<Numbers>} */
+  #ask(view, token, signal) {
+    const { run, who } = this;
+    return who ? run.shownColumn({ ...view, key: token }, signal) : run.shownRow({ ...view, query: token });
+  }
+
+  unitOf(/** @type {number} */ token) {
+    return this.units.places[token];
   }
 
   get kind() {
@@ -36,61 +84,52 @@ export class Reading {
     return this.measure === "relevance" ? { ...kind, says: `Of the answer ${this.answer}. ${kind.says}` } : kind;
   }
 
-  get side() {
-    return this.who ? "key" : "query";
+  named(/** @type {number} */ unit, side = this.side) {
+    return `${side} ${unitName(this.units[unit] ?? { name: this.run.tokens[this.token], tokens: [this.token] })}`;
   }
 
-  named(unit, side = this.side) {
-    const { name, tokens } = this.units[unit] ?? { name: this.run.tokens[this.token], tokens: [this.token] };
-    return `${side} ${tokens.length > 1 ? `${tokens[0]}–${tokens.at(-1)}` : tokens[0]} “${name}”`;
-  }
-
-  heading(unit) {
+  heading(/** @type {number} */ unit) {
     const token = this.named(unit);
     const { layer } = this.selection;
-    const text = this.who
-      ? `Who looks at ${token} (${this.name})`
-      : {
-          weight: `Where ${token} looks (${this.name})`,
-          value: `What each key adds to ${token} (${this.name})`,
-          rollout: `Rollout of ${token}, up to layer ${layer}`,
-          relevance: `Relevance read at ${token}, up to layer ${layer}`,
-        }[this.measure];
+    const texts = {
+      weight: `Where ${token} looks (${this.name})`,
+      value: `What each key adds to ${token} (${this.name})`,
+      rollout: `Rollout of ${token}, up to layer ${layer}`,
+      relevance: `Relevance read at ${token}, up to layer ${layer}`,
+    };
+    const text = this.who ? `Who looks at ${token} (${this.name})` : texts[this.measure];
     return this.units[unit] ? text : `${text}; it is hidden here`;
   }
 
-  // The number of one chip, with both of its ends.
-  cell(unit) {
+  /** The number of one chip, with both of its ends. @type {(values: Float32Array, unit: number) => string} */
+  cell(values, unit) {
     const [query, key] = this.who ? [unit, this.chosen] : [this.chosen, unit];
-    return `${this.name}  ${this.named(query, "query")} → ${this.named(key, "key")}: ${number(this.values[unit])}${this.#partsOf(unit)}`;
+    const pair = `${this.named(query, "query")} → ${this.named(key, "key")}`;
+    return `${this.name}  ${pair}: ${number(values[unit])}${this.#partsOf(unit)}`;
   }
 
-  // The strongest of what is shown.
+  /** The strongest of what is shown. @type {(unit: number, values: Float32Array) => string} */
   sentence(unit, values) {
-    const listed = descending(values)
-      .slice(0, TOLD)
-      .map((at) => `${this.named(at, this.who ? "query" : "key")} ${number(values[at])}`)
-      .join(", ");
+    const other = this.who ? "query" : "key";
+    const most = descending(values).slice(0, TOLD);
+    const listed = most.map((at) => `${this.named(at, other)} ${number(values[at])}`).join(", ");
     const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "has most from";
     return `${this.named(unit)} ${verb} ${listed || "nothing"}`;
   }
 
   // The exact numbers of the sub-words that meet in a chip, where one of the two words has several.
-  #partsOf(unit) {
+  #partsOf(/** @type {number} */ unit) {
     const { run, parts, selection } = this;
     const { tokens } = this.units[unit];
     if (!parts || tokens.length * parts.length === 1) return "";
     const { places } = run.shown({ hide: selection.hide, words: false });
-    const pair = (one, other) => (this.who ? `${other} → ${one}` : `${one} → ${other}`);
-    const name = (token) => `${token} “${run.tokens[token]}”`;
-    return (
-      "\n" +
-      parts
-        .flatMap(({ token, values }) =>
-          tokens.map((other) => `${pair(name(token), name(other))}: ${number(values[places[other]])}`),
-        )
-        .slice(0, PARTS)
-        .join("\n")
+    const name = (/** @type {number} */ token) => `${token} “${run.tokens[token]}”`;
+    const lines = parts.flatMap(({ token, values }) =>
+      tokens.map((other) => {
+        const [query, key] = this.who ? [other, token] : [token, other];
+        return `\n${name(query)} → ${name(key)}: ${number(values[places[other]])}`;
+      }),
     );
+    return lines.slice(0, PARTS).join("");
   }
 }

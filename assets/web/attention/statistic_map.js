@@ -1,39 +1,45 @@
 // One statistic of every head as a small second map with its scale, and the heads that have most of it.
 
-import { amount, el } from "../core/dom.js";
 import { makeScale, rgbText, shade, theme } from "../core/colors.js";
-import { measure } from "./head_statistics.js";
-import { rank } from "./head_order.js";
-import { Reference } from "./reference.js";
+import { amount, button, el } from "../core/dom.js";
 import { headsOf } from "../core/selection.js";
+import { gradient } from "../views/shading.js";
+import { rank } from "./head_order.js";
+import { headNamed } from "./head_statistics.js";
+import { Reference } from "./reference.js";
+
+/** @import { HeadOrder, HeadStatistics, HeadValue, Run, Scale, Selection } from "./types.d.ts" */
 
 const LISTED = 6;
+const NAMED = 12; // heads along the axis with a number
 
 export class StatisticMap {
+  #drawn = "";
+  /** @type {Set<string> | null} */ #matched = null;
+  title = el("h3");
+  what = el("p", { class: "viz-caption" });
+  /** @type {Map<string, HTMLElement>} */ cells = new Map();
+  grid = el("div", { class: "viz-stat-cells", "aria-hidden": "true", onclick: ({ target }) => this.#select(target) });
+  scale = el("p", { class: "viz-caption viz-stat-scale" });
+  list = el("div", { class: "viz-stat-list", role: "group", "aria-label": "Heads by this statistic" });
+
+  /** @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order */
   constructor(selection, measures, order) {
-    Object.assign(this, { selection, measures, order });
-    this.title = el("h3", {});
-    this.what = el("p", { class: "viz-caption" });
-    this.cells = el("div", { class: "viz-stat-cells", "aria-hidden": "true" });
-    this.scale = el("p", { class: "viz-caption viz-stat-scale" });
-    this.list = el("div", { class: "viz-stat-list", role: "group", "aria-label": "Heads by this statistic" });
-    this.reference = new Reference(measures, order);
+    this.selection = selection;
+    this.measures = measures;
+    this.order = order;
     this.node = el(
       "section",
       { class: "viz-statistic", "aria-label": "One statistic of all heads" },
       el("div", { class: "viz-stat-heading" }, this.title, this.what),
-      this.cells,
-      this.scale,
-      this.list,
-      this.reference.node,
+      ...[this.grid, this.scale, this.list, new Reference(measures, order).node],
     );
-    this.cells.addEventListener("click", ({ target }) => target.dataset.stat && this.#select(target.dataset.stat));
     order.on(() => this.#update());
     selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.#mark());
   }
 
   // The atlas has had all layers computed; what is left is to say that they are painted.
-  async show(run) {
+  show(/** @type {Run} */ run) {
     this.draw();
     this.node.dataset.painted = run.key;
   }
@@ -41,46 +47,59 @@ export class StatisticMap {
   // Draw again only what a new layer, order or search has changed: there may be thousands of heads.
   #update() {
     const { order, measures } = this;
-    const drawn = [measures.run.key, order.statistic, order.lowest, measures.complete(order.statistic)].join();
-    if (drawn !== this.drawn || order.matched !== this.matched) this.draw();
-    Object.assign(this, { drawn, matched: order.matched });
+    const drawn = [measures.run?.key, order.statistic, order.lowest, measures.complete(order.statistic)].join();
+    if (drawn !== this.#drawn || order.matched !== this.#matched) this.draw();
+    [this.#drawn, this.#matched] = [drawn, order.matched];
   }
 
   // Empty cells hold the place until all layers are known.
   draw() {
-    if (!this.measures.run) return;
-    const { statistic } = this.order;
-    const { title, unit, meaning, edge = "" } = measure(statistic);
-    const complete = this.measures.complete(statistic);
-    const heads = this.measures.heads(statistic);
+    const { measures, order } = this;
+    if (!measures.run) return;
+    const { title, unit, meaning, edge, over } = measures.text(order.statistic);
+    const complete = measures.complete(order.statistic);
+    const heads = measures.heads(order.statistic);
     const known = complete ? heads.filter(({ value }) => value != null) : [];
-    const highest = known.reduce((most, { value }) => Math.max(most, value), 0);
+    const highest = Math.max(0, ...known.map(({ value }) => Number(value)));
+    const scale = makeScale("head", highest);
     this.title.textContent = `${title}, by head`;
-    this.what.textContent =
-      `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${statistic.endsWith("largest") ? "The largest of all real queries." : "Mean over the real queries."} ${edge}`.trim();
-    this.#map(heads, complete ? makeScale("head", highest) : null, unit);
-    this.#legend(complete ? `${amount(highest, 2)} ${unit}` : "…", complete && known.length < heads.length);
-    this.#rank(known);
+    this.what.textContent = `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${over} ${edge}`.trim();
+    this.#map(measures.run, heads, complete ? scale : null, unit);
+    const unknown = el("i", { class: "viz-swatch", style: `background: ${rgbText(theme().masked)}` });
+    this.scale.replaceChildren(
+      ...["0", el("i", { class: "viz-stat-bar", style: `background: ${gradient("right", scale)}` })],
+      ...[complete ? `${amount(highest, 2)} ${unit}` : "…"],
+      ...(complete && known.length < heads.length ? [unknown, "not known"] : []),
+    );
+    this.list.replaceChildren(
+      order.lowest ? "Lowest:" : "Highest:",
+      ...rank(known, order.lowest)
+        .slice(0, LISTED)
+        .map(({ name, value }) => this.#ranked(name, amount(value, 2))),
+    );
     this.#mark();
   }
 
-  // Rows of layers and columns of heads, each axis with its numbers.
-  #map(heads, scale, unit) {
-    const { nLayers, nHeads } = this.measures.run;
-    const axis = (text, style) => el("span", { class: "viz-stat-axis", style }, text);
-    const across = Math.ceil(nHeads / 12);
-    const numbers = Array.from({ length: nHeads }, (_, head) =>
-      axis(head % across ? "" : head, `grid-area: 2 / ${head + 3}`),
-    );
-    const rows = Array.from({ length: nLayers }, (_, layer) => axis(layer, `grid-area: ${layer + 3} / 2`));
-    const titles = [
+  /** Rows of layers and columns of heads, each axis with its numbers.
+   * @type {(run: Run, heads: HeadValue[], scale: Scale | null, unit: string) => void} */
+  #map({ nLayers, nHeads }, heads, scale, unit) {
+    const axis = (/** @type {string | number} */ text, /** @type {string} */ style) =>
+      el("span", { class: "viz-stat-axis", style }, String(text));
+    const across = Math.ceil(nHeads / NAMED);
+    const head = (/** @type {number} */ at) => axis(at % across ? "" : at, `grid-area: 2 / ${at + 3}`);
+    const layer = (/** @type {number} */ at) => axis(at, `grid-area: ${at + 3} / 2`);
+    this.cells = new Map(heads.map((one) => [one.name, this.#cell(one, scale, unit)]));
+    this.grid.style.gridTemplateColumns = `14px 18px repeat(${nHeads}, minmax(0, 62px))`;
+    this.grid.replaceChildren(
       axis("Head", "grid-area: 1 / 3 / auto / -1"),
       axis("Layer", `grid-area: 3 / 1 / span ${nLayers} / auto; writing-mode: sideways-lr`),
-    ];
-    this.cells.style.gridTemplateColumns = `14px 18px repeat(${nHeads}, minmax(0, 62px))`;
-    this.cells.replaceChildren(...titles, ...numbers, ...rows, ...heads.map((one) => this.#cell(one, scale, unit)));
+      ...Array.from({ length: nHeads }, (_, at) => head(at)),
+      ...Array.from({ length: nLayers }, (_, at) => layer(at)),
+      ...this.cells.values(),
+    );
   }
 
+  /** @type {(one: HeadValue, scale: Scale | null, unit: string) => HTMLElement} */
   #cell({ layer, head, name, value }, scale, unit) {
     const said = value == null ? "not known" : `${amount(value, 3)} ${unit}`;
     const cell = el("i", { class: "viz-stat-cell", title: `Layer ${layer}, head ${head}: ${said}`, "data-stat": name });
@@ -90,40 +109,20 @@ export class StatisticMap {
     return cell;
   }
 
-  #legend(highest, unknown) {
-    const { ramp, masked } = theme();
-    const stops = [0, 64, 128, 192, 255].map((step) => rgbText(ramp[step])).join(", ");
-    const bar = el("i", { class: "viz-stat-bar", style: `background: linear-gradient(to right, ${stops})` });
-    const swatch = unknown
-      ? [el("i", { class: "viz-swatch", style: `background: ${rgbText(masked)}` }), "not known"]
-      : [];
-    this.scale.replaceChildren("0", bar, highest, ...swatch);
+  #ranked(/** @type {string} */ name, /** @type {string} */ amount) {
+    return button(`${name}  ${amount}`, () => this.selection.set(headNamed(name)), { "data-ranked": name });
   }
 
-  #rank(known) {
-    const order = rank(known, this.order.lowest).slice(0, LISTED);
-    this.list.replaceChildren(
-      this.order.lowest ? "Lowest:" : "Highest:",
-      ...order.map(({ name, value }) =>
-        el(
-          "button",
-          { type: "button", class: "viz-small", "data-ranked": name, onclick: () => this.#select(name) },
-          `${name}  ${amount(value, 2)}`,
-        ),
-      ),
-    );
-  }
-
-  #select(name) {
-    const [layer, head] = name.split(".").map(Number);
-    this.selection.set({ layer, head });
+  #select(/** @type {EventTarget | null} */ target) {
+    const name = target instanceof HTMLElement && target.dataset.stat;
+    if (name) this.selection.set(headNamed(name));
   }
 
   #mark() {
     const { layer, head } = this.selection;
     const names = new Set(headsOf(head).map((one) => `${layer}.${one}`));
-    for (const cell of this.cells.children) cell.classList.toggle("viz-chosen", names.has(cell.dataset.stat));
-    for (const button of this.list.children)
-      button.setAttribute("aria-pressed", String(names.has(button.dataset.ranked)));
+    for (const [name, cell] of this.cells) cell.classList.toggle("viz-chosen", names.has(name));
+    for (const one of this.list.querySelectorAll("button"))
+      one.ariaPressed = String(names.has(one.dataset.ranked ?? ""));
   }
 }

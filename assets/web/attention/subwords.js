@@ -1,68 +1,61 @@
 // The exact numbers of the sub-words that a merged cell stands for, one hover away.
 
 import { el, number } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { WHOLE } from "./tiles.js";
 
-const WHOLE = 512; // up to so many tokens the map of all sub-words comes in one piece
+/** @import { AttentionMap, MapView, Range, Run, Unit } from "./types.d.ts" */
+
+const PAUSE = 40; // milliseconds a cell is pointed at, before the server is asked
 const LISTED = 24;
 
 export class SubWords {
-  constructor(map) {
+  #latest = new Latest((sentence) => this.node.replaceChildren(sentence));
+  node = el("p", { class: "viz-caption viz-subwords", hidden: true });
+
+  constructor(/** @type {AttentionMap} */ map) {
     this.map = map;
-    this.node = el("p", { class: "viz-caption viz-subwords", hidden: true });
   }
 
   clear() {
-    this.asked = null;
+    this.#latest.stop();
     this.node.textContent = "";
     this.node.hidden = !this.map.selection.words;
   }
 
   // Say what a cell is made of; the last call wins, and one at rest asks the server.
-  tell(row, col) {
-    const { map } = this;
-    this.node.hidden = !map.selection.words;
-    if (this.node.hidden) return;
-    const [query, key] = [map.shown[row], map.shown[col]];
-    const asked = [map.run.key, map.selection.name, map.selection.kept, row, col].join(":");
-    this.asked = asked;
+  tell(/** @type {number} */ row, /** @type {number} */ col) {
+    const { run, shown, selection } = this.map;
+    this.node.hidden = !selection.words;
+    if (this.node.hidden || !run) return;
+    const [query, key] = [shown[row], shown[col]];
     if (query.tokens.length * key.tokens.length === 1) {
+      this.#latest.stop();
       this.node.textContent = "One token each: nothing is merged in this cell.";
       return;
     }
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(async () => {
-      try {
-        const said = await this.#sentence(query, key);
-        if (this.asked === asked) this.node.textContent = said;
-      } catch (fault) {
-        if (this.asked === asked) this.node.textContent = fault.message;
-      }
-    }, 40);
-  }
-
-  async #sentence(query, key) {
-    const { run, selection } = this.map;
-    const { layer, head, hide, renorm } = selection;
-    const single = { layer, head, hide, renorm, words: false };
-    const { places, length } = run.shown(single);
-    const range = ({ tokens }) => [places[tokens[0]], places[tokens.at(-1)] + 1];
-    const parts =
-      length > WHOLE
-        ? [range(query), range(key)]
-        : [
-            [0, length],
-            [0, length],
-          ];
-    const { values, shape } = await run.map(single, ...parts);
-    const cells = query.tokens.flatMap((from) =>
-      key.tokens.map((to) => {
-        const weight = values[(places[from] - parts[0][0]) * shape[1] + places[to] - parts[1][0]];
-        return `${from} “${run.tokens[from]}” → ${to} “${run.tokens[to]}” ${number(weight)}`;
-      }),
-    );
-    const more = cells.length > LISTED ? ` … and ${cells.length - LISTED} more; unmerge sub-words to see them` : "";
-    return `Mean over ${many(query, "query", "queries")} of the sum over ${many(key, "key", "keys")}: ${cells.slice(0, LISTED).join(", ")}${more}.`;
+    const ask = () => sentence(run, { ...selection, words: false }, query, key);
+    this.#latest.run(async (fresh) => this.node.replaceChildren(await fresh(ask())), { pause: PAUSE });
   }
 }
 
+/** @type {(run: Run, single: MapView, query: Unit, key: Unit) => Promise<string>} */
+async function sentence(run, single, query, key) {
+  const { places, length } = run.shown(single);
+  const range = (/** @type {Unit} */ { tokens }) =>
+    /** @type {Range} */ (length > WHOLE ? [places[tokens[0]], places[tokens[tokens.length - 1]] + 1] : [0, length]);
+  const [rows, keys] = [range(query), range(key)];
+  const { values, shape } = await run.map(single, rows, keys);
+  const cells = query.tokens.flatMap((from) =>
+    key.tokens.map((to) => {
+      const weight = values[(places[from] - rows[0]) * shape[1] + places[to] - keys[0]];
+      return `${from} “${run.tokens[from]}” → ${to} “${run.tokens[to]}” ${number(weight)}`;
+    }),
+  );
+  const more = cells.length > LISTED ? ` … and ${cells.length - LISTED} more; unmerge sub-words to see them` : "";
+  const listed = cells.slice(0, LISTED).join(", ");
+  return `Mean over ${many(query, "query", "queries")} of the sum over ${many(key, "key", "keys")}: ${listed}${more}.`;
+}
+
+/** @type {(unit: Unit, one: string, several: string) => string} */
 const many = ({ tokens: { length } }, one, several) => `${length} ${length === 1 ? one : several}`;

@@ -1,119 +1,110 @@
 // The Attention tab: facts of the run, the atlas, the big map and the words or picture, as one.
 
-import { el, onTheme, count } from "../core/dom.js";
-import { Atlas } from "./atlas.js";
-import { HeadChoice } from "./head_choice.js";
-import { KeptSwitches } from "./display_options.js";
-import { Lines } from "./lines.js";
 import { current } from "../core/app_state.js";
+import { control, controls, count, el, options, painted } from "../core/dom.js";
+import { earlyPlace, settle } from "../core/early_place.js";
+import { Latest } from "../core/latest.js";
+import { TabShell } from "../core/tab_shell.js";
+import { Atlas, sweep } from "./atlas.js";
+import { DisplayOptions } from "./display_options.js";
+import { ExportPanel } from "./export_panel.js";
+import { HeadChoice } from "./head_choice.js";
+import { HeadOrder } from "./head_order.js";
+import { HeadStatistics } from "./head_statistics.js";
+import { InputView } from "./input_view.js";
+import { LinesView } from "./lines.js";
 import { AttentionMap } from "./map.js";
-import { Measures } from "./head_statistics.js";
-import { Order } from "./head_order.js";
 import { Predictions } from "./predictions.js";
-import { SCALES } from "../core/selection.js";
-import { Source } from "./input_view.js";
 import { StatisticMap } from "./statistic_map.js";
-import { Take } from "./export_panel.js";
+import { mapPart } from "./tiles.js";
 
-// Called by the page once.
-export function mount(root) {
-  const tab = new AttentionTab(root);
-  window.vizTab = tab; // so that a script or a test can ask what is shown
-  current.on((run) => run && tab.show(run));
-}
+/** @import { Proof, Run } from "./types.d.ts" */
 
-class AttentionTab {
-  constructor(root) {
-    this.root = root;
-    this.selection = current.selection;
-    this.readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
-    const say = (text) => {
-      this.readout.textContent = text;
-    };
-    this.measures = new Measures();
-    this.order = new Order(this.selection, this.measures);
-    this.atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) =>
-      this.map.parts.expect(layer, head),
+const NARROW = 760;
+const UNCHECKED = "The maps are not shown, for they could not be checked.";
+
+class AttentionTab extends TabShell {
+  always = true;
+  selection = current.selection;
+  #latest = new Latest((sentence) => this.#hide(`${UNCHECKED} ${sentence}`));
+  /** @type {Run | null} */ #shown = null;
+  #opened = false; // whether any run was shown
+  readout = el("p", { class: "viz-readout", role: "status", "aria-live": "polite" });
+  #say = (/** @type {string} */ text) => {
+    this.readout.textContent = text;
+  };
+  measures = new HeadStatistics();
+  order = new HeadOrder(this.selection, this.measures);
+  map = new AttentionMap(this.selection, this.#say);
+  atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) => this.map.parts.expect(layer, head));
+  source = new InputView(this.selection, this.#say);
+  lines = new LinesView(this.selection, this.#say);
+  predictions = new Predictions(this.selection);
+  statistic = new StatisticMap(this.selection, this.measures, this.order);
+  exports = new ExportPanel(this.selection, this.map);
+  head = new HeadChoice(this.selection);
+  display = new DisplayOptions(this.selection);
+  layer = el("select", {
+    id: "viz-layer",
+    onchange: (event) => this.selection.set({ layer: Number(event.currentTarget.value) }),
+  });
+  scale = el("select", {
+    id: "viz-scale",
+    onchange: (event) => this.selection.set({ scale: event.currentTarget.value }),
+  });
+  facts = el("div", { class: "viz-facts" });
+  notes = el("ul", { class: "viz-notes" });
+
+  constructor(/** @type {HTMLElement} */ root) {
+    super(root, "viz-body");
+    const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
+    const left = el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node);
+    const right = el("div", { class: "viz-right" }, this.map.node, this.source.node);
+    this.body.append(
+      ...[this.facts, this.notes, controls(...menus), this.readout, el("div", { class: "viz-columns" }, left, right)],
+      ...[this.lines.node, this.predictions.node, this.exports.node],
     );
-    this.map = new AttentionMap(this.selection, say);
-    this.source = new Source(this.selection, say);
-    this.lines = new Lines(this.selection, say);
-    this.predictions = new Predictions(this.selection);
-    this.statistic = new StatisticMap(this.selection, this.measures, this.order);
-    this.take = new Take(this.selection, this.map);
-    this.facts = el("div", { class: "viz-facts" });
-    this.notes = el("ul", { class: "viz-notes" });
-    this.fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
-    this.body = el(
-      "div",
-      { class: "viz-body", hidden: true },
-      this.facts,
-      this.notes,
-      this.#controls(),
-      this.readout,
-      el(
-        "div",
-        { class: "viz-columns" },
-        el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node),
-        el("div", { class: "viz-right" }, this.map.node, this.source.node),
-      ),
-      this.lines.node,
-      this.predictions.node,
-      this.take.node,
-    );
-    this.empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
-    root.replaceChildren(this.empty, this.fault, this.body);
-    onTheme(() => this.#repaint());
-    this.selection.on(() => this.#sync());
+    this.selection.on(() => this.run && this.#sync(this.run));
+    this.open();
   }
 
-  async show(run) {
-    if (this.run?.key === run.key) return;
-    this.run = run;
-    for (const part of [this.atlas, this.map, this.source, this.predictions]) delete part.node.dataset.painted;
-    this.empty.hidden = true;
-    this.fault.hidden = true;
-    this.body.hidden = false;
+  /** @override */
+  show(/** @type {Run} */ run) {
+    if (this.#shown?.key === run.key) return;
     // On a narrow screen the result is below the form: go there, but not when the page opens.
-    if (this.shown && window.innerWidth < 760) this.root.scrollIntoView({ behavior: "smooth" });
-    this.shown = true;
-    this.take.show(run);
+    if (this.#opened && window.innerWidth < NARROW) this.root.scrollIntoView({ behavior: "smooth" });
+    [this.#shown, this.#opened] = [run, true];
+    for (const { node } of [this.atlas, this.map, this.source, this.predictions]) delete node.dataset.painted;
+    this.exports.show(run);
     this.atlas.enter(run);
-    this.notes.replaceChildren(
-      ...[...run.notes, this.selection.fallen].filter(Boolean).map((note) => el("li", {}, note)),
-    );
-    this.#facts(run, null);
-    this.#sync();
-    try {
-      for (const part of [this.map, this.source, this.lines, this.predictions, this.atlas, this.statistic]) {
-        await part.show(run);
-        if (this.run !== run) return;
-      }
-      this.#prove(run, await run.proof());
-    } catch (fault) {
-      if (this.run === run) this.#hide(`The maps are not shown, for they could not be checked. ${fault.message}`);
-    }
+    const notes = [...run.notes, this.selection.fallen].filter(Boolean);
+    this.notes.replaceChildren(...notes.map((note) => el("li", {}, note)));
+    this.#tell(run, null);
+    this.#sync(run);
+    this.#latest.run(async (fresh) => {
+      await fresh(this.map.show(run));
+      await fresh(painted()); // before anything else is asked for
+      for (const part of [this.source, this.lines, this.predictions, this.atlas, this.statistic])
+        await fresh(part.show(run));
+      const proof = await fresh(run.proof());
+      this.#tell(run, proof);
+      const failed = proof.checked && !proof.passed;
+      if (failed) this.#hide(`These maps are not shown, for they failed their check. ${proof.sentence}`);
+    });
   }
 
   // Maps that are not the ones that ran are not shown.
-  #prove(run, proof) {
-    if (this.run !== run) return;
-    this.#facts(run, proof);
-    if (proof.checked && !proof.passed) {
-      this.#hide(`These maps are not shown, for they failed their check. ${proof.sentence}`);
-    }
-  }
-
-  #hide(sentence) {
-    this.run = null;
+  #hide(/** @type {string} */ sentence) {
+    this.#shown = null;
+    this.#latest.stop();
     current.enter(null);
-    this.body.hidden = true;
     this.facts.replaceChildren();
-    this.fault.textContent = sentence;
-    this.fault.hidden = false;
+    this.fail(sentence);
+    this.empty.hidden = true;
   }
 
-  #facts(run, proof) {
+  /** The run in short. @type {(run: Run, proof: Proof | null) => void} */
+  #tell(run, proof) {
     const size = run.grid ? `${run.grid.rows} rows × ${run.grid.cols} columns of patches` : `${count(run.n)} tokens`;
     const facts = [
       [run.model, "The model"],
@@ -121,67 +112,53 @@ class AttentionTab {
       [size, "Length of the input"],
       [`${run.device} · ${run.dtype} · ${run.kernel} kernel`, "Where and how the attention ran"],
     ];
-    const badge =
-      proof === null
-        ? "checking the maps …"
-        : !proof.checked
-          ? "not checked: hover to see why"
-          : proof.passed
-            ? `✓ the maps that ran (differ by ${proof.error.toExponential(0)})`
-            : "✗ check failed";
+    const badge = {
+      class: `viz-fact ${proof?.passed ? "viz-good" : ""}`,
+      id: "viz-proof",
+      title: proof?.sentence ?? "",
+    };
     this.facts.replaceChildren(
       ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
-      el(
-        "span",
-        { class: `viz-fact ${proof?.passed ? "viz-good" : ""}`, id: "viz-proof", title: proof?.sentence ?? "" },
-        badge,
-      ),
+      el("span", badge, verdict(proof)),
     );
-  }
-
-  #controls() {
-    const choice = (name, label, options) => {
-      const select = el(
-        "select",
-        { id: `viz-${name}`, onchange: () => this.#chosen(name, select.value) },
-        ...options.map(([value, text]) => el("option", { value }, text)),
-      );
-      this[name] = select;
-      return el("label", { class: "viz-control" }, label, select);
-    };
-    this.head = new HeadChoice(this.selection);
-    this.kept = new KeptSwitches(this.selection);
-    return el(
-      "div",
-      { class: "viz-controls" },
-      choice("layer", "Layer", []),
-      this.head.node,
-      choice("scale", "Color scale", Object.entries(SCALES)),
-      this.kept.node,
-    );
-  }
-
-  #chosen(name, value) {
-    this.selection.set({ [name]: /^\d+$/.test(value) ? Number(value) : value });
   }
 
   // Bring the controls in line with the selection.
-  #sync() {
-    const { run, selection } = this;
-    if (!run) return;
-    const numbers = (n) => Array.from({ length: n }, (_, i) => el("option", { value: i }, String(i)));
-    if (this.layer.options.length !== run.nLayers) this.layer.replaceChildren(...numbers(run.nLayers));
-    for (const name of ["layer", "scale"]) this[name].value = String(selection[name]);
+  #sync(/** @type {Run} */ run) {
+    const { layer, scale } = this.selection;
+    const layers = Array.from({ length: run.nLayers }, (_, at) => /** @type {const} */ ([at, String(at)]));
+    const scales = Object.entries(run.vocabulary.scales).map(
+      ([name, { title }]) => /** @type {const} */ ([name, title]),
+    );
+    if (this.layer.options.length !== layers.length) this.layer.replaceChildren(...options(layers));
+    if (!this.scale.options.length) this.scale.replaceChildren(...options(scales));
+    [this.layer.value, this.scale.value] = [String(layer), scale];
     this.head.show(run);
-    this.kept.show(run);
+    this.display.show(run);
   }
 
-  #repaint() {
-    if (!this.run) return;
-    this.atlas.draw();
-    this.statistic.draw();
-    this.map.draw();
-    this.lines.draw();
-    if (this.source.row) this.source.draw();
+  /** @override */
+  redraw() {
+    for (const part of [this.atlas, this.statistic, this.map, this.lines, this.source]) part.draw();
   }
+}
+
+function verdict(/** @type {Proof | null} */ proof) {
+  if (!proof) return "checking the maps …";
+  if (!proof.checked) return "not checked: hover to see why";
+  return proof.passed ? `✓ the maps that ran (differ by ${proof.error.toExponential(0)})` : "✗ check failed";
+}
+
+// Before the page is built the tab stands in a place of its own; where there is none, what it will
+// show first is asked for meanwhile, and the run remembers it.
+const early = earlyPlace();
+if (early) window.vizTab = new AttentionTab(early);
+let mounted = early !== null;
+current.on((run) => run && !mounted && Promise.all([mapPart(run, current.selection), sweep(run, 0)]).catch(() => {}));
+
+// Called by the page once.
+export function mount(/** @type {HTMLElement} */ root) {
+  mounted = true;
+  if (early) settle(early, root);
+  else window.vizTab = new AttentionTab(root);
 }

@@ -2,22 +2,36 @@
 
 import { anyMasked, largest, topsOf } from "../core/colors.js";
 
-const WHOLE = 512; // up to so many tokens a whole map comes in one exact piece
+/** @import { AttentionMap, Fresh, MapView, Numbers, Range, Run, Viewport } from "./types.d.ts" */
+/** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Range, keys: Range, empty: number,
+ *   total: number | null, tops?: Float32Array | null, sketch?: boolean }} Part a block of a map as it came */
+/** @typedef {Part & { tops: Float32Array, most: number, masked: boolean, painted?: string,
+ *   picture?: HTMLCanvasElement }} Tile */
+
+export const WHOLE = 512; // up to so many tokens a whole map comes in one exact piece
 const THUMBNAIL = 64; // most cells a side of a thumbnail, as the server makes them
 
+/** A part of a map, by itself the whole; pooled where it is large, and of a long map with its rows' largest.
+ * @type {(run: Run, view: MapView, rows?: Range, keys?: Range) => Promise<Numbers>} */
+export function mapPart(run, view, rows, keys) {
+  const { length } = run.shown(view);
+  return run.map(view, rows ?? [0, length], keys ?? [0, length], length > WHOLE ? "&tops=true" : "");
+}
+
 export class Tiles {
-  // The map is told of each part that comes (`arrived`).
+  /** @type {Tile[]} */ list = [];
+  asked = ""; // of which map
+
+  /** @param {AttentionMap} map is told of each part that comes (`arrived`) */
   constructor(map) {
-    Object.assign(this, { map, list: [], asked: null });
+    this.map = map;
   }
 
-  // Fetch what is in sight: the whole map when small, else the exact cells before the finer whole.
-  // Whether all came; false where there is nothing to show, or another map is wanted by now.
-  async load() {
-    const {
-      map,
-      map: { run, selection, view },
-    } = this;
+  /** Fetch what is in sight: the whole map when small, else the exact cells before the finer whole.
+   * Whether there is anything to show. @type {(run: Run, fresh: Fresh) => Promise<boolean>} */
+  async load(run, fresh) {
+    const { map } = this;
+    const { selection, view } = map;
     const asked = `${run.key}:${selection.name}:${selection.kept}`;
     if (this.asked !== asked) this.list = [];
     this.asked = asked;
@@ -25,29 +39,24 @@ export class Tiles {
       map.layout();
       return false;
     }
-    const whole = [0, view.n];
-    if (!this.list.length) this.#sketch(asked, whole);
+    /** @type {Range} */ const whole = [0, view.n];
     const near = view.n > WHOLE && view.zoomed;
-    if (!this.list.length || (this.list[0].sketch && !near)) await this.#fetch(asked, whole, whole);
-    if (near) await this.#fetch(asked, ...this.#wanted());
-    if (this.asked !== asked) return false;
+    if (!this.list.length) this.#sketch(run);
+    if (!this.list.length || (this.list[0].sketch && !near)) await this.#fetch(run, fresh, whole, whole);
+    if (near) await this.#fetch(run, fresh, ...around(view));
     map.node.dataset.painted = asked;
-    if (this.list[0].sketch) await this.#fetch(asked, whole, whole);
-    return this.asked === asked;
+    if (this.list[0].sketch) await this.#fetch(run, fresh, whole, whole);
+    return true;
   }
 
   // Ask for a head's whole map ahead of the click that will choose it; the answer is remembered.
-  expect(layer, head) {
-    const {
-      run,
-      view,
-      selection: { hide, renorm, words },
-    } = this.map;
-    if (view.n && view.n <= WHOLE)
-      run.map({ layer, head, hide, renorm, words }, [0, view.n], [0, view.n]).catch(() => {});
+  expect(/** @type {number} */ layer, /** @type {number} */ head) {
+    const { run, view, selection } = this.map;
+    if (run && view.n && view.n <= WHOLE) mapPart(run, { ...selection, layer, head }).catch(() => {});
   }
 
-  // The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for.
+  /** The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for.
+   * @type {(row: number, col: number) => { value: number, step: number[], tile?: Tile }} */
   at(row, col) {
     for (const tile of this.list.toReversed()) {
       const { rows, keys, step, shape, values } = tile;
@@ -59,48 +68,41 @@ export class Tiles {
   }
 
   // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost.
-  #sketch(asked, whole) {
-    const {
-      map,
-      map: { run, selection, view },
-    } = this;
-    const thumbnail = view.n > WHOLE && view.n === run.n && run.thumbnail(selection);
+  #sketch(/** @type {Run} */ run) {
+    const { n } = this.map.view;
+    const thumbnail = n > WHOLE && n === run.n && run.thumbnail(this.map.selection);
     if (!thumbnail) return;
-    const { values, shape } = thumbnail;
-    const step = shape.map(() => Math.ceil(view.n / THUMBNAIL));
-    this.list = [surveyed({ values, shape, step, rows: whole, keys: whole, total: null, sketch: true })];
-    map.arrived();
-    map.node.dataset.coarse = asked;
+    const step = thumbnail.shape.map(() => Math.ceil(n / THUMBNAIL));
+    this.list = [surveyed({ ...thumbnail, step, rows: [0, n], keys: [0, n], total: null, empty: 0, sketch: true })];
+    this.map.arrived();
+    this.map.node.dataset.coarse = this.asked;
   }
 
-  async #fetch(asked, rows, keys) {
+  /** @type {(run: Run, fresh: Fresh, rows: Range, keys: Range) => Promise<void>} */
+  async #fetch(run, fresh, rows, keys) {
     const { map } = this;
-    const known = this.list.some(
-      (tile) => !tile.sketch && tile.rows.join() === rows.join() && tile.keys.join() === keys.join(),
-    );
-    if (known) return;
-    const found = await map.run.map(map.selection, rows, keys, map.view.n > WHOLE ? "&tops=true" : "");
-    if (this.asked !== asked) return;
+    if (this.list.some((tile) => !tile.sketch && `${tile.rows}:${tile.keys}` === `${rows}:${keys}`)) return;
+    const found = await fresh(mapPart(run, map.selection, rows, keys));
     const tile = surveyed({ ...found, rows, keys });
     // The whole lies below the window that was zoomed into, whichever comes first.
     const whole = rows[1] - rows[0] === map.view.n;
     this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];
     map.arrived();
   }
+}
 
-  // A window around what is seen, so that small moves need nothing new.
-  #wanted() {
-    const { view } = this.map;
-    return view.cells().map(([start, stop]) => {
-      const room = Math.max(0, Math.floor((WHOLE - (stop - start)) / 2));
-      return [Math.max(0, start - room), Math.min(view.n, stop + room)];
-    });
-  }
+/** A window around what is seen, so that small moves need nothing new. @returns {[Range, Range]} */
+function around(/** @type {Viewport} */ view) {
+  const room = (/** @type {Range} */ [start, stop]) => {
+    const more = Math.max(0, Math.floor((WHOLE - (stop - start)) / 2));
+    return /** @type {Range} */ ([Math.max(0, start - more), Math.min(view.n, stop + more)]);
+  };
+  const [rows, cols] = view.cells();
+  return [room(rows), room(cols)];
 }
 
 // A part with its largest weight, that of each of its rows, and whether any cell is masked.
-function surveyed(tile) {
-  const { values, shape } = tile;
-  const tops = tile.tops ?? topsOf(values, shape[1]);
-  return { ...tile, tops, most: largest(tile.tops ? values : tops), masked: anyMasked(values) };
+function surveyed(/** @type {Part} */ part) {
+  const tops = part.tops ?? topsOf(part.values, part.shape[1]);
+  return { ...part, tops, most: largest(part.tops ? part.values : tops), masked: anyMasked(part.values) };
 }

@@ -1,90 +1,84 @@
 // How much weight is in sight, or in a part marked with Shift: its total, and the mean of a query.
 
-import { el, count, number } from "../core/dom.js";
+import { count, el, number } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
 
-export class Sight {
-  constructor(map) {
+/** @import { AttentionMap, Cell, MapView, Part, Range } from "./types.d.ts" */
+
+const PAUSE = 80; // milliseconds that a marked part stays the same, before the server sums it
+const HINT = "Shift + drag, or Shift + arrows, marks a part of the map and sums its weight.";
+const SUMMING = "Summing …";
+
+export class VisibleWeight {
+  #latest = new Latest((sentence) => this.told.replaceChildren(sentence));
+  #of = ""; // which map
+  seen = el("p", { class: "viz-caption viz-sight" });
+  told = el("p", { class: "viz-caption viz-marked", role: "status" }, HINT);
+  node = el("div", {}, this.seen, this.told);
+  /** @type {[Range, Range] | null} */ marked = null;
+  /** @type {Cell | null} */ anchor = null;
+  /** @type {Cell | null} */ end = null;
+
+  constructor(/** @type {AttentionMap} */ map) {
     this.map = map;
-    this.seen = el("p", { class: "viz-caption viz-sight" });
-    this.told = el("p", { class: "viz-caption viz-marked", role: "status" });
-    this.node = el("div", {}, this.seen, this.told);
-    this.clear();
   }
 
   clear() {
-    Object.assign(this, { marked: null, anchor: null, end: null });
-    this.told.textContent = "Shift + drag, or Shift + arrows, marks a part of the map and sums its weight.";
+    this.#latest.stop();
+    this.marked = this.anchor = this.end = null;
+    this.told.textContent = HINT;
   }
 
   // What is in sight, once its exact cells or their sum have come; of another map nothing stays.
   draw() {
-    const { asked } = this.map.parts;
-    const [rows, keys] = this.map.view.cells();
-    const total = this.#known(rows, keys);
-    if (total !== null) this.seen.textContent = this.#sentence("In sight", rows, keys, total);
-    else if (this.of !== asked) this.seen.textContent = "Summing what is in sight …";
-    if (this.of !== asked && this.marked && this.#known(...this.marked) === null) this.told.textContent = "Summing …";
-    this.of = asked;
+    const { selection, view, tiles, parts } = this.map;
+    const [rows, keys] = view.cells();
+    const total = weightOf(tiles, rows, keys);
+    const other = this.#of !== parts.asked;
+    if (total !== null) this.seen.textContent = weightSentence("In sight", rows, keys, total, selection);
+    else if (other) this.seen.textContent = "Summing what is in sight …";
+    if (other && this.marked && weightOf(tiles, ...this.marked) === null) this.told.textContent = SUMMING;
+    this.#of = parts.asked;
   }
 
-  // Mark the cells between two corners, both with it.
+  /** Mark the cells between two corners, both with it. @type {(anchor: Cell, end: Cell) => void} */
   mark(anchor, end) {
-    Object.assign(this, {
-      anchor,
-      end,
-      marked: [0, 1].map((axis) => [Math.min(anchor[axis], end[axis]), Math.max(anchor[axis], end[axis]) + 1]),
-    });
-    const [rows, keys] = this.marked;
-    const total = this.#known(rows, keys);
-    if (total !== null) this.#tell(total);
-    else this.#ask(this.marked);
+    const { run, selection, tiles } = this.map;
+    const side = (/** @type {0 | 1} */ axis) =>
+      /** @type {Range} */ ([Math.min(anchor[axis], end[axis]), Math.max(anchor[axis], end[axis]) + 1]);
+    const [rows, keys] = [side(0), side(1)];
+    [this.anchor, this.end, this.marked] = [anchor, end, [rows, keys]];
+    const tell = (/** @type {number} */ total) => {
+      this.told.textContent = `${weightSentence("Marked", rows, keys, total, selection)} Escape lets go of it.`;
+    };
+    this.#latest.stop();
+    const known = weightOf(tiles, rows, keys);
+    if (known !== null) return tell(known);
+    this.told.textContent = SUMMING;
+    if (!run) return;
+    const ask = () => run.map(selection, rows, keys, "&size=1");
+    this.#latest.run(async (fresh) => tell((await fresh(ask())).total), { pause: PAUSE });
   }
 
-  async #ask(marked) {
-    this.told.textContent = "Summing …";
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(async () => {
-      const { map } = this;
-      try {
-        const { total } = await map.run.map(map.selection, ...marked, "&size=1");
-        if (this.marked === marked) this.#tell(total);
-      } catch (fault) {
-        if (this.marked === marked) this.told.textContent = fault.message;
-      }
-    }, 80);
-  }
-
-  #tell(total) {
-    this.told.textContent = `${this.#sentence("Marked", ...this.marked, total)} Escape lets go of it.`;
-  }
-
-  // The exact weight of a part, by the cells at hand or by the server's own sum; else null.
-  #known(rows, keys) {
-    for (const tile of this.map.tiles.toReversed()) {
-      if (tile.rows.join() === rows.join() && tile.keys.join() === keys.join()) return tile.total;
-      const covers =
-        tile.rows[0] <= rows[0] && tile.rows[1] >= rows[1] && tile.keys[0] <= keys[0] && tile.keys[1] >= keys[1];
-      if (covers && tile.step[0] * tile.step[1] === 1) return sum(tile, rows, keys);
-    }
-    return null;
-  }
-
-  #sentence(what, rows, keys, total) {
-    const { selection } = this.map;
-    const [queries, columns] = [rows[1] - rows[0], keys[1] - keys[0]];
-    const part =
-      `${what}: ${many(queries, selection.words ? ["query word", "query words"] : ["query", "queries"])} × ` +
-      many(columns, selection.words ? ["key word", "key words"] : ["key", "keys"]);
-    const each = total / queries;
-    if (selection.head === "max" && !selection.renorm) {
-      return `${part} hold a weight of ${amount(total)}, ${number(each)} per query (the rows of a maximum need not sum to 1).`;
-    }
-    const whole = selection.renorm ? "renormalized weight" : "weight";
-    const whose = queries === 1 ? "this query's" : "these queries'";
-    return `${part} hold ${percent(each)} of ${whose} ${whole} (${amount(total)} in total, ${number(each)} per query).`;
+  // What was marked, of the map as it is now.
+  again() {
+    if (this.anchor && this.end) this.mark(this.anchor, this.end);
   }
 }
 
+/** The exact weight of a part, by the cells at hand or by the server's own sum; else null.
+ * @type {(tiles: Part[], rows: Range, keys: Range) => number | null} */
+export function weightOf(tiles, rows, keys) {
+  const within = (/** @type {Range} */ [start, stop], /** @type {Range} */ [from, to]) => start >= from && stop <= to;
+  for (const tile of tiles.toReversed()) {
+    if (`${tile.rows}:${tile.keys}` === `${rows}:${keys}`) return tile.total;
+    const covered = within(rows, tile.rows) && within(keys, tile.keys);
+    if (covered && tile.step[0] * tile.step[1] === 1) return sum(tile, rows, keys);
+  }
+  return null;
+}
+
+/** @type {(tile: Part, rows: Range, keys: Range) => number} */
 function sum({ rows: [top], keys: [left], shape: [, width], values }, rows, keys) {
   let total = 0;
   for (let row = rows[0]; row < rows[1]; row++) {
@@ -96,6 +90,21 @@ function sum({ rows: [top], keys: [left], shape: [, width], values }, rows, keys
   return total;
 }
 
-const many = (n, [one, several]) => `${count(n)} ${n === 1 ? one : several}`;
-const amount = (total) => (total >= 100 ? count(Math.round(total * 10) / 10) : number(total));
-const percent = (share) => (share > 0 && share < 0.0005 ? "less than 0.1 %" : `${(share * 100).toFixed(1)} %`);
+/** @type {(what: string, rows: Range, keys: Range, total: number, view: MapView) => string} */
+export function weightSentence(what, rows, keys, total, { head, renorm, words }) {
+  const queries = rows[1] - rows[0];
+  const sides = words ? ["query word", "query words", "key word", "key words"] : ["query", "queries", "key", "keys"];
+  const part = `${what}: ${many(queries, sides[0], sides[1])} × ${many(keys[1] - keys[0], sides[2], sides[3])}`;
+  const [each, all] = [total / queries, amount(total)];
+  if (head === "max" && !renorm) {
+    return `${part} hold a weight of ${all}, ${number(each)} per query (the rows of a maximum need not sum to 1).`;
+  }
+  const whose = `${queries === 1 ? "this query's" : "these queries'"} ${renorm ? "renormalized weight" : "weight"}`;
+  return `${part} hold ${percent(each)} of ${whose} (${all} in total, ${number(each)} per query).`;
+}
+
+/** @type {(n: number, one: string, several: string) => string} */
+const many = (n, one, several) => `${count(n)} ${n === 1 ? one : several}`;
+const amount = (/** @type {number} */ total) => (total >= 100 ? count(Math.round(total * 10) / 10) : number(total));
+const percent = (/** @type {number} */ share) =>
+  share > 0 && share < 0.0005 ? "less than 0.1 %" : `${(share * 100).toFixed(1)} %`;

@@ -8,23 +8,17 @@ import { Emitter } from "./emitter.js";
 /** @typedef {typeof DEFAULTS} Chosen what can be chosen, each by its name */
 
 const DEFAULTS = {
-  ...{ layer: 0, head: /** @type {Head} */ (0), query: 0, key: 0, scale: "head" },
-  ...{ hide: false, renorm: false, words: false },
+  layer: 0,
+  head: /** @type {Head} */ (0),
+  query: 0,
+  key: 0,
+  scale: "head",
+  hide: false,
+  renorm: false,
+  words: false,
 };
 const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
 const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
-
-// Up to which weight colors go: this map's or each row's largest, that of this layer's or of all
-// heads; "shared" is 0 to 1, as in links of old.
-/** @type {Record<string, string>} */
-export const SCALES = {
-  head: "Linear, per map",
-  row: "Linear, per row",
-  layer: "Linear, shared by this layer",
-  all: "Linear, shared by all heads",
-  shared: "Linear, 0 to 1",
-  log: "Logarithmic",
-};
 
 /** The heads of a head: one number, or "1,4,7"; none where all are fused by "mean" or "max".
  * @type {(head: Head) => number[]} */
@@ -56,14 +50,17 @@ export function selected(address) {
   };
   const head = params.get("head") ?? "";
   const several = head.length < 2000 && head.includes(",") ? headsOf(head) : [];
-  const scale = params.get("scale") ?? "";
   return {
     layer: whole("layer"),
     head: head === "mean" || head === "max" ? head : several.length ? headFrom(several) : whole("head"),
-    ...{ query: whole("query"), key: whole("key") },
-    scale: Object.hasOwn(SCALES, scale) ? scale : DEFAULTS.scale,
-    ...{ hide: params.get("hide") === "1", renorm: params.get("renorm") === "1", words: params.get("words") === "1" },
-    ...{ stat: params.get("stat") ?? ATLAS.stat, order: params.get("order") ?? ATLAS.order },
+    query: whole("query"),
+    key: whole("key"),
+    scale: params.get("scale") ?? DEFAULTS.scale,
+    hide: params.get("hide") === "1",
+    renorm: params.get("renorm") === "1",
+    words: params.get("words") === "1",
+    stat: params.get("stat") ?? ATLAS.stat,
+    order: params.get("order") ?? ATLAS.order,
   };
 }
 
@@ -108,6 +105,7 @@ export class Selection extends Emitter {
   // those that it has.
   enter(/** @type {Run} */ run) {
     this.#link = run.link;
+    if (!Object.hasOwn(run.vocabulary.scales, this.scale)) this.scale = DEFAULTS.scale;
     this.layer = Math.min(this.layer, run.nLayers - 1);
     const heads = headsOf(this.head);
     const left = heads.filter((head) => head < run.nHeads);

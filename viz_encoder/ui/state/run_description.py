@@ -3,9 +3,12 @@
 import json
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
+from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import SCALES
 
 # Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
 INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -40,6 +43,7 @@ def describe(
             if grid
             else None,
             "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
+            "vocabulary": _vocabulary(max(1, int(trace.valid.sum()))),
         }
     )
     # No markup even in transit: Gradio looks for tags in what a component is given.
@@ -64,6 +68,14 @@ def printable(text: str) -> str:
 def _shown(char: str) -> str:
     hidden = unicodedata.category(char) in INVISIBLE and char not in JOINERS
     return f"⟨U+{ord(char):04X}⟩" if hidden else char
+
+
+def _vocabulary(n_real: int) -> dict[str, Any]:
+    """What the page calls statistics of heads and scales of colors, in a run of so many tokens."""
+    return {
+        "statistics": {name: statistic.of(n_real) for name, statistic in STATISTICS.items()},
+        "scales": {name: asdict(scale) for name, scale in SCALES.items()},
+    }
 
 
 def _short(link: dict[str, str], key: str) -> dict[str, Any]:

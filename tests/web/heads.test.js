@@ -1,0 +1,160 @@
+// Heads found by plain words, ordered by a statistic, compared with a reference, and walked by arrows.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ledTo } from "../../assets/web/attention/atlas.js";
+import { toggled } from "../../assets/web/attention/head_choice.js";
+import { EXAMPLES, matching, understand } from "../../assets/web/attention/head_filter.js";
+import { rank } from "../../assets/web/attention/head_order.js";
+import { changeOf, comparable, HeadStatistics, headNamed } from "../../assets/web/attention/head_statistics.js";
+
+const own = (title, even = null) => ({ title, unit: "nats", meaning: "said", edge: "", over: "", most: 1, even });
+const STATISTICS = { entropy: own("Entropy", 2), distance: own("Mean distance", 4), previous: own("Weight on it") };
+const RUN = { nLayers: 2, nHeads: 3, tokens: ["[CLS]", "a", "b"], statistics: STATISTICS };
+const asked = (text) => understand(text, RUN);
+const tests = (text) => asked(text).tests.map(({ statistic, side, at }) => `${statistic} ${side} ${at}`);
+
+test("words become tests with their bounds", () => {
+  for (const [text, found] of [
+    ["heads that look at the previous token", ["previous > 0.5"]],
+    ["Next token over 20%", ["next > 0.2"]],
+    ["token before ≥ half", ["previous > 0.5"]],
+    ["broad", ["entropy > 1.6"]],
+    ["sharp and far", ["distance > 4", "entropy < 0.6"]],
+    ["near", ["distance < 2"]],
+    ["entropy under 1.25", ["entropy < 1.25"]],
+    ["one large weight, changed", ["change > 0.1", "largest > 0.9"]],
+    ["[CLS] at most .25", ["first < 0.25"]],
+  ]) {
+    assert.deepEqual(tests(text).sort(), found, text);
+  }
+});
+
+test("places are read, and refused where the run has none", () => {
+  assert.deepEqual(asked("layer 1 head 2").places, [
+    { kind: "layer", layer: 1, head: undefined },
+    { kind: "head", layer: undefined, head: 2 },
+  ]);
+  assert.deepEqual(asked("1.2").places, [{ kind: "both", layer: 1, head: 2 }]);
+  assert.equal(asked("layer 2").fault, "There is no layer 2; this run has layers 0 to 1.");
+  assert.equal(asked("0.3").fault, "There is no head 3; this run has heads 0 to 2.");
+  assert.equal(asked("  "), null);
+});
+
+test("what is not understood is said", () => {
+  assert.match(asked("not previous").fault, /^“not” is not understood. Known are previous token, next token/);
+  assert.match(asked("heads").fault, /^Say what they look at, such as previous token, .* special tokens\.$/);
+  assert.equal(asked("entropy").fault, "Say how much: “entropy over 1” or “entropy under 1”.");
+  for (const example of EXAMPLES.filter((text) => !/layer|head|^\d/.test(text)))
+    assert.equal(asked(example).fault, undefined);
+});
+
+const HEADS = [0, 1].flatMap((layer) => [0, 1, 2].map((head) => ({ layer, head })));
+const WEIGHTS = [0.1, 0.5, null, 0.7, 0.49, 0.2];
+const value = (_, { layer, head }) => WEIGHTS[3 * layer + head];
+const names = (text) => {
+  const { found, says } = matching(asked(text), HEADS, value);
+  return [found.map(({ layer, head }) => `${layer}.${head}`), says];
+};
+
+test("the heads that match, and what they do in a sentence", () => {
+  assert.deepEqual(names("previous"), [
+    ["0.1", "1.0"],
+    "2 heads put at least 0.5 of their weight on the previous token.",
+  ]);
+  const one = "1 head of layer 1 puts at least 0.5 of its weight on the previous token.";
+  assert.deepEqual(names("previous layer 1"), [["1.0"], one]);
+  assert.deepEqual(names("layer 0 layer 1 head 2")[0], ["0.2", "1.2"]);
+  assert.match(names("previous under 0.05")[1], /^No head puts at most 0.05 .* 0.0 comes nearest, with 0.1.$/);
+  assert.match(names("previous > 0.9")[1], / 1.0 comes nearest, with 0.7.$/);
+  assert.match(names("[cls]")[1], /on the first token, here “\[CLS\]”\.$/);
+  assert.match(names("broad")[1], /have an entropy of at least 1.6 nats \(0.8 of that of even attention\)|No head/);
+});
+
+test("an order by value: unknown ones last, equal ones as they stood", () => {
+  const heads = [2, null, 1, 3, undefined, 1].map((value, at) => ({ value, at }));
+  const order = (lowest) => rank(heads, lowest).map(({ at }) => at);
+  assert.deepEqual(order(true), [2, 5, 0, 3, 1, 4]);
+  assert.deepEqual(order(false), [3, 0, 2, 5, 1, 4]);
+});
+
+test("a run is compared with a reference of its size", () => {
+  const run = (nLayers, nHeads, n) => ({ nLayers, nHeads, n });
+  const [a, b] = [run(2, 3, 5), run(2, 3, 5)];
+  assert.deepEqual(comparable(a, b), { maps: true, statistics: true, why: "" });
+  assert.match(comparable(a, a).why, /the run that is shown/);
+  assert.deepEqual(comparable(undefined, b), { maps: false, statistics: false, why: "" });
+  const shorter = comparable(run(2, 3, 4), b);
+  assert.deepEqual([shorter.maps, shorter.statistics], [false, true]);
+  assert.match(shorter.why, /^It has 4 tokens, this run 5: .* only statistics compared/);
+  assert.equal(comparable(run(2, 4, 5), b).statistics, false);
+  assert.match(comparable(run(3, 2, 5), b).why, /^It has 3 layers × 2 heads, this run 2 layers × 3 heads/);
+});
+
+test("a change is of two known numbers", () => {
+  const found = new HeadStatistics();
+  const layers = (entropy) => [{ entropy: [entropy] }];
+  const change = (now, then) => {
+    Object.assign(found, { layers: layers(now), reference: { layers: layers(then) } });
+    return found.value("change:entropy", 0, 0);
+  };
+  assert.deepEqual([change(1, null), change(null, 1), change(3, 1), change(1, 3)], [null, null, 2, 2]);
+  assert.equal(found.value("change:entropy", 1, 0), undefined);
+  assert.equal(found.value("entropy", 0, 0), 1);
+  assert.deepEqual([changeOf("entropy"), changeOf("change:entropy")], ["change:entropy", "change:entropy"]);
+});
+
+test("statistics are learned layer by layer, then the change of maps", async () => {
+  const answers = { "change?reference=old&layer=0": [0.5], "change?reference=old&layer=1": [0.25] };
+  const run = (key) => ({
+    ...{ key, nLayers: 2, nHeads: 1, n: 4, vocabulary: { statistics: STATISTICS } },
+    json: async (path) => answers[path] ?? Promise.reject(new Error(`no ${path}`)),
+  });
+  const [found, old] = [new HeadStatistics(), run("old")];
+  let told = 0;
+  found.on(() => told++);
+  found.enter(old);
+  assert.deepEqual(found.names(), ["entropy", "distance", "previous"]);
+  found.add({ entropy: [1] });
+  assert.deepEqual([found.complete("entropy"), found.known("entropy")], [false, 1]);
+  found.add({ entropy: [null] });
+  found.keep(old);
+  found.enter(run("new"));
+  const changes = ["change:entropy", "change:distance", "change:previous"];
+  assert.deepEqual(found.names(), ["entropy", "distance", "previous", "change", ...changes]);
+  assert.equal(found.text("change:distance").title, "Change: mean distance");
+  assert.equal(found.text("change").unit, "share moved");
+  found.add({ entropy: [4] });
+  assert.deepEqual(
+    found.heads("change:entropy").map((head) => head.value),
+    [3, undefined],
+  );
+  found.compare();
+  found.compare(); // asks once
+  await new Promise((done) => setTimeout(done, 5));
+  assert.deepEqual([found.changes, found.complete("change"), found.fault], [[[0.5], [0.25]], true, ""]);
+  found.keep(run("gone"));
+  found.compare();
+  await new Promise((done) => setTimeout(done, 5));
+  assert.deepEqual([found.changes, found.fault], [[], "no change?reference=gone&layer=0"]);
+  assert.equal(told, 10);
+});
+
+test("a set of heads never becomes empty", () => {
+  assert.deepEqual([toggled(3, 1), toggled("1,3", 1), toggled(3, 3), toggled("mean", 2)], ["1,3", 3, 3, 2]);
+  assert.deepEqual(headNamed("3.11"), { layer: 3, head: 11 });
+});
+
+test("arrows keep to a layer, and go on where heads are ranked", () => {
+  const at = (key, from, ranked) => ledTo(key, from, { nLayers: 3, nHeads: 4 }, ranked);
+  const keys = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"];
+  assert.deepEqual(
+    keys.map((key) => at(key, 7, false)),
+    [3, 11, 6, 7, 4, 7, 3, 11],
+  );
+  assert.deepEqual(
+    keys.map((key) => at(key, 4, true)),
+    [0, 8, 3, 5, 4, 7, 0, 8],
+  );
+  assert.deepEqual([at("ArrowUp", 2, false), at("ArrowDown", 9, false), at("x", 1, false)], [2, 9, null]);
+});

@@ -1,0 +1,261 @@
+// The big map without a screen: its parts, its words, what the pointer and keys do, and where things are drawn.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { crc32 } from "node:zlib";
+import { outside, sentence, ticks } from "../../assets/web/attention/legend.js";
+import { drawOver, exactCells, printed, scaled } from "../../assets/web/attention/map_drawing.js";
+import { Gestures, moved } from "../../assets/web/attention/map_gestures.js";
+import { heading } from "../../assets/web/attention/map_heading.js";
+import { withDpi } from "../../assets/web/attention/png_resolution.js";
+import { Tiles } from "../../assets/web/attention/tiles.js";
+import { places } from "../../assets/web/attention/token_search.js";
+import { weightOf, weightSentence } from "../../assets/web/attention/visible_weight.js";
+import { makeScale } from "../../assets/web/core/colors.js";
+import { Viewport } from "../../assets/web/core/viewport.js";
+
+const VIEW = { layer: 3, head: 5, hide: false, renorm: false, words: false };
+const fresh = Object.assign(async (answer) => answer, { signal: null });
+
+// A run of n tokens whose weight is 10 · query + key, and the map that shows it.
+function shownMap(n) {
+  const asked = [];
+  const shown = Object.assign(
+    Array.from({ length: n }, (_, at) => ({ name: `t${at}`, tokens: [at] })),
+    { places: Int32Array.from({ length: n }, (_, at) => at) },
+  );
+  const map = async (view, rows, keys, more) => {
+    asked.push(`${view.head} ${rows} ${keys}${more}`);
+    const step = Math.max(1, Math.ceil((rows[1] - rows[0]) / 512));
+    const shape = [rows, keys].map(([start, stop]) => Math.ceil((stop - start) / step));
+    const values = Float32Array.from({ length: shape[0] * shape[1] }, (_, at) => {
+      return 10 * (rows[0] + step * Math.floor(at / shape[1])) + keys[0] + step * (at % shape[1]);
+    });
+    return { values, shape, step: [step, step], empty: 0, total: 7, tops: more ? new Float32Array(shape[0]) : null };
+  };
+  const run = { key: "r", n, shown: () => shown, thumbnail: () => null, map };
+  const selection = { ...VIEW, name: "3.5", kept: "all", query: 1, key: 2, set: (to) => Object.assign(selection, to) };
+  const node = { dataset: {} };
+  const drawn = { run, selection, shown, node, view: new Viewport(n), left: 30, top: 20, side: 100, chosen: [1, 2] };
+  Object.assign(drawn, { arrivals: 0, moves: 0, arrived: () => drawn.arrivals++, moved: () => drawn.moves++ });
+  drawn.parts = new Tiles(drawn);
+  return { map: drawn, run, asked };
+}
+
+test("a small map comes whole and exact", async () => {
+  const { map, run, asked } = shownMap(4);
+  assert.equal(await map.parts.load(run, fresh), true);
+  assert.deepEqual([asked, map.arrivals, map.node.dataset.painted], [["5 0,4 0,4"], 1, "r:3.5:all"]);
+  assert.equal(map.parts.at(2, 3).value, 23);
+  assert.deepEqual([...map.parts.list[0].tops], [3, 13, 23, 33]);
+  assert.equal(map.parts.list[0].most, 33);
+  await map.parts.load(run, fresh);
+  map.parts.expect(2, 7);
+  assert.deepEqual(asked, ["5 0,4 0,4", "7 0,4 0,4"]);
+  map.selection.name = "0.1";
+  await map.parts.load(run, fresh);
+  assert.equal(map.parts.list.length, 1);
+  assert.equal(await shownMap(0).map.parts.at(0, 0).tile, undefined);
+});
+
+test("of a long map a window around what is in sight is exact, over the pooled whole", async () => {
+  const { map, run, asked } = shownMap(1000);
+  await map.parts.load(run, fresh);
+  assert.deepEqual(map.parts.at(301, 5), { value: 3004, step: [2, 2], tile: map.parts.list[0] });
+  map.view.center(300, 980, 20);
+  await map.parts.load(run, fresh);
+  assert.deepEqual(asked, ["5 0,1000 0,1000&tops=true", "5 45,556 725,1000&tops=true"]);
+  assert.equal(map.parts.at(301, 981).value, 3991);
+  assert.deepEqual(map.parts.at(600, 981).step, [2, 2]);
+  map.view.center(301, 979, 20);
+  await map.parts.load(run, fresh);
+  assert.equal(map.parts.list.length, 2);
+});
+
+test("a thumbnail stands in for a long map until it comes", async () => {
+  const { map, run, asked } = shownMap(700);
+  run.thumbnail = () => ({ values: new Float32Array(64 * 64).fill(0.5), shape: [64, 64] });
+  map.view.zoom(0.1, 10, 10);
+  await map.parts.load(run, fresh);
+  assert.equal(map.node.dataset.coarse, "r:3.5:all");
+  assert.deepEqual(
+    asked.map((each) => each.split(" ")[1]),
+    ["0,300", "0,700"],
+  ); // exact cells first
+  assert.deepEqual(
+    map.parts.list.map(({ sketch }) => sketch),
+    [undefined, undefined],
+  );
+  assert.equal(map.arrivals, 3);
+});
+
+const TILE = { rows: [2, 5], keys: [1, 4], shape: [3, 3], step: [1, 1], total: 99 };
+TILE.values = Float32Array.of(1, 2, 3, 4, NaN, 6, 7, 8, 9);
+TILE.tops = Float32Array.of(4, 6, 18);
+
+test("weight is summed over exact cells, or is the server's own sum", () => {
+  assert.equal(weightOf([TILE], [2, 5], [1, 4]), 99);
+  assert.equal(weightOf([TILE], [3, 5], [1, 3]), 4 + 7 + 8);
+  assert.equal(weightOf([TILE], [1, 3], [1, 3]), null);
+  assert.equal(weightOf([TILE], [2, 4], [3, 5]), null);
+  assert.equal(weightOf([{ ...TILE, step: [1, 2] }], [3, 5], [1, 3]), null);
+  assert.equal(weightOf([], [0, 1], [0, 1]), null);
+  assert.equal(weightOf([{ ...TILE, total: 5, rows: [0, 9], keys: [0, 9] }, TILE], [3, 4], [2, 3]), 0);
+});
+
+test("weight in words", () => {
+  const said = (total, rows, keys, view) => weightSentence("Marked", rows, keys, total, { ...VIEW, ...view });
+  assert.equal(
+    said(1.5, [0, 3], [2, 3]),
+    "Marked: 3 queries × 1 key hold 50.0 % of these queries' weight (1.5000 in total, 0.5000 per query).",
+  );
+  assert.match(
+    said(0.0003, [4, 5], [0, 2], { renorm: true }),
+    /1 query × 2 keys hold less than 0.1 % of this query's renorm/,
+  );
+  assert.match(said(123.456, [0, 200], [0, 2], { words: true }), /200 query words × 2 key words .*\(123.5 in total/);
+  assert.match(said(2, [0, 2], [0, 2], { head: "max" }), /hold a weight of 2.0000, 1.0000 per query/);
+});
+
+test("what the map shows, in words", () => {
+  assert.equal(heading(VIEW), "Layer 3, head 5 (3.5)");
+  assert.equal(heading({ ...VIEW, head: "1,4" }), "Layer 3, mean of heads 1, 4");
+  assert.match(heading({ ...VIEW, head: "max", renorm: true }), /^Layer 3, max over all heads; each row renormalized/);
+  assert.match(heading({ ...VIEW, hide: true, words: true }), /hidden, weights not renormalized; sub-words merged/);
+  const tiles = [
+    { empty: 2, step: [3, 3] },
+    { empty: 0, step: [2, 2] },
+  ];
+  assert.match(heading(VIEW, tiles), /; 2 queries have no weight .*; each cell is the largest of 2 × 2, zoom in/);
+});
+
+test("the legend says its scale", () => {
+  const scales = { head: { measures: "Weight", says: "linear" }, all: { measures: "Weight", says: "all" } };
+  assert.deepEqual(
+    ticks(makeScale("head", 0.5)).map(([, text]) => text),
+    ["0", "0.13", "0.25", "0.38", "0.50"],
+  );
+  assert.deepEqual(
+    ticks(makeScale("log", 1)).map(([, text]) => text),
+    ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10⁰"],
+  );
+  assert.equal(sentence(makeScale("head", 0.5), scales, 0.5), "Weight (linear)");
+  assert.match(sentence(makeScale("head", 0.5), scales, 0.6), /; larger weights, up to 0.60, have the last color$/);
+  assert.match(sentence(makeScale("all", 0.5), scales, 0.5), /until the heads are computed/);
+  assert.deepEqual(
+    outside({ zero: 1, masked: 2 }, true).map(([name]) => name),
+    ["exactly 0", "masked"],
+  );
+});
+
+test("a printed weight has the digits that fit", () => {
+  const of = (value, most) => printed(value, (text) => text.length <= most);
+  const found = [of(0.1234, 4), of(0.00241, 5), of(0.00241, 4), of(2.36e-7, 6), of(2.36e-7, 4), of(0, 1), of(1, 4)];
+  assert.deepEqual(found, [".12", ".0024", "2e-3", "2.4e-7", "2e-7", "0", "1.0"]);
+  assert.equal(scaled(TILE, 4, 9, { name: "row" }), 0.5);
+  assert.equal(scaled({ ...TILE, step: [2, 2] }, 4, 9, { name: "row" }), 1.5);
+  assert.equal(scaled(TILE, 4, 9, { name: "head" }), 9);
+});
+
+test("exact cells in sight, and what lies over them, are at their places", async () => {
+  const { map, run } = shownMap(10);
+  await map.parts.load(run, fresh);
+  map.parts.list[0].values[55] = NaN;
+  Object.assign(map.view, { row: 4.5, col: 4, span: 4 });
+  const cells = [...exactCells(map)].map(({ row, col, value }) => [row, col, value]);
+  assert.deepEqual([cells.length, cells[0], cells[5]], [19, [4, 4, 44], [5, 6, 56]]);
+  const boxes = [];
+  const nothing = () => {};
+  map.overContext = { clearRect: nothing, save: nothing, beginPath: nothing, clip: nothing, restore: nothing };
+  Object.assign(map.overContext, { rect: nothing, setLineDash: nothing, strokeRect: (...box) => boxes.push(box) });
+  Object.assign(map, {
+    chosen: [5, 7],
+    hovered: [6, 4],
+    visibleWeight: {
+      marked: [
+        [5, 7],
+        [6, 8],
+      ],
+    },
+  });
+  Object.assign(globalThis, { document: { body: {} }, getComputedStyle: () => ({ getPropertyValue: () => "" }) });
+  drawOver(map);
+  assert.deepEqual(boxes, [
+    [30, 32.5, 100, 25],
+    [105, 20, 25, 100],
+    [30, 57.5, 100, 25],
+    [30, 20, 25, 100],
+    [80, 32.5, 50, 50],
+  ]);
+});
+
+test("the pointer hovers, chooses, drags, marks and fits", () => {
+  const { map } = shownMap(10);
+  const [canvas, done] = [new EventTarget(), []];
+  Object.assign(canvas, { setPointerCapture: () => {}, getBoundingClientRect: () => ({ left: 1000, top: 500 }) });
+  const visibleWeight = { end: null, anchor: null, marked: null };
+  Object.assign(map, { canvas, visibleWeight, mark: (...cells) => done.push(["mark", ...cells]) });
+  Object.assign(map, {
+    hover: (place) => done.push(["hover", place]),
+    choose: (place) => done.push(["choose", place]),
+  });
+  map.unmark = () => done.push(["unmark"]);
+  new Gestures(map);
+  const send = (name, x, y, more = {}) => {
+    const event = Object.assign(new Event(name, { cancelable: true }), { clientX: 1000 + x, clientY: 500 + y });
+    Object.defineProperty(event, "timeStamp", { value: more.at ?? 0 });
+    canvas.dispatchEvent(Object.assign(event, { pointerId: 1, ...more, at: undefined }));
+    return done.splice(0);
+  };
+  assert.deepEqual(send("pointermove", 55, 95), [["hover", [7.5, 2.5]]]);
+  assert.deepEqual(send("pointermove", 29, 95), [["hover", null]]);
+  send("pointerdown", 55, 95);
+  assert.deepEqual(send("pointerup", 55, 95), [["choose", [7.5, 2.5]]]);
+  assert.deepEqual(send("dblclick", 55, 95), []);
+  assert.deepEqual([map.selection.query, map.selection.key, map.moves], [1, 2, 1]);
+  map.view.zoom(0.5, 5, 5);
+  send("pointerdown", 50, 50);
+  send("pointermove", 53, 50); // less than a drag
+  assert.equal(map.view.col, 2.5);
+  send("pointermove", 30, 60);
+  assert.deepEqual([map.view.row, map.view.col, send("pointerup", 30, 60)], [2, 3.65, []]);
+  send("pointerdown", 40, 40, { shiftKey: true });
+  assert.deepEqual(send("pointermove", 400, 119), [["mark", [3, 4.15], [6.95, 8.6]]]);
+});
+
+test("arrows move within the map", () => {
+  const view = { n: 10, span: 6 };
+  const keys = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"];
+  const found = keys.map((key) => moved(key, [1, 9], view));
+  assert.deepEqual(found, [
+    [0, 9],
+    [2, 9],
+    [1, 8],
+    [1, 9],
+    [1, 0],
+    [1, 9],
+    [0, 9],
+    [4, 9],
+  ]);
+  assert.equal(moved("a", [1, 9], view), null);
+});
+
+test("a token is found by its number, its name, or a part of it", () => {
+  const names = ["[CLS]", "The", "##the", "Ġother", "4", "the</w>"];
+  const shown = Object.assign(
+    names.map((name, at) => ({ name, tokens: [at] })),
+    { places: Int32Array.of(0, 1, 2, 3, -1, 4) },
+  );
+  const found = ["the", "4", "3", "other", "oth", "##the", "zebra", ""].map((text) => places(text, shown));
+  assert.deepEqual(found, [[1, 2, 5], [4], [3], [3], [3], [1, 2, 5], [], []]);
+});
+
+test("a PNG says its resolution", async () => {
+  const file = new Blob([Uint8Array.from({ length: 50 }, (_, at) => at)]);
+  const bytes = Buffer.from(await withDpi(file, 400).arrayBuffer());
+  assert.deepEqual([bytes.length, bytes[32], bytes[54]], [71, 32, 33]);
+  const chunk = bytes.subarray(33, 54);
+  assert.deepEqual([chunk.readUInt32BE(0), chunk.toString("latin1", 4, 8)], [9, "pHYs"]);
+  assert.deepEqual([chunk.readUInt32BE(8), chunk.readUInt32BE(12), chunk[16]], [15748, 15748, 1]);
+  assert.equal(chunk.readUInt32BE(17), crc32(chunk.subarray(4, 17)));
+});

@@ -1,0 +1,82 @@
+// A row or a column, its numbers and what is said of them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RowView } from "../../assets/web/attention/row_view.js";
+
+const fresh = Object.assign(async (answer) => answer, { signal: null });
+const TOKENS = ["[CLS]", "un", "##do", "it"];
+const single = { units: [[0], [1], [2], [3]], places: [0, 1, 2, 3] };
+const words = { units: [[0], [1, 2], [3]], places: [0, 1, 1, 2] };
+const LISTS = { single, words };
+
+// Weights of a 4 × 4 map: 0.1 · query + 0.01 · key; of words, 10 times as many.
+const run = {
+  ...{ key: "r", tokens: TOKENS, asked: [] },
+  shown({ words }) {
+    const { units, places } = LISTS[words ? "words" : "single"];
+    const named = units.map((tokens) => ({ tokens, name: tokens.map((at) => TOKENS[at].replace("##", "")).join("") }));
+    return Object.assign(named, { places });
+  },
+  async map(_view, rows, keys) {
+    const n = rows[1];
+    assert.deepEqual(
+      [rows, keys],
+      [
+        [0, n],
+        [0, n],
+      ],
+    );
+    return { values: Float32Array.from({ length: n * n }, (_, at) => 0.125 * Math.floor(at / n) + 0.25 * (at % n)) };
+  },
+  shownRow: async ({ query }) => ({ values: Float32Array.of(0.1, 0.2, 0.3, query) }),
+  shownColumn: async ({ key }) => ({ values: Float32Array.of(0.1, 0.2, 0.3, key) }),
+  measured: async (_, { query }) => ({ values: Float32Array.of(0, 1, 2, query), answer: "“it”" }),
+};
+const SELECTION = { layer: 2, head: 1, query: 1, key: 3, hide: false, renorm: false, words: false };
+const made = (changes, measure = "weight", direction = "looks") =>
+  new RowView(run, { ...SELECTION, name: "2.1", kept: "all", ...changes }, measure, direction);
+
+test("a small run's rows and columns are of its whole map", async () => {
+  const row = made({});
+  assert.equal(row.asked, "r:weight:looks:all:2.1:1");
+  await row.fetch(fresh);
+  assert.deepEqual([...row.values], [0.125, 0.375, 0.625, 0.875]);
+  assert.deepEqual([...row.fromWhole(row.whole, 2)], [0.25, 0.5, 0.75, 1]);
+  assert.equal(row.heading(1), "Where query 1 “un” looks (2.1)");
+  assert.equal(
+    row.sentence(1, row.values),
+    "query 1 “un” looks most at key 3 “it” 0.8750, key 2 “do” 0.6250, key 1 “un” 0.3750",
+  );
+  assert.equal(row.cell(row.values, 2), "2.1  query 1 “un” → key 2 “do”: 0.6250");
+  const column = made({}, "weight", "who");
+  await column.fetch(fresh);
+  assert.deepEqual([...column.values], [0.75, 0.875, 1, 1.125]);
+  assert.equal(column.side, "key");
+  assert.match(column.sentence(3, column.values), /^key 3 “it” is looked at most by query 3 “it” 1.1250/);
+  assert.equal(column.cell(column.values, 2), "2.1  query 2 “do” → key 3 “it”: 1.0000");
+});
+
+test("a merged word tells its sub-words", async () => {
+  const row = made({ words: true, query: 2 });
+  await row.fetch(fresh);
+  assert.equal(row.heading(row.chosen), "Where query 1–2 “undo” looks (2.1)");
+  assert.deepEqual(
+    row.parts.map(({ token }) => token),
+    [1, 2],
+  );
+  assert.equal(
+    row.cell(row.values, 0),
+    "2.1  query 1–2 “undo” → key 0 “[CLS]”: 0.1250\n1 “un” → 0 “[CLS]”: 0.1000\n2 “##do” → 0 “[CLS]”: 0.1000",
+  );
+});
+
+test("another measure is a token's own, and relevance names its answer", async () => {
+  const row = made({ words: true }, "relevance");
+  await row.fetch(fresh);
+  assert.deepEqual([...row.values], [0, 1, 2, 1]);
+  assert.deepEqual([row.whole, row.parts, row.units.length], [null, null, 4]);
+  assert.match(row.kind.says, /^Of the answer “it”\. /);
+  assert.equal(row.heading(1), "Relevance read at query 1 “un”, up to layer 2");
+  assert.match(row.sentence(1, row.values), /has most from key 2/);
+});
