@@ -195,9 +195,12 @@ def reference_minilm():
 
 
 def test_minilm_equals_the_reference(minilm, reference_minilm):
-    """In float32 the reference's own maps are 1.3e-6 from float64, so 1e-6 is held there, below."""
+    """In float32 the reference's own maps are 1.3e-6 from float64, more where kernels use AVX-512.
+
+    1e-6 is held layer by layer and in float64, below.
+    """
     hidden, maps = differences(minilm, reference_minilm, minilm.read(SENTENCES))
-    assert hidden <= 1e-6 and maps <= 1.5e-6
+    assert hidden <= 1e-6 and maps <= 2e-6
 
 
 def test_minilm_runs_as_the_reference_does_with_the_same_kernel(minilm):
@@ -258,7 +261,7 @@ def test_mean_pooling_equals_sentence_transformers(minilm):
         expected = torch.tensor(stored[kept])
         pooled = torch.stack([vz.pool(trace.output, trace.valid, "mean") for trace in traces])
         apart = (pooled - expected).abs().amax(dim=1) / expected.abs().amax(dim=1)
-        assert float(apart.max()) <= 1e-6
+        assert float(apart.max()) <= 2e-6  # rounding: 1.2e-6 with AVX-512
         # This model's own pipeline ends with a normalization; cosines are what it gives out.
         unit = torch.nn.functional.normalize(pooled, dim=1)
         assert float((unit @ unit.T - torch.tensor(stored["cosines"])).abs().max()) <= 1e-6
