@@ -99,7 +99,7 @@ def test_formulas_are_only_text_in_a_table(site):
 
 def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     listed = httpx.get(f"{site}viz/run/{run['key']}/views").json()
-    assert set(listed) == set(vz.figures.VIEWS)
+    assert [view["name"] for view in listed.values()] == list(listed) == list(vz.figures.VIEWS)
     query, fuse = listed["rollout"]["controls"]
     assert query["most"] == len(run["tokens"]) - 1 and query["default"] == 0
     assert fuse["choices"] == ["mean", "max", "min"] and fuse["most"] is None

@@ -56,6 +56,11 @@ def test_the_figure_is_the_rollout_of_the_query(flow, minilm):
 
 def test_what_each_key_adds(flow, minilm):
     page = flow(query=2)
+    offered = page.eval_on_selector_all(
+        ".viz-flow-choice input", "all => all.map((one) => one.value)"
+    )
+    placed = [view for slot in ("query", "answer") for view in vz.figures.placed("flow", slot)]
+    assert offered == [view.name for view in sorted(placed, key=lambda view: view.place.order)]
     page.check("#viz-flow input[value=value_weighted_depth]")
     painted(page, "head=sum")
     page.select_option("#viz-flow-head", "7")
