@@ -107,7 +107,11 @@ test("a change is of two known numbers", () => {
 test("statistics are learned layer by layer, then the change of maps", async () => {
   const answers = { "change?reference=old&layer=0": [0.5], "change?reference=old&layer=1": [0.25] };
   const run = (key) => ({
-    ...{ key, nLayers: 2, nHeads: 1, n: 4, vocabulary: { statistics: STATISTICS } },
+    key,
+    nLayers: 2,
+    nHeads: 1,
+    n: 4,
+    vocabulary: { statistics: STATISTICS },
     json: async (path) => answers[path] ?? Promise.reject(new Error(`no ${path}`)),
   });
   const [found, old] = [new HeadStatistics(), run("old")];
@@ -138,6 +142,9 @@ test("statistics are learned layer by layer, then the change of maps", async () 
   await new Promise((done) => setTimeout(done, 5));
   assert.deepEqual([found.changes, found.fault], [[], "no change?reference=gone&layer=0"]);
   assert.equal(told, 10);
+  Object.assign(found, { run: { nLayers: 2, nHeads: 3 }, layers: [{ entropy: [1, 2, 3] }] });
+  const listed = found.heads("entropy").map(({ name, value }) => `${name} ${value}`);
+  assert.deepEqual(listed, ["0.0 1", "0.1 2", "0.2 3", "1.0 undefined", "1.1 undefined", "1.2 undefined"]);
 });
 
 test("a set of heads never becomes empty", () => {

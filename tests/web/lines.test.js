@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { countSentence, tokenSentence } from "../../assets/web/attention/lines_words.js";
 import { byToken, eachAt, leastOf, linked, PAIRS, strongest } from "../../assets/web/attention/strongest_lines.js";
 
 const MAP = Float32Array.of(0.5, 0.25, 0.25, NaN, 1, 0.0003, 0.125, 0.75, 0.125, 0, 0, 0);
@@ -41,4 +42,25 @@ test("one token's lines are found by an index", () => {
   assert.deepEqual([[...joined.query], [...joined.key]], [[0, 1, 2], [1]]);
   assert.equal(leastOf(sets, { side: "query", at: 0 }, 3), 0);
   assert.equal(leastOf(sets, { side: "key", at: 1 }, 2), 0.75);
+});
+
+test("the lines in words", () => {
+  const found = strongest(MAP, 1, null, SIDES);
+  const by = { query: byToken(found.query, 4), key: byToken(found.key, 4) };
+  const sets = [{ ...found, head: 2, by }];
+  const plain = { hide: false, renorm: false, words: false };
+  assert.equal(
+    countSentence(sets, plain, false),
+    "7 lines drawn of 11. 1 more are too faint to be seen (weight below 0.0004).",
+  );
+  const said = countSentence([], { hide: true, renorm: true, words: true }, true);
+  assert.match(
+    said,
+    /^0 lines .* chosen query only\. .* tokens shown, renormalized to sum to 1\. Sub-words .* Choose a head/,
+  );
+  const index = ["a", "b", "c", "d"].map((name, at) => ({ name, tokens: [at + 5] }));
+  const of = (side, at) => tokenSentence(sets, { side, at }, 3, index);
+  assert.equal(of("query", 2), "Query 7 “c”: 3 lines, the strongest to key 6 “b” (head 3.2: 0.7500).");
+  assert.equal(of("key", 1), "Key 6 “b”: 3 lines, the strongest from query 6 “b” (head 3.2: 1.0000).");
+  assert.equal(of("query", 3), "Query 8 “d”: 0 lines.");
 });

@@ -6,8 +6,9 @@ import { crc32 } from "node:zlib";
 import { outside, sentence, ticks } from "../../assets/web/attention/legend.js";
 import { drawOver, exactCells, printed, scaled } from "../../assets/web/attention/map_drawing.js";
 import { Gestures, moved } from "../../assets/web/attention/map_gestures.js";
-import { heading } from "../../assets/web/attention/map_heading.js";
+import { cellSentence, heading } from "../../assets/web/attention/map_heading.js";
 import { withDpi } from "../../assets/web/attention/png_resolution.js";
+import { sentence as subWordSentence } from "../../assets/web/attention/subwords.js";
 import { Tiles } from "../../assets/web/attention/tiles.js";
 import { places } from "../../assets/web/attention/token_search.js";
 import { weightOf, weightSentence } from "../../assets/web/attention/visible_weight.js";
@@ -96,6 +97,7 @@ TILE.tops = Float32Array.of(4, 6, 18);
 test("weight is summed over exact cells, or is the server's own sum", () => {
   assert.equal(weightOf([TILE], [2, 5], [1, 4]), 99);
   assert.equal(weightOf([TILE], [3, 5], [1, 3]), 4 + 7 + 8);
+  assert.equal(weightOf([TILE], [2, 3], [1, 3]), 3);
   assert.equal(weightOf([TILE], [1, 3], [1, 3]), null);
   assert.equal(weightOf([TILE], [2, 4], [3, 5]), null);
   assert.equal(weightOf([{ ...TILE, step: [1, 2] }], [3, 5], [1, 3]), null);
@@ -114,6 +116,7 @@ test("weight in words", () => {
     /1 query × 2 keys hold less than 0.1 % of this query's renorm/,
   );
   assert.match(said(123.456, [0, 200], [0, 2], { words: true }), /200 query words × 2 key words .*\(123.5 in total/);
+  assert.match(said(0.001, [4, 5], [0, 2]), /hold 0.1 % of this query's weight/);
   assert.match(said(2, [0, 2], [0, 2], { head: "max" }), /hold a weight of 2.0000, 1.0000 per query/);
 });
 
@@ -122,6 +125,14 @@ test("what the map shows, in words", () => {
   assert.equal(heading({ ...VIEW, head: "1,4" }), "Layer 3, mean of heads 1, 4");
   assert.match(heading({ ...VIEW, head: "max", renorm: true }), /^Layer 3, max over all heads; each row renormalized/);
   assert.match(heading({ ...VIEW, hide: true, words: true }), /hidden, weights not renormalized; sub-words merged/);
+  const [query, key] = [
+    { name: "un", tokens: [2] },
+    { name: "doing", tokens: [3, 4] },
+  ];
+  const cell = (value, step) => cellSentence(VIEW, query, key, { value, step });
+  assert.equal(cell(0.25, [1, 1]), "3.5  query 2 “un” → key 3–4 “doing”: 0.2500");
+  assert.match(cell(0.25, [2, 3]), /around query .*: at most 0.2500 in 2 × 3 cells; zoom in for each$/);
+  assert.match(cell(NaN, [1, 2]), /: masked, all 1 × 2 cells$/);
   const tiles = [
     { empty: 2, step: [3, 3] },
     { empty: 0, step: [2, 2] },
@@ -211,12 +222,18 @@ test("the pointer hovers, chooses, drags, marks and fits", () => {
   assert.deepEqual(send("pointermove", 29, 95), [["hover", null]]);
   send("pointerdown", 55, 95);
   assert.deepEqual(send("pointerup", 55, 95), [["choose", [7.5, 2.5]]]);
+  map.choose = ([query, key]) => map.selection.set({ query, key }); // by both halves of a double click
+  for (const at of [1000, 1400]) send("pointerdown", 55, 95) && send("pointerup", 55, 95, { at });
+  assert.deepEqual([map.selection.query, map.selection.key], [7.5, 2.5]);
   assert.deepEqual(send("dblclick", 55, 95), []);
   assert.deepEqual([map.selection.query, map.selection.key, map.moves], [1, 2, 1]);
   map.view.zoom(0.5, 5, 5);
   send("pointerdown", 50, 50);
   send("pointermove", 53, 50); // less than a drag
   assert.equal(map.view.col, 2.5);
+  send("pointermove", 55, 50);
+  assert.equal(map.view.col, 2.4); // of the way since it was no drag
+  send("pointermove", 50, 50);
   send("pointermove", 30, 60);
   assert.deepEqual([map.view.row, map.view.col, send("pointerup", 30, 60)], [2, 3.65, []]);
   send("pointerdown", 40, 40, { shiftKey: true });
@@ -241,13 +258,30 @@ test("arrows move within the map", () => {
 });
 
 test("a token is found by its number, its name, or a part of it", () => {
-  const names = ["[CLS]", "The", "##the", "Ġother", "4", "the</w>"];
+  const names = ["[CLS3]", "The", "##the", "Ġother", "4", "the</w>"];
   const shown = Object.assign(
     names.map((name, at) => ({ name, tokens: [at] })),
     { places: Int32Array.of(0, 1, 2, 3, -1, 4) },
   );
   const found = ["the", "4", "3", "other", "oth", "##the", "zebra", ""].map((text) => places(text, shown));
   assert.deepEqual(found, [[1, 2, 5], [4], [3], [3], [3], [1, 2, 5], [], []]);
+});
+
+test("a merged cell of a long run lists its sub-words' exact weights", async () => {
+  const tokens = Array.from({ length: 600 }, (_, at) => `t${at}`);
+  const map = async (_view, rows, keys) => {
+    assert.deepEqual(
+      [rows, keys],
+      [
+        [3, 5],
+        [8, 9],
+      ],
+    );
+    return { values: Float32Array.of(0.25, 0.5), shape: [2, 1] };
+  };
+  const run = { tokens, map, shown: () => ({ length: 600, places: tokens.map((_, at) => at - 1) }) };
+  const said = await subWordSentence(run, VIEW, { tokens: [4, 5] }, { tokens: [9] });
+  assert.equal(said, "Mean over 2 queries of the sum over 1 key: 4 “t4” → 9 “t9” 0.2500, 5 “t5” → 9 “t9” 0.5000.");
 });
 
 test("a PNG says its resolution", async () => {

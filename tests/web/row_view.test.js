@@ -12,7 +12,8 @@ const LISTS = { single, words };
 
 // Weights of a 4 × 4 map: 0.1 · query + 0.01 · key; of words, 10 times as many.
 const run = {
-  ...{ key: "r", tokens: TOKENS, asked: [] },
+  key: "r",
+  tokens: TOKENS,
   shown({ words }) {
     const { units, places } = LISTS[words ? "words" : "single"];
     const named = units.map((tokens) => ({ tokens, name: tokens.map((at) => TOKENS[at].replace("##", "")).join("") }));

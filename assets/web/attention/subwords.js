@@ -40,7 +40,7 @@ export class SubWords {
 }
 
 /** @type {(run: Run, single: MapView, query: Unit, key: Unit) => Promise<string>} */
-async function sentence(run, single, query, key) {
+export async function sentence(run, single, query, key) {
   const { places, length } = run.shown(single);
   const range = (/** @type {Unit} */ { tokens }) =>
     /** @type {Range} */ (length > WHOLE ? [places[tokens[0]], places[tokens[tokens.length - 1]] + 1] : [0, length]);
