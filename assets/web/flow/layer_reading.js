@@ -16,7 +16,11 @@ export class LayerReading {
   /** @type {Rows | null} */
   shown = null;
   layer = el("input", {
-    ...{ type: "range", min: 0, max: 0, step: 1, "aria-label": "Layer whose row shades the input" },
+    type: "range",
+    min: 0,
+    max: 0,
+    step: 1,
+    "aria-label": "Layer whose row shades the input",
     oninput: (event) => this.choose(Number(event.currentTarget.value)),
   });
   layerName = el("output");

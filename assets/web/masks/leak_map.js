@@ -62,8 +62,12 @@ export class Leaks {
     const text = `Head ${layer}.${head}: ${number(value)}`;
     const chosen = this.chosen.layer === layer && this.chosen.head === head;
     return button("", () => this.choose({ layer, head }), {
-      ...{ class: "viz-mask-leak", "data-leak": `${layer}.${head}`, "data-value": value },
-      ...{ title: text, "aria-label": text, "aria-pressed": String(chosen) },
+      class: "viz-mask-leak",
+      "data-leak": `${layer}.${head}`,
+      "data-value": value,
+      title: text,
+      "aria-label": text,
+      "aria-pressed": String(chosen),
       style: `background:${rgbText(color)};color:${inkOn(color)}`,
     });
   }

@@ -72,7 +72,9 @@ export class Panels extends MaskPanels {
     const scale = this.fill(step > 1 ? blocks : run.tokens, found, TITLES, leaking);
     this.title.textContent = `The mask in ${typeof head === "number" ? "head " : ""}${mapName(layer, head)}`;
     const squares = {
-      ...{ "may attend": allowed, forbidden, "weight exactly 0": theme().zero },
+      "may attend": allowed,
+      forbidden,
+      "weight exactly 0": theme().zero,
       [`leaking (${count(leaking.length)} cells)`]: "border: 2px solid var(--viz-leak)",
     };
     this.explain(squares, scale, "attention weight (share of the query’s total)");

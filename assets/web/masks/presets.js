@@ -22,7 +22,10 @@ export class Presets {
   choice = el("select", { id: "viz-mask-preset", onchange: () => this.#choose() });
   sizes = el("span", { class: "viz-mask-sizes" });
   lengths = el("input", {
-    ...{ type: "text", class: "viz-flow-typed", id: "viz-mask-lengths", placeholder: "5, 7, 3" },
+    type: "text",
+    class: "viz-flow-typed",
+    id: "viz-mask-lengths",
+    placeholder: "5, 7, 3",
     oninput: () => this.#make(PAUSE),
   });
   sentence = caption();
@@ -76,7 +79,12 @@ export class Presets {
     const { controls: sizes, lengths, sentence } = this.#preset();
     this.fields = sizes.map(({ name, minimum, ...size }) =>
       el("input", {
-        ...{ type: "number", class: "viz-mask-number", "data-size": name, min: minimum, max: this.run?.n, step: 1 },
+        type: "number",
+        class: "viz-mask-number",
+        "data-size": name,
+        min: minimum,
+        max: this.run?.n,
+        step: 1,
         value: by?.sizes?.[name] ?? size.default,
         oninput: () => this.#make(PAUSE),
       }),

@@ -113,7 +113,9 @@ export class Reach {
   /** @type {(name: string, at: number, knows: number) => HTMLElement} */
   #chip(name, at, knows) {
     const chip = button("", () => this.choose(at), {
-      ...{ tabindex: "-1", class: `viz-word ${knows ? "viz-mask-known" : "viz-mask-unknown"}`, "data-token": at },
+      tabindex: "-1",
+      class: `viz-word ${knows ? "viz-mask-known" : "viz-mask-unknown"}`,
+      "data-token": at,
       "aria-pressed": String(at === this.token),
       title: `${at} “${name}”: ${knows ? "can be known" : "cannot be known"}`,
     });

@@ -195,7 +195,10 @@ class PoolingTab extends TabShell {
     const said = (/** @type {number} */ at) =>
       method === "max" ? ` wins ${wins[at]} of ${width} dimensions` : `: ${fixed(values[at], 4)}`;
     this.shares.show({
-      ...{ tokens: run.tokens, values, grid: run.grid, picture: run.url("picture.png") },
+      tokens: run.tokens,
+      values,
+      grid: run.grid,
+      picture: run.url("picture.png"),
       say: (at) => `${at} “${run.tokens[at]}”${said(at)}`,
       unit: looked
         ? "attention weight, share of the query's total"

@@ -12,16 +12,28 @@ import { MaskPanels } from "../views/mask_panels.js";
 /** @type {Record<string, Record<"name" | "heading" | "panel" | "unit" | "gap" | "none", string>>} */
 const OBSERVED = {
   weights: {
-    ...{ name: "weight", heading: "attention weights", panel: "the weights it gave" },
-    ...{ unit: "attention weight, share of the query’s total", gap: "NaN", none: "weight NaN" },
+    name: "weight",
+    heading: "attention weights",
+    panel: "the weights it gave",
+    unit: "attention weight, share of the query’s total",
+    gap: "NaN",
+    none: "weight NaN",
   },
   gradients: {
-    ...{ name: "gradient", heading: "gradients of the outputs by the inputs", panel: "on whom outputs depend" },
-    ...{ unit: "gradient, share of the largest in its row", gap: "not measured", none: "gradient not measured" },
+    name: "gradient",
+    heading: "gradients of the outputs by the inputs",
+    panel: "on whom outputs depend",
+    unit: "gradient, share of the largest in its row",
+    gap: "not measured",
+    none: "gradient not measured",
   },
   nothing: {
-    ...{ name: "", heading: "no weights", panel: "nothing, the model raised an error" },
-    ...{ unit: "", gap: "nothing to see", none: "nothing observed" },
+    name: "",
+    heading: "no weights",
+    panel: "nothing, the model raised an error",
+    unit: "",
+    gap: "nothing to see",
+    none: "nothing observed",
   },
 };
 
@@ -78,7 +90,9 @@ export class Panels extends MaskPanels {
     const { zero, masked } = theme();
     this.title.textContent = `${picture.title}: ${seen.heading}`;
     const squares = {
-      ...{ "may look": allowed, forbidden, "exactly 0": zero },
+      "may look": allowed,
+      forbidden,
+      "exactly 0": zero,
       [`leaking (${count(leaks.length)})`]: "border: 2px solid var(--viz-leak)",
       [`allowed, gets nothing (${count(lost.length)})`]: "border: 2px dashed var(--viz-lost)",
       ...(observed.some(Number.isNaN) && { [seen.gap]: masked }),

@@ -10,7 +10,11 @@ export class SpecimenList {
   /** @type {Option[]} */
   options = [];
   field = el("input", {
-    ...{ type: "search", id: "viz-zoo-search", placeholder: "Find a bug", autocomplete: "off", spellcheck: "false" },
+    type: "search",
+    id: "viz-zoo-search",
+    placeholder: "Find a bug",
+    autocomplete: "off",
+    spellcheck: "false",
     "aria-label": "Find a bug by name, symptom or code",
     oninput: () => this.#filter(),
     onkeydown: (event) => this.#searchKey(event),
@@ -52,8 +56,12 @@ export class SpecimenList {
       const node = el(
         "div",
         {
-          ...{ class: "viz-zoo-option", role: "option", tabindex: "-1", "aria-selected": "false" },
-          ...{ "data-specimen": identifier, onclick: () => this.tab.open(identifier) },
+          class: "viz-zoo-option",
+          role: "option",
+          tabindex: "-1",
+          "aria-selected": "false",
+          "data-specimen": identifier,
+          onclick: () => this.tab.open(identifier),
         },
         ...[el("span", { class: "viz-zoo-id" }, identifier), el("span", {}, specimen.title)],
       );
