@@ -128,13 +128,11 @@ function shownOf(picture) {
   const { intended, passed, observed, leaks, lost } = picture;
   const values = observed?.flat() ?? Array(intended.length ** 2).fill(null);
   return {
-    ...{
-      picture,
-      intended: intended.flat(),
-      passed: passed?.flat() ?? null,
-      leaks: placesOf(leaks),
-      lost: placesOf(lost),
-    },
+    picture,
+    intended: intended.flat(),
+    passed: passed?.flat() ?? null,
+    leaks: placesOf(leaks),
+    lost: placesOf(lost),
     observed: Float64Array.from(values, (value) => value ?? NaN),
   };
 }
