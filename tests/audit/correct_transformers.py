@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tests.audit.transformers_zoo import (
+from tests.audit.transformers_models import (
     GPT2,
     PATCH,
     TEXT,

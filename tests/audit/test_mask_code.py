@@ -1,6 +1,7 @@
 """Each snippet is run; its output and its maps are held to attention written out in loops."""
 
 import math
+from functools import cache
 from typing import Any
 
 import pytest
@@ -27,8 +28,9 @@ def wanted(name: str) -> Tensor:
     return PAINTED if name == "painted" else PRESETS[name].mask(N_TOKENS)
 
 
+@cache
 def ran(name: str, target: str, then: str = "") -> dict[str, Any]:
-    """What the snippet left behind, its weights drawn large enough that a leak shows."""
+    """What the snippet left behind, run once; weights are large enough that a leak shows."""
     rule = None if name == "painted" else name
     code = mask_code(wanted(name), target, rule=rule)
     code = code.replace("token, d_head)\n", f"token, d_head)\n{then}\n")

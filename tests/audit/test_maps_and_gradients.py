@@ -1,0 +1,238 @@
+"""Maps, gradients and the mask itself: each check sees a plant that it alone can see."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.audit.audits import audit, encoder_of_torch, own
+from tests.audit.plants import NoMaps, Stack, banded, causal, padding
+from viz_encoder.audit.measure.reach import reach
+
+
+@pytest.mark.parametrize(
+    ("make_mask", "code"),
+    [
+        (lambda valid: ~causal(valid), "inverted"),
+        (lambda valid: causal(valid).mT, "transposed"),
+        (lambda valid: torch.ones_like(causal(valid)), "ignored"),
+        (padding, "pattern_ignored"),
+        (
+            lambda valid: padding(valid) & torch.ones(2 * valid.shape[1:]).tril(1).bool(),
+            "sees_next",
+        ),
+        (lambda valid: causal(valid)[:1].expand(len(valid), -1, -1), "first_sample"),
+        (lambda valid: causal(valid).roll(1, 0), "other_sample"),
+        (lambda valid: causal(valid).repeat(2, 1, 1).unflatten(0, (-1, 2)), "repeat"),
+    ],
+)
+def test_a_map_names_its_cause(make_mask, code):
+    report = audit(Stack(), causal, make_mask)
+    maps = report.check("maps")
+    assert report.verdict == "FAIL" and maps.code == code and maps.cause and maps.cure
+    assert "consistent with" not in maps.cause
+
+
+def near(valid):
+    place = torch.arange(valid.shape[1])
+    return padding(valid) & ((place[:, None] - place[None, :]).abs() <= 2)
+
+
+def test_padding_that_is_not_masked_is_named():
+    report = audit(Stack(), near, lambda valid: near(torch.ones_like(valid)))
+    assert own(report) == ["maps"] and report.check("maps").code == "padding_ignored"
+
+
+def test_a_window_that_is_one_too_narrow_is_lost_links_and_named():
+    report = audit(Stack(), banded(4), banded(3))
+    assert own(report) == ["maps"] and report.check("maps").code == "window"
+    assert "never looks at" in report.check("maps").evidence
+
+
+def test_one_head_of_one_layer_is_found_and_pictured():
+    class OneHead(Stack):
+        def forward(self, x, keep):
+            x = self.layers[0](x, keep)
+            both = keep[:, None].repeat(1, 2, 1, 1)
+            both[:, 1] = True
+            return self.layers[1](x, both)
+
+    report = audit(OneHead(), causal)
+    found, shot = report.check("maps"), report.pictures[0]
+    assert (found.layer, found.head) == (1, 1) == (shot.layer, shot.head)
+    assert "only in layer 1 (heads [1])" in found.evidence
+    assert shot.leaks[found.query, found.key] and not (shot.leaks & shot.intended).any()
+    assert shot.observed[found.query, found.key] == pytest.approx(found.amount)
+
+
+def test_a_leak_is_never_averaged_away():
+    class Faint(Stack):
+        def forward(self, x, keep):
+            bias = torch.zeros(2, *keep.shape[1:])
+            bias[0] = torch.where(keep[0], 0.0, -9.0)
+            return self.layers[0](x, keep | True, torch.where(keep, 0.0, -9.0)[:, None])
+
+    assert audit(Faint(n_layers=1), causal, n_layers=1).check("maps").verdict == "FAIL"
+
+
+def test_zeros_and_ones_that_are_added_are_the_cause():
+    class Added(Stack):
+        def forward(self, x, mask):
+            q, k, v = self.layers[0].qkv(x).chunk(3, -1)
+            mixed = F.scaled_dot_product_attention(
+                *(one.unflatten(-1, (2, -1)).transpose(1, 2) for one in (q, k, v)),
+                attn_mask=mask[:, None],
+            )
+            return x + mixed.transpose(1, 2).flatten(2)
+
+    report = audit(Added(), causal, lambda valid: causal(valid).float(), n_layers=1)
+    assert own(report) == ["static"] and report.check("static").code == "zero_one_added"
+    assert report.check("maps").follows_from == "static"
+
+
+def test_static_finds_a_tilde_on_whole_numbers():
+    report = audit(
+        lambda x, mask: Stack()(x, mask.bool()[:, None, :].expand(-1, x.shape[1], -1)),
+        padding,
+        lambda valid: ~valid.int(),
+    )
+    assert report.check("static").verdict == "FAIL"
+    assert report.check("static").code == "int_inverted"
+
+
+def test_constants_that_nothing_else_can_see():
+    class Weak(Stack):
+        def forward(self, x, keep):
+            return (
+                super().forward(x, keep)
+                + 0 * torch.zeros(x.shape[1], x.shape[1]).masked_fill(~keep[0], -1e4).sum()
+            )
+
+    report = audit(Weak(), causal)
+    assert own(report, "WARN") == ["constants"] and report.check("constants").amount == -1e4
+
+
+def test_a_mask_after_the_softmax_and_a_sink_are_told_apart():
+    class After(Stack):
+        def forward(self, x, keep, sink=False):
+            for layer in self.layers:
+                q, k, v = (
+                    one.unflatten(-1, (2, -1)).transpose(1, 2) for one in layer.qkv(x).chunk(3, -1)
+                )
+                scores = q @ k.mT
+                if self.sink:
+                    scores = scores.masked_fill(~keep[:, None], -torch.inf)
+                    scores = torch.cat([scores, torch.zeros_like(scores[..., :1])], -1)
+                    weights = scores.softmax(-1)[..., :-1]
+                else:
+                    weights = scores.softmax(-1).masked_fill(~keep[:, None], 0.0)
+                x = x + layer.out((weights @ v).transpose(1, 2).flatten(2))
+            return x
+
+    model = After()
+    model.sink = False
+    report = audit(model, causal)
+    assert own(report) == ["row_sums"] and report.check("row_sums").code == "after_softmax"
+    model.sink = True
+    report = audit(model, causal)
+    assert report.verdict == "PASS" and report.check("row_sums").verdict == "INFO"
+
+
+def test_a_convolution_leaks_where_maps_are_right():
+    model, stem = Stack(), nn.Conv1d(8, 8, 3, padding=1)
+    report = audit(lambda x, keep: model(stem(x.mT).mT, keep), causal)
+    assert own(report) == ["gradient"] and report.check("maps").verdict == "PASS"
+    assert report.check("gradient").code == "besides_attention"
+
+
+def test_gradients_judge_where_there_are_no_maps():
+    model = NoMaps()
+    report = audit(lambda x, keep: model(x, keep.mT), causal)
+    assert own(report)[0] == "gradient" and report.check("maps").verdict == "NOT TESTED"
+    report = audit(lambda x, keep: model(x, banded(2)(keep.any(1))), banded(3))
+    assert own(report) == ["gradient"] and "does not depend" in report.check("gradient").evidence
+
+
+def test_nan_gradients_of_finite_outputs():
+    class Poisoned(Stack):
+        def forward(self, x, keep):
+            both = keep & keep.any(1)[:, :, None]
+            q, k, v = self.layers[0].qkv(x).chunk(3, -1)
+            weights = (q @ k.mT).masked_fill(~both, -torch.inf).softmax(dim=-1)
+            return (weights @ v).nan_to_num(0.0)
+
+    report = audit(Poisoned(n_layers=1), padding, n_layers=1)
+    assert own(report) == ["gradient"] and report.check("gradient").code == "empty_row"
+
+
+def test_peaked_weights_that_are_0_are_no_lost_links():
+    for kind in (Stack, NoMaps):
+        model = kind(seed=3)
+        with torch.no_grad():
+            for layer in model.layers:
+                layer.qkv.weight[:16] *= 4 if kind is NoMaps else 40
+        report = audit(model, causal)
+        assert report.verdict == "PASS", str(report)
+
+
+def test_the_number_of_experts_is_no_number_of_keys():
+    class Gated(Stack):
+        def forward(self, x, keep):
+            x = super().forward(x, keep)
+            gate = (x @ torch.ones(8, 7)).softmax(-1)
+            return x + torch.einsum("ble,ed->bld", gate, torch.ones(7, 8))
+
+    report = audit(Gated(), causal)
+    assert report.verdict == "PASS", str(report)
+
+
+@pytest.mark.parametrize(
+    ("make_mask", "code"),
+    [
+        (lambda valid: torch.ones_like(padding(valid)), "ignored"),
+        (lambda valid: padding(valid).mT, "transposed"),
+    ],
+)
+def test_rows_of_padding_tell_what_real_rows_cannot(make_mask, code):
+    def fused(x, keep):
+        q = x.unflatten(-1, (2, -1)).transpose(1, 2)
+        mixed = F.scaled_dot_product_attention(q, q, q, attn_mask=keep[:, None])
+        return x + mixed.transpose(1, 2).flatten(2)
+
+    maps = audit(fused, padding, make_mask, n_layers=1).check("maps")
+    assert maps.verdict == "FAIL" and maps.code == code and "consistent" not in maps.cause
+
+
+def test_nan_gradients_of_padded_inputs_alone_are_not_red():
+    model = Stack()
+
+    def divided(x, valid):
+        x = (x / valid[..., None]).masked_fill(~valid[..., None], 0.0)
+        return model(x, padding(valid))
+
+    report = audit(divided, padding, lambda valid: valid)
+    assert report.verdict == "PASS", str(report)
+
+
+def test_a_path_whose_maps_are_not_seen_is_not_said_to_hold():
+    encoder = encoder_of_torch()
+
+    def open_to_all(x, ignored):
+        return encoder(x, src_key_padding_mask=torch.zeros_like(ignored))
+
+    maps = audit(open_to_all, padding, lambda valid: ~valid, d_model=32).check("maps")
+    assert maps.verdict == "FAIL" and maps.code == "ignored" and "does not" not in maps.evidence
+    assert maps.cause.startswith("consistent with: every token looks at every token")
+
+    def open_with_gradients(x, ignored):
+        return encoder(x, src_key_padding_mask=ignored & (not torch.is_grad_enabled()))
+
+    maps = audit(open_with_gradients, padding, lambda valid: ~valid, d_model=32).check("maps")
+    assert maps.code == "path" and "without them it does not" in maps.evidence
+
+
+def test_reach_is_the_closure_of_all_paths():
+    allowed = torch.tensor([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]).bool()
+    known = reach(allowed, 3)
+    for layer, query, key in torch.cartesian_prod(*(torch.arange(n) for n in (3, 4, 4))).tolist():
+        assert known[layer, query, key] == (0 <= query - key <= layer + 1)

@@ -1,0 +1,194 @@
+"""Outputs alone, in other batches, padded and pooled: each check sees what it alone can see."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import viz_encoder as vz
+from tests.audit.audits import audit, encoder_of_torch, own
+from tests.audit.plants import NoMaps, Stack, causal, padding
+from viz_encoder.audit import AuditInputs, AuditScope
+
+
+def of(valid):
+    return valid
+
+
+def test_it_runs_only_where_batch_is_length():
+    def crossed(x, valid):
+        return Stack()(x, valid[None].expand(len(x), *x.shape[1:2], -1))
+
+    report = audit(crossed, padding, of)
+    assert own(report) == ["runs"] and report.check("runs").code == "axes"
+
+
+def test_nan_in_a_real_row():
+    report = audit(lambda x, keep: Stack()(x, keep) / (x[:, :, :1] != x[0, 2, 0]), padding)
+    assert own(report)[0] == "runs" and report.check("runs").query == 2
+
+
+def test_random_in_eval_mode():
+    model = Stack()
+    report = audit(lambda x, keep: F.dropout(model(x, keep), 0.5))
+    assert own(report) == ["runs"] and report.check("runs").code == "random"
+
+
+def test_samples_that_mix_by_a_mean_over_the_batch():
+    model = Stack()
+    report = audit(lambda x, keep: model(x, keep) + x.mean(0, keepdim=True))
+    assert own(report)[0] == "batch_independence"
+
+
+def test_changed_tokens_judge_where_there_are_no_gradients():
+    model = NoMaps()
+
+    @torch.no_grad()
+    def detached(x, keep):
+        return model(x, keep | torch.ones_like(keep).tril(1))
+
+    report = audit(detached, causal)
+    assert own(report)[0] == "perturbation"
+    assert report.check("gradient").verdict == "NOT TESTED"
+
+
+def test_positions_counted_from_the_padding_are_seen_alone_and_padded_only():
+    model = Stack()
+
+    def left(x, keep):
+        return model(x + torch.arange(x.shape[1])[:, None] / 3, keep)
+
+    report = audit(left, inputs=AuditInputs(padding_side="left"))
+    assert own(report) == ["padding_invariance"]
+    told = audit(left)
+    assert told.verdict == "PASS" and told.check("left_padding").verdict == "INFO"
+    assert own(audit(left, inputs=AuditInputs(padding_side="both"))) == ["left_padding"]
+
+
+@pytest.mark.parametrize("pool", ["mean", "max", "last"])
+def test_pooling_over_padding(pool):
+    ways = {
+        "mean": lambda out, valid: out.mean(1),
+        "max": lambda out, valid: (out * valid[..., None]).amax(1),
+        "last": lambda out, valid: out[:, -1],
+    }
+    report = audit(Stack(), scope=AuditScope(pooled=ways[pool]))
+    assert own(report) == ["output_pooling"]
+    model = Stack()
+    inside = audit(
+        lambda x, passed: ways[pool](model(x, passed[0]), passed[1]),
+        padding,
+        lambda valid: (padding(valid), valid),
+    )
+    assert inside.verdict == "FAIL" and own(inside)[0] in ("gradient", "padding_invariance")
+
+
+def test_right_pooling_is_not_red():
+    def mean(out, valid):
+        return (out * valid[..., None]).sum(1) / valid.sum(1, keepdim=True)
+
+    assert audit(Stack(), scope=AuditScope(pooled=mean)).verdict == "PASS"
+    model = Stack()
+    report = audit(lambda x, passed: mean(model(x, padding(passed)), passed), padding, of)
+    assert report.verdict == "PASS", str(report)
+
+
+def test_the_order_of_the_batch():
+    model = Stack()
+
+    def first_matters(x, keep):
+        return model(x, keep) * torch.arange(1, 1 + len(x))[:, None, None] ** (len(x) > 1)
+
+    assert "batch_independence" in own(audit(first_matters))
+    assert audit(first_matters).check("permutation").verdict == "FAIL"
+
+
+def test_a_mask_that_is_not_used():
+    built_in = audit(lambda x, keep: Stack()(x, causal(torch.ones(x.shape[:2]) > 0)), causal)
+    assert built_in.check("mask_used").verdict == "INFO"
+    ignored = audit(lambda x, keep: Stack()(x, None), padding)
+    assert ignored.check("mask_used").verdict == "FAIL"
+    assert ignored.check("mask_used").follows_from == "maps"
+
+
+def test_one_empty_sample_spoils_the_others():
+    model = Stack()
+
+    def spoiled(x, keep):
+        return model(x, keep) * torch.where(keep.any(-1).all(), 1.0, 2.0)
+
+    report = audit(spoiled)
+    assert own(report) == ["empty_sample"]
+
+
+def test_an_empty_sample_that_gives_nan_itself_is_told_only():
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2, enable_nested_tensor=False
+    )
+    report = vz.audit_mask(encoder, padding)
+    assert report.verdict == "PASS" and report.check("empty_sample").verdict == "INFO"
+
+
+def test_nan_in_padding_is_told_only():
+    assert audit(Stack()).check("poisoned_padding").verdict == "INFO"
+
+
+def test_a_mask_that_is_dropped_in_a_batch_of_one():
+    model = Stack()
+    report = audit(lambda x, keep: model(x, keep if len(x) > 1 else torch.ones_like(keep)))
+    assert own(report) == ["padding_invariance"] and "batch of one" in report.sentence
+    assert "Batches of more than 3 samples." in report.not_tested
+
+
+def test_a_row_without_a_key_is_not_cured_by_positions():
+    found = audit(encoder_of_torch(), causal, d_model=32).check("left_padding")
+    assert found.verdict == "INFO" and "row 0 of sample 0 has no key there" in found.evidence
+    assert "drop the row" in found.cure and "position_ids" not in found.cure
+
+
+def test_a_right_mean_with_positions_that_count_the_padding():
+    model = Stack()
+
+    def mean(x, passed):
+        keep, valid = passed
+        out = model(x + torch.arange(x.shape[1])[:, None] / 3, keep) * valid[..., None]
+        return out.sum(1) / valid.sum(1, keepdim=True)
+
+    def both(valid):
+        return padding(valid), valid
+
+    report = audit(mean, padding, both, inputs=AuditInputs(padding_side="left"))
+    found = report.check("padding_invariance")
+    assert own(report) == ["padding_invariance"] and found.code == "positions"
+    assert found.cause.startswith("consistent with") and "position_ids" in found.cure
+    assert audit(mean, padding, both).check("left_padding").code == "positions"
+    wrong = audit(lambda x, passed: model(x, passed[0]).mean(1).detach(), padding, both)
+    assert wrong.check("padding_invariance").code != "positions"
+
+
+@pytest.mark.parametrize("model", [lambda x, keep: x * torch.nan, Stack()])
+def test_nothing_is_judged_by_comparing_nan_with_nan(model):
+    report = audit(lambda x, keep: model(x * torch.nan, keep), module=nn.Identity())
+    assert own(report) == ["runs"]
+    green = [c.name for c in report.checks if c.verdict in ("PASS", "INFO")]
+    assert set(green) <= {"static", "eval_mode", "constants"}
+    told = report.check("permutation")
+    assert (
+        told.verdict == "NOT TESTED" and "could not be judged: the output is NaN" in told.evidence
+    )
+    assert "sink" not in str(report) and "very same" not in str(report)
+
+
+def test_nan_without_padding_or_at_one_length_only_is_red():
+    model = Stack()
+
+    def by_padding(x, keep):
+        n_ignored = (~keep).sum()
+        return model(x, keep) * (n_ignored / n_ignored)
+
+    def by_length(x, keep):
+        return model(x, keep) * (torch.nan if x.shape[1] > 20 else 1)
+
+    assert own(audit(by_padding))[0] == "batch_independence"
+    longer = audit(by_length)
+    assert own(longer) == ["lengths"] and "output row 0 of sample 0" in longer.sentence

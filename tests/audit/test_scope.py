@@ -1,0 +1,156 @@
+"""Modes, lengths, implementations, caches, dtypes, documents: what an audit is told to try."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import viz_encoder as vz
+from tests.audit.audits import audit, own
+from tests.audit.plants import Attention, Stack, causal, padding
+from viz_encoder.audit import AuditInputs, AuditScope
+
+HALF = AuditScope(dtype=torch.float16)
+
+
+def test_two_paths():
+    model = Stack()
+    report = audit(lambda x, keep: model(x, keep) + 0.1 * torch.is_grad_enabled())
+    assert own(report) == ["grad_mode"] and report.check("grad_mode").code == "path"
+
+
+def test_a_bug_in_training_mode_only():
+    class Training(Stack):
+        def forward(self, x, keep):
+            x = F.dropout(x, 0.3, self.training)
+            return super().forward(x, keep | keep.new_tensor(self.training))
+
+    model = Training()
+    report = audit(model, causal)
+    assert own(report) == ["train_mode"] and "In training mode" in report.sentence
+    assert model.training and report.check("eval_mode").verdict == "INFO"
+
+
+def test_a_model_in_eval_mode_is_not_said_to_train():
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = nn.TransformerEncoder(layer, 1).eval()
+    assert vz.audit_mask(model, padding).check("eval_mode").verdict == "PASS"
+
+
+@pytest.mark.parametrize("from_length", [11, 33])
+def test_a_bug_above_a_length(from_length):
+    model = Stack()
+
+    def long(x, keep):
+        return model(x, keep | keep.new_tensor(x.shape[1] >= from_length))
+
+    report = audit(long, causal)
+    assert own(report) == ["lengths"]
+    assert own(audit(long, causal, scope=AuditScope(lengths=(7, from_length - 1)))) == []
+
+
+def test_the_longest_input_must_run():
+    def short(x, keep):
+        table = torch.zeros(15, 8)
+        return Stack()(x + table[torch.arange(x.shape[1])], keep)
+
+    report = audit(short, scope=AuditScope(max_positions=16))
+    assert own(report) == ["lengths"] and "16 tokens" in report.check("lengths").evidence
+    assert audit(short, scope=AuditScope(max_positions=15)).verdict == "PASS"
+    assert audit(short).verdict == "PASS"  # what nobody promised is told only
+
+
+def test_implementations_must_agree():
+    model = Stack()
+    other = {"fast": lambda x, keep: model(x, keep | True)}
+    assert own(audit(model, scope=AuditScope(variants=other))) == ["implementations"]
+    same = AuditScope(variants={"same": lambda x, keep: model(x, keep)})
+    assert audit(model, scope=same).verdict == "PASS"
+
+
+def test_a_cache():
+    model = Attention()
+
+    def whole(x, keep):
+        return model(x, keep)
+
+    def step(x, cache, corner=False):
+        seen = x if cache is None else torch.cat([cache, x], 1)
+        n_new, n_all = x.shape[1], seen.shape[1]
+        keep = torch.ones(n_all, n_all).tril().bool().expand(len(x), -1, -1)
+        if corner:
+            keep = keep & (torch.arange(n_all) < n_new)
+        keep = keep | torch.eye(n_all).bool()
+        return model(seen, keep)[:, -n_new:], seen
+
+    right = audit(whole, causal, scope=AuditScope(step=step), n_layers=1)
+    assert right.check("cache").verdict == "PASS"
+    cornered = AuditScope(step=lambda x, c: step(x, c, corner=True))
+    wrong = audit(whole, causal, n_layers=1, scope=cornered)
+    assert own(wrong) == ["cache"] and wrong.check("cache").code == "corner"
+
+
+def test_a_dtype_whose_constants_do_not_fit():
+    class Filled(Stack):
+        def forward(self, x, keep):
+            torch.zeros(1, dtype=x.dtype).masked_fill(torch.ones(1).bool(), -1e9)
+            return super().forward(x, keep)
+
+    model = Filled()
+    before = [p.data_ptr() for p in model.parameters()]
+    report = audit(model, scope=HALF)
+    assert own(report) == ["dtype"] and report.check("dtype").code == "overflow"
+    assert [p.data_ptr() for p in model.parameters()] == before
+    assert audit(Stack(), scope=HALF).check("dtype").verdict == "PASS"
+
+
+def test_a_leak_in_half_precision_only():
+    model = Stack()
+
+    def half(x, keep):
+        if x.dtype != torch.float16:
+            return model(x, keep)
+        return model(x, None if keep.ndim == 2 else keep | True)
+
+    report = audit(half, scope=HALF)
+    assert own(report) == ["dtype"] and "forbidden keys" in report.check("dtype").evidence
+
+
+def packed(valid):
+    number = torch.arange(valid.shape[1]) // 4
+    return causal(valid) & (number[:, None] == number[None, :])
+
+
+def test_packed_documents():
+    assert (
+        audit(Stack(), packed, scope=AuditScope(documents=True)).check("documents").verdict
+        == "PASS"
+    )
+    leaking = audit(Stack(), packed, causal, scope=AuditScope(documents=True))
+    assert leaking.check("documents").verdict == "FAIL"
+    assert "Document 1 reads document 0" in leaking.check("documents").evidence
+    assert leaking.check("maps").code == "documents"
+    own_words = audit(
+        Stack(),
+        causal,
+        scope=AuditScope(
+            documents=lambda valid: (torch.arange(valid.shape[1]) // 4).expand(valid.shape)
+        ),
+    )
+    assert own(own_words) == ["documents"] and "intent itself" in own_words.sentence
+
+
+def test_ids_are_audited_by_their_embeddings():
+    class Ids(Stack):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(11, 8)
+
+        def forward(self, ids, keep):
+            return super().forward(self.table(ids), keep)
+
+    model, ids = Ids(), AuditInputs(vocab_size=11)
+    right = vz.audit_mask(model, causal, inputs=ids, n_layers=2)
+    assert right.verdict == "PASS" and right.check("gradient").verdict == "PASS"
+    wrong = vz.audit_mask(model, causal, padding, inputs=ids, n_layers=2)
+    assert wrong.check("gradient").verdict == "FAIL"
