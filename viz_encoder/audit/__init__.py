@@ -1,4 +1,11 @@
-"""Mask audit: whether a model looks where it was meant to, and nowhere else."""
+"""Mask audit: whether a model looks where it was meant to, and nowhere else.
+
+`audit.py` is the call, `arguments.py` what it is given, `adapters.py` the modules that it knows by
+themselves, `audit_context.py` what its checks share, `verdict.py` and `report.py` what comes of
+them, `command.py` the same for a terminal. Below: `measure` (what a model does), `diagnose` (why
+that is wrong), `checks` (one question a file), `zoo` (planted bugs), `mask_input` (masks as people
+have them).
+"""
 
 from viz_encoder.audit.arguments import AuditInputs as AuditInputs
 from viz_encoder.audit.arguments import AuditScope as AuditScope

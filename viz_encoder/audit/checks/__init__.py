@@ -1,4 +1,8 @@
-"""The checks, one file each, found by discovery and asked in the order that each says."""
+"""The checks, one file each, found by discovery and asked in the order that each says.
+
+A check asks the AuditContext and gives an Answer; some also have find_fault, for other checks to
+put the same question to another batch.
+"""
 
 import importlib
 import pkgutil
