@@ -23,7 +23,7 @@ const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
 export class InputView {
   #latest = new Latest((sentence) => this.#failed(sentence));
   #previewing = new Latest((sentence) => this.told.replaceChildren(sentence));
-  /** @type {Run | null} */ #run = null;
+  /** @type {Run | null} */ run = null;
   /** @type {RowView | null} */ #wanted = null;
   /** @type {RowView | null} */ #shown = null;
   /** @type {HTMLImageElement | null} */ #image = null;
@@ -67,17 +67,17 @@ export class InputView {
       ...[this.body, this.told, this.scaleLine, this.says, this.strip.node],
     );
     this.#press();
-    selection.on(() => this.#run && this.load());
-    onWidth(this.node, () => (this.#run?.grid ? this.row && this.draw() : this.words.reveal()));
+    selection.on(() => this.run && this.load());
+    onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.words.reveal()));
   }
 
   async show(/** @type {Run} */ run) {
     this.#latest.stop();
-    [this.#run, this.#shown, this.#wanted, this.#image, this.#pointed] = [run, null, null, null, null];
+    [this.run, this.#shown, this.#wanted, this.#image, this.#pointed] = [run, null, null, null, null];
     this.node.classList.add("viz-behind");
     this.strip.show(run, null);
     const image = run.grid ? await loadPicture(run.url("picture.png")) : null;
-    if (this.#run !== run) return;
+    if (this.run !== run) return;
     this.#image = image;
     /** @type {HTMLOptionElement} */ const relevance = query(this.measure, "[value=relevance]");
     relevance.disabled = !run.tasks.length;
@@ -93,7 +93,7 @@ export class InputView {
   // Bring it up to date; a row that is on its way already is not asked for again.
   load() {
     const measure = /** @type {Measure} */ (this.measure.value);
-    const wanted = this.#run && new RowView(this.#run, this.selection, measure, this.#direction);
+    const wanted = this.run && new RowView(this.run, this.selection, measure, this.#direction);
     this.strip.load(this.#direction);
     if (!wanted) return this.#loading;
     if (this.#wanted?.asked === wanted.asked) {
@@ -153,7 +153,7 @@ export class InputView {
   }
 
   get #view() {
-    return this.#run?.grid ? this.picture : this.words;
+    return this.run?.grid ? this.picture : this.words;
   }
 
   // The middle of a patch on the screen, for tests and tools.
@@ -220,7 +220,7 @@ export class InputView {
 
   #choose(/** @type {number} */ unit) {
     const shown = this.#shown;
-    if (shown && shown.run === this.#run) this.selection.set({ [shown.side]: shown.units[unit].tokens[0] });
+    if (shown && shown.run === this.run) this.selection.set({ [shown.side]: shown.units[unit].tokens[0] });
   }
 
   // The token that is spoken of stays the same when the direction turns.
@@ -229,7 +229,7 @@ export class InputView {
     const turned = this.#direction !== to;
     this.#direction = to;
     this.#press();
-    if (!this.#run) return;
+    if (!this.run) return;
     const { query, key } = this.selection;
     if (turned) this.selection.set(to === "who" ? { key: query } : { query: key });
     this.load();
