@@ -510,20 +510,24 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
 @pytest.mark.browser
 def test_a_size_that_is_typed_outlives_the_answer_to_an_older_one(masks):
     page = masks()
-    held = []
+    held, asked = [], []
+    page.on("request", lambda r: asked.append(r.post_data) if "mask/preset" in r.url else None)
     page.route("**/mask/preset", lambda route: held.append(route), times=1)
     with page.expect_request("**/mask/preset"):
         page.select_option("#viz-mask-preset", "window")
     page.evaluate("""() => {
       const field = document.querySelector("[data-size=reach]");
-      field.value = "1";
-      field.dispatchEvent(new Event("input", { bubbles: true }));
+      for (const size of ["3", "2", "1"]) {
+        field.value = size;
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      }
       window.typed = field;
     }""")
     held[0].continue_()
     page.wait_for_function("vizMasks.mask.at(0, 2) === 0 && vizMasks.mask.at(0, 1) === 1")
     assert page.input_value("[data-size=reach]") == "1"
     assert page.evaluate("window.typed.isConnected")
+    assert [json.loads(each)["sizes"] for each in asked] == [{"reach": 2}, {"reach": 1}]
 
 
 @pytest.mark.browser

@@ -265,6 +265,8 @@ def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
     assert page.locator("[aria-selected=true][role=option]").count() == 0
     choices = page.locator(".viz-zoo-answer").all_inner_texts()
     assert own.title in choices and len(set(choices)) == 4
+    elsewhere = {s.title for i, s in SPECIMENS.items() if i[0] != own.identifier[0]}
+    assert {*choices} - {own.title} <= elsewhere  # none of its own section
     assert page.locator(".viz-zoo-pictures canvas").first.is_visible()
     page.get_by_role("button", name=own.title, exact=True).click()
     assert page.inner_text(".viz-zoo-truth").startswith("Right.")
