@@ -1,0 +1,91 @@
+"""What results can do: stand for their main array, become a table, be read one after the other."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from itertools import product
+from typing import Any, ClassVar, TypeVar, overload
+
+import numpy as np
+
+from viz_encoder.errors import VizEncoderError
+from viz_encoder.shown import OneLine
+
+Item = TypeVar("Item")
+Columns = dict[str, list[Any]]
+
+
+class ArrayResult(OneLine):
+    """A frozen result with one main array: np.asarray(result) gives it."""
+
+    _main: ClassVar[str]
+
+    def __init_subclass__(cls, main: str = "", **named: Any) -> None:
+        """`main` names the field."""
+        super().__init_subclass__(**named)
+        cls._main = main or cls._main
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The main array, as numpy asks for it (numpy 2)."""
+        return np.array(getattr(self, self._main), dtype=dtype, copy=copy)
+
+
+class TableResult(OneLine):
+    """A frozen result that is a table: columns() by name, to_frame() for pandas."""
+
+    def columns(self) -> Columns:
+        """Each column by its name, plain lists of one length."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """The table as a pandas.DataFrame.
+
+        Raises:
+            VizEncoderError: pandas is not installed.
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError as fault:
+            raise VizEncoderError(
+                "to_frame() needs pandas, which is not installed. Run: pip install pandas. Without "
+                "it, columns() gives the same table as a dict of lists."
+            ) from fault
+        return pandas.DataFrame(self.columns())
+
+
+class SeriesResult(TableResult, Sequence[Item]):
+    """A frozen result that is a series of smaller ones: result[0], len(result), for … in result."""
+
+    _items: ClassVar[str]
+
+    def __init_subclass__(cls, items: str = "", **named: Any) -> None:
+        """`items` names the field that holds them, a tuple."""
+        super().__init_subclass__(**named)
+        cls._items = items or cls._items
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
+        """One of them, or some as a tuple."""
+        found: Item | tuple[Item, ...] = getattr(self, self._items)[at]
+        return found
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(getattr(self, self._items))
+
+    def __iter__(self) -> Iterator[Item]:
+        """Each, in order."""
+        return iter(getattr(self, self._items))
+
+
+def long_columns(axes: Mapping[str, Sequence[Any]], values: Mapping[str, np.ndarray]) -> Columns:
+    """A line for each cell of arrays over the same axes, the last axis running fastest."""
+    places = list(product(*(_plain(labels) for labels in axes.values())))
+    columns = {name: [place[at] for place in places] for at, name in enumerate(axes)}
+    return columns | {name: np.asarray(array).ravel().tolist() for name, array in values.items()}
+
+
+def _plain(labels: Any) -> list[Any]:
+    return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)

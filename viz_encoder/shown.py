@@ -1,0 +1,79 @@
+"""How values show themselves: in one line at a prompt, as a small table in a notebook."""
+
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from html import escape
+from typing import Any
+
+MOST = 200  # characters of a line
+MOST_CELL = 300  # of a table's cell
+FEW = 4  # entries of a tuple that are written out
+LETTERS = 40  # of a text within a line
+TABLE = "border-collapse:collapse;font-size:13px;text-align:left"
+CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top"
+
+
+class OneLine:
+    """A dataclass whose repr is one line of at most 200 characters, arrays as their shapes."""
+
+    def __repr__(self) -> str:
+        """The class and each field, cut short."""
+        said = (f"{one.name}={brief(getattr(self, one.name))}" for one in fields(self))  # type: ignore[arg-type]
+        return one_line(f"{type(self).__name__}({', '.join(said)})")
+
+
+def one_line(text: str) -> str:
+    """The text on one line: at most 200 characters, those that break or turn a line escaped."""
+    plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: 2 * MOST])
+    return plain if len(plain) <= MOST else f"{plain[: MOST - 2]} …"
+
+
+def brief(value: object) -> str:
+    """A value in a few words: an array as its type and shape, a long tuple as its length."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        sizes = "×".join(map(str, value.shape)) or "1 value"
+        return f"{str(value.dtype).removeprefix('torch.')} {sizes}"
+    if isinstance(value, str):
+        text = str(value)  # of an enum, its value
+        return repr(text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…")
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, OneLine):
+        return type(value).__name__
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(brief(key) for key in list(value)[:FEW])}{_more(value)}}}"
+    if isinstance(value, tuple | list):
+        if any(isinstance(each, OneLine | tuple | list | Mapping) for each in value):
+            return f"({len(value)} × {type(value[0]).__name__})"
+        return f"({', '.join(map(brief, value[:FEW]))}{_more(value)})"
+    return reprlib.repr(value)
+
+
+def facts_html(title: str, facts: Mapping[str, object]) -> str:
+    """A heading and a table of two columns as self-contained HTML; all text is escaped."""
+    said = {name: value for name, value in facts.items() if value not in ("", None)}
+    rows = (f"<tr>{_cell('th', name)}{_cell('td', value)}</tr>" for name, value in said.items())
+    body = "".join(rows)
+    return f'<div><b>{_escaped(title)}</b><table style="{TABLE}">{body}</table></div>'
+
+
+def rows_html(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with a header as self-contained HTML; all text is escaped."""
+    head = "".join(_cell("th", name) for name in names)
+    lines = ("".join(_cell("td", value) for value in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<table style="{TABLE}"><tr>{head}</tr>{body}</table>'
+
+
+def _cell(tag: str, value: object) -> str:
+    return f'<{tag} style="{CELL}">{_escaped(value)}</{tag}>'
+
+
+def _escaped(value: object) -> str:
+    text = str(value)
+    return escape(text if len(text) <= MOST_CELL else f"{text[: MOST_CELL - 1]}…")
+
+
+def _more(values: Any) -> str:
+    return f", … {len(values)} in all" if len(values) > FEW else ""
