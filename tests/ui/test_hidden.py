@@ -264,7 +264,7 @@ def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
     cosines = [cosine_similarity(layer) for layer in hidden]
     pairs = ~np.eye(trace.n_tokens, dtype=bool)
     sentence = [f"{cosines[at][pairs].mean():.2f}" for at in (0, 5, 6)]
-    until(opened, ".viz-hidden-sentence", f"{sentence[0]} after the embeddings, {sentence[1]}")
+    until(opened, ".viz-hidden-sentence", f"{sentence[0]} in the embeddings, {sentence[1]}")
     until(opened, ".viz-hidden-sentence", f"{sentence[2]} after 6 blocks.")
     page.locator(".viz-hidden-matrix").scroll_into_view_if_needed()
     page.mouse.move(*page.evaluate("vizHidden.similarity.matrix.box(3, 10)"))

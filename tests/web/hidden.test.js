@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { median } from "../../assets/web/hidden/residual_change.js";
 import { layerNear, layerPlace, PlaneScale, roundEnds, ticks } from "../../assets/web/hidden/scales.js";
 import { blockOf, sentence } from "../../assets/web/hidden/similarity_matrix.js";
-import { digits, passed } from "../../assets/web/hidden/wording.js";
+import { afterBlocks } from "../../assets/web/core/states.js";
+import { digits } from "../../assets/web/hidden/wording.js";
 
 const near = (got, expected) => {
   assert.equal(got.length, expected.length);
@@ -66,7 +67,7 @@ test("of points in reach a favored one is meant before a nearer one", () => {
 test("numbers have four digits, and powers of ten where they are very large or small", () => {
   const said = [0, -0.5, 12.3456, 123456, 0.00001234, -1e5, null, NaN].map(digits);
   assert.deepEqual(said, ["0", "-0.5", "12.35", "1.23e+5", "1.23e-5", "-1.00e+5", "not defined", "not defined"]);
-  assert.deepEqual([0, 1, 2].map(passed), ["after the embeddings", "after 1 block", "after 2 blocks"]);
+  assert.deepEqual([0, 1, 2].map(afterBlocks), ["in the embeddings", "after 1 block", "after 2 blocks"]);
 });
 
 test("the median is of the values that are defined", () => {

@@ -14,6 +14,7 @@ const LISTS = { single, words };
 const run = {
   key: "r",
   tokens: TOKENS,
+  named: (token) => `${token} “${TOKENS[token]}”`,
   shown({ words }) {
     const { units, places } = LISTS[words ? "words" : "single"];
     const named = units.map((tokens) => ({ tokens, name: tokens.map((at) => TOKENS[at].replace("##", "")).join("") }));

@@ -1,7 +1,7 @@
 // The color scale with its units, and the colors that stand outside it.
 
 import { rgbText, theme } from "../core/colors.js";
-import { css, el, fit, number } from "../core/dom.js";
+import { css, el, fit, number, rounded } from "../core/dom.js";
 
 /** @import { Rgb, Scale, Vocabulary } from "./types.d.ts" */
 
@@ -39,14 +39,14 @@ export const ticks = (scale) =>
   Array.from({ length: TICKS }, (_, at) => {
     const share = at / (TICKS - 1);
     const value = scale.at(share);
-    return [share, scale.name === "log" ? `10${superscript(Math.round(Math.log10(value)))}` : short(value)];
+    return [share, scale.name === "log" ? `10${superscript(Math.round(Math.log10(value)))}` : rounded(value)];
   });
 
 /** What the colors mean, in units. @type {(scale: Scale, scales: Vocabulary["scales"], most: number) => string} */
 export function sentence(scale, scales, most) {
   const { measures, says } = scales[scale.name];
   if (scale.waiting) return `${measures} (linear, 0 to 1 until the heads are computed)`;
-  const beyond = most > scale.high * 1.0001 ? `; larger weights, up to ${short(most)}, have the last color` : "";
+  const beyond = most > scale.high * 1.0001 ? `; larger weights, up to ${rounded(most)}, have the last color` : "";
   return `${measures} (${says})${beyond}`;
 }
 
@@ -58,8 +58,6 @@ export const outside = ({ zero, masked }, hasMasked) => [
 
 const superscript = (/** @type {number} */ exponent) =>
   [...String(exponent)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)])).join("");
-const short = (/** @type {number} */ value) =>
-  value === 0 ? "0" : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2);
 
 /** @type {(name: string, color: Rgb) => HTMLElement} */
 export const swatch = (name, color) =>

@@ -184,7 +184,7 @@ export class AttentionMap {
     if (row >= 0 && col >= 0) return this.tell(row, col);
     const side = row < 0 ? "query" : "key";
     const token = this.selection[side];
-    this.say(`The chosen ${side} ${token} “${this.run.tokens[token]}” is hidden.`);
+    this.say(`The chosen ${side} ${this.run.named(token)} is hidden.`);
     this.subWords.clear();
   }
 

@@ -1,7 +1,7 @@
 // What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
 
 import { inkOn, paperColors, rgbText, shade } from "../core/colors.js";
-import { context2d, el } from "../core/dom.js";
+import { context2d, el, svg } from "../core/dom.js";
 import { thin } from "../core/labels.js";
 import { outside, sentence, ticks } from "./legend.js";
 import { exactCells, paint, printed, scaled } from "./map_drawing.js";
@@ -26,7 +26,6 @@ const PRINTED = 15; // cells at least so wide show their value
 const FONT = "Helvetica, Arial, sans-serif";
 const [INK, QUIET] = ["#111827", "#4b5563"];
 const TILT = 60;
-const XMLNS = "http://www.w3.org/2000/svg";
 
 const ruler = context2d(el("canvas"));
 
@@ -168,14 +167,6 @@ function legend({ run, map, width }, { left, bottom }) {
     return [svg("rect", { ...square, stroke: QUIET, "stroke-width": 0.4 }), say(name, at * 50 + 9, last)];
   });
   return { nodes: [gradient, bar, ...numbers, ...said, ...swatches], height: last + GAP };
-}
-
-/** @type {(name: string, attributes: Attributes, ...children: (string | Node)[]) => SVGElement} */
-function svg(name, attributes, ...children) {
-  const node = /** @type {SVGElement} */ (document.createElementNS(XMLNS, name));
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
-  node.append(...children); // text stays text
-  return node;
 }
 
 const round = (/** @type {number} */ value) => Math.round(value * 100) / 100;

@@ -2,6 +2,7 @@
 
 import { button, caption, control, controls, el, number, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { afterBlocks } from "../core/states.js";
 
 /** @import { Prediction, Run, Selection } from "./types.d.ts" */
 
@@ -43,7 +44,7 @@ export class Predictions {
       ...options([
         ["", "the output"],
         ...states(run)
-          .map((at) => /** @type {const} */ ([at, stateName(at)]))
+          .map((at) => /** @type {const} */ ([at, afterBlocks(at)]))
           .reverse(),
       ]),
     );
@@ -78,7 +79,7 @@ export class Predictions {
   #place(/** @type {Run} */ run, /** @type {Prediction} */ { token, unit }) {
     if (token === null) return caption(`${unit === "score" ? "Score" : "Probability"} of each label`);
     const choose = () => this.selection.set({ query: token });
-    return button(named(run, token), choose, { title: "Choose this token as the query" });
+    return button(run.named(token), choose, { title: "Choose this token as the query" });
   }
 
   /** @type {(run: Run, guesses: Prediction[]) => HTMLElement[]} */
@@ -108,9 +109,9 @@ function bar(/** @type {string} */ label, /** @type {number} */ share, /** @type
 
 // The likeliest label after each layer, so that one sees where the answer forms.
 function depth(/** @type {Run} */ run, /** @type {Prediction[]} */ guesses, /** @type {Prediction[][]} */ known) {
-  const places = guesses.map(({ token }) => el("th", {}, token === null ? "label" : named(run, token)));
+  const places = guesses.map(({ token }) => el("th", {}, token === null ? "label" : run.named(token)));
   const rows = known.map((found, state) =>
-    el("tr", {}, el("th", {}, stateName(state)), ...found.map((guess) => cell(guess, 0))),
+    el("tr", {}, el("th", {}, afterBlocks(state)), ...found.map((guess) => cell(guess, 0))),
   );
   const head = el("thead", {}, el("tr", {}, el("th", {}, "Read off"), ...places));
   return el("div", { class: "viz-depth" }, caption(TRAINED), el("table", {}, head, el("tbody", {}, ...rows)));
@@ -119,6 +120,4 @@ function depth(/** @type {Run} */ run, /** @type {Prediction[]} */ guesses, /** 
 /** @type {(guess: Prediction, at: number) => HTMLElement} */
 const cell = ({ labels, shares }, at) => el("td", {}, el("bdi", {}, labels[at]), ` ${number(shares[at])}`);
 
-const named = (/** @type {Run} */ run, /** @type {number} */ token) => `${token} “${run.tokens[token]}”`;
 const states = (/** @type {Run} */ run) => Array.from({ length: run.nLayers + 1 }, (_, at) => at);
-const stateName = (/** @type {number} */ at) => (at ? `after block ${at - 1}` : "embeddings");

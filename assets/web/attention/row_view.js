@@ -123,11 +123,10 @@ export class RowView {
     const { tokens } = this.units[unit];
     if (!parts || tokens.length * parts.length === 1) return "";
     const { places } = run.shown({ hide: selection.hide, words: false });
-    const name = (/** @type {number} */ token) => `${token} “${run.tokens[token]}”`;
     const lines = parts.flatMap(({ token, values }) =>
       tokens.map((other) => {
         const [query, key] = this.who ? [other, token] : [token, other];
-        return `\n${name(query)} → ${name(key)}: ${number(values[places[other]])}`;
+        return `\n${run.named(query)} → ${run.named(key)}: ${number(values[places[other]])}`;
       }),
     );
     return lines.slice(0, PARTS).join("");

@@ -49,7 +49,7 @@ export async function sentence(run, single, query, key) {
   const cells = query.tokens.flatMap((from) =>
     key.tokens.map((to) => {
       const weight = values[(places[from] - rows[0]) * shape[1] + places[to] - keys[0]];
-      return `${from} “${run.tokens[from]}” → ${to} “${run.tokens[to]}” ${number(weight)}`;
+      return `${run.named(from)} → ${run.named(to)} ${number(weight)}`;
     }),
   );
   const more = cells.length > LISTED ? ` … and ${cells.length - LISTED} more; unmerge sub-words to see them` : "";

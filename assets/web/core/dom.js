@@ -19,6 +19,14 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** An element of a drawing. @type {(tag: string, attributes: Record<string, string | number>, ...children: (string | Node)[]) => SVGElement} */
+export function svg(tag, attributes, ...children) {
+  const node = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", tag));
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  node.append(...children);
+  return node;
+}
+
 /** @typedef {(event: MouseEvent & { currentTarget: HTMLButtonElement }) => unknown} Pressed */
 
 /** A small button. @type {(text: string, onclick: Pressed, more?: Attributes<HTMLButtonElement>) => HTMLButtonElement} */
@@ -133,5 +141,9 @@ export function amount(value, digits) {
   if (value == null) return "unknown";
   return value !== 0 && Math.abs(value) < Math.max(0.001, 10 ** -digits) ? small(value) : value.toFixed(digits);
 }
+
+/** The end of a scale of colors: two digits say it. */
+export const rounded = (/** @type {number} */ value) =>
+  value === 0 ? "0" : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2);
 
 export const count = (/** @type {number} */ value) => value.toLocaleString("en-US");

@@ -1,6 +1,6 @@
 // A chart of lines over layers, in SVG: axes with titles, the current layer, and its values in words.
 
-import { el, onWidth } from "../core/dom.js";
+import { el, onWidth, svg } from "../core/dom.js";
 import { layerNear, layerPlace, roundEnds, TICKS } from "./scales.js";
 import { digits } from "./wording.js";
 
@@ -11,14 +11,6 @@ import { digits } from "./wording.js";
 
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [170, 58, 12, 8, 38];
 const LABEL = 26; // pixels for a layer's number
-
-/** @type {(tag: string, attributes: Record<string, string | number>, ...children: (string | Node)[]) => SVGElement} */
-const svg = (tag, attributes, ...children) => {
-  const node = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", tag));
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  node.append(...children);
-  return node;
-};
 
 export class LineChart {
   drawing = svg("svg", { class: "viz-hidden-chart", role: "img", height: HEIGHT });

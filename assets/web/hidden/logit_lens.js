@@ -2,8 +2,8 @@
 
 import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { caption, control, controls, count, el, options } from "../core/dom.js";
+import { afterBlocks } from "../core/states.js";
 import { Panel } from "./panel.js";
-import { passed } from "./wording.js";
 
 /** @import { LogitLens } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -135,7 +135,7 @@ export class LogitLensPanel extends Panel {
         "thead",
         {},
         el("tr", {}, el("td"), el("th", axis, whole ? "Whole input" : "Token")),
-        el("tr", {}, el("th", { scope: "col", class: "viz-hidden-axis" }, "Blocks passed"), ...names),
+        el("tr", {}, el("th", { scope: "col", class: "viz-hidden-axis" }, "After so many blocks"), ...names),
       ),
       el("tbody", {}, ...rows),
     );
@@ -177,5 +177,5 @@ function sentence(/** @type {Shown} */ { run, found }, /** @type {number} */ lay
     .map((label, rank) => `“${label}” ${four(shares[layer][place][rank])}`);
   const where = tokens[place] === WHOLE ? "The whole input" : run.named(tokens[place]);
   const answer = labels[labels.length - 1][place][0];
-  return `${where}, ${passed(layer)}: ${ranked.join(", ")}; the output's answer “${answer}” ${four(finals[layer][place])} (${unit})`;
+  return `${where}, ${afterBlocks(layer)}: ${ranked.join(", ")}; the output's answer “${answer}” ${four(finals[layer][place])} (${unit})`;
 }

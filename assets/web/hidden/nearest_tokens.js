@@ -1,8 +1,8 @@
 // Panel: the tokens whose states point most nearly the same way as the chosen token's, as a list.
 
 import { el } from "../core/dom.js";
+import { afterBlocks } from "../core/states.js";
 import { Panel } from "./panel.js";
-import { passed } from "./wording.js";
 
 /** @import { NearestTokens } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -30,7 +30,7 @@ export class NearestPanel extends Panel {
   /** @override @type {Draw} */
   async draw(state, fresh) {
     const { run, token, layer, special } = state;
-    this.heading.textContent = `To ${run.named(token)} ${passed(layer)}`;
+    this.heading.textContent = `To ${run.named(token)} ${afterBlocks(layer)}`;
     if (!run.valid[token]) throw new Error(`Token ${token} is padding; choose a real token.`);
     const [[, path]] = this.tables(state);
     /** @type {NearestTokens} */

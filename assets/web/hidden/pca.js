@@ -1,9 +1,10 @@
 // Panel: all layers' states in one plane; this layer's points strong, one token's way through all of them.
 
 import { caption, context2d, control, controls, css, el, fit, onWidth, options } from "../core/dom.js";
+import { afterBlocks } from "../core/states.js";
 import { Panel } from "./panel.js";
 import { PlaneScale, ticks } from "./scales.js";
-import { digits, passed } from "./wording.js";
+import { digits } from "./wording.js";
 
 /** @import { Numbers } from "../core/payloads.d.ts" */
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
@@ -175,7 +176,7 @@ export class PcaPanel extends Panel {
     this.acts.hover(token);
     this.told.textContent =
       shown && token !== null
-        ? `${shown.run.named(token)} ${passed(Math.floor(at / shown.count))}: (${digits(shown.points[2 * at])}, ${digits(shown.points[2 * at + 1])})`
+        ? `${shown.run.named(token)} ${afterBlocks(Math.floor(at / shown.count))}: (${digits(shown.points[2 * at])}, ${digits(shown.points[2 * at + 1])})`
         : "";
   }
 

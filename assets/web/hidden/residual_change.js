@@ -1,6 +1,7 @@
 // Panel: lengths of the states, and what attention and the feed-forward network add in each block.
 
 import { caption } from "../core/dom.js";
+import { STATES_AXIS } from "../core/states.js";
 import { LineChart } from "./layer_chart.js";
 import { Panel } from "./panel.js";
 
@@ -22,9 +23,8 @@ export class ResidualChangePanel extends Panel {
       "Norms and change per block",
       "Measured: lengths of hidden states and of what each block adds. Not measured: directions, or whether a part matters to the answer.",
     );
-    const passed = "Blocks passed (0 = embeddings)";
     const block = { xTitle: "Block", yTitle: "no unit", choose: (/** @type {number} */ at) => acts.layer(at + 1) };
-    const states = { xTitle: passed, yTitle: "model's units", choose: acts.layer };
+    const states = { xTitle: STATES_AXIS, yTitle: "model's units", choose: acts.layer };
     this.norms = new LineChart("Length of the hidden states", states);
     this.parts = new LineChart("What each part adds ÷ what it is added to", block);
     this.moved = new LineChart("Change of the whole state ÷ its length before", block);

@@ -1,10 +1,10 @@
 // Panel: how alike the tokens are after this many blocks, and whether they become one over layers.
 
 import { caption, el } from "../core/dom.js";
+import { afterBlocks, STATES_AXIS } from "../core/states.js";
 import { LineChart } from "./layer_chart.js";
 import { Panel } from "./panel.js";
 import { SimilarityMatrix } from "./similarity_matrix.js";
-import { passed } from "./wording.js";
 
 /** @import { Maybe, Numbers, OverSmoothing } from "../core/payloads.d.ts" */
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
@@ -24,7 +24,7 @@ export class TokenSimilarityPanel extends Panel {
       "Measured: the cosine of two tokens' hidden states, whether they point the same way. Not measured: their lengths, or whether the model treats the tokens alike.",
     );
     this.matrix = new SimilarityMatrix(acts, this.told);
-    const axes = { xTitle: "Blocks passed (0 = embeddings)", yTitle: "no unit", choose: acts.layer };
+    const axes = { xTitle: STATES_AXIS, yTitle: "no unit", choose: acts.layer };
     this.chart = new LineChart("Are the tokens becoming one?", axes);
     const says = caption(
       "Mean cosine: over all pairs of different tokens. Apart: ‖states − their mean‖ ÷ ‖states‖, 0 where all tokens are the same. A high cosine alone is no proof of over-smoothing: states of unrelated inputs may share a direction too.",
@@ -51,7 +51,7 @@ export class TokenSimilarityPanel extends Panel {
     const [, each] = cells.edges;
     const pooled = cells.kept.length >= cells.edges.length;
     const of = pooled ? `; each cell is the mean of up to ${each} × ${each} tokens` : "";
-    this.heading.textContent = `Cosine of each two tokens ${passed(layer)}${of}`;
+    this.heading.textContent = `Cosine of each two tokens ${afterBlocks(layer)}${of}`;
     return `${layer}:${special}:${token}`;
   }
 
@@ -84,7 +84,7 @@ export class TokenSimilarityPanel extends Panel {
     ];
     this.chart.show(lines, layer, lowest > -0.05 ? 0 : null, 1);
     const layers = [...new Set([0, layer, cosine.length - 1])];
-    const said = layers.map((at) => `${twoDigits(cosine[at])} ${passed(at)}`);
+    const said = layers.map((at) => `${twoDigits(cosine[at])} ${afterBlocks(at)}`);
     this.sentence.textContent = `Mean cosine of two tokens: ${said.join(", ")}.`;
   }
 }

@@ -1,6 +1,7 @@
 // What the mask changed: hidden states layer by layer and token by token, and the pooled vectors.
 
 import { button, caption, el, number, tableRow } from "../core/dom.js";
+import { afterBlocks } from "../core/states.js";
 import { section, table } from "../views/headed.js";
 import { FlowSource } from "../views/shaded_input.js";
 
@@ -43,7 +44,7 @@ export class Effect {
     const most = Math.max(...result.movedMean.map(Number)) || 1;
     const bars = result.movedMean.map((value, at) => this.#bar(at, value, Number(value) / most));
     this.bars.replaceChildren(...bars);
-    this.heading.textContent = `How far each token moved, ${passed(this.layer)}`;
+    this.heading.textContent = `How far each token moved, ${afterBlocks(this.layer)}`;
     this.source.show(run, query, result.moved[this.layer], 1, UNIT);
     const rows = Object.entries(result.pooled).map(([method, { cosine, difference }]) =>
       tableRow(method, signed(cosine), number(difference)),
@@ -60,13 +61,10 @@ export class Effect {
     const chosen = String(at === this.layer);
     const bar = button("", choose, { class: "viz-mask-bar", "data-moved": value, "aria-pressed": chosen });
     const length = el("i", { style: `width:${(share * 100).toFixed(2)}%` });
-    bar.append(length, el("span", {}, passed(at)), el("span", {}, number(value)));
+    bar.append(length, el("span", {}, afterBlocks(at)), el("span", {}, number(value)));
     return el("li", {}, bar);
   }
 }
 
 // A cosine, which may be below 0.
 const signed = (/** @type {Maybe} */ value) => (value !== null && value < 0 ? `−${number(-value)}` : number(value));
-
-const passed = (/** @type {number} */ layer) =>
-  layer === 0 ? "embeddings" : layer === 1 ? "after 1 block" : `after ${layer} blocks`;

@@ -1,5 +1,6 @@
 // Loss curves of the seeds of a training, as one small chart.
 
+import { svg } from "../core/dom.js";
 import { fixed, HUES } from "./results.js";
 
 /** @import { Maybe } from "../core/payloads.d.ts" */
@@ -24,7 +25,7 @@ export function lossCurves(losses, seeds, width) {
   const ends = losses.map((each, at) => `seed ${seeds[at]} from ${fixed(each[0])} to ${fixed(each.at(-1))}`);
   const label = `Cross-entropy in nats by step: ${ends.join(", ")}`;
   const box = { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` };
-  const chart = node("svg", { ...box, role: "img", "aria-label": label, class: "viz-learn-chart" });
+  const chart = svg("svg", { ...box, role: "img", "aria-label": label, class: "viz-learn-chart" });
   for (const [share, anchor] of /** @type {const} */ ([
     [0, "start"],
     [0.5, "middle"],
@@ -32,7 +33,7 @@ export function lossCurves(losses, seeds, width) {
   ])) {
     const [up, step] = [y(share * high), Math.round(share * (losses[0].length - 1))];
     chart.append(
-      node("line", { x1: LEFT, x2: width - RIGHT, y1: up, y2: up, class: "viz-learn-line" }),
+      svg("line", { x1: LEFT, x2: width - RIGHT, y1: up, y2: up, class: "viz-learn-line" }),
       text(LEFT - 6, up + 4, "end", fixed(share * high, 2)),
       text(x(step), HEIGHT - BOTTOM + 16, anchor, String(step)),
     );
@@ -46,23 +47,12 @@ export function lossCurves(losses, seeds, width) {
     const hue = HUES[at % HUES.length];
     const points = each.map((loss, step) => `${x(step).toFixed(1)},${y(loss ?? 0).toFixed(1)}`).join(" ");
     chart.append(
-      node("polyline", { points, fill: "none", stroke: hue, "stroke-width": 1.6 }),
+      svg("polyline", { points, fill: "none", stroke: hue, "stroke-width": 1.6 }),
       text(width - RIGHT, TOP + 12 + 14 * at, "end", `seed ${seeds[at]}`, { fill: hue, class: "viz-learn-seed" }),
     );
   }
   return chart;
 }
 
-/** @type {(tag: string, attributes: Record<string, string | number>) => SVGElement} */
-function node(tag, attributes) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  return made;
-}
-
 /** @type {(x: number, y: number, anchor: "start" | "middle" | "end", content: string, more?: Record<string, string>) => SVGElement} */
-function text(x, y, anchor, content, more) {
-  const made = node("text", { x, y, "text-anchor": anchor, ...more });
-  made.textContent = content;
-  return made;
-}
+const text = (x, y, anchor, content, more) => svg("text", { x, y, "text-anchor": anchor, ...more }, content);

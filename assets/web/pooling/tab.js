@@ -199,7 +199,7 @@ class PoolingTab extends TabShell {
       values,
       grid: run.grid,
       picture: run.url("picture.png"),
-      say: (at) => `${at} “${run.tokens[at]}”${said(at)}`,
+      say: (at) => `${run.named(at)}${said(at)}`,
       unit: looked
         ? "attention weight, share of the query's total"
         : "share of the pooled vector (no unit; the shares sum to 1)",

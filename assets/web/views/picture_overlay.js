@@ -1,6 +1,6 @@
 // The picture under its weights: patches to point at, prefix tokens beside it and never in it.
 
-import { context2d, count, css, el, number } from "../core/dom.js";
+import { context2d, count, css, el, number, rounded } from "../core/dom.js";
 import { PatchCanvas } from "./patch_canvas.js";
 import { strongestOf, tintGradient, tintOf } from "./shading.js";
 import { Words } from "./token_strip.js";
@@ -163,7 +163,7 @@ export class Picture extends PatchCanvas {
     this.unit.textContent = `Tint, beside it on dark and on light: ${number(tints.low)} to ${number(tints.high)}${top ? ` (${top})` : ""}, ${unit}.${this.first ? " Each prefix token has its own number." : ""}`;
     const shares = Array.from({ length: TICKS }, (_, at) => at / (TICKS - 1));
     this.ticks.replaceChildren(
-      ...shares.map((share) => el("span", { style: `${from}:${100 * share}%` }, short(tints.at(share)))),
+      ...shares.map((share) => el("span", { style: `${from}:${100 * share}%` }, rounded(tints.at(share)))),
     );
     const label = `Color scale from ${number(tints.low)} to ${number(tints.high)}, ${unit}`;
     this.scaleNode.setAttribute("aria-label", label);
@@ -195,5 +195,3 @@ export function overlay(patches, grid, scale, opacity, kept = false) {
 }
 
 const percent = (/** @type {number} */ share) => `${(100 * (share || 0)).toFixed(1)} %`;
-const short = (/** @type {number} */ value) =>
-  value === 0 ? "0" : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2);

@@ -93,10 +93,10 @@ export class FlowSource {
   #summary(/** @type {Row} */ { run, numbers, step, query, own }) {
     const most = descending(numbers, own ? Math.floor(query / step) : -1).slice(0, TOLD);
     const named = (/** @type {number} */ at) =>
-      step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : `${at} “${run.tokens[at]}”`;
+      step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : run.named(at);
     const whose =
       this.role === "query" && query >= 0
-        ? `Query ${query} “${run.tokens[query]}”: ${own ? "beside itself, " : ""}largest`
+        ? `Query ${run.named(query)}: ${own ? "beside itself, " : ""}largest`
         : "Largest";
     return `${whose} for ${most.map((at) => `${named(at)} ${number(numbers[at])}`).join(", ") || "nothing else"}.`;
   }
@@ -149,7 +149,7 @@ export class FlowSource {
     const tints = makeScale("head", largest(others) || largest(values));
     patches.draw(this.image, overlay(values, grid, tints, OPACITY));
     patches.outline(query - grid.prefix, css("--viz-mark", this.node), 3);
-    const chosen = query < 0 ? "where the head reads" : `${this.role} ${query} “${run.tokens[query]}”`;
+    const chosen = query < 0 ? "where the head reads" : `${this.role} ${run.named(query)}`;
     const beyond = grid.prefix ? "; up from the first row are the prefix tokens" : "";
     const label = `Picture of ${grid.rows} rows × ${grid.cols} columns of patches, shaded. Chosen: ${chosen}. Arrow keys choose a patch${beyond}.`;
     patches.canvas.setAttribute("aria-label", label);
@@ -170,4 +170,4 @@ const valueAt = (/** @type {Row} */ { row, step }, /** @type {number} */ at) => 
 const valuesOf = (/** @type {Row} */ shown, /** @type {number} */ from) =>
   Float32Array.from({ length: shown.run.n - from }, (_, at) => valueAt(shown, from + at) ?? 0);
 const sentence = (/** @type {Row} */ shown, /** @type {number} */ at) =>
-  `${at} “${shown.run.tokens[at]}”: ${number(valueAt(shown, at))}`;
+  `${shown.run.named(at)}: ${number(valueAt(shown, at))}`;
