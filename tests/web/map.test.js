@@ -279,7 +279,8 @@ test("a merged cell of a long run lists its sub-words' exact weights", async () 
     );
     return { values: Float32Array.of(0.25, 0.5), shape: [2, 1] };
   };
-  const run = { tokens, map, shown: () => ({ length: 600, places: tokens.map((_, at) => at - 1) }) };
+  const named = (token) => `${token} “${tokens[token]}”`;
+  const run = { named, map, shown: () => ({ length: 600, places: tokens.map((_, at) => at - 1) }) };
   const said = await subWordSentence(run, VIEW, { tokens: [4, 5] }, { tokens: [9] });
   assert.equal(said, "Mean over 2 queries of the sum over 1 key: 4 “t4” → 9 “t9” 0.2500, 5 “t5” → 9 “t9” 0.5000.");
 });
