@@ -1,6 +1,7 @@
 """The command line: serve the page, save a run, a map or vectors to a file, or list the models."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,21 +15,39 @@ from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.figure_command import add_figure
 from viz_encoder.inputs.items import read_set
 from viz_encoder.model.pooling import METHODS
+from viz_encoder.terminal import print_anything, typed
 from viz_encoder.trace import Trace, capture
 from viz_encoder.trace.map_view import Head, MapView
+from viz_encoder.whole_file import is_file, require_writable, shortened
+
+LAST_PORT = 65535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; a fault of the user's ends it with a plain sentence and status 1."""
+    print_anything(sys.stdout, sys.stderr)
     given = _parser().parse_args(arguments)
     try:
         given.run(given)
+        sys.stdout.flush()
     except VizEncoderError as fault:
-        print(f"viz-encoder: {fault}", file=sys.stderr)
+        return _failed(str(fault))
+    except MemoryError:
+        return _failed("That needs more memory than there is.")
+    except BrokenPipeError:  # who read has stopped, as head does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
         return 1
+    except OSError as fault:
+        where = f"{shortened(fault.filename)}: " if isinstance(fault.filename, str) else ""
+        return _failed(f"{where}{fault.strerror or fault}.")
     except KeyboardInterrupt:
         print()
     return 0
+
+
+def _failed(sentence: str) -> int:
+    print(f"viz-encoder: {sentence}", file=sys.stderr)
+    return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     serve = commands.add_parser("serve", help="open the page in a browser's reach")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    serve.add_argument("--port", type=int, default=7860, help="first port to try (%(default)s)")
+    serve.add_argument("--port", type=_port, default=7860, help="first port to try (%(default)s)")
     serve.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     serve.add_argument(
         "--public", action="store_true", help="for strangers: smaller limits, no paths"
@@ -68,6 +87,12 @@ def _parser() -> argparse.ArgumentParser:
     models.add_argument("--part", default="", help="text or vision, of a model that has both")
     models.set_defaults(run=_models)
     return parser
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) <= LAST_PORT):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a port; give 0 to {LAST_PORT}")
+    return int(text)
 
 
 def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -119,9 +144,10 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _trace(given: argparse.Namespace) -> None:
+    require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
-    source = Path(given.source) if encoder.kind == "image" else given.source
-    if encoder.kind == "text" and Path(given.source[:200]).is_file():
+    source = Path(given.source) if encoder.kind == "image" else typed(given.source)
+    if encoder.kind == "text" and is_file(Path(given.source)):
         print(f"{given.source} is read as a text; for a picture add --model scene", file=sys.stderr)
     trace = capture(encoder, source)
     trace.save(given.output)
@@ -133,9 +159,10 @@ def _export(given: argparse.Namespace) -> None:
     from viz_encoder.export.save import save_view  # Plotly is slow to import
     from viz_encoder.export.snippet import snippet
 
-    trace, shown = Trace.load(given.trace), not given.hide_special
-    changes = shown, given.renormalize, given.words
-    view = MapView(given.layer, _head(given.head), *changes, given.scale)
+    require_writable(given.output)
+    trace = Trace.load(given.trace)
+    changes = {name: getattr(given, name) for name in ("hide_special", "renormalize", "words")}
+    view = MapView(given.layer, _head(given.head), scale=given.scale, **changes)
     code = snippet(Path(given.trace), view, query=given.query)
     size = save_view(trace, Path(given.output), view, query=given.query, snippet=code)
     print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
@@ -145,6 +172,8 @@ def _pool(given: argparse.Namespace) -> None:
     from viz_encoder.export.vectors import check_kind, save_vectors
 
     check_kind(given.output)
+    for path in filter(None, (given.output, given.table)):
+        require_writable(path)
     items = read_set(Path(given.source))
     encoder = load(given.model, device=given.device, part=given.part)
     methods = None if given.methods == "all" else given.methods.split(",")

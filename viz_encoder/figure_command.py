@@ -3,10 +3,12 @@
 import argparse
 import importlib.util
 from pathlib import Path
+from reprlib import repr as shown  # cut short: it may be of any length
 from typing import Any
 
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace import Trace
+from viz_encoder.whole_file import require_writable, shortened, write_whole
 
 KINDS = (".html", ".json", ".csv", ".npz", ".png", ".svg")
 # Nothing may be sent anywhere: Plotly would offer its cloud.
@@ -38,11 +40,11 @@ def _figure(given: argparse.Namespace) -> None:
 
     kind = Path(given.output).suffix.lower()
     if kind not in KINDS:
-        raise SelectionError(
-            f"{Path(given.output).name!r} has no known ending; choose one of {', '.join(KINDS)}."
-        )
+        name = shortened(Path(given.output).name)
+        raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
     if given.view not in VIEWS:
-        raise SelectionError(f"There is no view {given.view!r}; there are {', '.join(VIEWS)}.")
+        raise SelectionError(f"There is no view {shown(given.view)}; there are {', '.join(VIEWS)}.")
+    require_writable(given.output)
     view, trace = VIEWS[given.view], Trace.load(given.trace)
     options = read_options(view, dict(_pair(text) for text in given.option))
     figure = view.draw(*_taken(view, trace, given), **options)
@@ -53,7 +55,9 @@ def _figure(given: argparse.Namespace) -> None:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise SelectionError(f"{text!r} is no option; write it as name=value, such as query=3.")
+        raise SelectionError(
+            f"{shown(text)} is no option; write it as name=value, such as query=3."
+        )
     return name, value
 
 
@@ -97,10 +101,7 @@ def _write(figure: Any, path: Path, kind: str) -> int:
         content = figure_npz(figure)
     else:
         content = _picture(figure, kind)
-    try:
-        return path.write_bytes(content)
-    except OSError as fault:
-        raise TraceError(f"{path} cannot be written: {fault.strerror}.") from fault
+    return write_whole([content], path)
 
 
 def _picture(figure: Any, kind: str) -> bytes:

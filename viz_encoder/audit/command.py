@@ -17,6 +17,7 @@ from viz_encoder.audit.audit import audit_mask
 from viz_encoder.audit.report import MaskReport
 from viz_encoder.audit.ungrouped import UNGROUPED
 from viz_encoder.errors import InputError, MaskError, VizEncoderError
+from viz_encoder.whole_file import require_writable, shortened, write_whole
 
 RED, WRONGLY_CALLED = 1, 2
 TARGET = (
@@ -42,9 +43,11 @@ def add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def run_audit(given: argparse.Namespace) -> None:
     """Audit, print, and end the program with the status where that is not 0."""
     try:
+        if given.output:
+            require_writable(given.output)
         report = report_of(given.target)
         if given.output:
-            Path(given.output).write_text(report.to_json() + "\n", encoding="utf-8")
+            write_whole([f"{report.to_json()}\n".encode()], given.output)
     except (VizEncoderError, OSError) as fault:
         print(f"viz-encoder: {fault}", file=sys.stderr)
         raise SystemExit(WRONGLY_CALLED) from None
@@ -102,7 +105,7 @@ def _in_a_line(fault: Exception) -> str:
 def _function(target: str) -> Callable[[], Any]:
     name, colon, attribute = target.partition(":")
     if not colon or not name or not attribute:
-        raise InputError(f"{target!r} names no function; write module:function.")
+        raise InputError(f"{shortened(target)!r} names no function; write module:function.")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

@@ -1,21 +1,22 @@
 """Save: a view into a file, of the kind that its name asks for."""
 
 import importlib.util
-import os
-import tempfile
-from collections.abc import Iterable
+from operator import not_
 from pathlib import Path
 
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.page import draw_page
 from viz_encoder.export.tables import csv_lines, npz_bytes
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
+from viz_encoder.whole_file import shortened, write_whole
 
 PICTURES = (".png", ".svg")
 KINDS = (".html", ".csv", ".npz", *PICTURES)
 
 
+@renamed(special=("hide_special", not_))
 def save(
     trace: Trace,
     path: str | Path,
@@ -24,7 +25,7 @@ def save(
     head: Head = 0,
     query: int | None = None,
     snippet: str = "",
-    special: bool = True,
+    hide_special: bool = False,
     renormalize: bool = False,
     words: bool = False,
     scale: str = "head",
@@ -40,15 +41,16 @@ def save(
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
         query: the number of one token: its row alone; in .html, a row to mark.
         snippet: Python that gives the map again, shown in .html.
-        special, renormalize, words: which tokens are kept and merged, as in `csv_lines`; .png and
-            .svg show all tokens as they are.
+        hide_special, renormalize, words: which tokens are left out and merged, as in `csv_lines`;
+            .png and .svg show all tokens as they are.
         scale: of the colors in .html, a name of `viz_encoder.trace.map_view.SCALES`.
 
     Raises:
         SelectionError: no such layer, head, query, scale or kind of file.
         TraceError: the file cannot be written, or maps whose check failed.
     """
-    view = MapView(layer, head, special, renormalize, words, scale)
+    changed = {"hide_special": hide_special, "renormalize": renormalize, "words": words}
+    view = MapView(layer, head, scale=scale, **changed)
     return save_view(trace, Path(path), view, query=query, snippet=snippet)
 
 
@@ -74,7 +76,8 @@ def save_view(
         )
     if kind in PICTURES:
         return write_whole([_picture(trace, kind, view, query)], path)
-    raise SelectionError(f"{path.name!r} has no known ending; choose one of {', '.join(KINDS)}.")
+    name = shortened(path.name)
+    raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
 
 
 def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes:
@@ -103,20 +106,3 @@ def _picture(trace: Trace, kind: str, view: MapView, query: int | None) -> bytes
         return figure.to_image(format=kind[1:], width=900, height=900)
     except Exception as fault:  # kaleido's own, Chrome's and Plotly's
         raise TraceError(f"kaleido could not draw {kind}: {str(fault)[:300]}") from fault
-
-
-def write_whole(parts: Iterable[bytes], path: Path) -> int:
-    """To a file beside the target first, so that a full disk leaves no half of one."""
-    try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}."[:100])
-    except OSError as fault:
-        raise TraceError(f"{path} cannot be written: {fault.strerror}.") from fault
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
-        Path(beside).replace(path)
-        return path.stat().st_size
-    except OSError as fault:
-        raise TraceError(f"{path} cannot be written: {fault.strerror}.") from fault
-    finally:
-        Path(beside).unlink(missing_ok=True)

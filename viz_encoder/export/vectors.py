@@ -3,7 +3,7 @@
 import csv
 import importlib.util
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 
 from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.export.save import write_whole
 from viz_encoder.export.tables import harmless
+from viz_encoder.whole_file import shortened, write_whole
 
 ARROW = (".arrow", ".parquet")
 KINDS = (".csv", ".npz", *ARROW)
@@ -49,7 +49,7 @@ def check_kind(path: str | Path) -> None:
     """Refuse a kind of file that cannot be written, before anything is run."""
     kind = Path(path).suffix.lower()
     if kind not in KINDS:
-        name = Path(path).name
+        name = shortened(Path(path).name)
         raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
     if kind in ARROW and importlib.util.find_spec("pyarrow") is None:
         raise TraceError(
@@ -58,7 +58,7 @@ def check_kind(path: str | Path) -> None:
         )
 
 
-def save_table(rows: tuple[Separation, ...], path: str | Path) -> int:
+def save_table(rows: Sequence[Separation], path: str | Path) -> int:
     """Write `Collection.table()` as CSV, and give the file's size in bytes.
 
     Raises:
@@ -67,7 +67,9 @@ def save_table(rows: tuple[Separation, ...], path: str | Path) -> int:
     """
     path = Path(path)
     if path.suffix.lower() != ".csv":
-        raise SelectionError(f"The table is written as CSV; {path.name!r} must end in .csv.")
+        raise SelectionError(
+            f"The table is written as CSV; {shortened(path.name)!r} must end in .csv."
+        )
     return write_whole((line.encode() for line in table_lines(rows)), path)
 
 
@@ -104,7 +106,7 @@ def vector_arrays(found: Collection) -> dict[str, np.ndarray]:
     }
 
 
-def table_lines(rows: tuple[Separation, ...]) -> Iterator[str]:
+def table_lines(rows: Sequence[Separation]) -> Iterator[str]:
     """The lines of a CSV of `Collection.table()`; where a cell is empty, `why` says the reason."""
     yield _line([field.name for field in fields(Separation)])
     for row in rows:

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from viz_encoder.errors import InputError, TooLong
+from viz_encoder.whole_file import shortened
 
 COLUMNS = ("text", "label", "word")
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
@@ -42,7 +44,7 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
         TooLong: more than 2,000 items, or a text of more than 10,000 characters.
     """
     if isinstance(source, Path):
-        items = _pictures(source) if source.is_dir() else _rows(_content(source), source.suffix)
+        items = _pictures(source) if _is_folder(source) else _rows(_content(source), source.suffix)
     else:
         items = _rows(source.removeprefix("\ufeff"), "")
     if not items:
@@ -64,13 +66,23 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
     return tuple(items)
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name too long: `_content` says so
+        return False
+
+
 def _content(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_BYTES:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # a device never ends, and a pipe may never begin
+            raise InputError(f"{shortened(path)} is not a regular file; give one, or a folder.")
+        if found.st_size > MAX_BYTES:
             raise TooLong(f"{path.name} has more than {MAX_BYTES // 10**6} MB.")
         return path.read_bytes().decode("utf-8-sig")
     except OSError as fault:
-        raise InputError(f"{path} cannot be read: {fault.strerror}.") from fault
+        raise InputError(f"{shortened(path)} cannot be read: {fault.strerror}.") from fault
     except UnicodeDecodeError as fault:
         raise InputError(f"{path.name} is not UTF-8; save it as UTF-8 first.") from fault
 

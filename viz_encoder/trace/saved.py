@@ -1,8 +1,6 @@
 """Saved traces: one safetensors file, versioned, no pickle; what is not understood is refused."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +17,7 @@ from viz_encoder.errors import CheckpointError, TraceError
 from viz_encoder.trace.trace import Trace
 from viz_encoder.trace.unpack import unpack
 from viz_encoder.trace.unpack_layer import LAYER_TENSORS, Damaged, Foreign
+from viz_encoder.whole_file import is_file, shortened, write_beside
 
 FORMAT = "viz_encoder.trace"
 VERSION = 1
@@ -46,7 +45,7 @@ def save(trace: Trace, path: str | Path) -> None:
         "version": str(VERSION),
         "content": json.dumps(_facts(trace, shared_tensors)),
     }
-    _write(kept, content, Path(path))
+    write_beside(lambda beside: save_file(kept, beside, content), path)
 
 
 def load(path: str | Path) -> Trace:
@@ -56,8 +55,9 @@ def load(path: str | Path) -> Trace:
         TraceError: not a saved trace, of another version, or damaged.
     """
     path = Path(path)
-    if not path.is_file():
-        raise TraceError(f"There is no file {path.name!r}; give the path of a saved trace.")
+    if not is_file(path):
+        name = shortened(path.name)
+        raise TraceError(f"There is no file {name!r}; give the path of a saved trace.")
     try:
         tensors, metadata = read_safetensors(path)
     except CheckpointError as fault:
@@ -117,18 +117,3 @@ def _facts(trace: Trace, shared_tensors: dict[str, str]) -> dict[str, Any]:
         "notes": trace.notes,
         "same": shared_tensors,
     }
-
-
-def _write(tensors: dict[str, Tensor], metadata: dict[str, str], path: Path) -> None:
-    """To a file beside the target first, so that a full disk leaves no half of one."""
-    try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as fault:
-        raise TraceError(f"{path} cannot be written: {fault.strerror}.") from fault
-    os.close(handle)
-    try:
-        save_file(tensors, beside, metadata)
-        Path(beside).replace(path)
-    except Exception as fault:
-        Path(beside).unlink(missing_ok=True)
-        raise TraceError(f"{path} cannot be written: {fault}.") from fault

@@ -1,11 +1,14 @@
 """serve: the page and its routes on one port, with settings that are safe for a laptop."""
 
 import contextlib
+import errno
 import logging
 import os
 import socket
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
+from reprlib import repr as shown  # cut short: it may be of any length
 
 import gradio as gr
 import psutil
@@ -27,9 +30,11 @@ from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, run_facts
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
+from viz_encoder.whole_file import shortened
 
 PORT = 7860
 PORTS_TRIED = 40
+LAST_PORT = 65535
 STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))  # in this order
 
 
@@ -61,8 +66,7 @@ class Settings:
 
 def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
     """The whole web application, ready for any ASGI server; it opens on the subject."""
-    # Gradio's upload folder is shared by all its apps of one user unless each names its own.
-    os.environ.setdefault("GRADIO_TEMP_DIR", tempfile.mkdtemp(prefix="viz_encoder-"))
+    _choose_upload_folder()
     page, runner = _make_page(settings, subject)
     page.queue(default_concurrency_limit=1, max_size=16, api_open=False)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
@@ -97,7 +101,7 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     """Serve until stopped; prints the address.
 
     Raises:
-        VizEncoderError: no port is free.
+        VizEncoderError: no port is free, or no temporary folder can be written.
     """
     settings = settings or Settings()
     listener = listen(settings.host, settings.port)
@@ -131,6 +135,23 @@ class Server(uvicorn.Server):
             log.setLevel(before)
 
 
+def _choose_upload_folder() -> None:
+    """Name Gradio's: it is shared by all its apps of one user unless each names its own."""
+    try:
+        if not os.environ.get("GRADIO_TEMP_DIR"):
+            os.environ["GRADIO_TEMP_DIR"] = tempfile.mkdtemp(prefix="viz_encoder-")
+        folder = Path(os.environ["GRADIO_TEMP_DIR"])
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as fault:
+        named = os.environ.get("GRADIO_TEMP_DIR") or "The folder for temporary files"
+        raise VizEncoderError(
+            f"{shortened(named)} cannot be written: {getattr(fault, 'strerror', fault)}. Set "
+            "GRADIO_TEMP_DIR or TMPDIR to a folder that can."
+        ) from fault
+
+
 def add_routes(app: FastAPI, runner: Runner) -> None:
     """Serve the page's scripts, and the numbers of the runner's runs and sets, under /viz."""
     app.state.runner, app.state.first_run = runner, FirstRun(runner)
@@ -157,18 +178,29 @@ def _make_page(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket on the first free port from `port` on; 0 takes any."""
-    for candidate in range(port, port + PORTS_TRIED if port else 1):
+    """A listening socket on the first free port from `port` on; 0 takes any.
+
+    Raises:
+        VizEncoderError: no such port, none that is free, or no such address on this machine.
+    """
+    if not 0 <= port <= LAST_PORT:
+        raise VizEncoderError(f"There is no port {shown(port)}; give one from 0 to {LAST_PORT}.")
+    last = min(port + PORTS_TRIED - 1, LAST_PORT) if port else 0
+    for candidate in range(port, last + 1):
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, candidate))
             listener.listen(128)
-        except OSError:
+        except (OSError, UnicodeError, ValueError) as fault:
             listener.close()
-            continue
+            if isinstance(fault, OSError) and fault.errno in (errno.EADDRINUSE, errno.EACCES):
+                continue
+            raise VizEncoderError(
+                f"{shown(host)} is not an address to listen on here; give an IPv4 address of "
+                "this machine, such as 127.0.0.1."
+            ) from fault
         return listener
     raise VizEncoderError(
-        f"No port from {port} to {port + PORTS_TRIED - 1} is free on {host}; choose another "
-        "with --port."
+        f"No port from {port} to {last} is free on {host}; choose another with --port."
     )

@@ -13,6 +13,7 @@ from torch import Tensor
 from viz_encoder.audit.mask_input.conventions import Convention, to_bool
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS
 from viz_encoder.errors import InputError, TooLong, UnsafeFile
+from viz_encoder.whole_file import is_file, shortened
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -32,8 +33,8 @@ def read_array(path: Path) -> Shaped[np.ndarray, "*axes"]:
     """The numbers of a .npy or .csv file as they are: a square, or one row of tokens."""
     if path.suffix.lower() not in (".npy", ".csv"):
         raise InputError(f"{path.name} is neither .npy nor .csv; save the mask as one of these.")
-    if not path.is_file():
-        raise InputError(f"There is no file {path.name}.")
+    if not is_file(path):
+        raise InputError(f"There is no file {shortened(path.name)}.")
     if (size := path.stat().st_size) > MAX_BYTES:
         raise TooLong(f"{path.name} has {size:,} bytes; a mask may have at most {MAX_BYTES:,}.")
     if path.suffix.lower() == ".csv":

@@ -1,0 +1,198 @@
+"""The command as a process of its own: in ASCII, into odd places, with odd values; no traceback."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+import viz_encoder as vz
+from viz_encoder import cli
+from viz_encoder.terminal import LIKENESS, typed
+from viz_encoder.ui.serve import listen
+
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}  # Python would mend C itself
+LONG = "x" * 5000
+
+
+def run(*arguments: str, text: bool = True, umask: int = -1, **changed: str):
+    """The real command."""
+    return subprocess.run(
+        [sys.executable, "-m", "viz_encoder", *arguments],
+        env={**os.environ, **changed},
+        capture_output=True,
+        text=text,
+        timeout=120,
+        umask=umask,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A saved run of the smallest text model."""
+    path = tmp_path_factory.mktemp("runs") / "run.safetensors"
+    vz.capture(vz.load("grammar", device="cpu"), "the keys to the cabinet [MASK] old").save(path)
+    return path
+
+
+@pytest.mark.parametrize("changed", [ASCII, {"PYTHONIOENCODING": "ascii"}])
+def test_what_is_printed_in_ascii(changed):
+    done = run("models", "scene", text=False, **changed)
+    assert done.returncode == 0 and done.stderr == b""
+    said = done.stdout.decode("ascii")
+    assert "softmax(Q K^T / sqrt d_head)" in said and "40 x 40 pixels" in said
+    assert "x <- x + P[position]" in said and "\\u" not in said
+
+
+def test_a_text_is_read_rightly_in_an_ascii_locale(tmp_path):
+    path = tmp_path / "run.safetensors"
+    given = ["trace", "naïve Köln → [MASK]", "--model", "grammar", "--device", "cpu"]
+    done = run(*given, "-o", str(path), **ASCII)
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert vz.Trace.load(path).sample.texts == ("naïve Köln → [MASK]",)
+
+
+def test_faults_and_reports_in_ascii(tmp_path, saved):
+    """A fault that quotes what has no ASCII, and the longest report there is."""
+    done = run("figure", str(saved), "größe", "-o", str(tmp_path / "a.html"), **ASCII)
+    assert done.returncode == 1 and "There is no view" in done.stderr
+    (tmp_path / "mine.py").write_text(
+        "def masks():\n"
+        "    import viz_encoder as vz, torch\n"
+        "    model = torch.nn.TransformerEncoder(\n"
+        "        torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 1).eval()\n"
+        "    return vz.audit_mask(lambda x, m: model(x, src_key_padding_mask=m),\n"
+        "        lambda valid: valid[:, None].expand(-1, valid.shape[1], -1), lambda v: v,\n"
+        "        d_model=16)\n"
+    )
+    code = f"import os; os.chdir({str(tmp_path)!r}); from viz_encoder.cli import main; "
+    done = subprocess.run(
+        [sys.executable, "-c", code + "raise SystemExit(main(['audit', 'mine:masks']))"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1 and b"FAIL" in done.stdout and b"Traceback" not in done.stderr
+    done.stdout.decode("ascii")
+
+
+def test_every_likeness_is_ascii_itself():
+    assert all(len(key) == 1 and value.isascii() and value for key, value in LIKENESS.items())
+    assert typed("plain") == "plain" and typed("\ud800") == "\ud800"
+
+
+def test_the_umask_counts(tmp_path, saved):
+    path = tmp_path / "again.safetensors"
+    given = ["trace", "a key", "--model", "grammar", "--device", "cpu", "-o", str(path)]
+    assert run(*given, umask=0o027).returncode == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["trace", "a key", "--model", "grammar"],
+        ["export", "{saved}"],
+        ["figure", "{saved}", "rollout"],
+        ["pool", "{texts}", "--model", "grammar"],
+        ["audit", "no_such_module:masks"],
+    ],
+    ids=lambda given: given[0],
+)
+@pytest.mark.parametrize("ending", ["pipe", "folder", "link"])
+def test_each_command_writes_to_files_only(tmp_path, saved, capsys, given, ending):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a key\nthe keys\n")
+    name = {"export": "out.html", "figure": "out.html", "pool": "out.csv"}.get(given[0], "out")
+    target = tmp_path / name
+    real = tmp_path / "real"
+    if ending == "folder":
+        target.mkdir()
+    else:
+        os.mkfifo(real if ending == "link" else target)
+        if ending == "link":
+            target.symlink_to(real)
+    filled = [part.format(saved=saved, texts=texts) for part in given]
+    status, said = _called([*filled, "-o", str(target)], capsys)
+    assert status == (2 if given[0] == "audit" else 1)
+    assert "not a regular file; choose another name" in said
+    assert not target.is_file() and target.exists()
+
+
+def _called(arguments: list[str], capsys) -> tuple[int, str]:
+    try:
+        status = cli.main(arguments)
+    except SystemExit as ended:
+        status = ended.code
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "says"),
+    [
+        (["serve", "--port", "99999"], 2, "'99999' is not a port; give 0 to 65535"),
+        (["serve", "--port", "-1"], 2, "'-1' is not a port"),
+        (["serve", "--port", "٣"], 2, "is not a port"),
+        (["serve", LONG], 1, "There is no file"),
+        (["serve", "--host", "no host"], 1, "is not an address to listen on"),
+        (["serve", "--host", LONG], 1, "is not an address to listen on"),
+        (["trace", "a key", "--model", "grammar", "-o", LONG], 1, "File name too long"),
+        (["trace", LONG, "--model", LONG], 1, "no folder"),
+        (["export", LONG, "-o", "a.html"], 1, "There is no file"),
+        (["export", "{saved}", "-o", LONG], 1, "File name too long"),
+        (["figure", "{saved}", LONG, "-o", "a.html"], 1, "There is no view"),
+        (["figure", "{saved}", "rollout", "-o", LONG + ".html"], 1, "File name too long"),
+        (["figure", "{saved}", "rollout", "--option", LONG, "-o", "a.html"], 1, "is no option"),
+        (["pool", LONG, "-o", "a.csv"], 1, "cannot be read: File name too long"),
+        (["pool", "{pipe}", "-o", "a.csv"], 1, "is not a regular file; give one, or a folder"),
+        (["pool", "{folder}", "-o", "a.csv"], 1, "The set is empty"),
+        (["models", LONG], 1, "no folder"),
+        (["audit", LONG], 2, "names no function"),
+    ],
+)
+def test_odd_values_are_answered_plainly(tmp_path, monkeypatch, saved, capsys, given, status, says):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    places = {"saved": saved, "pipe": tmp_path / "pipe", "folder": tmp_path / "folder"}
+    got, said = _called([part.format(**places) for part in given], capsys)
+    assert got == status and says in said and len(said) < 1500
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 10**12])
+def test_ports_that_there_are_not(port):
+    with pytest.raises(vz.VizEncoderError, match="There is no port"):
+        listen("127.0.0.1", port)
+
+
+def test_a_temporary_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("x")
+    done = run("serve", "--port", "0", GRADIO_TEMP_DIR=str(tmp_path / "file" / "below"))
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "cannot be written: Not a directory. Set GRADIO_TEMP_DIR or TMPDIR" in done.stderr
+
+
+def test_no_temporary_folder_at_all(monkeypatch, capsys):
+    import tempfile
+
+    def none(**options):
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.delenv("GRADIO_TEMP_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "mkdtemp", none)
+    status, said = _called(["serve", "--port", "0"], capsys)
+    assert status == 1 and "No usable temporary directory found" in said and "TMPDIR" in said
+
+
+def test_a_reader_that_has_gone(tmp_path):
+    """As with `viz-encoder models | head -1`."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "viz_encoder", "models"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=120, check=False)
+    os.close(write)
+    assert done.returncode == 1 and done.stderr == b""

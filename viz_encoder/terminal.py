@@ -1,0 +1,47 @@
+"""A terminal that cannot write every character: each gets a likeness in ASCII, never a fault."""
+
+import codecs
+import os
+from typing import Any
+
+HANDLER = "viz_encoder.likeness"
+LIKENESS = {
+    **{"…": "...", "·": "*", "×": "x", "‖": "||", "−": "-", "–": "-", "—": "-", "÷": "/"},
+    **{"→": "->", "←": "<-", "↔": "<->", "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'"},
+    **{"√": "sqrt ", "ᵀ": "^T", "²": "^2", "³": "^3", "₁": "_1", "₂": "_2", "½": "1/2"},
+    **{"′": "'", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "≠": "!=", "✓": "ok", "✗": "x"},
+    **{"α": "alpha", "β": "beta", "γ": "gamma", "ε": "eps", "σ": "sigma", "Σ": "sum"},
+    **{"π": "pi", "Φ": "Phi", "μ": "mu", "θ": "theta", "∂": "d", "∇": "grad", "⊙": "*"},
+    **{"─": "-", "│": "|", "├": "|", "└": "`", "█": "#", "▁": "_", "∘": "o", "∪": "u"},
+    **{"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "\N{THIN SPACE}": " "},
+}
+
+
+def print_anything(*streams: Any) -> None:
+    """Let these streams write any text in whatever encoding they have.
+
+    What the encoding lacks is written as `LIKENESS` has it, and else as Python escapes it.
+    """
+    codecs.register_error(HANDLER, _likeness)
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):  # not where a notebook or a test put its own
+            stream.reconfigure(errors=HANDLER)
+
+
+def typed(text: str) -> str:
+    """A text from the command line as it was typed, also where the locale knows only ASCII."""
+    try:
+        return os.fsencode(text).decode("utf-8")
+    except UnicodeError:  # it was read rightly, or is no UTF-8 either
+        return text
+
+
+def _likeness(fault: UnicodeError) -> tuple[str, int]:
+    if not isinstance(fault, UnicodeEncodeError):
+        raise fault
+    lacking = fault.object[fault.start : fault.end]
+    return "".join(map(_in_ascii, lacking)), fault.end
+
+
+def _in_ascii(character: str) -> str:
+    return LIKENESS.get(character) or character.encode("ascii", "backslashreplace").decode()

@@ -1,0 +1,105 @@
+"""A file that appears whole or not at all, and never in the place of anything but a file."""
+
+import secrets
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from viz_encoder.errors import TraceError
+
+LONGEST = 200  # characters of a path in a sentence
+
+
+def write_whole(parts: Iterable[bytes], path: str | Path) -> int:
+    """Write the parts to the path, and give the file's size in bytes; see `write_beside`."""
+
+    def write(beside: Path) -> None:
+        with beside.open("wb") as file:
+            file.writelines(parts)
+
+    return write_beside(write, path)
+
+
+def write_beside(write: Callable[[Path], None], path: str | Path) -> int:
+    """Let `write` fill a new file beside the path, then put it there; give its size in bytes.
+
+    A file that is there stays as it was until the new one is whole, and hands on its permissions;
+    a new one gets those that the umask leaves (0666 & ~umask). A link is followed.
+
+    Raises:
+        TraceError: the path is not that of a regular file, or it cannot be written.
+    """
+    try:
+        target = Path(path).resolve()
+        kept = _permissions(target, path)
+        beside = target.parent / f".viz-encoder-{secrets.token_hex(8)}"
+        beside.touch(exist_ok=False)  # as the umask has it, which mkstemp would not ask
+        permissions = stat.S_IMODE(beside.stat().st_mode) if kept is None else kept
+    # A RuntimeError: links in a ring. A ValueError: a NUL, or a letter that no name here can hold.
+    except (OSError, ValueError, RuntimeError) as fault:
+        raise _fault(path, fault) from fault
+    try:
+        write(beside)
+        beside.chmod(permissions)  # again: safetensors puts a private file of its own there
+        size = beside.stat().st_size
+        beside.replace(target)
+        return size
+    except TraceError:
+        raise
+    except Exception as fault:  # the disk's, or those of a library that writes
+        raise _fault(path, fault) from fault
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def require_writable(path: str | Path) -> None:
+    """Refuse at once, before any work, a path where no file could be put.
+
+    Raises:
+        TraceError: it is a folder, a device or a pipe, or its folder does not exist.
+    """
+    try:
+        target = Path(path).resolve()
+        _permissions(target, path)
+        if not target.parent.is_dir():
+            raise TraceError(f"{shortened(path)} cannot be written: No such file or directory.")
+    except (OSError, ValueError, RuntimeError) as fault:
+        raise _fault(path, fault) from fault
+
+
+def is_file(path: Path) -> bool:
+    """Whether it is a regular file; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, not to be looked at, or with a NUL
+        return False
+
+
+def shortened(path: str | Path) -> str:
+    """The path as a sentence can hold it."""
+    text = str(path)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 40]} … {text[-30:]}"
+
+
+def _permissions(target: Path, path: str | Path) -> int | None:
+    """Of the file that is there; None where there is none. A device or a folder is refused."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise TraceError(
+            f"{shortened(path)} is {_kind(mode)}, not a regular file; choose another name."
+        )
+    return stat.S_IMODE(mode)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+
+
+def _fault(path: str | Path, fault: Exception) -> TraceError:
+    why = (isinstance(fault, OSError) and fault.strerror) or str(fault)[:LONGEST].rstrip(".")
+    return TraceError(f"{shortened(path)} cannot be written: {why}.")
