@@ -196,7 +196,7 @@ def test_a_search_by_place(opened, text, kept, says):
         ("not previous", "“not” is not understood"),
         ("layer 9", "There is no layer 9; this run has layers 0 to 5."),
         ("entropy", "Say how much"),
-        ("changed", "Keep a run of the same size and length as the reference first"),
+        ("changed", "First set a run of the same size and length as the reference"),
     ],
 )
 def test_what_is_not_understood_is_said_and_dims_nothing(opened, text, says):
@@ -256,7 +256,7 @@ def test_the_change_against_a_reference(opened, minilm, trace):
     assert shown(opened) == names(np.argsort(-np.array(found), kind="stable"))
     page.fill("#viz-find", "changed over 0.05")
     assert page.inner_text(".viz-order-said").startswith(f"{(moved >= 0.05).sum()} heads moved")
-    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Clear reference").click()
     assert page.input_value("#viz-statistic") == "entropy"
     assert page.locator("#viz-statistic optgroup").count() == 0
 
@@ -280,9 +280,9 @@ def test_a_reference_that_is_gone_is_said(opened):
     opened.page.evaluate("vizTab.measures.reference.run.key = 'gone'")
     opened.page.get_by_role("button", name="Show the change").click()
     opened.page.wait_for_function(
-        "document.querySelector('.viz-order-said').textContent.includes('no longer held')"
+        "document.querySelector('.viz-order-said').textContent.includes('has expired')"
     )
-    assert "The reference is no longer held here" in opened.page.inner_text(".viz-order-said")
+    assert "The reference has expired" in opened.page.inner_text(".viz-order-said")
     opened.faults.clear()  # the browser itself reports the refused request
 
 
@@ -290,7 +290,7 @@ def run(opened, text, *, keep=False):
     """Run another text, the shown run kept as the reference."""
     page = opened.page
     if keep:
-        page.get_by_role("button", name="Keep this run as reference").click()
+        page.get_by_role("button", name="Set as reference").click()
         assert "run that is shown" in page.inner_text(".viz-reference-said")
     key = page.evaluate("vizTab.run.key")
     page.fill("#viz-text-a textarea", text)

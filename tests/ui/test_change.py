@@ -35,8 +35,8 @@ def test_what_cannot_be_compared_is_said(site, client, keys):
     for asked, says in [
         ((longer, first, 0), "compare statistics instead"),
         ((first, grammar, 0), "has 4 layers and this run 6"),
-        ((first, "nonsense", 0), "The reference is no longer held here"),
-        (("nonsense", first, 0), "This run is no longer held here"),
+        ((first, "nonsense", 0), "The reference has expired"),
+        (("nonsense", first, 0), "This run has expired"),
         ((first, first, 6), "There is no layer 6; choose 0 to 5"),
     ]:
         answer = ask(site, *asked)

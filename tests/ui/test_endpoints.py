@@ -118,7 +118,7 @@ def test_a_text_is_no_path(client):
     [
         (("",), "/run_text", "is empty"),
         ((TEXT, "", "no-such-model"), "/run_text", "There is no model"),
-        (("nonsense", 0, "0"), "/attention", "no longer held"),
+        (("nonsense", 0, "0"), "/attention", "has expired"),
     ],
 )
 def test_a_fault_is_a_plain_sentence(client, arguments, api_name, says):

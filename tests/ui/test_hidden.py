@@ -352,7 +352,7 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
         page.click("#viz-hidden-similarity a[data-what='cosine_similarity'] >> nth=1")
     with np.load(taken.value.path()) as held:
         close(held["cosines"], kept)
-    page.get_by_role("button", name="One layer back").last.click()
+    page.get_by_role("button", name="Previous layer").last.click()
     until(opened, ".viz-hidden-where", "After 1 of 4 blocks")
 
 

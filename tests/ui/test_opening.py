@@ -154,7 +154,7 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
     first = page.inner_text(".viz-guess li:first-child bdi")
     expected = predictions(vz.load(folder, device="cpu"), trace)[0]
     assert first == expected.labels[0]
-    page.select_option("[aria-label='Read off which layer']", "1")
+    page.select_option("[aria-label='Read from which layer']", "1")
     page.wait_for_selector(".viz-predictions[data-painted$=':1']")
     early = predictions(vz.load(folder, device="cpu"), trace, layer=1)[0]
     assert page.inner_text(".viz-guess li:first-child bdi") == early.labels[0]
@@ -177,7 +177,7 @@ def test_a_folder_that_is_none_changes_nothing(visit):
 def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
     opened = visit()
     opened.painted()
-    opened.page.click("text=What this encoder is made of")
+    opened.page.click("text=Model architecture")
     opened.page.wait_for_selector("#viz-about .viz-model")
     said = opened.page.inner_text("#viz-about")
     assert "post-norm" in said and "x ← norm(x + f(x))" in said and "Apache-2.0" in said

@@ -235,7 +235,7 @@ def test_a_fault_is_one_sentence_and_loses_nothing(visit, text, says):
 def test_a_link_to_what_is_gone_says_so(visit):
     opened = visit(run="nonsense")
     opened.page.wait_for_selector("#viz-notice .viz-alert")
-    assert "no longer held" in opened.page.inner_text("#viz-notice")
+    assert "has expired" in opened.page.inner_text("#viz-notice")
 
 
 def test_numbers_out_of_range_in_a_link_are_brought_into_it(visit):

@@ -105,7 +105,7 @@ def test_the_strongest_patches_are_kept_as_dino_keeps_them(shaded, wide):
         assert f"The prefix tokens hold {100 * prefix:.1f} % of the whole row" in said
         assert "not counted" in said
     opened.page.fill("#viz-keep", "100")
-    assert opened.page.inner_text(".viz-held").startswith("All 150 patches are tinted.")
+    assert opened.page.inner_text(".viz-held").startswith("All 150 patches are shaded.")
 
 
 def test_patches_that_are_not_kept_show_the_picture(shaded, wide):
@@ -139,7 +139,7 @@ def test_all_heads_of_a_layer_in_one_request(shaded, wide):
     opened.page.click("[data-strip='3']")
     opened.page.wait_for_selector(".viz-source[data-painted*=':1.3:']")
     assert opened.page.get_attribute("[data-strip='3']", "aria-pressed") == "true" and not asked
-    opened.page.get_by_role("button", name="One layer on").click()
+    opened.page.get_by_role("button", name="Next layer").click()
     opened.page.wait_for_selector(".viz-source[data-painted*=':2.3:']")
     assert len(asked) == 1 and "layer=2&query=30" in asked[0]
 

@@ -157,7 +157,7 @@ def test_the_reference_names_the_first_difference(visit, minilm):
         (SENTENCES[1], "Show the statistic's change"),
     ):
         if text == OTHER:
-            page.get_by_role("button", name="Keep this run as reference").click()
+            page.get_by_role("button", name="Set as reference").click()
         key = page.evaluate("vizTab.run.key")
         page.fill("#viz-text-a textarea", text)
         page.click("#viz-run")

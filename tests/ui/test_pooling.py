@@ -97,8 +97,8 @@ def test_two_texts_are_padded_as_a_pair(site, client, minilm):
 
 def test_faults_are_sentences(site, client, key):
     assert "There is no layer 7" in ask(site, f"run/{key}/pooled?layer=7", 404)["message"]
-    assert "no longer held" in ask(site, "run/nothing/pooled", 404)["message"]
-    assert "no longer held" in ask(site, f"run/{key}/pooled?learned=x", 404)["message"]
+    assert "has expired" in ask(site, "run/nothing/pooled", 404)["message"]
+    assert "has expired" in ask(site, f"run/{key}/pooled?learned=x", 404)["message"]
     with pytest.raises(AppError, match="do not fit"):
         client.predict(key, 5000, api_name="/padding_drift")
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_said(client):
     assert not any(item.label for item in given_items("", ["img_1.png", "img_2.png"]))
     with pytest.raises(AppError, match="reads images"):
         client.predict(MIXED, "scene", api_name="/compare_set")
-    with pytest.raises(AppError, match="no longer held"):
+    with pytest.raises(AppError, match="has expired"):
         client.predict("x", api_name="/set_table")
 
 

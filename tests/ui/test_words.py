@@ -223,7 +223,7 @@ def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
     opened.page.get_by_role("button", name="Play the layers").wait_for()  # it stopped by itself
     opened.page.wait_for_selector(".viz-source[data-painted*=':5.5:']")
     assert np.allclose(numbers(titles(opened)), trace.attention(5, 5)[8], atol=5e-5)
-    opened.page.get_by_role("button", name="One layer back").click()
+    opened.page.get_by_role("button", name="Previous layer").click()
     opened.page.wait_for_selector(".viz-source[data-painted*=':4.5:']")
     assert opened.page.inner_text(".viz-player-said") == "Layer 4 of 0 to 5"
     opened.page.fill(".viz-player input", "1")
@@ -238,7 +238,7 @@ def test_who_asks_for_less_motion_steps_by_hand(shaded):
     play.wait_for(state="hidden")
     assert opened.page.evaluate("window.vizTab.source.player.playing") is False
     layer = opened.page.evaluate("window.vizTab.selection.layer")
-    opened.page.get_by_role("button", name="One layer on").click()
+    opened.page.get_by_role("button", name="Next layer").click()
     assert opened.page.evaluate("window.vizTab.selection.layer") == layer + 1
 
 

@@ -42,7 +42,7 @@ test("places are read, and refused where the run has none", () => {
 });
 
 test("what is not understood is said", () => {
-  assert.match(asked("not previous").fault, /^“not” is not understood. Known are previous token, next token/);
+  assert.match(asked("not previous").fault, /^“not” is not understood. You can write previous token, next token/);
   assert.match(asked("heads").fault, /^Say what they look at, such as previous token, .* special tokens\.$/);
   assert.equal(asked("entropy").fault, "Say how much: “entropy over 1” or “entropy under 1”.");
   for (const example of EXAMPLES.filter((text) => !/layer|head|^\d/.test(text)))
@@ -65,8 +65,8 @@ test("the heads that match, and what they do in a sentence", () => {
   const one = "1 head of layer 1 puts at least 0.5 of its weight on the previous token.";
   assert.deepEqual(names("previous layer 1"), [["1.0"], one]);
   assert.deepEqual(names("layer 0 layer 1 head 2")[0], ["0.2", "1.2"]);
-  assert.match(names("previous under 0.05")[1], /^No head puts at most 0.05 .* 0.0 comes nearest, with 0.1.$/);
-  assert.match(names("previous > 0.9")[1], / 1.0 comes nearest, with 0.7.$/);
+  assert.match(names("previous under 0.05")[1], /^No head puts at most 0.05 .* 0.0 is closest, with 0.1.$/);
+  assert.match(names("previous > 0.9")[1], / 1.0 is closest, with 0.7.$/);
   assert.match(names("[cls]")[1], /on the first token, here “\[CLS\]”\.$/);
   assert.match(names("broad")[1], /have an entropy of at least 1.6 nats \(0.8 of that of even attention\)|No head/);
 });
@@ -82,11 +82,11 @@ test("a run is compared with a reference of its size", () => {
   const run = (nLayers, nHeads, n) => ({ nLayers, nHeads, n });
   const [a, b] = [run(2, 3, 5), run(2, 3, 5)];
   assert.deepEqual(comparable(a, b), { maps: true, statistics: true, why: "" });
-  assert.match(comparable(a, a).why, /the run that is shown/);
+  assert.match(comparable(a, a).why, /This run is the reference/);
   assert.deepEqual(comparable(undefined, b), { maps: false, statistics: false, why: "" });
   const shorter = comparable(run(2, 3, 4), b);
   assert.deepEqual([shorter.maps, shorter.statistics], [false, true]);
-  assert.match(shorter.why, /^It has 4 tokens, this run 5: .* only statistics compared/);
+  assert.match(shorter.why, /^The reference has 4 tokens, this run 5: maps cannot be compared/);
   assert.equal(comparable(run(2, 4, 5), b).statistics, false);
   assert.match(comparable(run(3, 2, 5), b).why, /^It has 3 layers × 2 heads, this run 2 layers × 3 heads/);
 });

@@ -151,7 +151,7 @@ test("the legend says its scale", () => {
     ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10⁰"],
   );
   assert.equal(sentence(makeScale("head", 0.5), scales, 0.5), "Weight (linear)");
-  assert.match(sentence(makeScale("head", 0.5), scales, 0.6), /; larger weights, up to 0.60, have the last color$/);
+  assert.match(sentence(makeScale("head", 0.5), scales, 0.6), /; larger weights, up to 0.60, are clipped$/);
   assert.match(sentence(makeScale("all", 0.5), scales, 0.5), /until the heads are computed/);
   assert.deepEqual(
     outside({ zero: 1, masked: 2 }, true).map(([name]) => name),

@@ -80,5 +80,5 @@ test("another measure is a token's own, and relevance names its answer", async (
   assert.deepEqual([row.whole, row.parts, row.units.length], [null, null, 4]);
   assert.match(row.kind.says, /^Of the answer “it”\. /);
   assert.equal(row.heading(1), "Relevance read at query 1 “un”, up to layer 2");
-  assert.match(row.sentence(1, row.values), /has most from key 2/);
+  assert.match(row.sentence(1, row.values), /receives most from key 2/);
 });

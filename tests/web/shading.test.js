@@ -30,10 +30,7 @@ test("lengths go up to the largest that is shown, a token's own part left aside"
     assert.ok(Math.abs(scale.share(value) - share) < 1e-12, String(value));
   }
   assert.ok(Math.abs(scale.at(0.5) - 0.0025) < 1e-12);
-  assert.equal(
-    scaleText(scale, "relevance", VALUES),
-    "relevance, logarithmic; larger ones, up to 0.5000, have the last color",
-  );
+  assert.equal(scaleText(scale, "relevance", VALUES), "relevance, logarithmic; larger ones, up to 0.5000, are clipped");
 });
 
 test("the strongest: the fewest that hold the share, the largest first", () => {

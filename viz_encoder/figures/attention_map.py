@@ -63,4 +63,6 @@ VIEW = View(
     draw,
     (LAYER, HEAD),
     place=Place("attention", "map"),
+    look="Look along a row: which keys one query attends to. A bright column is a "
+    "key that many queries attend to.",
 )

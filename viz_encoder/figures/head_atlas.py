@@ -48,4 +48,10 @@ def draw(trace: Trace) -> go.Figure:
     return figure
 
 
-VIEW = View("head_atlas", "Atlas of all heads", draw)
+VIEW = View(
+    "head_atlas",
+    "Atlas of all heads",
+    draw,
+    look="Look for heads unlike their neighbors: diagonals (nearby tokens), bright "
+    "columns (one key for all), blocks (a part of the text).",
+)

@@ -39,4 +39,11 @@ def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
 
 
 CHOICE = Control("statistic", "Statistic", tuple(STATISTICS))
-VIEW = View("head_statistics", "A statistic of every head", draw, (CHOICE,))
+VIEW = View(
+    "head_statistics",
+    "A statistic of every head",
+    draw,
+    (CHOICE,),
+    look="Look for the heads that stand out; the color is one number for each head, "
+    "a mean over its queries.",
+)

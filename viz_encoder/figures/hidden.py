@@ -6,22 +6,22 @@ import plotly.graph_objects as go
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import caption, plain
-from viz_encoder.figures.view import Control
+from viz_encoder.figures.view import SWITCH, Control
 from viz_encoder.trace import Trace
 
-ALL, INNER = "all", "without special"
-TOKENS = Control("tokens", "Tokens", (ALL, INNER))
-STATE = Control("layer", "Blocks passed (0 = embeddings)", counts="state")
-STATE_AXIS = "Number of blocks passed (0 = embeddings)"
+FORMER_TOKENS = {"all": False, "without special": True}
+HIDE_SPECIAL = Control("hide_special", "Hide special tokens", SWITCH)
+STATE = Control("layer", "After so many blocks (0 = embeddings)", counts="state")
+STATE_AXIS = "After so many blocks (0 = embeddings)"
 BLOCK_AXIS = "Block"
 MAX_KEYS = 2048
 FEW = 26  # most layers of which each has its number on an axis
 AXIS_HEIGHT = 40  # pixels of a bottom axis with its title
 
 
-def keeps_special(tokens: str) -> bool:
-    """Whether special tokens are kept, from a view's choice."""
-    return choice("tokens", tokens, TOKENS.choices) == ALL
+def hides_special(tokens: str) -> bool:
+    """What hide_special is, from the former option tokens="without special"."""
+    return FORMER_TOKENS[choice("tokens", tokens, FORMER_TOKENS)]
 
 
 def choice(name: str, value: str, known: Iterable[str]) -> str:

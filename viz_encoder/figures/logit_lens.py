@@ -63,7 +63,7 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label
         )
     )
     cut = f", first {MAX_KEYS:,} of {len(kept):,} tokens" if len(kept) > MAX_KEYS else ""
-    apply(figure, f"The head read off every layer: {show}{'' if whole else cut}")
+    apply(figure, f"Logit lens: predictions at each layer, {show}{'' if whole else cut}")
     caption(figure, CAPTION)
     axis = {"showgrid": False, "zeroline": False}
     where = "Whole input" if whole else "Token"
@@ -94,10 +94,11 @@ def _lists(found: LogitLens) -> np.ndarray:
 SHOW = Control("show", "Show", (BEST, ANSWER))
 VIEW = View(
     "logit_lens",
-    "The head read off every layer",
+    "Logit lens: predictions at each layer",
     draw,
     (SHOW,),
     takes=("encoder", "trace"),
     needs=("answer",),
     place=Place("hidden", "logit_lens", 5),
+    look="Look for the first row where the final answer appears, and whether it stays.",
 )

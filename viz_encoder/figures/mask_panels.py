@@ -19,7 +19,7 @@ PLACE = "query %{y}<br>key %{x}<br>"
 MAX_OUTLINED = 2000  # more red squares than that are one red area
 CAPTION = (
     "Intended: what the mask should allow (blue: may attend). Passed: what the layer's attention "
-    "was given. Observed: the weights it gave; exact zeros are white. Outlined: weight on a pair "
+    "was given. Observed: the attention weights; exact zeros are white. Outlined: weight on a pair "
     "that is forbidden."
 )
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
+from viz_encoder.deprecated import warn_renamed
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.hidden import hides_special
+from viz_encoder.figures.view import SWITCH, Control, View
 from viz_encoder.trace import Trace
 
 MAX_DIGITS = 9
@@ -19,6 +21,7 @@ def read_options(view: View, given: Mapping[str, str]) -> dict[str, Any]:
         SelectionError: an option that the view does not have, or a value that it cannot take.
     """
     controls = {control.name: control for control in view.controls}
+    given = _by_new_names(given, controls)
     for name in given:
         if name not in controls:
             raise SelectionError(
@@ -38,10 +41,24 @@ def offered(view: View, trace: Trace) -> list[dict[str, Any]]:
             "words": list(control.words),
             "counts": control.counts,
             "most": _most(control, trace),
-            "default": defaults[control.name].default,
+            "default": _default(control, defaults[control.name].default),
         }
         for control in view.controls
     ]
+
+
+def _by_new_names(given: Mapping[str, str], controls: Mapping[str, Control]) -> Mapping[str, str]:
+    """tokens=without special, as it was written before, is hide_special=yes."""
+    if "tokens" not in given or "hide_special" not in controls:
+        return given
+    warn_renamed("the option tokens", "hide_special=yes or hide_special=no")
+    rest = {name: text for name, text in given.items() if name != "tokens"}
+    return {"hide_special": SWITCH[hides_special(given["tokens"])], **rest}
+
+
+def _default(control: Control, value: Any) -> Any:
+    """The default as one of the choices that are offered."""
+    return SWITCH[value] if control.choices == SWITCH else value
 
 
 def _most(control: Control, trace: Trace) -> int | None:
@@ -56,13 +73,15 @@ def _most(control: Control, trace: Trace) -> int | None:
 
 
 def _value(control: Control, text: str) -> Any:
-    """A choice by its name, a word, a whole number, or several heads joined by commas."""
+    """A choice by its name, yes or no, a word, a whole number, or several heads with commas."""
+    if control.choices == SWITCH:
+        text = {"true": "yes", "false": "no", "1": "yes", "0": "no"}.get(text.lower(), text)
     if control.choices:
         if text not in control.choices:
             raise SelectionError(
                 f"{control.label} is {shown(text)}; choose {', '.join(control.choices)}."
             )
-        return text
+        return text == "yes" if control.choices == SWITCH else text
     parts, counted = text.split(","), control.counts not in ("", "name")
     if control.counts == "head" and len(parts) > 1 and all(map(_is_number, parts)):
         return tuple(dict.fromkeys(map(int, parts)))

@@ -1,4 +1,4 @@
-"""Do the tokens become one? Likeness and length of the hidden states, layer by layer, as lines."""
+"""Over-smoothing: similarity and length of the hidden states, layer by layer, as lines."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -6,7 +6,8 @@ from plotly.subplots import make_subplots
 
 from viz_encoder.analyses.residual_change import hidden_change
 from viz_encoder.analyses.token_similarity import over_smoothing as compute
-from viz_encoder.figures.hidden import FEW, STATE_AXIS, TOKENS, caption_below, keeps_special
+from viz_encoder.deprecated import renamed
+from viz_encoder.figures.hidden import FEW, HIDE_SPECIAL, STATE_AXIS, caption_below, hides_special
 from viz_encoder.figures.theme import apply
 from viz_encoder.figures.view import Place, View
 from viz_encoder.trace import Trace
@@ -21,23 +22,24 @@ CAPTION = (
 )
 
 
-def draw(trace: Trace, *, tokens: str = "all") -> go.Figure:
+@renamed(tokens=("hide_special", hides_special))
+def draw(trace: Trace, *, hide_special: bool = False) -> go.Figure:
     """Mean cosine, share apart from the mean, centered cosine, and norms of every layer.
 
     Args:
         trace: the run.
-        tokens: "all" or "without special"; padding is always left out.
+        hide_special: whether special tokens such as [CLS] are left out, as padding always is.
 
     Raises:
         SelectionError: no such choice, no token left, or a run without hidden states.
     """
-    special = keeps_special(tokens)
-    found, norms = compute(trace, special=special), hidden_change(trace, special=special).norms
+    found = compute(trace, hide_special=hide_special)
+    norms = hidden_change(trace, hide_special=hide_special).norms
     layers = list(range(len(norms)))
     figure = make_subplots(rows=2, cols=1, row_heights=[0.6, 0.4], vertical_spacing=0.17)
     lines = (
         ("mean cosine", found.cosine, COLORS[0], "solid"),
-        ("apart from the mean", found.apart, COLORS[1], "dash"),
+        ("spread around the mean", found.apart, COLORS[1], "dash"),
         ("cosine, mean subtracted (r.m.s.)", found.centered, COLORS[2], "dot"),
     )
     for name, values, color, dash in lines:
@@ -48,11 +50,11 @@ def draw(trace: Trace, *, tokens: str = "all") -> go.Figure:
         mode="lines+markers",
         hovertemplate="after %{x} blocks: %{y:.4g}<extra>%{fullData.name}</extra>",
     )
-    apply(figure, f"Are the tokens becoming one? ({len(found.tokens)} tokens)")
+    apply(figure, f"Over-smoothing ({len(found.tokens)} tokens)")
     caption_below(figure, CAPTION)
     figure.update_xaxes(title=STATE_AXIS, dtick=1 if len(layers) <= FEW else None)
     low = min(0.0, float(np.nanmin(found.cosine, initial=0.0)))
-    figure.update_yaxes(title="Likeness (no unit)", range=[low - 0.05, 1.05], row=1, col=1)
+    figure.update_yaxes(title="Similarity (no unit)", range=[low - 0.05, 1.05], row=1, col=1)
     figure.update_yaxes(title="Length (model's units)", rangemode="tozero", row=2, col=1)
     return figure
 
@@ -83,6 +85,8 @@ VIEW = View(
     "over_smoothing",
     "Over-smoothing and norms",
     draw,
-    (TOKENS,),
+    (HIDE_SPECIAL,),
     place=Place("hidden", "change", 3),
+    look="Watch whether the mean cosine rises toward 1 with depth, while the spread "
+    "falls toward 0.",
 )

@@ -26,7 +26,7 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0, query: int = 0) -> go.
         raise SelectionError("This run is of a text; patch_overlay draws pictures.")
     if not 0 <= query < trace.n_tokens:
         raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
-    weights = row(trace, layer, head, query)
+    weights = row(trace, layer, head, query).weights
     patches = weights[grid.n_prefix :].reshape(grid.n_rows, grid.n_cols)
     tall, wide = picture.shape[0] / grid.n_rows, picture.shape[1] / grid.n_cols
     place = {
@@ -81,4 +81,5 @@ VIEW = View(
     (LAYER, HEAD, QUERY),
     needs=("picture",),
     place=Place("attention", "overlay"),
+    look="Look at which patches the chosen query attends to.",
 )

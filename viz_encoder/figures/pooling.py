@@ -37,7 +37,7 @@ def method_cosines(found: PooledInput, layer: int = -1) -> go.Figure:
         )
     values = found.cosines[found.layers.index(wanted)]
     names = list(found.methods)
-    figure = _matrix(values, names, f"Cosine between poolings, layer {wanted}", "Method")
+    figure = _matrix(values, names, f"Cosine between poolings, state {wanted}", "Method")
     figure.update_traces(text=np.round(values, 2), texttemplate="%{text}")
     caption(figure, "Measured: whether two poolings of one input point the same way.")
     return figure

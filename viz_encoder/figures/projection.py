@@ -5,7 +5,15 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.projection import CENTERS, Projection
 from viz_encoder.analyses.projection import projection as compute
-from viz_encoder.figures.hidden import FEW, STATE_AXIS, TOKENS, caption_below, keeps_special, names
+from viz_encoder.deprecated import renamed
+from viz_encoder.figures.hidden import (
+    FEW,
+    HIDE_SPECIAL,
+    STATE_AXIS,
+    caption_below,
+    hides_special,
+    names,
+)
 from viz_encoder.figures.theme import apply, plain, weight_bar
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
@@ -21,8 +29,9 @@ CAPTION = (
 )
 
 
+@renamed(tokens=("hide_special", hides_special))
 def draw(
-    trace: Trace, *, token: int | None = None, tokens: str = "all", center: str = "together"
+    trace: Trace, *, token: int | None = None, hide_special: bool = False, center: str = "together"
 ) -> go.Figure:
     """Every real token after every block as a point; padding is left out.
 
@@ -31,13 +40,13 @@ def draw(
     Args:
         trace: the run.
         token: whose way through the layers is drawn as a line; none where not given.
-        tokens: "all" or "without special".
+        hide_special: whether special tokens such as [CLS] are left out.
         center: "together", or "each layer" on its own mean.
 
     Raises:
         SelectionError: no such token or choice, padding, or no token left.
     """
-    found = compute(trace, special=keeps_special(tokens), center=center)
+    found = compute(trace, hide_special=hide_special, center=center)
     step = -(-found.points.shape[0] * found.points.shape[1] // MAX_POINTS)
     figure = go.Figure()
     for at, layer in enumerate(found.layers):
@@ -56,7 +65,7 @@ def draw(
         _add_way(figure, trace, found, token)
     thinned = f", every {step}th token" if step > 1 else ""
     own = ", each layer on its own mean" if center == CENTERS[1] else ""
-    apply(figure, f"All tokens and layers in one plane{own}{thinned}")
+    apply(figure, f"PCA of hidden states, all layers{own}{thinned}")
     caption_below(figure, CAPTION)
     bar = weight_bar(STATE_AXIS) | {"dtick": 1 if len(found.layers) <= FEW else None}
     deepest = {"cmin": found.layers[0], "cmax": found.layers[-1], "colorscale": DEPTH}
@@ -92,8 +101,10 @@ TOKEN = Control("token", "Follow token", counts="token")
 CENTER = Control("center", "Mean subtracted", CENTERS)
 VIEW = View(
     "projection",
-    "All layers in one plane",
+    "PCA of hidden states, all layers",
     draw,
-    (TOKEN, TOKENS, CENTER),
+    (TOKEN, HIDE_SPECIAL, CENTER),
     place=Place("hidden", "pca", 4),
+    look="Follow one token's line from the embeddings to the last block, and see "
+    "which points it ends near.",
 )

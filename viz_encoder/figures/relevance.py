@@ -14,7 +14,7 @@ from viz_encoder.inputs import Inputs
 BAR = "Relevance added by attention<br>(no fixed unit; compare within this figure)"
 MEASURED = (
     "to first order, through which attention weights this label's score would rise, multiplied "
-    "through the layers; the 1 that a read token starts with is taken off."
+    "through the layers; the read token's own starting value of 1 is subtracted."
 )
 NOT_MEASURED = (
     "what lowers the score, what values and feed-forward networks do, and whether the answer "
@@ -78,9 +78,9 @@ VIEW = View(
     "Relevance to an answer",
     draw,
     (
-        Control("task", "Which head answers", ("", *map(str, ANSWERS))),
+        Control("task", "Prediction head", ("", *map(str, ANSWERS))),
         Control("label", "Label or word", counts="name"),
-        Control("token", "Where the answer stands", counts="token"),
+        Control("token", "Target token", counts="token"),
         Control("query", "Read at", counts="token"),
     ),
     takes=("encoder", "inputs"),
@@ -96,4 +96,5 @@ VIEW = View(
         row="Through which weights the answer’s score would rise[, read at {query}], "
         "after layer {layer}",
     ),
+    look="Look for the tokens that get most relevance in the last row.",
 )

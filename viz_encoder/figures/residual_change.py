@@ -7,15 +7,16 @@ from plotly.subplots import make_subplots
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange, hidden_change
 from viz_encoder.analyses.residual_change import residual_change as compute
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.deprecated import renamed
 from viz_encoder.figures.hidden import (
     BLOCK_AXIS,
     FEW,
+    HIDE_SPECIAL,
     MAX_KEYS,
-    TOKENS,
     block_names,
     caption_below,
     choice,
-    keeps_special,
+    hides_special,
 )
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
 from viz_encoder.figures.view import Control, Place, View
@@ -39,8 +40,13 @@ NOT = (
 BARS = " Bars: the middle 80 % of tokens. Cosine: hidden states before and after the block."
 
 
+@renamed(tokens=("hide_special", hides_special))
 def draw(
-    encoder: LoadedEncoder, trace: Trace, *, show: str = "median of tokens", tokens: str = "all"
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    show: str = "median of tokens",
+    hide_special: bool = False,
 ) -> go.Figure:
     """Share of both parts in every block: medians of the real tokens, or token by token.
 
@@ -50,19 +56,18 @@ def draw(
         encoder: the model that ran.
         trace: the run.
         show: "median of tokens" or "each token".
-        tokens: "all" or "without special"; padding is always left out.
+        hide_special: whether special tokens such as [CLS] are left out, as padding always is.
 
     Raises:
         SelectionError: no such choice, a trace of another model, or no token left.
         TraceError: a block that does not come out as it ran.
     """
     choice("show", show, (MEDIAN, EACH))
-    special = keeps_special(tokens)
-    found = compute(encoder, trace, special=special)
+    found = compute(encoder, trace, hide_special=hide_special)
     said = (PRE if found.pre_norm else POST) + NOT
     if show == EACH:
         return _each(trace, found, said)
-    return _medians(found, hidden_change(trace, special=special), said + BARS)
+    return _medians(found, hidden_change(trace, hide_special=hide_special), said + BARS)
 
 
 def _medians(found: ResidualChange, moved: HiddenChange, said: str) -> go.Figure:
@@ -89,7 +94,7 @@ def _medians(found: ResidualChange, moved: HiddenChange, said: str) -> go.Figure
     figure.update_traces(
         mode="lines+markers", hovertemplate="block %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"
     )
-    apply(figure, f"What each block adds (median of {len(found.tokens)} tokens)")
+    apply(figure, f"Relative update size (median of {len(found.tokens)} tokens)")
     caption_below(figure, said)
     figure.update_xaxes(title=BLOCK_AXIS, dtick=1 if len(layers) <= FEW else None)
     share = "Part ÷ residual (no unit)"
@@ -119,7 +124,7 @@ def _each(trace: Trace, found: ResidualChange, said: str) -> go.Figure:
             col=1,
         )
     pooled = f", largest of {step} tokens" if step > 1 else ""
-    apply(figure, f"What each block adds to each token{pooled}")
+    apply(figure, f"Relative update size for each token{pooled}")
     bar = weight_bar(BAR)
     figure.update_layout(coloraxis={"colorscale": WEIGHTS, "cmin": 0, "colorbar": bar})
     axis = {"showgrid": False, "zeroline": False}
@@ -136,9 +141,11 @@ def _each(trace: Trace, found: ResidualChange, said: str) -> go.Figure:
 SHOW = Control("show", "Show", (MEDIAN, EACH))
 VIEW = View(
     "residual_change",
-    "What each block adds",
+    "Relative update size (attention, feed-forward)",
     draw,
-    (SHOW, TOKENS),
+    (SHOW, HIDE_SPECIAL),
     takes=("encoder", "trace"),
     place=Place("hidden", "change", 2),
+    look="Compare attention with the feed-forward network, and look for blocks that "
+    "change the state most.",
 )

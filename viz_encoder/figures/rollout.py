@@ -41,7 +41,7 @@ VIEW = View(
     "rollout",
     "Rollout of one query",
     draw,
-    (QUERY, Control("fuse", "Heads fused by", FUSES)),
+    (QUERY, Control("fuse", "Combine heads by", FUSES)),
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Abnar & Zuidema, 2020, arXiv:2005.00928",
@@ -50,7 +50,9 @@ VIEW = View(
         "query",
         1,
         "Rollout",
-        row="Where {query} could have its information from, after layer {layer}",
+        row="Attention rollout to {query}, after layer {layer}",
         own_part=True,
     ),
+    look="Read the rows from top to bottom: from which tokens the query "
+    "could have drawn information by each layer.",
 )

@@ -5,7 +5,8 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.token_similarity import TokenSimilarity
 from viz_encoder.analyses.token_similarity import token_similarity as compute
-from viz_encoder.figures.hidden import STATE, TOKENS, block_names, choice, keeps_special
+from viz_encoder.deprecated import renamed
+from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names, choice, hides_special
 from viz_encoder.figures.theme import apply, caption, weight_bar
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
@@ -21,7 +22,10 @@ CAPTION = (
 CENTERED = " The mean of these tokens was subtracted, so negative cosines must occur."
 
 
-def draw(trace: Trace, *, layer: int = 0, tokens: str = "all", mean: str = "kept") -> go.Figure:
+@renamed(tokens=("hide_special", hides_special))
+def draw(
+    trace: Trace, *, layer: int = 0, hide_special: bool = False, mean: str = "kept"
+) -> go.Figure:
     """Cosines between all real tokens; padding is left out.
 
     Over 512 tokens, each cell is the mean of a block, and the title says of which size.
@@ -29,15 +33,14 @@ def draw(trace: Trace, *, layer: int = 0, tokens: str = "all", mean: str = "kept
     Args:
         trace: the run.
         layer: after how many blocks; 0 = embeddings.
-        tokens: "all" or "without special".
+        hide_special: whether special tokens such as [CLS] are left out.
         mean: of the tokens, "kept" or "subtracted" first, which takes off what all share.
 
     Raises:
         SelectionError: no such layer or choice, or no token left.
     """
     centered = choice("mean", mean, (KEPT, SUBTRACTED)) == SUBTRACTED
-    special = keeps_special(tokens)
-    found = compute(trace, layer, special=special, centered=centered, size=MAX_SIDE)
+    found = compute(trace, layer, hide_special=hide_special, centered=centered, size=MAX_SIDE)
     place = _names(trace, found)
     figure = go.Figure(
         go.Heatmap(
@@ -55,7 +58,7 @@ def draw(trace: Trace, *, layer: int = 0, tokens: str = "all", mean: str = "kept
     step = int(np.diff(found.edges).max())
     pooled = f", mean of {step} × {step}" if step > 1 else ""
     of = ", mean token subtracted" if centered else ""
-    apply(figure, f"Likeness of tokens after {layer} blocks{of}{pooled}")
+    apply(figure, f"Token similarity (cosine) after {layer} blocks{of}{pooled}")
     caption(figure, CAPTION + (CENTERED if centered else ""))
     axis = {
         "type": "category",
@@ -77,8 +80,9 @@ def _names(trace: Trace, found: TokenSimilarity) -> list[str]:
 MEAN = Control("mean", "Mean token", (KEPT, SUBTRACTED))
 VIEW = View(
     "token_similarity",
-    "Likeness of tokens",
+    "Token similarity (cosine)",
     draw,
-    (STATE, TOKENS, MEAN),
+    (STATE, HIDE_SPECIAL, MEAN),
     place=Place("hidden", "similarity", 1),
+    look="Look for blocks of high cosine: groups of tokens whose states point the same way.",
 )

@@ -54,7 +54,7 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: int | st
     )
     pooled = f", longest of {tile.row_step} × {tile.key_step}" if tile.row_step > 1 else ""
     whose = f"layer {layer}, sum over heads" if head == "sum" else f"{layer}.{head}"
-    apply(figure, f"What each key adds, {whose}{pooled}")
+    apply(figure, f"Value-weighted attention, {whose}{pooled}")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
     figure.update_xaxes(title="Key (which adds)", side="top", tickangle=-60, **axis)
@@ -89,11 +89,12 @@ def _names(trace: Trace, edges: np.ndarray) -> list[str]:
 
 VIEW = View(
     "value_weighted",
-    "What each key adds",
+    "Value-weighted attention",
     draw,
     (LAYER, Control("head", "Head", words=("sum",), counts="head")),
     takes=("encoder", "trace"),
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Kobayashi et al., 2020, arXiv:2004.10102",
+    look="Compare with the attention map: a key with a large weight but a short value adds little.",
 )

@@ -47,7 +47,7 @@ def draw(
     pooled = f", longest of {step} keys" if step > 1 else ""
     whose = "sum over heads" if head == "sum" else f"head {head} of each layer"
     name = f"{query} “{plain(trace.tokens[query])}”"
-    apply(figure, f"What each key adds to {name}, {whose}{pooled}")
+    apply(figure, f"Value-weighted attention to {name}, {whose}{pooled}")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     return figure
 
@@ -61,13 +61,14 @@ def _lengths(
         norms = value_weighted_sum(encoder, trace, layer, one).norms[0]
     else:
         norms = value_weighted(encoder, trace, layer, head, one).norms[0, 0]
-    masked = np.isnan(row(trace, layer, "mean" if isinstance(head, str) else head, query))
+    of = "mean" if isinstance(head, str) else head
+    masked = np.isnan(row(trace, layer, of, query).weights)
     return np.where(masked, np.float32(np.nan), norms)
 
 
 VIEW = View(
     "value_weighted_depth",
-    "What each key adds to one query, layer by layer",
+    "Value-weighted attention of one query, layer by layer",
     draw,
     (QUERY, Control("head", "Heads", words=("sum",), counts="head")),
     takes=("encoder", "trace"),
@@ -78,7 +79,8 @@ VIEW = View(
         "flow",
         "query",
         2,
-        "What each key adds",
-        row="What each place adds to {query} in layer {layer}",
+        "Value-weighted attention",
+        row="Value-weighted attention to {query} in layer {layer}",
     ),
+    look="Look for layers in which one key adds most of what the query takes in.",
 )

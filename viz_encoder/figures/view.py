@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+SWITCH = ("no", "yes")  # choices of an option that is True or False in Python
+
 
 @dataclass(frozen=True)
 class Control:
@@ -48,6 +50,7 @@ class View:
     controls: tuple[Control, ...] = ()
     takes: tuple[str, ...] = ("trace",)  # what is drawn, in order: "encoder", "trace", "inputs"
     needs: tuple[str, ...] = ()  # what else: "picture", "answer" (a head that gives one)
+    look: str = ""  # what to look at first, a sentence
     measured: str = ""  # a sentence each: what it shows, and what it does not
     not_measured: str = ""
     source: str = ""  # of the method: author, year, arXiv

@@ -9,7 +9,7 @@ import { paperPng, paperSvg } from "./paper_figure.js";
 
 const SAVING = 1500; // milliseconds that a browser may take to begin
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
-const TITLE = "Take it with you";
+const TITLE = "Export";
 
 export class ExportPanel {
   #latest = new Latest((sentence) => this.said.replaceChildren(sentence)); // only what was pressed last is told of
@@ -108,7 +108,7 @@ export class ExportPanel {
   #offer(/** @type {Blob} */ blob, /** @type {string} */ name, /** @type {HTMLButtonElement} */ button) {
     const { size: bytes } = blob;
     const size = bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-    const told = () => this.#offered?.link === link && this.#withdraw(`${name} (${size}) was handed to the browser.`);
+    const told = () => this.#offered?.link === link && this.#withdraw(`Downloaded ${name} (${size}).`);
     const at = { href: URL.createObjectURL(blob), download: name, class: "viz-small viz-save", title: `Save ${name}` };
     /** @type {HTMLAnchorElement} */
     const link = el("a", { ...at, onclick: () => setTimeout(told, SAVING) }, `Save ${size}`);
@@ -133,7 +133,7 @@ export class ExportPanel {
   async #copy(/** @type {string} */ text, /** @type {string} */ what) {
     try {
       await navigator.clipboard.writeText(text);
-      this.said.textContent = `${what} is on the clipboard.`;
+      this.said.textContent = `${what} was copied.`;
     } catch {
       // No permission, or no secure page: show it, selected, to be copied by hand.
       const area = el("textarea", { class: "viz-code", rows: "5", readonly: true, "aria-label": what });

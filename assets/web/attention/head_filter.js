@@ -109,7 +109,7 @@ export function understand(text, run) {
   for (let found = take(PLACE); found; found = take(PLACE)) parts.push(place(found, run));
   const unknown = rest.split(" ").filter((word) => word && !SILENT.has(word));
   if (unknown.length) {
-    const known = `Known are ${EXAMPLES.join(", ")}; of several, all must hold.`;
+    const known = `You can write ${EXAMPLES.join(", ")}; several conditions must all hold.`;
     return { fault: `“${unknown.join(" ")}” is not understood. ${known}` };
   }
   if (!parts.length) return { fault: `Say what they look at, such as ${SHARES.join(", ")}.` };
@@ -211,5 +211,5 @@ function nearest(/** @type {HeadPlace[]} */ known, /** @type {Test[]} */ tests, 
   const [{ statistic, side }] = tests;
   const far = (/** @type {HeadPlace} */ one) => Number(value(statistic, one)) * (side === ">" ? 1 : -1);
   const best = known.reduce((a, b) => (far(b) > far(a) ? b : a));
-  return ` ${best.layer}.${best.head} comes nearest, with ${short(Number(value(statistic, best)))}.`;
+  return ` ${best.layer}.${best.head} is closest, with ${short(Number(value(statistic, best)))}.`;
 }

@@ -146,7 +146,7 @@ export class HeadOrder extends Emitter {
     const { measures } = this;
     for (const { statistic } of tests) {
       if (statistic === MAP_CHANGE && !measures.comparable.maps)
-        return "Keep a run of the same size and length as the reference first, below.";
+        return "First set a run of the same size and length as the reference, below.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;
       if (statistic === MAP_CHANGE) measures.compare();
       if (!measures.complete(statistic)) return `Searching ${this.#progress(statistic)}`;

@@ -21,7 +21,7 @@ const OF_MAPS = {
   over: "Mean over the real queries.",
   meaning: "½ Σ |a − b| of a query's weights and the reference's; 0 = the same, 1 = no key in common",
 };
-const FAR = "how far it is from the reference's, up or down";
+const FAR = "absolute difference from the reference";
 
 /** A head by its name, such as "3.5". @type {(name: string) => { layer: number, head: number }} */
 export function headNamed(name) {
@@ -34,14 +34,18 @@ export function headNamed(name) {
 export function comparable(reference, run) {
   const none = (why = "") => ({ maps: false, statistics: false, why });
   if (!reference || !run) return none();
-  if (reference === run) return none("It is the run that is shown; run another to compare.");
+  if (reference === run) return none("This run is the reference; run another input to compare.");
   const size = (/** @type {Sized} */ { nLayers, nHeads }) => `${nLayers} layers × ${nHeads} heads`;
   if (size(reference) !== size(run)) {
-    return none(`It has ${size(reference)}, this run ${size(run)}: heads cannot be compared one by one.`);
+    return none(`The reference has ${size(reference)}, this run ${size(run)}: their heads cannot be compared.`);
   }
-  const [tokens, lengths] = ["there is no change of maps, only statistics compared head by head", [reference.n, run.n]];
+  const [tokens, lengths] = ["maps cannot be compared, only the statistics of each head", [reference.n, run.n]];
   if (lengths[0] === lengths[1]) return { maps: true, statistics: true, why: "" };
-  return { maps: false, statistics: true, why: `It has ${lengths[0]} tokens, this run ${lengths[1]}: ${tokens}.` };
+  return {
+    maps: false,
+    statistics: true,
+    why: `The reference has ${lengths[0]} tokens, this run ${lengths[1]}: ${tokens}.`,
+  };
 }
 
 /** @extends {Emitter<[]>} */

@@ -16,7 +16,7 @@ const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
 /** @type {Record<string, string>} */ const UP_TO = {
   layer: "the largest of this layer",
   all: "the largest of all heads",
-  shared: "the most there can be",
+  shared: "maximum (1)",
   log: "",
 };
 
@@ -240,7 +240,7 @@ export class InputView {
     for (const each of this.switch.querySelectorAll("button")) {
       each.ariaPressed = String(each.dataset.direction === this.#direction);
       each.disabled = only && each.dataset.direction === "who";
-      each.title = each.disabled ? "Columns are there for attention weights only" : "";
+      each.title = each.disabled ? "Who looks at a token can be shown for attention weights only" : "";
     }
   }
 }

@@ -46,7 +46,7 @@ export const ticks = (scale) =>
 export function sentence(scale, scales, most) {
   const { measures, says } = scales[scale.name];
   if (scale.waiting) return `${measures} (linear, 0 to 1 until the heads are computed)`;
-  const beyond = most > scale.high * 1.0001 ? `; larger weights, up to ${rounded(most)}, have the last color` : "";
+  const beyond = most > scale.high * 1.0001 ? `; larger weights, up to ${rounded(most)}, are clipped` : "";
   return `${measures} (${says})${beyond}`;
 }
 

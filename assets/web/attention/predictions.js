@@ -7,29 +7,29 @@ import { afterBlocks } from "../core/states.js";
 /** @import { Prediction, Run, Selection } from "./types.d.ts" */
 
 /** @type {Record<string, string>} */ const TITLES = {
-  masked: "Which token stands at [MASK]",
-  classify: "Which label the input has",
-  tokens: "Which label each token has",
-  replaced: "How likely each token was replaced",
+  masked: "Predicted token at [MASK]",
+  classify: "Predicted label",
+  tokens: "Predicted label of each token",
+  replaced: "Probability that each token was replaced",
 };
 const MOST_TOKENS = 200;
 const WRITE_MASK = "Write [MASK] in the text where the model should guess (some tokenizers spell it <mask>).";
 const TRAINED =
-  "Likeliest after each layer. The head was trained on the output alone; earlier layers show how near they are to " +
-  "its answer.";
+  "Most likely after each block. The prediction head was trained on the output only; earlier rows show how close they " +
+  "already are to its answer.";
 
 export class Predictions {
   #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
   /** @type {Run | null} */ #run = null;
   title = el("h3");
-  layer = el("select", { "aria-label": "Read off which layer", onchange: () => this.#load() });
-  task = el("select", { "aria-label": "Which head", onchange: () => this.#load() });
+  layer = el("select", { "aria-label": "Read from which layer", onchange: () => this.#load() });
+  task = el("select", { "aria-label": "Prediction head", onchange: () => this.#load() });
   body = el("div", { class: "viz-guesses" });
   fault = status();
   node = el(
     "section",
     { class: "viz-predictions", hidden: true, "aria-label": "Predictions" },
-    ...[this.title, controls(control("Read off", this.layer), this.task), this.fault, this.body],
+    ...[this.title, controls(control("Read from layer", this.layer), this.task), this.fault, this.body],
   );
 
   constructor(/** @type {Selection} */ selection) {
@@ -113,7 +113,7 @@ function depth(/** @type {Run} */ run, /** @type {Prediction[]} */ guesses, /** 
   const rows = known.map((found, state) =>
     el("tr", {}, el("th", {}, afterBlocks(state)), ...found.map((guess) => cell(guess, 0))),
   );
-  const head = el("thead", {}, el("tr", {}, el("th", {}, "Read off"), ...places));
+  const head = el("thead", {}, el("tr", {}, el("th", {}, "Read from layer"), ...places));
   return el("div", { class: "viz-depth" }, caption(TRAINED), el("table", {}, head, el("tbody", {}, ...rows)));
 }
 

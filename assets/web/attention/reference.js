@@ -10,9 +10,9 @@ const [CHANGE, ITS_CHANGE] = ["Show the change", "Show the statistic's change"];
 const LATER = { title: "Later runs are compared with it, head by head" };
 
 export class Reference {
-  keep = button("Keep this run as reference", () => this.measures.keep(this.measures.run), LATER);
+  keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
   change = button(CHANGE, () => this.#show());
-  forget = button("Forget", () => this.measures.keep(null), { title: "Compare with no run any more" });
+  forget = button("Clear reference", () => this.measures.keep(null), { title: "Stop comparing" });
   said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
   node = el(
     "div",
@@ -41,12 +41,12 @@ export class Reference {
     this.forget.hidden = !reference;
     this.change.textContent = comparable.maps ? CHANGE : ITS_CHANGE;
     this.change.title = comparable.maps
-      ? "The atlas by how far each head's map moved, one number a head"
-      : "The atlas by how far the statistic of each head moved";
+      ? "Shade the atlas by how far each head's map moved: one number per head"
+      : "Shade the atlas by how far each head's statistic moved";
     const compared = run && reference ? comparable.why || compare(run, reference.run) : "";
     const said = reference
       ? `Reference: ${named(reference.run)}. ${compared}`
-      : "Keep a run, run another text or model, and see which heads changed.";
+      : "Set a run as reference, then run another text or model to see which heads changed.";
     if (said !== this.said.textContent) this.said.textContent = said;
   }
 }
@@ -56,7 +56,7 @@ function compare(run, { tokens }) {
   const other = run.tokens.flatMap((token, at) => (token === tokens[at] ? [] : [at]));
   const first = `: ${other.length > 1 ? "first " : ""}“${tokens[other[0]]}” → “${run.tokens[other[0]]}”`;
   const which = `${count(other.length)} of ${count(run.n)} tokens differ${other.length ? first : ""}`;
-  return `${which}. Maps are compared position by position, to one number a head.`;
+  return `${which}. Maps are compared position by position: one number per head.`;
 }
 
 // A run by its model and its first words.

@@ -93,7 +93,7 @@ export class RowView {
     const { layer } = this.selection;
     const texts = {
       weight: `Where ${token} looks (${this.name})`,
-      value: `What each key adds to ${token} (${this.name})`,
+      value: `Value-weighted attention to ${token} (${this.name})`,
       rollout: `Rollout of ${token}, up to layer ${layer}`,
       relevance: `Relevance read at ${token}, up to layer ${layer}`,
     };
@@ -113,7 +113,7 @@ export class RowView {
     const other = this.who ? "query" : "key";
     const most = descending(values).slice(0, TOLD);
     const listed = most.map((at) => `${this.named(at, other)} ${number(values[at])}`).join(", ");
-    const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "has most from";
+    const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "receives most from";
     return `${this.named(unit)} ${verb} ${listed || "nothing"}`;
   }
 

@@ -21,7 +21,7 @@ import { mapPart } from "./tiles.js";
 /** @import { Proof, Run } from "./types.d.ts" */
 
 const NARROW = 760;
-const UNCHECKED = "The maps are not shown, for they could not be checked.";
+const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class AttentionTab extends TabShell {
   always = true;
@@ -89,7 +89,7 @@ class AttentionTab extends TabShell {
       const proof = await fresh(run.proof());
       this.#tell(run, proof);
       const failed = proof.checked && !proof.passed;
-      if (failed) this.#hide(`These maps are not shown, for they failed their check. ${proof.sentence}`);
+      if (failed) this.#hide(`These maps are hidden because they failed verification. ${proof.sentence}`);
     });
   }
 
@@ -144,9 +144,9 @@ class AttentionTab extends TabShell {
 }
 
 function verdict(/** @type {Proof | null} */ proof) {
-  if (!proof) return "checking the maps …";
-  if (!proof.checked) return "not checked: hover to see why";
-  return proof.passed ? `✓ the maps that ran (differ by ${proof.error.toExponential(0)})` : "✗ check failed";
+  if (!proof) return "Verifying the maps …";
+  if (!proof.checked) return "Not verified: hover to see why";
+  return proof.passed ? `✓ Verified: recomputed maps match (${proof.error.toExponential(0)})` : "✗ Verification failed";
 }
 
 // Before the page is built the tab stands in a place of its own; where there is none, what it will

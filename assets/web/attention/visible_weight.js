@@ -35,8 +35,10 @@ export class VisibleWeight {
     const [rows, keys] = view.cells();
     const total = weightOf(tiles, rows, keys);
     const other = this.#of !== parts.asked;
-    if (total !== null) this.seen.textContent = weightSentence("In sight", rows, keys, total, selection);
-    else if (other) this.seen.textContent = "Summing what is in sight …";
+    const whole = rows[0] === 0 && rows[1] === view.n && keys[0] === 0 && keys[1] === view.n;
+    if (whole && !selection.hide) this.seen.textContent = "";
+    else if (total !== null) this.seen.textContent = weightSentence("Visible part", rows, keys, total, selection);
+    else if (other) this.seen.textContent = "Summing the visible part …";
     if (other && this.marked && weightOf(tiles, ...this.marked) === null) this.told.textContent = SUMMING;
     this.#of = parts.asked;
   }
@@ -49,7 +51,7 @@ export class VisibleWeight {
     const [rows, keys] = [side(0), side(1)];
     [this.anchor, this.end, this.marked] = [anchor, end, [rows, keys]];
     const tell = (/** @type {number} */ total) => {
-      this.told.textContent = `${weightSentence("Marked", rows, keys, total, selection)} Escape lets go of it.`;
+      this.told.textContent = `${weightSentence("Marked", rows, keys, total, selection)} Press Esc to clear.`;
     };
     this.#latest.stop();
     const known = weightOf(tiles, rows, keys);

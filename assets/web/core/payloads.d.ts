@@ -88,6 +88,7 @@ export interface ViewDescription {
   name: string;
   title: string;
   controls: ViewControl[];
+  look: string; // what to look at first
   measured: string;
   notMeasured: string;
   source: string;

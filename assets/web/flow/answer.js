@@ -7,12 +7,7 @@ import { control, el, number, options } from "../core/dom.js";
 /** @import { Run } from "../core/run.js" */
 
 /** @type {Record<string, string>} */
-const HEADS = {
-  masked: "the masked-token head",
-  classify: "the classifier",
-  tokens: "the label of each token",
-  replaced: "the replaced-token head",
-};
+const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";
 /** @type {[value: string, text: string][]} */
 const READ = [
@@ -47,8 +42,8 @@ export class Answer {
     this.read = select("read", changed, ...options(READ));
     const typed = { type: "text", id: "viz-flow-typed", class: "viz-flow-typed", placeholder: "label or word" };
     this.typed = el("input", { ...typed, "aria-label": "Another label or word", onchange: changed });
-    this.taskNode = control("Head", this.task);
-    this.placeNode = control("Answer at", this.place);
+    this.taskNode = control("Prediction head", this.task);
+    this.placeNode = control("Target token", this.place);
     const others = [control("Answer", this.label, this.typed), control("Read at", this.read)];
     this.node = el("span", { class: "viz-flow-answer" }, this.taskNode, this.placeNode, ...others);
   }
@@ -116,7 +111,7 @@ export class Answer {
     const likely = guess?.labels.map(
       (label, i) => /** @type {const} */ ([label, `${label}  (${score}${number(guess.shares[i])})`]),
     );
-    const listed = likely?.length ? likely : [/** @type {const} */ (["", "the likeliest"])];
+    const listed = likely?.length ? likely : [/** @type {const} */ (["", "most likely"])];
     this.label.replaceChildren(...options([...listed, [OTHER, "another …"]]));
     this.#reveal();
   }

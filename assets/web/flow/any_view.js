@@ -59,8 +59,8 @@ export class AnyView {
 
   #fill() {
     if (!this.run) return;
-    const { controls, source } = this.views[this.view.value];
-    this.about.textContent = source && `Source: ${source}`;
+    const { controls, look, source } = this.views[this.view.value];
+    this.about.textContent = [look, source && `Source: ${source}.`].filter(Boolean).join(" ");
     this.controls.show(this.run, controls, (control) => startOf(control, this.selection));
   }
 }

@@ -138,12 +138,13 @@ class FlowTab extends TabShell {
     this.#say(measure);
   }
 
-  #say(/** @type {Measure} */ { measured, notMeasured, source }) {
+  #say(/** @type {Measure} */ { look, measured, notMeasured, source }) {
     const [paper, number] = source.split(", arXiv:");
     const attributes = { class: "viz-link", target: "_blank", rel: "noopener noreferrer" };
     const link = el("a", { ...attributes, href: `https://arxiv.org/abs/${number}` }, `arXiv:${number}`);
     this.says.hidden = !measured;
     this.says.replaceChildren(
+      el("p", {}, look),
       el("p", {}, el("strong", {}, "It measures "), measured),
       el("p", {}, el("strong", {}, "It does not measure "), notMeasured),
       caption(source && `Source: ${paper}`, ...(number ? [", ", link] : [])),
@@ -176,10 +177,10 @@ class FlowTab extends TabShell {
    * @type {(run: Run, whose: number) => void} */
   #list(run, whose) {
     this.tokensTitle.textContent = !this.ofAnswer
-      ? "Query: whose information"
+      ? "Query token"
       : whose < 0
-        ? "Read where the classifier reads"
-        : "Query: where the answer is read";
+        ? "Read at the classifier's token"
+        : "Query token: where the answer is read";
     this.tokens.show(run, whose);
   }
 

@@ -25,23 +25,23 @@ export class LogitLensPanel extends Panel {
     onclick: (event) => this.#clicked(cellOf(event, "td, th")),
   });
   task = el("select", { id: "viz-hidden-task", onchange: () => this.again() });
-  taskNode = controls(control("Head", this.task));
+  taskNode = controls(control("Prediction head", this.task));
   window = caption();
   bar = el("i", { class: "viz-stat-bar" });
-  scale = el("p", { class: "viz-caption viz-stat-scale" }, "0 ", this.bar, " 1, probability of the likeliest label");
+  scale = el("p", { class: "viz-caption viz-stat-scale" }, "0 ", this.bar, " 1, probability of the most likely label");
 
   constructor(/** @type {Acts} */ acts) {
     super(
       acts,
       "logit_lens",
-      "What the head would say at each layer",
-      "Measured: what the trained head says of the states after each number of blocks, through the final norm where there is one. The head was trained on the output alone, the last row: what earlier layers hold in another form it cannot read.",
+      "Logit lens: predictions at each layer",
+      "Look for the first row where the final answer appears. Each row applies the trained prediction head to the states after that many blocks, through the final norm if there is one. The head was trained on the last row only: it cannot read what earlier layers encode in another form.",
     );
     const region = {
       class: "viz-hidden-scroll",
       tabindex: "0",
       role: "region",
-      "aria-label": "The head read off every layer",
+      "aria-label": "The prediction head at every layer",
     };
     this.body.append(this.taskNode, el("div", region, this.table), this.scale, this.window, this.told);
   }
@@ -101,7 +101,7 @@ export class LogitLensPanel extends Panel {
     this.scale.hidden = unit !== "probability";
     const stops = [0, 64, 128, 192, 255].map((at) => rgbText(theme().ramp[at]));
     this.bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-    this.window.textContent = `Each cell: the likeliest label and its ${unit}.${part}${masked}`;
+    this.window.textContent = `Each cell: the most likely label and its ${unit}.${part}${masked}`;
   }
 
   // The column of a token.

@@ -17,7 +17,7 @@ export class NearestPanel extends Panel {
       acts,
       "nearest",
       "Nearest tokens",
-      "Measured: which other tokens' states point most nearly the same way, by cosine. That the model treats them alike does not follow.",
+      "Look at which tokens' states point most nearly the same way (cosine). It does not follow that the model treats them alike.",
     );
     this.body.append(this.heading, this.list);
   }
@@ -30,14 +30,15 @@ export class NearestPanel extends Panel {
   /** @override @type {Draw} */
   async draw(state, fresh) {
     const { run, token, layer, special } = state;
-    this.heading.textContent = `To ${run.named(token)} ${afterBlocks(layer)}`;
+    this.heading.textContent = `Nearest to ${run.named(token)} ${afterBlocks(layer)}`;
     if (!run.valid[token]) throw new Error(`Token ${token} is padding; choose a real token.`);
     const [[, path]] = this.tables(state);
     /** @type {NearestTokens} */
     const { neighbors, cosines } = await fresh(run.json(`hidden/${path}`, fresh.signal));
     this.list.setAttribute("aria-label", `Nearest to ${run.named(token)}`);
     this.list.replaceChildren(...neighbors.map((at, rank) => this.#item(run, at, cosines[rank] ?? NaN)));
-    if (!neighbors.length) this.list.append(el("li", { class: "viz-caption" }, "This run has no other such token."));
+    if (!neighbors.length)
+      this.list.append(el("li", { class: "viz-caption" }, "This run has no other token of this kind."));
     this.mark(this.hovered);
     return `${token}:${layer}:${special}`;
   }

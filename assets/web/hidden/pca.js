@@ -39,12 +39,10 @@ export class PcaPanel extends Panel {
     super(
       acts,
       "pca",
-      "All layers' tokens in one plane",
-      "Measured: the first two principal components of all layers' states, fitted together. Not measured: all that lies outside this plane; points near here may be far apart.",
+      "PCA of hidden states, all layers",
+      "Follow the line: the chosen token's path from the embeddings to the last block. The axes are the first two principal components of all layers' states, fitted together. What lies outside this plane is not shown, so points that are close here may be far apart.",
     );
-    const says = caption(
-      "Strong: the layer that is shown; faint: all others. The line is the chosen token's way from the embeddings on. Axes in units of the states.",
-    );
+    const says = caption("Solid: the current layer; faint: all other layers. Axes in the units of the states.");
     this.body.append(controls(control("Subtract the mean", this.center)), this.plot, says, this.told);
     onWidth(this.plot, () => requestAnimationFrame(() => this.#draw()));
   }
@@ -71,7 +69,7 @@ export class PcaPanel extends Panel {
     this.shown = { ...state, points: values, states, count, shares: about.shares, kept: run.real(special) };
     this.canvas.setAttribute(
       "aria-label",
-      `The tokens' hidden states of all layers in one plane. ${axis(this.shown, 0)}; ${axis(this.shown, 1)}. Its numbers are in the CSV below.`,
+      `PCA of the tokens' hidden states, all layers. ${axis(this.shown, 0)}; ${axis(this.shown, 1)}. Its numbers are in the CSV below.`,
     );
     if (again) this.#marks();
     else this.#draw();

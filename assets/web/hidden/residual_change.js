@@ -10,8 +10,9 @@ import { Panel } from "./panel.js";
 /** @import { Acts, Draw, State, Table } from "./panel.js" */
 /** @typedef {(numbers: Numbers, series: number, from?: number) => Line[]} Pair */
 
-const PRE = "Each part is added to the residual stream itself, and measured by its length.";
-const POST = "Each part is measured in its sum before the norm, which then rescales it.";
+const PRE = "Update size: length of what a part adds ÷ length of the residual stream it is added to.";
+const POST =
+  "Update size: length of what a part adds ÷ length of what it is added to, before the norm rescales the sum.";
 
 export class ResidualChangePanel extends Panel {
   norm = caption();
@@ -20,14 +21,14 @@ export class ResidualChangePanel extends Panel {
     super(
       acts,
       "change",
-      "Norms and change per block",
-      "Measured: lengths of hidden states and of what each block adds. Not measured: directions, or whether a part matters to the answer.",
+      "Norms and updates per block",
+      "Compare how much attention and the feed-forward network add in each block. These are lengths, not directions, and they do not show whether a part matters to the answer.",
     );
     const block = { xTitle: "Block", yTitle: "no unit", choose: (/** @type {number} */ at) => acts.layer(at + 1) };
     const states = { xTitle: STATES_AXIS, yTitle: "model's units", choose: acts.layer };
     this.norms = new LineChart("Length of the hidden states", states);
-    this.parts = new LineChart("What each part adds ÷ what it is added to", block);
-    this.moved = new LineChart("Change of the whole state ÷ its length before", block);
+    this.parts = new LineChart("Relative update size (attention, feed-forward)", block);
+    this.moved = new LineChart("Relative change of the whole state", block);
     this.body.append(this.norms.node, this.parts.node, this.norm, this.moved.node);
   }
 

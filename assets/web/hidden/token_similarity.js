@@ -20,14 +20,14 @@ export class TokenSimilarityPanel extends Panel {
     super(
       acts,
       "similarity",
-      "Likeness of tokens",
-      "Measured: the cosine of two tokens' hidden states, whether they point the same way. Not measured: their lengths, or whether the model treats the tokens alike.",
+      "Token similarity (cosine)",
+      "Look for blocks of high cosine: tokens whose hidden states point the same way. The cosine ignores their lengths, and does not show that the model treats the tokens alike.",
     );
     this.matrix = new SimilarityMatrix(acts, this.told);
     const axes = { xTitle: STATES_AXIS, yTitle: "no unit", choose: acts.layer };
-    this.chart = new LineChart("Are the tokens becoming one?", axes);
+    this.chart = new LineChart("Over-smoothing", axes);
     const says = caption(
-      "Mean cosine: over all pairs of different tokens. Apart: ‖states − their mean‖ ÷ ‖states‖, 0 where all tokens are the same. A high cosine alone is no proof of over-smoothing: states of unrelated inputs may share a direction too.",
+      "Watch whether the mean cosine rises toward 1 and the spread falls toward 0: the tokens are becoming alike. Mean cosine: over all pairs of different tokens. Spread: ‖states − their mean‖ ÷ ‖states‖. A high cosine alone does not prove over-smoothing: states of unrelated inputs may share a direction too.",
     );
     this.body.append(this.heading, this.matrix.node, this.told, this.chart.node, this.sentence, says);
   }
@@ -80,7 +80,7 @@ export class TokenSimilarityPanel extends Panel {
     const lowest = Math.min(...[...cosines, ...aparts].filter(Number.isFinite));
     const lines = [
       { name: "mean cosine", values: cosines, kind: "viz-hidden-a" },
-      { name: "apart", values: aparts, kind: "viz-hidden-b" },
+      { name: "spread", values: aparts, kind: "viz-hidden-b" },
     ];
     this.chart.show(lines, layer, lowest > -0.05 ? 0 : null, 1);
     const layers = [...new Set([0, layer, cosine.length - 1])];

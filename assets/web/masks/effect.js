@@ -23,7 +23,7 @@ export class Effect {
   constructor(/** @type {(token: number) => unknown} */ choose) {
     this.source = new FlowSource(choose, "token");
     const title = el("h4", {}, "How far hidden states moved, mean over real tokens");
-    const says = caption(`${UNIT}. Press a layer to see its tokens.`);
+    const says = caption(`${UNIT}. Click a layer to see its tokens.`);
     const left = el("div", {}, title, this.bars, says, this.pooled);
     const right = el("div", {}, this.heading, this.source.node);
     this.node = section(

@@ -15,7 +15,7 @@ export class EmptyRows {
   node = el(
     "details",
     { class: "viz-mask-box viz-mask-empty", ontoggle: () => this.#ask() },
-    el("summary", {}, "A query without any key: what torch gives"),
+    el("summary", {}, "Fully masked rows: what PyTorch returns"),
     this.body,
   );
   #asked = new Latest((sentence) => this.body.replaceChildren(caption(sentence)));

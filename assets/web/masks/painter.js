@@ -140,7 +140,7 @@ export class Painter {
         "History",
         ...[this.undoing, this.redoing],
         labelled("Clear", "Clear: every token may attend to every token", () => this.put(new Mask(this.mask.n))),
-        labelled("Invert", "Invert: allowed and forbidden change places", () => this.put(this.mask.inverted())),
+        labelled("Invert", "Invert: swap allowed and forbidden", () => this.put(this.mask.inverted())),
       ),
       group(
         "Zoom",

@@ -20,7 +20,7 @@ import { panels } from "./requests.js";
 const TITLES = {
   intended: "Intended: your mask",
   passed: "Passed: what the layer got",
-  observed: "Observed: the weights it gave",
+  observed: "Observed: the attention weights",
 };
 
 export class Panels extends MaskPanels {

@@ -14,7 +14,7 @@ import { reach } from "./requests.js";
 
 const PAUSE = 150; // ms without another mask before the server is asked
 const SAYS =
-  "Computed from the mask alone (and the model’s own, where it has one): a token knows itself, and whatever those it may attend to knew one layer before. What it really takes from them is not measured here.";
+  "Look for tokens that must not know of each other. Computed from the mask alone, and the model’s own if it has one: a token knows itself, and everything that the tokens it may attend to knew one layer before. How much it really takes from them is not measured here.";
 
 export class Reach {
   /** @type {Run | null} */

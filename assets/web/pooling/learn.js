@@ -4,6 +4,7 @@ import { current } from "../core/app_state.js";
 import { control, controls, el, onTheme, onWidth, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
+import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
 import { learned } from "./learned_query.js";
 import { lossCurves } from "./loss_curves.js";
@@ -82,7 +83,7 @@ class LearnView {
       `Held-out accuracy, mean of ${seeds.length} ${seeds.length === 1 ? "seed" : "seeds"}: ` +
       `attention ${attention}, mean ${plain}, cls ${cls}; chance ${fixed(chance)}. ` +
       `Learned from ${found.set} (${names.length} items, ${groups.length} labels) by ${found.model} ` +
-      `at layer ${found.layer}, ${found.folds} folds.`;
+      `${afterBlocks(found.layer)}, ${found.folds} folds.`;
     this.curves.replaceChildren(lossCurves(found.losses, seeds, Math.min(460, width)));
     const heads = ["Pooling", ...seeds.map((seed) => `seed ${seed}`), "mean"];
     const rows = Object.entries({ ...accuracy, chance: seeds.map(() => chance) }).map(([name, values]) =>

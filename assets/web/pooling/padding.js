@@ -2,6 +2,7 @@
 
 import { button, caption, control, controls, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { afterBlocks } from "../core/states.js";
 import { small } from "./results.js";
 
 /** @import { PaddingDrift, Pooled } from "../core/payloads.d.ts" */
@@ -96,7 +97,7 @@ export class Padding {
   #draw(/** @type {PaddingDrift} */ { tokens, padding, layer, rows, cases, worst }) {
     const byCell = new Map(rows.map((row) => [of(row), row]));
     this.result.hidden = false;
-    this.said.textContent = `${tokens} tokens and ${padding} of padding, after layer ${layer}.`;
+    this.said.textContent = `${tokens} tokens and ${padding} of padding, ${afterBlocks(layer)}.`;
     this.classic.replaceChildren(
       ...CLASSIC.flatMap(([method, name, title]) => {
         const row = byCell.get(`${method}:${name}`);

@@ -3,6 +3,7 @@
 import { caption, control, controls, el, onTheme, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
+import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
 import { ItemMatrix } from "./cosine_matrix.js";
 import { SetTable } from "./method_table.js";
@@ -43,7 +44,7 @@ class SetView {
     this.more,
     this.notes,
     this.table.node,
-    controls(control("Method", this.method), control("Layer", this.layer)),
+    controls(control("Method", this.method), control("After blocks", this.layer)),
     this.fault,
     el("div", { class: "viz-pool-columns" }, this.matrix.node, this.neighbors.node),
     this.files.node,
@@ -96,7 +97,7 @@ class SetView {
     return this.#asked.run(async (fresh) => {
       const found = await fresh(numbers(`viz/set/${set.key}/cosine?${row}`));
       this.fault.hidden = true;
-      this.matrix.show(set, found, `${method}, layer ${layer}`, this.neighbors.item);
+      this.matrix.show(set, found, `${method}, ${afterBlocks(Number(layer))}`, this.neighbors.item);
       this.#item(this.neighbors.item);
       this.body.dataset.painted = `${set.key}:${method}:${layer}`;
     });

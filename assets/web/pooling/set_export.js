@@ -13,8 +13,8 @@ export class SetExport {
   table = this.#button("Table (CSV)", "All methods at all layers with their numbers", () => "table.csv");
   node = el(
     "section",
-    { class: "viz-take", "aria-label": "Take it with you" },
-    el("h3", {}, "Take it with you"),
+    { class: "viz-take", "aria-label": "Export" },
+    el("h3", {}, "Export"),
     controls(
       this.table,
       this.#button(

@@ -2,6 +2,7 @@
 
 import { button, caption, control, controls, el, query, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { afterBlocks } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { learned } from "./learned_query.js";
 import { Padding } from "./padding.js";
@@ -22,7 +23,7 @@ const SHARES =
   "The token's part projected on the pooled vector, divided by its squared length. " +
   "A negative share points away from the result.";
 const NO_SHARES =
-  "The model's own head is a function of the whole vector; it adds no parts up, so there are no shares.";
+  "The model's own head is a function of the whole vector; it is not a sum over tokens, so there are no shares.";
 
 // Called by the page once; the run is that of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
@@ -58,7 +59,7 @@ class PoolingTab extends TabShell {
       el("div", { class: "viz-pool-columns" }, this.#methods(), this.#alike()),
       el(
         "section",
-        { class: "viz-pool-chosen", "aria-label": "What each token put in" },
+        { class: "viz-pool-chosen", "aria-label": "Each token's contribution" },
         this.shareTitle,
         this.shareText,
         this.shares.node,
@@ -111,8 +112,8 @@ class PoolingTab extends TabShell {
 
   #load(/** @type {Run} */ run, pause = 0) {
     const [layer, last] = [Number(this.layer.value), Number(this.layer.max)];
-    const what = layer === 0 ? ", the embeddings" : layer === last ? ", the output" : "";
-    this.layerName.textContent = `${layer} of 0 to ${last}${what}`;
+    const what = layer === last ? ": the output" : "";
+    this.layerName.textContent = `${afterBlocks(layer)} of ${last}${what}`;
     this.stale = false;
     return this.#asked.run(
       async (fresh) => {
@@ -189,7 +190,7 @@ class PoolingTab extends TabShell {
     const looked = ownHead && looks;
     this.shareTitle.textContent = looked
       ? "Where the pooler's learned query looks"
-      : `What each token put into ${method}`;
+      : `Each token's contribution to ${method}`;
     this.shareText.textContent = method === "max" ? MAX_SHARES : looked ? LOOKS : ownHead ? "" : SHARES;
     if (!values) return this.shares.fail(NO_SHARES);
     const said = (/** @type {number} */ at) =>

@@ -38,8 +38,8 @@ export class Player {
   node = el(
     "div",
     { class: "viz-player", role: "group", "aria-label": "Play through the layers" },
-    ...[labelled("‹", "One layer back", () => this.#step(-1)), this.toggle],
-    ...[labelled("›", "One layer on", () => this.#step(1)), this.slider, this.said],
+    ...[labelled("‹", "Previous layer", () => this.#step(-1)), this.toggle],
+    ...[labelled("›", "Next layer", () => this.#step(1)), this.slider, this.said],
   );
 
   /** `ready` waits until the layer that was chosen is drawn.

@@ -25,7 +25,7 @@ export class Picture extends PatchCanvas {
   ticks = el("span", { class: "viz-tint-ticks" });
   scaleNode = el("div", { class: "viz-tint", role: "img" }, this.bar, this.ticks);
   opacity = this.#slider("viz-opacity", "Opacity", 80, "%");
-  keep = this.#slider("viz-keep", "Keep up to", 100, "% of the sum");
+  keep = this.#slider("viz-keep", "Show up to", 100, "% of the sum");
   unit = el("p", { class: "viz-caption viz-tint-unit" });
   kept = el("p", { class: "viz-caption viz-held", role: "status" });
   /** @type {Run | null} */
@@ -53,7 +53,7 @@ export class Picture extends PatchCanvas {
       from: () => this.chosen - this.first,
       beyond: () => this.first && this.prefix.focus(this.first - 1),
     });
-    const label = "Prefix tokens, which stand for no patch";
+    const label = "Prefix tokens (not patches)";
     this.prefix = new Words({ label, preview, choose, beyond: () => this.canvas.focus() });
     this.beside = el("div", { class: "viz-prefix" }, el("span", { class: "viz-caption" }, "Prefix"), this.prefix.text);
     const stage = el("div", { class: "viz-picture-stage" }, this.beside, this.canvas, this.scaleNode);
@@ -138,17 +138,17 @@ export class Picture extends PatchCanvas {
     if (this.pointed !== null) this.outline(this.pointed - first, "#ffffff", 2);
   }
 
-  /** How many patches are tinted, what they hold, and what lies on the prefix tokens.
+  /** How many patches are shaded, what they hold, and what lies on the prefix tokens.
    * @type {(painted: Painted, found: Strongest, share: number) => void} */
   #tell({ values, what }, { count: many, held: sum, whole }, share) {
     const apart = what.own >= 0;
     const patches = values.length - this.first;
     const prefix = values.subarray(0, this.first).reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
-    const own = apart ? ", its own part left aside" : "";
+    const own = apart ? ", its own part left out" : "";
     const held =
       share < 1
         ? `The strongest ${count(many)} of ${count(patches - (apart ? 1 : 0))} patches ${many === 1 ? "holds" : "hold"} ${percent(sum / whole)} of the ${what.sum} on patches${own}`
-        : `All ${count(patches)} patches are tinted`;
+        : `All ${count(patches)} patches are shaded`;
     const all = prefix + whole + (apart ? Math.max(0, values[this.first + what.own]) : 0);
     const beside = this.first
       ? ` The prefix tokens hold ${percent(prefix / all)} of the whole ${what.of}, and are not counted.`
@@ -160,7 +160,7 @@ export class Picture extends PatchCanvas {
   #drawScale({ scales: { tints }, what: { top, unit } }, opacity) {
     const [along, across, from] = this.narrow ? ["right", "bottom", "left"] : ["top", "right", "bottom"];
     this.bar.style.backgroundImage = `${tintGradient(along, tints, opacity)}, linear-gradient(to ${across}, #222222 50%, #dddddd 50%)`;
-    this.unit.textContent = `Tint, beside it on dark and on light: ${number(tints.low)} to ${number(tints.high)}${top ? ` (${top})` : ""}, ${unit}.${this.first ? " Each prefix token has its own number." : ""}`;
+    this.unit.textContent = `Shading, shown on dark and on light: ${number(tints.low)} to ${number(tints.high)}${top ? ` (${top})` : ""}, ${unit}.${this.first ? " Each prefix token has its own number." : ""}`;
     const shares = Array.from({ length: TICKS }, (_, at) => at / (TICKS - 1));
     this.ticks.replaceChildren(
       ...shares.map((share) => el("span", { style: `${from}:${100 * share}%` }, rounded(tints.at(share)))),

@@ -85,7 +85,7 @@ export class FlowSource {
       : gradient("right", scale);
     const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
     const blocks = step > 1 ? ` Each shade is the largest of ${step} tokens.` : "";
-    const most = `(the largest on ${own ? "another patch than the query" : "a patch"}; the tint on dark and on light)`;
+    const most = `(the largest on ${own ? "another patch than the query" : "a patch"}; shown on dark and on light)`;
     this.scaleNode.replaceChildren("0 ", bar, ` ${number(high)}${grid ? ` ${most}` : ""}, ${unit}.${blocks}`);
   }
 

@@ -20,12 +20,12 @@ export const MEASURES = {
   weight: {
     title: "attention weight of this head",
     unit: "share of the query's total",
-    says: "The weight by which this head mixes each key's value into the query; not how long that value is, nor why the model answers as it does.",
+    says: "The weight by which this head mixes each key's value into the query token's output; not how long that value is, nor why the model answers as it does.",
   },
   value: {
-    title: "what each key adds, ‖α·v·W_O‖",
+    title: "value-weighted attention, ‖α·v·W_O‖",
     unit: "length, in the units of the hidden states",
-    says: "How long a vector each key adds to the query through this head (Kobayashi et al., 2020); not where it points, nor what the residual stream and later layers do with it.",
+    says: "How long a vector each key adds to the query token through this head (Kobayashi et al., 2020); not where it points, nor what the residual stream and later layers do with it.",
   },
   rollout: {
     title: "rollout up to this layer",
@@ -67,7 +67,7 @@ export function scaleOf(measure, name, values, own, shared = null) {
 /** The scale in words: its ends, and what lies beyond them. @type {(scale: Scale, unit: string, values: Values) => string} */
 export function scaleText(scale, unit, values) {
   const beyond =
-    largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, have the last color` : "";
+    largest(values) > scale.high * 1.0001 ? `; larger ones, up to ${number(largest(values))}, are clipped` : "";
   return `${unit}${scale.name === "log" ? ", logarithmic" : ""}${beyond}`;
 }
 

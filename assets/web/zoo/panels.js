@@ -78,7 +78,7 @@ export class Panels extends MaskPanels {
     const { picture, observed, leaks, lost } = this.parts;
     const seen = OBSERVED[picture.observed_is];
     const captions = {
-      intended: `Intended: ${picture.layer === null ? "of whom a token may know" : "who may look at whom"}`,
+      intended: `Intended: ${picture.layer === null ? "which tokens a token may know of" : "who may look at whom"}`,
       passed: picture.passed
         ? `Passed to the model, read as “${picture.passed_as}”`
         : "Passed: nothing that can be read as a mask",

@@ -65,7 +65,7 @@ def make_form(models: Models) -> Form:
     run = gr.Button("Run", variant="primary", elem_id="viz-run")
     notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
     caption("Ctrl + Enter runs it too.")
-    about_box = gr.Accordion("What this encoder is made of", open=False, elem_id="viz-about-box")
+    about_box = gr.Accordion("Model architecture", open=False, elem_id="viz-about-box")
     with about_box:
         about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
     opening = make_opening_box(models)

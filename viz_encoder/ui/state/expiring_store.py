@@ -32,7 +32,7 @@ E = TypeVar("E", bound=Held)
 class KeyedStore(Generic[E]):
     """Entries by key. The least recently used go first when the budget of bytes is spent."""
 
-    gone = "This is no longer held here; compute it again."
+    gone = "This result has expired on the server; compute it again."
 
     def __init__(
         self,

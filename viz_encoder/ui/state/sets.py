@@ -1,5 +1,6 @@
 """Sets that open pages compare poolings on, and queries learned from them, by unguessable key."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from viz_encoder.analyses.attention_pooling import AttentionPooling
@@ -19,7 +20,7 @@ class SetEntry:
 
     found: Collection
     encoder: LoadedEncoder
-    rows: tuple[Separation, ...]  # () without labels
+    rows: Sequence[Separation]  # () without labels
     pictures: tuple[bytes, ...]  # each item's as PNG; () of texts
     owner: str | None
     expires: float = 0.0
@@ -37,7 +38,7 @@ class LearnedEntry:
 
     learned: AttentionPooling
     encoder: LoadedEncoder
-    items: tuple[ItemWeights, ...]
+    items: Sequence[ItemWeights]
     owner: str | None
     expires: float = 0.0
 
@@ -52,13 +53,13 @@ class LearnedEntry:
 class SetStore(KeyedStore[SetEntry]):
     """Sets by key."""
 
-    gone = "This set is no longer held here; press Compare to see it again."
+    gone = "This set has expired on the server; press Compare to run it again."
 
 
 class LearnedStore(KeyedStore[LearnedEntry]):
     """Learned queries by key."""
 
-    gone = "This learned query is no longer held here; press Train to learn it again."
+    gone = "This learned query has expired on the server; press Train to learn it again."
 
 
 @dataclass(frozen=True)

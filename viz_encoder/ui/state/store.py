@@ -67,7 +67,7 @@ class Entry:
 class TraceStore(KeyedStore[Entry]):
     """Runs by key. The least recently used go first when the budget of bytes is spent."""
 
-    gone = "This run is no longer held here; press Run to see it again."
+    gone = "This run has expired on the server; press Run to compute it again."
 
     def put(
         self,

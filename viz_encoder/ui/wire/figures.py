@@ -104,6 +104,7 @@ def _description(view: View, entry: Entry) -> dict[str, Any]:
         "name": view.name,
         "title": view.title,
         "controls": offered(view, entry.trace),
+        "look": view.look,
         "measured": view.measured,
         "notMeasured": view.not_measured,
         "source": view.source,

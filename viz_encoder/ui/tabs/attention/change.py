@@ -7,7 +7,7 @@ from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
 REFERENCE_GONE = (
-    "The reference is no longer held here; forget it, and keep another run as the reference."
+    "The reference has expired on the server; clear it, and set another run as reference."
 )
 
 
@@ -26,7 +26,7 @@ def changes(store: TraceStore, key: str, reference: str, layer: object) -> list[
     if before.n_layers != trace.n_layers:
         raise SelectionError(
             f"The reference has {before.n_layers} layers and this run {trace.n_layers}; they "
-            "cannot be compared head by head. Keep a run of a model of the same size."
+            "cannot be compared head by head. Use a run of a model of the same size."
         )
     found: list[float | None] = finite(layer_change(before, trace, chosen).heads)
     return found
