@@ -1,6 +1,6 @@
 """What results can do: stand for their main array, become a table, be read one after the other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import product
 from typing import Any, ClassVar, TypeVar, overload
@@ -80,7 +80,7 @@ class SeriesResult(TableResult, Sequence[Item]):
         return iter(getattr(self, self._items))
 
 
-def long_columns(axes: Mapping[str, Sequence[Any]], values: Mapping[str, np.ndarray]) -> Columns:
+def long_columns(axes: Mapping[str, Iterable[Any]], values: Mapping[str, np.ndarray]) -> Columns:
     """A line for each cell of arrays over the same axes, the last axis running fastest."""
     places = list(product(*(_plain(labels) for labels in axes.values())))
     columns = {name: [place[at] for place in places] for at, name in enumerate(axes)}

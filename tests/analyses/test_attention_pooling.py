@@ -1,16 +1,19 @@
 """Attention pooling: the query learns what the labels ask for, and held-out items stay unseen."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses import attention_pooling as module
 from viz_encoder.analyses.attention_pooling import attention_pooling
 from viz_encoder.analyses.collection import collection
 from viz_encoder.analyses.pooled import pooled
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.inputs.items import Item
+
+module = import_module("viz_encoder.analyses.attention_pooling")
 
 
 def train(*given):

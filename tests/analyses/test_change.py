@@ -1,16 +1,18 @@
 """The change of every head against a plain loop in numpy over both whole maps."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses import change as change_module
 from viz_encoder.analyses.change import layer_change
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace
+
+change_module = import_module("viz_encoder.analyses.change")
 
 TEXTS = ["The cat sat on the mat", "The dog ran to the house"]  # one token a word
 

@@ -1,16 +1,18 @@
 """One key's column against whole maps, and against scores and softmax written out in float64."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses import column as module
 from viz_encoder.analyses.column import column, column_blocks
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace
+
+module = import_module("viz_encoder.analyses.column")
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 
@@ -35,7 +37,7 @@ def test_a_column_is_what_each_query_gives_the_key(traces, which, block_bytes, m
     monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
     trace = traces[which]
     for layer, head, key in [(0, 0, 0), (3, 5, 2), (5, 11, 4)]:
-        got = column(trace, layer, head, key)
+        got = column(trace, layer, head, key).weights
         assert np.abs(got - written_out(trace, layer, head, key)).max() <= 1e-6
         assert np.abs(got - trace.attention(layer, head)[:, key].numpy()).max() <= 1e-7
 
@@ -50,13 +52,13 @@ def test_a_column_is_what_each_query_gives_the_key(traces, which, block_bytes, m
 )
 def test_heads_are_fused_cell_by_cell(traces, head, fuse):
     maps = traces[0].attention(2).numpy().astype(np.float64)
-    assert np.abs(column(traces[0], 2, head, 8) - fuse(maps)[:, 8]).max() <= 1e-7
+    assert np.abs(column(traces[0], 2, head, 8).weights - fuse(maps)[:, 8]).max() <= 1e-7
 
 
 def test_a_forbidden_key_is_nan_and_no_zero(traces):
     padding = int((~traces[1].valid).nonzero()[0])
-    assert np.isnan(column(traces[1], 1, 3, padding)).all()
-    assert not np.isnan(column(traces[1], 1, 3, 0)).any()
+    assert np.isnan(column(traces[1], 1, 3, padding).weights).all()
+    assert not np.isnan(column(traces[1], 1, 3, 0).weights).any()
 
 
 def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
@@ -67,11 +69,11 @@ def test_a_mask_of_each_head_and_query_counts(traces, monkeypatch):
     mask = torch.ones(ran.n_heads, n, n, dtype=torch.bool)
     mask[0] = torch.ones(n, n).tril().bool()
     causal = replace(trace, layers=(replace(ran, mask=mask), *trace.layers[1:]))
-    got = column(causal, 0, 0, 6)
+    got = column(causal, 0, 0, 6).weights
     assert np.isnan(got[:6]).all() and not np.isnan(got[6:]).any()
     assert np.abs(got[6:] - causal.attention(0, 0)[6:, 6].numpy()).max() <= 1e-7
-    assert not np.isnan(column(causal, 0, 1, 6)).any()
-    assert not np.isnan(column(causal, 0, "mean", 6)).any()
+    assert not np.isnan(column(causal, 0, 1, 6).weights).any()
+    assert not np.isnan(column(causal, 0, "mean", 6).weights).any()
 
 
 def test_no_map_is_held(monkeypatch):

@@ -1,6 +1,7 @@
 """The logit lens against transformers' own heads, read off transformers' own hidden states."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ import viz_encoder as vz
 from tests.checkpoints.cases.bert import build as bert
 from tests.checkpoints.cases.modernbert import build as modernbert
 from tests.checkpoints.parity import TOLERANCE, WORDS, Case, save, texts
-from viz_encoder.analyses import logit_lens as module
 from viz_encoder.analyses.logit_lens import logit_lens
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
+
+module = import_module("viz_encoder.analyses.logit_lens")
 
 LENGTHS = (4, 7, 1)
 

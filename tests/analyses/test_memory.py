@@ -8,8 +8,8 @@ import sys
 # What is freed goes back at once and the peak is counted anew: what capture took hides nothing.
 PROGRAM = """
 import re, torch
+from importlib import import_module
 import viz_encoder as vz
-from viz_encoder.analyses import rollout as rollouts, value_weighted as weighted
 from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import survey
@@ -17,6 +17,9 @@ from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_s
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
 from viz_encoder.model import Encoder
 from viz_encoder.trace import layer
+
+rollouts = import_module("viz_encoder.analyses.rollout")
+weighted = import_module("viz_encoder.analyses.value_weighted")
 
 N = 3072
 for module in (layer, rollouts, weighted):

@@ -27,7 +27,7 @@ def padded(minilm):
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("token", [0, 2])
 def test_they_are_the_nearest(padded, among, special, token):
-    found = nearest_tokens(padded, token, 4, among=among, special=special, top=8)
+    found = nearest_tokens(padded, token, 4, among=among, hide_special=not special, top=8)
     own = padded.hidden(4)[token].double().numpy()[None]
     every = []
     for layer in among or (4,):

@@ -1,18 +1,20 @@
 """Overview: merged, renormalized and pooled parts of a map, against loops over single weights."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses import overview as module
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.layer import Origin
 from viz_encoder.trace.token_selection import shown_tokens
+
+module = import_module("viz_encoder.analyses.overview")
 
 N, HEADS = 13, 3
 WORDS = (None, 0, 0, 1, 2, 2, 2, None, 0, 1, 1, None, None)
@@ -88,7 +90,7 @@ def test_a_map_is_what_loops_give(trace, head, entries, renormalize):
     assert np.allclose(tile.row_tops, np.nan_to_num(expected).max(axis=1), rtol=2e-6)
     assert tile.empty == int((np.nan_to_num(expected).sum(axis=1) == 0).sum())
     for place, entry in enumerate(entries):
-        found = row(trace, 0, head, entry, tokens=entries, renormalize=renormalize)
+        found = row(trace, 0, head, entry, tokens=entries, renormalize=renormalize).weights
         close(found, expected[place])
 
 
@@ -159,7 +161,7 @@ def test_weights_that_only_hidden_keys_have_leave_nothing(trace):
     ],
 )
 def test_shown_tokens(trace, special, words, expected):
-    assert shown_tokens(trace, special=special, words=words) == expected
+    assert shown_tokens(trace, hide_special=not special, words=words) == expected
 
 
 def test_words_of_two_texts_stay_apart(trace):

@@ -102,4 +102,4 @@ def test_what_cannot_be_said_is_refused(tmp_path, minilm):
         predictions(encoder, trace, tokens=[9])
     with pytest.raises(SelectionError, match="d_model 384"):
         predictions(encoder, vz.capture(minilm, "a"))
-    assert predictions(encoder, vz.capture(encoder, "w1 w2")) == ()
+    assert tuple(predictions(encoder, vz.capture(encoder, "w1 w2"))) == ()

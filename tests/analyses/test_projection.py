@@ -45,7 +45,7 @@ def expected(trace, layers, special, center):
 @pytest.mark.parametrize("layers", [None, (3, 1)])
 def test_it_is_scikit_learn_s(runs, which, special, center, layers):
     trace = runs[which]
-    found = projection(trace, layers=layers, special=special, center=center)
+    found = projection(trace, layers=layers, hide_special=not special, center=center)
     chosen = tuple(range(len(trace.hidden_states))) if layers is None else layers
     points, fit, at = expected(trace, chosen, special, center)
     assert found.layers == chosen and found.tokens.tolist() == at

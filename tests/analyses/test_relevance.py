@@ -1,6 +1,7 @@
 """Relevance against autograd on transformers' own maps, and on a forward pass in float64."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from transformers import BertForMaskedLM, BertForSequenceClassification, BertFor
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import WORDS, Case, save
-from viz_encoder.analyses import relevance as module
 from viz_encoder.analyses.relevance import relevance
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
@@ -19,6 +19,8 @@ from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model import Encoder
 from viz_encoder.model.relative import bucket
+
+module = import_module("viz_encoder.analyses.relevance")
 
 TEXT = "w1 w2 [MASK] w3 w4 w5"
 KINDS = {

@@ -162,10 +162,10 @@ def test_padding_and_special_tokens(minilm):
     )
     again = residual_change(minilm, replace(trace, hidden_states=loud))
     assert np.array_equal(again.attention_shares, found.attention_shares)
-    inner = residual_change(minilm, trace, special=False)
+    inner = residual_change(minilm, trace, hide_special=True)
     assert inner.tokens.tolist() == alone.tokens.tolist()[1:-1]
     assert np.array_equal(inner.attention, found.attention[:, 1:-1])
-    assert hidden_change(trace, special=False).norms.shape == (7, 3)
+    assert hidden_change(trace, hide_special=True).norms.shape == (7, 3)
 
 
 def test_a_custom_mask_counts_and_a_query_that_sees_nothing(minilm):

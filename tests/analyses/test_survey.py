@@ -1,19 +1,21 @@
 """The survey and the overview against plain loops over the whole map."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses import survey as survey_module
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.survey import STATISTICS, survey
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace, Origin
+
+survey_module = import_module("viz_encoder.analyses.survey")
 
 TEXTS = ["The animal didn't cross the street because it was too tired, and slept.", "A short one"]
 
@@ -138,7 +140,7 @@ def test_overview_equals_loops(traces, which, head, size):
 
 
 def test_a_row_is_exact_and_marks_what_is_masked(traces):
-    found = row(traces[1], 4, 7, 2)
+    found = row(traces[1], 4, 7, 2).weights
     expected = traces[1].attention(4, 7)[2].numpy()
     assert np.array_equal(np.isnan(found), ~traces[1].valid.numpy())
     assert np.nanmax(np.abs(found - expected)) <= 1e-6

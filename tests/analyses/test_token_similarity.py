@@ -54,7 +54,7 @@ def of(hidden):
 @pytest.mark.parametrize("layer", [0, 3, 6])
 def test_the_matrix_is_scikit_learn_s(padded, special, centered, layer):
     at = kept(padded, special)
-    found = token_similarity(padded, layer, special=special, centered=centered)
+    found = token_similarity(padded, layer, hide_special=not special, centered=centered)
     hidden = padded.hidden(layer)[at].double().numpy()
     expected = cosine_similarity(hidden - hidden.mean(axis=0) if centered else hidden)
     assert np.abs(found.cosines - expected).max() <= 2e-7
@@ -64,7 +64,7 @@ def test_the_matrix_is_scikit_learn_s(padded, special, centered, layer):
 @pytest.mark.parametrize("special", [True, False])
 def test_the_numbers_of_each_layer_are_those_of_loops(padded, special):
     at = kept(padded, special)
-    found = over_smoothing(padded, special=special)
+    found = over_smoothing(padded, hide_special=not special)
     for layer in range(7):
         hidden = padded.hidden(layer)[at].double().numpy()
         rest = hidden - hidden.mean(axis=0)
@@ -122,19 +122,19 @@ def test_one_token_and_states_without_length():
 def test_between_runs_is_the_mean_of_all_pairs(padded, minilm):
     other = vz.capture(minilm, TEXTS[1])
     third = vz.capture(minilm, "Rain")
-    found = between_runs([padded, other, third], special=False)
+    found = between_runs([padded, other, third], hide_special=True)
     for layer in (0, 6):
         parts = [t.hidden(layer)[kept(t, False)].double().numpy() for t in (padded, other, third)]
         pairs = [(0, 1), (0, 2), (1, 2)]
         cells = [cosine_similarity(parts[a], parts[b]).ravel() for a, b in pairs]
-        assert found[layer] == pytest.approx(np.concatenate(cells).mean(), rel=1e-9)
+        assert found.cosine[layer] == pytest.approx(np.concatenate(cells).mean(), rel=1e-9)
     with pytest.raises(SelectionError, match="1 runs"):
         between_runs([padded])
 
 
 def test_a_picture_s_prefix_token_is_left_out_by_name():
     trace = vz.capture(vz.load("scene", device="cpu"), asset("examples/digit.png"))
-    assert token_similarity(trace, 1, special=False).tokens.tolist() == list(range(1, 101))
+    assert token_similarity(trace, 1, hide_special=True).tokens.tolist() == list(range(1, 101))
 
 
 def test_long_runs_give_numbers_and_no_matrix():
@@ -153,9 +153,9 @@ def test_what_is_not_there_is_said(padded):
         token_similarity(padded, 7)
     with pytest.raises(SelectionError, match="size is 0"):
         token_similarity(padded, 0, size=0)
-    with pytest.raises(SelectionError, match="special=True"):
+    with pytest.raises(SelectionError, match="hide_special=False"):
         own = replace(padded.sample, special=(True,) * padded.n_tokens)
-        token_similarity(replace(padded, sample=own), 0, special=False)
+        token_similarity(replace(padded, sample=own), 0, hide_special=True)
     broken = of(torch.full((1, 3, 4), torch.nan))
     with pytest.raises(TraceError, match="NaN"):
         token_similarity(broken, 0)

@@ -1,16 +1,18 @@
 """Value-weighted maps against the vectors themselves, T × T × d_model of them, in float64."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses import value_weighted as module
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
+
+module = import_module("viz_encoder.analyses.value_weighted")
 
 TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
 

@@ -16,7 +16,7 @@ from viz_encoder.export import MapView, arrays, csv_lines, draw_page, save, snip
 from viz_encoder.trace.token_selection import shown_tokens
 
 TEXT = "The reinterpretation of tokenization"
-KEPT = {"special": False, "renormalize": True, "words": True}
+KEPT = {"hide_special": True, "renormalize": True, "words": True}
 OPTIONS = [KEPT, KEPT | {"renormalize": False}, KEPT | {"words": False}, {"words": True}]
 
 
@@ -25,10 +25,10 @@ def trace(minilm):
     return vz.capture(minilm, TEXT)
 
 
-def expected(trace, heads, *, special=True, renormalize=False, words=False):
+def expected(trace, heads, *, hide_special=False, renormalize=False, words=False):
     """The map by numpy alone."""
     fused = trace.attention(3).double().numpy()[list(heads)].mean(axis=0)
-    entries = shown_tokens(trace, special=special, words=words)
+    entries = shown_tokens(trace, hide_special=hide_special, words=words)
     if renormalize:
         fused = fused / fused[:, [at for entry in entries for at in entry]].sum(1, keepdims=True)
     return np.array([[fused[np.ix_(q, k)].sum(axis=1).mean() for k in entries] for q in entries])
@@ -57,7 +57,7 @@ def test_npz_and_csv(trace, options):
 
 def test_one_row_of_a_word_is_its_row_of_the_map(trace):
     wanted = expected(trace, [5], **KEPT)
-    place = shown_tokens(trace, special=False, words=True).index((7, 8))
+    place = shown_tokens(trace, hide_special=True, words=True).index((7, 8))
     for query in (7, 8):
         found = arrays(trace, 3, 5, query=query, **KEPT)
         assert np.abs(found["weights"] - wanted[place]).max() <= 2e-6
@@ -72,7 +72,7 @@ def test_the_page_holds_the_chosen_map(trace, options):
     values = np.frombuffer(zlib.decompress(b64decode(packed)), "<f4").reshape(facts["shape"])
     assert np.abs(values - expected(trace, [5], **options)).max() <= 2e-6
     entries = shown_tokens(
-        trace, special=options.get("special", True), words=options.get("words", False)
+        trace, hide_special=options.get("hide_special", False), words=options.get("words", False)
     )
     assert facts["counts"] == [len(entries)] * 2 and 8 in entries[facts["query"]]
     assert facts["names"][1][facts["query"]].endswith("ization")
@@ -105,7 +105,9 @@ def test_the_code_gives_it(trace, options, query):
     wanted = expected(trace, (1, 4), **options)
     if query is not None:
         entries = shown_tokens(
-            trace, special=options.get("special", True), words=options.get("words", False)
+            trace,
+            hide_special=options.get("hide_special", False),
+            words=options.get("words", False),
         )
         wanted = wanted[next(at for at, entry in enumerate(entries) if query in entry)]
     assert np.abs(np.asarray(scope["weights"]) - wanted).max() <= 2e-6

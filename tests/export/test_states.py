@@ -44,7 +44,7 @@ def every(encoder, trace):
 
 
 def test_the_matrix_comes_back(padded):
-    found = token_similarity(padded, 3, special=False)
+    found = token_similarity(padded, 3, hide_special=True)
     header, rows = read(padded, found)
     at = found.tokens.tolist()
     assert header == ["token", "token_name", *(f"token {n}: {padded.tokens[n]}" for n in at)]

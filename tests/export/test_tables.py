@@ -67,11 +67,11 @@ def test_masked_pairs_are_empty(padded):
 
 
 def test_hidden_special_tokens_are_left_out_and_said(trace):
-    header, *rows = read(trace, 2, 1, special=False)
+    header, *rows = read(trace, 2, 1, hide_special=True)
     assert len(rows) == len(header) - 2 == trace.n_tokens - 2
     weights = np.stack([numbers(row[2:]) for row in rows])
     assert np.abs(weights - trace.attention(2, 1)[1:-1, 1:-1].numpy()).max() <= 1e-7
-    note = str(arrays(trace, 2, 1, special=False)["note"])
+    note = str(arrays(trace, 2, 1, hide_special=True)["note"])
     assert "0 [CLS], 13 [SEP]" in note and "not renormalized" in note
     assert str(arrays(trace, 2, 1)["note"]) == ""
 

@@ -90,7 +90,7 @@ def test_a_choice_that_is_not_there_is_said(name, scene, picture):
 @pytest.mark.parametrize("centered", [True, False])
 def test_likeness_is_the_cosine(padded, special, centered):
     figure = vz.figures.token_similarity(
-        padded, layer=4, tokens="all" if special else "without special",
+        padded, layer=4, hide_special=not special,
         mean="subtracted" if centered else "kept",
     )  # fmt: skip
     states = hidden(padded, 4, special)
@@ -164,7 +164,7 @@ def test_the_plane_is_pca_s(padded, monkeypatch):
     assert f"{fit.explained_variance_ratio_[0]:.1%}" in figure.layout.xaxis.title.text
     with pytest.raises(SelectionError, match="is padding"):
         vz.figures.projection(padded, token=padded.n_tokens - 1)
-    left_out = vz.figures.projection(padded, token=0, tokens="without special").data[-1]
+    left_out = vz.figures.projection(padded, token=0, hide_special=True).data[-1]
     assert len(left_out.x) == 0 and "left out" in left_out.name
     module = importlib.import_module("viz_encoder.figures.projection")
     monkeypatch.setattr(module, "MAX_POINTS", 30)

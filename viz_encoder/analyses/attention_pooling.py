@@ -17,6 +17,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, TooLong, TraceError
 from viz_encoder.inputs.items import Item, read_set
 from viz_encoder.model.pooling import cls, mean
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace.batches import Progress, batches
 from viz_encoder.trace.states import choose_layers
 
@@ -25,8 +26,8 @@ MAX_NUMBERS = 40_000_000  # hidden states held while training: items · longest 
 COMPARED = ("attention", "mean", "cls")
 
 
-@dataclass(frozen=True, eq=False)
-class AttentionPooling:
+@dataclass(frozen=True, eq=False, repr=False)
+class AttentionPooling(ArrayResult, TableResult, main="queries"):
     """A query for each seed, and what it is worth; the queries are those trained on all items."""
 
     layer: int
@@ -43,6 +44,13 @@ class AttentionPooling:
     def query(self) -> Float[np.ndarray, " d_model"]:
         """That of the first seed, as `vz.pool` takes it."""
         return self.queries[0]
+
+    def columns(self) -> Columns:
+        """A line a seed and pooling: its accuracy on items held out."""
+        return long_columns(
+            {"pooling": COMPARED, "seed": self.seeds},
+            {"accuracy": np.stack([self.accuracy[name] for name in COMPARED])},
+        )
 
 
 def attention_pooling(
@@ -232,3 +240,6 @@ def _losses(
 def _tell(progress: Progress | None, done: int, total: int) -> None:
     if progress is not None and progress(done, total) is False and done < total:
         raise TraceError(f"Stopped after {done} of {total} trainings; nothing was kept.")
+
+
+ANALYSES = (attention_pooling,)

@@ -9,14 +9,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
 
 
-@dataclass(frozen=True, eq=False)
-class LayerChange:
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerChange(ArrayResult, main="heads"):
     """How far the maps of one layer's heads are from those of the reference, 0 … 1.
 
     heads[h] is the mean over the queries counted of the total variation distance between the two
@@ -95,3 +96,6 @@ def _blocks(ran: LayerTrace) -> Iterator[slice]:
     step = max(1, budget // (4 * n_keys))
     for start in range(0, n_queries, step):
         yield slice(start, min(start + step, n_queries))
+
+
+ANALYSES = (layer_change,)

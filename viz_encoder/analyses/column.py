@@ -1,6 +1,7 @@
 """Column: who looks at one key; its weight from every query, without ever holding a T × T map."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -8,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
 
@@ -15,7 +17,17 @@ BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the p
 BLOCK_BYTES_GPU = 2**26
 
 
-def column(trace: Trace, layer: int, head: Head, key: int) -> Float[np.ndarray, " query"]:
+@dataclass(frozen=True, eq=False, repr=False)
+class Column(ArrayResult, main="weights"):
+    """weights[i] is what query i gives to one key, 0 … 1; NaN where the mask forbids it."""
+
+    weights: Float[np.ndarray, " query"]
+    layer: int
+    head: Head
+    key: int
+
+
+def column(trace: Trace, layer: int, head: Head, key: int) -> Column:
     """The weight that each query gives to one key, exact; NaN where the mask forbids it.
 
     Each weight is a share of its own query's total, so a column has no fixed sum.
@@ -29,7 +41,8 @@ def column(trace: Trace, layer: int, head: Head, key: int) -> Float[np.ndarray, 
     Raises:
         SelectionError: no such layer, head or key.
     """
-    return np.concatenate(list(column_blocks(trace, layer, head, key)))
+    weights = np.concatenate(list(column_blocks(trace, layer, head, key)))
+    return Column(weights, layer, head, key)
 
 
 def column_blocks(
@@ -66,3 +79,6 @@ def _part(
     allowed = allowed[:, rows] if allowed.shape[1] > 1 else allowed
     allowed = allowed[..., key if allowed.shape[2] > 1 else 0].any(dim=0)
     return fused.masked_fill(~allowed, torch.nan)
+
+
+ANALYSES = (column,)

@@ -11,16 +11,36 @@ from jaxtyping import Float
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.inputs import Sample
 from viz_encoder.model.pooling import attention_shares
+from viz_encoder.result import ArrayResult, Columns, SeriesResult
 from viz_encoder.trace.batches import Progress, batches
 from viz_encoder.trace.states import choose_layers
 
 
-@dataclass(frozen=True, eq=False)
-class ItemWeights:
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemWeights(ArrayResult, main="weights"):
     """One item: its tokens, and the weight of each in the pooled vector; they sum to 1."""
 
     sample: Sample
     weights: Float[np.ndarray, " token"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SetWeights(SeriesResult[ItemWeights], items="items"):
+    """The weights of every item, in the order of the items."""
+
+    items: tuple[ItemWeights, ...]
+
+    def columns(self) -> Columns:
+        """A line a token of each item."""
+        each = [
+            (number, at, token, weight)
+            for number, item in enumerate(self.items)
+            for at, (token, weight) in enumerate(
+                zip(item.sample.tokens, item.weights.tolist(), strict=False)
+            )
+        ]
+        names = "item", "token", "token_name", "weight"
+        return {name: [line[place] for line in each] for place, name in enumerate(names)}
 
 
 def item_weights(
@@ -30,7 +50,7 @@ def item_weights(
     *,
     layer: int = -1,
     progress: Progress | None = None,
-) -> tuple[ItemWeights, ...]:
+) -> SetWeights:
     """softmax(hidden · query / √d_model) over each item's tokens, in the order of the items.
 
     Args:
@@ -49,4 +69,7 @@ def item_weights(
         for row, number in enumerate(batch.numbers):
             weights = shares[row][states.valid[row]].float().cpu().numpy()
             found[number] = ItemWeights(batch.samples[row], weights)
-    return tuple(found[number] for number in range(len(sources)))
+    return SetWeights(tuple(found[number] for number in range(len(sources))))
+
+
+ANALYSES = (item_weights,)

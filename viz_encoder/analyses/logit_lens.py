@@ -11,6 +11,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, HeadPool, Task
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, require_real_token
@@ -19,8 +20,8 @@ BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
 WHOLE = -1
 
 
-@dataclass(frozen=True, eq=False)
-class LogitLens:
+@dataclass(frozen=True, eq=False, repr=False)
+class LogitLens(ArrayResult, TableResult, main="shares"):
     """The most likely labels, and the probability of the model's answer, in every layer.
 
     labels[l, p, r] is the label of rank r (0 = most likely) read after l blocks at place p, with
@@ -36,6 +37,13 @@ class LogitLens:
     tokens: Int[np.ndarray, " place"]
     unit: str  # "probability", or "score" of a head with one output that is no yes or no
     task: Task
+
+    def columns(self) -> Columns:
+        """A line a state, place and rank; `answer` is the same share of the model's answer."""
+        n_states, _, n_ranks = self.shares.shape
+        axes = {"blocks": range(n_states), "token": self.tokens, "rank": range(n_ranks)}
+        answers = np.repeat(self.finals[..., None], n_ranks, axis=-1)
+        return long_columns(axes, {"label": self.labels, self.unit: self.shares, "answer": answers})
 
 
 def logit_lens(
@@ -126,3 +134,6 @@ def _scores(
             return picked.float()
         whole: Tensor = speak(hidden[None], trace.valid.to(hidden.device)[None])
         return whole.float()
+
+
+ANALYSES = (logit_lens,)

@@ -8,13 +8,14 @@ from torch import Tensor
 
 from viz_encoder.errors import InputError
 from viz_encoder.model import pool
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 
 METHODS = ("cls", "mean", "max")
 
 
-@dataclass(frozen=True, eq=False)
-class MaskEffect:
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskEffect(ArrayResult, main="moved"):
     """Two runs of one input, with a mask and without.
 
     moved[l, t] is ‖h − h′‖ / ‖h′‖ of token t after l blocks (0 = embeddings), h′ being the run
@@ -59,3 +60,6 @@ def _compared(masked: Trace, plain: Trace, method: str) -> tuple[float, float]:
     )
     cosine = ours @ theirs / (ours.norm() * theirs.norm()).clamp_min(1e-30)
     return float(cosine), float((ours - theirs).norm() / theirs.norm().clamp_min(1e-30))
+
+
+ANALYSES = (mask_effect,)

@@ -8,11 +8,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.errors import InputError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import LayerTrace, Trace
 
 
-@dataclass(frozen=True, eq=False)
-class MaskLeaks:
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskLeaks(ArrayResult, TableResult, main="leak"):
     """What the maps of a run do where an intended mask forbids.
 
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
@@ -26,6 +27,13 @@ class MaskLeaks:
     extra: Int[np.ndarray, " layer"]  # pairs that the layer's mask allows and the intent forbids
     missing: Int[np.ndarray, " layer"]  # pairs that the intent allows and the layer's mask forbids
     empty: tuple[int, ...]  # real queries that the intent leaves without any key
+
+    def columns(self) -> Columns:
+        """A line a layer and head; query and key are those of the largest leak, -1 for none."""
+        n_layers, n_heads = self.leak.shape
+        values = {"leak": self.leak, "mass": self.mass}
+        at = {"query": self.at[..., 0], "key": self.at[..., 1]}
+        return long_columns({"layer": range(n_layers), "head": range(n_heads)}, values | at)
 
 
 def mask_leaks(trace: Trace, intent: Bool[Tensor, "query key"]) -> MaskLeaks:
@@ -82,3 +90,6 @@ def _passed(
         passed = layer.mask.cpu().any(dim=0).expand(n, n)
     counted = real[:, None]
     return int((passed & ~intent & counted).sum()), int((intent & ~passed & counted).sum())
+
+
+ANALYSES = (mask_leaks,)

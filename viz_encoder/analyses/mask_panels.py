@@ -8,14 +8,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.errors import InputError
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
 
 MAX_SIDE = 512
 
 
-@dataclass(frozen=True, eq=False)
-class MaskPanels:
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskPanels(ArrayResult, main="observed"):
     """Three readings of one map; cell (i, j) holds queries edges[i] … edges[i + 1] - 1, keys alike.
 
     intended and passed: whether any pair of the cell may attend; observed: its largest weight, a
@@ -97,3 +98,6 @@ def _pool(values: np.ndarray, edges: Int[np.ndarray, " edge"]) -> np.ndarray:
         return np.array(values)
     starts = edges[:-1]
     return np.maximum.reduceat(np.maximum.reduceat(values, starts, axis=0), starts, axis=1)
+
+
+ANALYSES = (mask_panels,)

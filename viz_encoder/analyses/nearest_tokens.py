@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import not_
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import Columns, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers, require_real_token, states
 
 
-@dataclass(frozen=True, eq=False)
-class NearestTokens:
+@dataclass(frozen=True, eq=False, repr=False)
+class NearestTokens(TableResult):
     """The nearest first: neighbors[r] after layers[r] blocks has cosine cosines[r], −1 … 1."""
 
     neighbors: Int[np.ndarray, " rank"]  # their numbers in the run
@@ -21,7 +24,17 @@ class NearestTokens:
     token: int
     layer: int
 
+    def columns(self) -> Columns:
+        """A line a neighbor, the nearest first."""
+        return {
+            "rank": list(range(len(self.neighbors))),
+            "token": self.neighbors.tolist(),
+            "blocks": self.layers.tolist(),
+            "cosine": self.cosines.tolist(),
+        }
 
+
+@renamed(special=("hide_special", not_))
 def nearest_tokens(
     trace: Trace,
     token: int,
@@ -29,7 +42,7 @@ def nearest_tokens(
     *,
     among: Sequence[int] | None = None,
     top: int = 10,
-    special: bool = True,
+    hide_special: bool = False,
 ) -> NearestTokens:
     """The tokens of the same run whose hidden states are nearest by cosine.
 
@@ -42,7 +55,7 @@ def nearest_tokens(
         layer: after how many blocks, as in `trace.hidden`.
         among: the layers that are searched; `layer` alone where not given.
         top: how many at most.
-        special: whether tokens are searched that the model put there itself.
+        hide_special: whether special tokens such as [CLS] are left out.
 
     Raises:
         SelectionError: no such token or layer, padding, a state of length 0, or top below 1.
@@ -53,7 +66,7 @@ def nearest_tokens(
     length = np.linalg.norm(own)
     if not length:
         raise SelectionError(f"Token {token} after {layer} blocks has length 0, so no direction.")
-    tokens = real_token_numbers(trace, special)
+    tokens = real_token_numbers(trace, hide_special=hide_special)
     searched = (layer,) if among is None else tuple(dict.fromkeys(among))
     if not searched:
         raise SelectionError("among is empty; give the layers to search.")
@@ -79,3 +92,6 @@ def _cosines(
     inner = (hidden * direction).sum(axis=1)  # row by row: equal states have equal cosines
     found = np.where(lengths > 0, inner / np.where(lengths > 0, lengths, 1), np.nan)
     return np.clip(found, -1.0, 1.0)
+
+
+ANALYSES = (nearest_tokens,)

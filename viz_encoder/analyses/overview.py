@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
 
@@ -18,8 +19,8 @@ BLOCK_BYTES_GPU = 2**26
 Shown = Sequence[int | Sequence[int]]  # tokens in order; several in one entry are merged
 
 
-@dataclass(frozen=True, eq=False)
-class Tile:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tile(ArrayResult, main="values"):
     """A part of one map, at most `size` cells a side; each the largest of row_step × key_step.
 
     Weights are shares of a query's total, 0 … 1; NaN marks cells that the mask forbids altogether.
@@ -35,6 +36,19 @@ class Tile:
     row_tops: Float[np.ndarray, " row"]  # a row's largest weight on all kept keys, in sight or not
     total: float  # the weight of all pairs in this part, before pooling
     empty: int  # queries of this part that have no weight on any kept key
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Row(ArrayResult, main="weights"):
+    """weights[j] is what one query, or the mean of several, gives to kept key j, 0 … 1.
+
+    NaN where the mask forbids the key.
+    """
+
+    weights: Float[np.ndarray, " key"]
+    layer: int
+    head: Head
+    query: int | Sequence[int]
 
 
 def overview(
@@ -106,14 +120,15 @@ def row(
     *,
     tokens: Shown | None = None,
     renormalize: bool = False,
-) -> Float[np.ndarray, " key"]:
+) -> Row:
     """One query's weights over all kept keys, exact; NaN where the mask forbids the key.
 
     Several queries are merged into their mean; `tokens` and `renormalize` are those of `overview`.
     """
     every = _map(trace, layer, head, tokens, renormalize)
     merged = (query,) if isinstance(query, int) else tuple(query)
-    return every.rows(_side(trace.n_tokens, [merged]))[0].numpy()
+    weights = every.rows(_side(trace.n_tokens, [merged]))[0].numpy()
+    return Row(weights, layer, head, query)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,3 +261,6 @@ def _pool(
 def _edges(start: int, count: int, step: int) -> Int[np.ndarray, " edge"]:
     """Where each cell begins, and where the last one ends."""
     return start + np.minimum(np.arange(0, count + step, step), count)
+
+
+ANALYSES = (overview, row)

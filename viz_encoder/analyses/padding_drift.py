@@ -1,7 +1,7 @@
 """Padding drift: how far padding moves a pooled vector, with the mask and when it is forgotten."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -11,6 +11,8 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Inputs, TextReader
+from viz_encoder.result import Columns, TableResult
+from viz_encoder.shown import OneLine
 from viz_encoder.trace.capture import run
 from viz_encoder.trace.states import States, choose_layers, choose_methods, read_through
 
@@ -23,8 +25,8 @@ CASES = {  # name: what is done in the padded batch
 }
 
 
-@dataclass(frozen=True)
-class Drift:
+@dataclass(frozen=True, repr=False)
+class Drift(OneLine):
     """How far one method moved in one case, from the vector of the text alone."""
 
     method: str
@@ -35,8 +37,8 @@ class Drift:
     why: str
 
 
-@dataclass(frozen=True, eq=False)
-class PaddingDrift:
+@dataclass(frozen=True, eq=False, repr=False)
+class PaddingDrift(TableResult):
     """Every method in every case, in the order of the methods and CASES."""
 
     layer: int
@@ -52,6 +54,11 @@ class PaddingDrift:
             if (row.method, row.case) == (method, case):
                 return row
         raise SelectionError(f"There is no {method!r} in the case {case!r}; see rows.")
+
+    def columns(self) -> Columns:
+        """A line a method and case."""
+        names = [field.name for field in fields(Drift)]
+        return {name: [getattr(row, name) for row in self.rows] for name in names}
 
 
 def padding_drift(
@@ -211,3 +218,6 @@ def _why(
             f"Padding is above the text's own values in {raised} of {len(alone)} dimensions." + too
         )
     return f"{n_padding} of {total} tokens in the mean are padding." + too
+
+
+ANALYSES = (padding_drift,)

@@ -10,14 +10,15 @@ from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.model.pooling import after_prefix, attention_shares
+from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.states import States, choose_methods, left_out, states_of
 
 Queries = Mapping[int, Float[np.ndarray, " d_model"]]
 
 
-@dataclass(frozen=True, eq=False)
-class PooledInput:
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledInput(TableResult):
     """The vectors of one input; layer 0 is the embeddings, the last is the output.
 
     `shares[method]` says what each token put into the pooled vector p, and sums to 1 in each
@@ -40,6 +41,13 @@ class PooledInput:
     pooler_weights: Float[np.ndarray, "layer head token"] | None = (
         None  # of the pooler's learned query
     )
+
+    def columns(self) -> Columns:
+        """A line a layer and method: its length, and its cosine with every method."""
+        values = {"norm": self.norms}
+        for at, name in enumerate(self.methods):
+            values[f"cosine_{name}"] = self.cosines[..., at]
+        return long_columns({"layer": self.layers, "method": self.methods}, values)
 
 
 def pooled(
@@ -174,3 +182,6 @@ def _cosines(vectors: list[Float[np.ndarray, " _"]]) -> Float[np.ndarray, "metho
             if a.shape == b.shape and norms[i] > 0 and norms[j] > 0:
                 found[i, j] = a.astype(np.float64) @ b.astype(np.float64) / (norms[i] * norms[j])
     return found
+
+
+ANALYSES = (pooled,)

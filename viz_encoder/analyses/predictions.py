@@ -11,6 +11,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
 from viz_encoder.trace.prediction_heads import tasks as tasks
@@ -18,14 +19,37 @@ from viz_encoder.trace.prediction_heads import tasks as tasks
 MASKS = ("[mask]", "<mask>")
 
 
-@dataclass(frozen=True, eq=False)
-class Guess:
+@dataclass(frozen=True, eq=False, repr=False)
+class Guess(ArrayResult, TableResult, main="shares"):
     """The most likely labels at one token, or of the whole input; unit says what `shares` are."""
 
     token: int | None  # its number; None: of the whole input
     labels: tuple[str, ...]
     shares: Float[np.ndarray, " label"]
     unit: str  # "probability", or "score" of a head with one output that is no yes or no
+
+    def columns(self) -> Columns:
+        """A line a label, the most likely first."""
+        n_labels = len(self.labels)
+        return {
+            "token": [self.token] * n_labels,
+            "rank": list(range(n_labels)),
+            "label": list(self.labels),
+            self.unit: self.shares.tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions(SeriesResult[Guess], items="guesses"):
+    """A guess for each token that the head was asked about, or one of the whole input."""
+
+    guesses: tuple[Guess, ...]
+
+    def columns(self) -> Columns:
+        """A line a token and label, the most likely first."""
+        each = [guess.columns() for guess in self.guesses]
+        names = each[0] if each else ("token", "rank", "label", "probability")
+        return {name: [value for one in each for value in one[name]] for name in names}
 
 
 def predictions(
@@ -36,7 +60,7 @@ def predictions(
     layer: int | None = None,
     tokens: Sequence[int] | None = None,
     top: int = 10,
-) -> tuple[Guess, ...]:
+) -> Predictions:
     """What the head says, read off the output, or off the hidden states after some layer.
 
     A head was trained on the output alone: read off an earlier layer (the "logit lens",
@@ -61,9 +85,10 @@ def predictions(
         valid = trace.valid.to(hidden.device)
         logits = encoder.model.heads[str(head.task)](hidden[None], valid[None])[0].float().cpu()
     if logits.ndim == 1:
-        return (_guess(None, logits, head, encoder, top),)
+        return Predictions((_guess(None, logits, head, encoder, top),))
     places = _places(head, trace) if tokens is None else [_known(t, trace) for t in tokens]
-    return tuple(_guess(place, logits[place], head, encoder, top) for place in places)
+    found = (_guess(place, logits[place], head, encoder, top) for place in places)
+    return Predictions(tuple(found))
 
 
 def _places(head: HeadConfig, trace: Trace) -> list[int]:
@@ -89,3 +114,6 @@ def _guess(
     best = shares.topk(min(max(1, top), len(shares)))
     labels = tuple(of.output_name(head, i) for i in best.indices.tolist())
     return Guess(token, labels, best.values.numpy(), unit)
+
+
+ANALYSES = (predictions,)

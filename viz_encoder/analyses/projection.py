@@ -2,19 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import not_
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 CENTERS = ("together", "each layer")
 
 
-@dataclass(frozen=True, eq=False)
-class Projection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Projection(ArrayResult, TableResult, main="points"):
     """points[s, i] is where token tokens[i] lies after layers[s] blocks, in the states' units.
 
     All layers share one plane, so that distances in it may be compared. shares are the parts of
@@ -28,12 +31,19 @@ class Projection:
     tokens: Int[np.ndarray, " token"]
     center: str
 
+    def columns(self) -> Columns:
+        """A line a state and token."""
+        axes = {"blocks": self.layers, "token": self.tokens}
+        first, second = np.moveaxis(self.points, -1, 0)
+        return long_columns(axes, {"component_1": first, "component_2": second})
 
+
+@renamed(special=("hide_special", not_))
 def projection(
     trace: Trace,
     *,
     layers: Sequence[int] | None = None,
-    special: bool = True,
+    hide_special: bool = False,
     center: str = "together",
 ) -> Projection:
     """Principal components (Pearson, 1901) of the states of all chosen layers, fitted once.
@@ -44,7 +54,7 @@ def projection(
     Args:
         trace: the run.
         layers: after how many blocks, as in `trace.hidden`; the embeddings and all where not given.
-        special: whether tokens are kept that the model put there itself.
+        hide_special: whether special tokens such as [CLS] are left out.
         center: "together" subtracts one mean; "each layer" subtracts each layer's own, so that the
             drift of all tokens from layer to layer does not take up an axis.
 
@@ -56,7 +66,7 @@ def projection(
             f"States cannot be centered {center!r}; choose one of {', '.join(CENTERS)}."
         )
     chosen = tuple(range(n_states(trace)) if layers is None else layers)
-    tokens = real_token_numbers(trace, special)
+    tokens = real_token_numbers(trace, hide_special=hide_special)
     if len(set(chosen)) < len(chosen) or len(chosen) * len(tokens) < 2:
         raise SelectionError(
             f"{len(chosen)} layers {list(chosen)} of {len(tokens)} tokens; give different layers "
@@ -105,3 +115,6 @@ def _centered(
 ) -> Iterator[Float[np.ndarray, "token d_model"]]:
     for layer, mean in zip(layers, means, strict=True):
         yield states(trace, layer, tokens) - mean
+
+
+ANALYSES = (projection,)

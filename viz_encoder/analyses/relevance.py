@@ -13,14 +13,15 @@ from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.inputs import Inputs, TextReader
 from viz_encoder.model.pooling import head_shares
 from viz_encoder.model.written_out import WrittenOut
+from viz_encoder.result import ArrayResult
 
 MAX_TOKENS = 1024  # all maps and their gradients are held at once, each T × T
 ANSWERS = (Task.CLASSIFY, Task.MASKED, Task.TOKENS, Task.REPLACED)
 TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
 
 
-@dataclass(frozen=True, eq=False)
-class Relevance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Relevance(ArrayResult, main="rows"):
     """What raised the score of one label, read at the tokens that the head reads.
 
     rows[n] is R after n + 1 layers, from each input token; it starts as the identity, so a token
@@ -219,3 +220,6 @@ def _number(
             f"There is no label {label!r}; choose 0 to {len(scores) - 1}, or one of its names."
         )
     return number
+
+
+ANALYSES = (relevance,)

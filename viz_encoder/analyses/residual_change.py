@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import not_
 
 import numpy as np
 import torch
@@ -11,17 +11,20 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.model.attention import merge_heads
 from viz_encoder.model.block import Block
+from viz_encoder.result import Columns, TableResult, long_columns
+from viz_encoder.shown import OneLine
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenChange:
+@dataclass(frozen=True, eq=False, repr=False)
+class HiddenChange(TableResult):
     """Lengths of the hidden states, and how each block turned and moved them.
 
     norms[l, i] is ‖hidden(l)‖ of token tokens[i], in the model's own units; 0 = embeddings.
@@ -34,9 +37,16 @@ class HiddenChange:
     changes: Float[np.ndarray, "layer token"]
     tokens: Int[np.ndarray, " token"]
 
+    def columns(self) -> Columns:
+        """A line a state and token; NaN for what changed before the first block."""
+        none = np.full((1, len(self.tokens)), np.nan)
+        cosines, changes = (np.concatenate([none, part]) for part in (self.cosines, self.changes))
+        axes = {"blocks": range(len(self.norms)), "token": self.tokens}
+        return long_columns(axes, {"norm": self.norms, "cosine": cosines, "change": changes})
 
-@dataclass(frozen=True, eq=False)
-class ResidualChange:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResidualChange(TableResult):
     """Lengths of both parts that each block adds, alone and by what they are added to.
 
     attention[l, i] is the length of what the attention layer of block l adds to token tokens[i]
@@ -58,8 +68,15 @@ class ResidualChange:
     pre_norm: bool
     apart: float  # largest difference of the blocks' outputs from those that ran, as a share
 
+    def columns(self) -> Columns:
+        """A line a block and token."""
+        names = "attention", "feed_forward", "attention_shares", "feed_forward_shares"
+        axes = {"layer": range(len(self.attention)), "token": self.tokens}
+        return long_columns(axes, {name: getattr(self, name) for name in names})
 
-class BlockParts(NamedTuple):
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlockParts(OneLine):
     """One block taken apart: x, what attention adds to it, what that leaves, what is added then."""
 
     x: Float[Tensor, "token d_model"]
@@ -70,17 +87,18 @@ class BlockParts(NamedTuple):
     apart: float  # largest difference of `after` from what ran, as a share, in real rows
 
 
-def hidden_change(trace: Trace, *, special: bool = True) -> HiddenChange:
+@renamed(special=("hide_special", not_))
+def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
     """Norms of all hidden states and the change from block to block; no model is needed.
 
     Args:
         trace: the run.
-        special: whether tokens are kept that the model put there itself.
+        hide_special: whether special tokens such as [CLS] are left out.
 
     Raises:
         SelectionError: no token left, or the run kept no hidden states.
     """
-    tokens = real_token_numbers(trace, special)
+    tokens = real_token_numbers(trace, hide_special=hide_special)
     before = states(trace, 0, tokens)
     norms, cosines, changes = [np.linalg.norm(before, axis=1)], [], []
     for layer in range(1, n_states(trace)):
@@ -93,8 +111,9 @@ def hidden_change(trace: Trace, *, special: bool = True) -> HiddenChange:
     return HiddenChange(np.stack(norms), np.stack(cosines), np.stack(changes), tokens)
 
 
+@renamed(special=("hide_special", not_))
 def residual_change(
-    encoder: LoadedEncoder, trace: Trace, *, special: bool = True
+    encoder: LoadedEncoder, trace: Trace, *, hide_special: bool = False
 ) -> ResidualChange:
     """Length of the attention part and of the feed-forward part of every block, token by token.
 
@@ -106,13 +125,13 @@ def residual_change(
     Args:
         encoder: the model that ran.
         trace: the run.
-        special: whether tokens are kept that the model put there itself.
+        hide_special: whether special tokens such as [CLS] are left out.
 
     Raises:
         SelectionError: a trace of another model, of cross-attention, or without hidden states.
         TraceError: a block that does not come out as it ran.
     """
-    tokens = real_token_numbers(trace, special)
+    tokens = real_token_numbers(trace, hide_special=hide_special)
     picked = torch.from_numpy(tokens)
     lengths: list[list[np.ndarray]] = []
     apart = 0.0
@@ -217,3 +236,6 @@ def _without_dropout(model: nn.Module) -> Iterator[None]:
 def _by(lengths: np.ndarray, of: np.ndarray) -> np.ndarray:
     """lengths / of; NaN where that is 0."""
     return np.where(of > 0, lengths / np.where(of > 0, of, 1.0), np.nan)
+
+
+ANALYSES = (hidden_change, residual_change, block_parts)

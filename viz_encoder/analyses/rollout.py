@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 
 FUSES = ("mean", "max", "min")
@@ -15,8 +16,8 @@ BLOCK_BYTES = 64 * 2**20
 MAX_SIDE = 512  # most tokens of a whole matrix; more are asked for query by query
 
 
-@dataclass(frozen=True, eq=False)
-class Rollout:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rollout(ArrayResult, main="rows"):
     """One query's rollout; each row sums to 1, and keys that were masked everywhere stay 0.
 
     rows[n] is what reaches the query's hidden state after n + 1 layers from each input token.
@@ -25,6 +26,17 @@ class Rollout:
 
     rows: Float[np.ndarray, "layer key"]
     query: int
+    fuse: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RolloutMatrix(ArrayResult, main="shares"):
+    """shares[i, j] is what reaches query i after the last layer from input token j; rows sum to 1.
+
+    Keys that were masked everywhere stay 0.
+    """
+
+    shares: Float[np.ndarray, "query key"]
     fuse: str
 
 
@@ -45,7 +57,7 @@ def rollout(trace: Trace, query: int, fuse: str = "mean") -> Rollout:
     return Rollout(np.stack(rows), query, fuse)
 
 
-def rollout_matrix(trace: Trace, fuse: str = "mean") -> Float[np.ndarray, "query key"]:
+def rollout_matrix(trace: Trace, fuse: str = "mean") -> RolloutMatrix:
     """The rollout of every query after the last layer, for short inputs.
 
     Row i is `rollout(trace, i, fuse).rows[-1]`: shares that sum to 1, 0 for keys that were masked
@@ -65,7 +77,7 @@ def rollout_matrix(trace: Trace, fuse: str = "mean") -> Float[np.ndarray, "query
         blocks = layer.blocks(slice(0, layer.n_heads))
         fused = torch.cat([_fused(weights, fuse) for _, weights in blocks]).to(total.dtype)
         total = (total + fused @ total + _idle(fused)[:, None] * total) / 2
-    return total.cpu().numpy()
+    return RolloutMatrix(total.cpu().numpy(), fuse)
 
 
 def _check(trace: Trace, fuse: str) -> None:
@@ -113,3 +125,6 @@ def _fused(weights: Float[Tensor, "head query key"], fuse: str) -> Float[Tensor,
 def _idle(fused: Float[Tensor, "query key"]) -> Float[Tensor, " query"]:
     """1 for a query that attends to nothing: only the residual stream carries it on, whole."""
     return (fused.sum(dim=-1) == 0).to(fused.dtype)
+
+
+ANALYSES = (rollout, rollout_matrix)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from viz_encoder.result import Columns, SeriesResult, TableResult
 from viz_encoder.trace import LayerTrace, Trace
 
 SIZE = 64
@@ -85,8 +86,8 @@ STATISTICS = {
 BETWEEN_TOKENS = ("distance", "diagonal", "previous", "next", "special")  # unknown across sequences
 
 
-@dataclass(frozen=True, eq=False)
-class LayerSurvey:
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerSurvey(TableResult):
     """One layer's heads; weights are shares of a query's total, NaN where all pairs are masked.
 
     A thumbnail has at most `size` cells a side, the largest or the mean weight of a block each.
@@ -99,6 +100,27 @@ class LayerSurvey:
     thumbnails_mean: Float[np.ndarray, "head row col"]
     statistics: dict[str, Float[np.ndarray, " head"]]
 
+    def columns(self) -> Columns:
+        """A line a head, a column a statistic."""
+        heads = list(range(len(self.thumbnails_max)))
+        return {"head": heads} | {n: values.tolist() for n, values in self.statistics.items()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey(SeriesResult[LayerSurvey], items="layers"):
+    """All layers, in order: survey(trace)[3].statistics["entropy"]."""
+
+    layers: tuple[LayerSurvey, ...]
+
+    def columns(self) -> Columns:
+        """A line a layer and head, a column a statistic."""
+        found: Columns = {name: [] for name in ("layer", "head", *STATISTICS)}
+        for number, layer in enumerate(self.layers):
+            own = layer.columns()
+            for name, values in (own | {"layer": [number] * len(own["head"])}).items():
+                found[name] += values
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class _Block:
@@ -110,9 +132,9 @@ class _Block:
     distance: Float[Tensor, " pair"] | None  # |query − key|; None for cross-attention
 
 
-def survey(trace: Trace, size: int = SIZE) -> tuple[LayerSurvey, ...]:
+def survey(trace: Trace, size: int = SIZE) -> Survey:
     """All layers, in order."""
-    return tuple(survey_layers(trace, size))
+    return Survey(tuple(survey_layers(trace, size)))
 
 
 def survey_layers(trace: Trace, size: int = SIZE) -> Iterator[LayerSurvey]:
@@ -221,3 +243,6 @@ def _sides(n: int, step: int) -> Float[Tensor, " cell"]:
     """Tokens in each cell along one axis; the last may hold fewer."""
     edges = torch.arange(0, n + step, step).clamp_max(n)
     return edges.diff().float()
+
+
+ANALYSES = (survey,)

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import not_
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
@@ -14,8 +17,8 @@ MAX_SIDE = 2048  # most tokens of a whole matrix; more come as means of blocks
 ROUNDING = 1e-6  # what is left of a state below this share of its length is float32's rounding
 
 
-@dataclass(frozen=True, eq=False)
-class TokenSimilarity:
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenSimilarity(ArrayResult, main="cosines"):
     """cosines[i, j] is the mean cosine, −1 … 1, between the tokens of block i and those of block j.
 
     Block i holds the tokens tokens[edges[i]] … tokens[edges[i + 1] - 1]; where each block is one
@@ -30,8 +33,8 @@ class TokenSimilarity:
     centered: bool
 
 
-@dataclass(frozen=True, eq=False)
-class OverSmoothing:
+@dataclass(frozen=True, eq=False, repr=False)
+class OverSmoothing(TableResult):
     """Three numbers for the embeddings (0) and after each block; no units.
 
     cosine is the mean over all pairs of different tokens, −1 … 1; 1 = all point one way.
@@ -48,12 +51,26 @@ class OverSmoothing:
     centered: Float[np.ndarray, " state"]
     tokens: Int[np.ndarray, " token"]
 
+    def columns(self) -> Columns:
+        """A line a state."""
+        values = {"cosine": self.cosine, "apart": self.apart, "centered": self.centered}
+        return long_columns({"blocks": range(len(self.cosine))}, values)
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BetweenRuns(ArrayResult, main="cosine"):
+    """cosine[l] is the mean, −1 … 1, over pairs of tokens of different runs after l blocks."""
+
+    cosine: Float[np.ndarray, " state"]
+    n_tokens: int  # compared, of all runs together
+
+
+@renamed(special=("hide_special", not_))
 def token_similarity(
     trace: Trace,
     layer: int,
     *,
-    special: bool = True,
+    hide_special: bool = False,
     centered: bool = False,
     size: int | None = None,
 ) -> TokenSimilarity:
@@ -64,7 +81,7 @@ def token_similarity(
     Args:
         trace: the run.
         layer: after how many blocks, as in `trace.hidden`; 0 = embeddings.
-        special: whether tokens are kept that the model put there itself.
+        hide_special: whether special tokens such as [CLS] are left out.
         centered: whether the mean of these tokens is subtracted first, so that what they all share
             does not make each alike to each.
         size: most blocks a side; each token apart where not given.
@@ -73,7 +90,7 @@ def token_similarity(
         SelectionError: no such layer, no token left, or a size below 1.
         TooLong: over 2,048 tokens, and no size given.
     """
-    tokens = real_token_numbers(trace, special)
+    tokens = real_token_numbers(trace, hide_special=hide_special)
     if size is None and len(tokens) > MAX_SIDE:
         raise TooLong(
             f"This run has {len(tokens):,} tokens, and a whole matrix takes at most {MAX_SIDE:,}; "
@@ -90,7 +107,8 @@ def token_similarity(
     return TokenSimilarity(cosines, edges, tokens, layer, centered)
 
 
-def over_smoothing(trace: Trace, *, special: bool = True) -> OverSmoothing:
+@renamed(special=("hide_special", not_))
+def over_smoothing(trace: Trace, *, hide_special: bool = False) -> OverSmoothing:
     """How alike the tokens are in each layer, at any length: no T × T matrix is made.
 
     A cosine near 1 alone does not prove over-smoothing: states of any two inputs may share a large
@@ -99,18 +117,19 @@ def over_smoothing(trace: Trace, *, special: bool = True) -> OverSmoothing:
 
     Args:
         trace: the run.
-        special: whether tokens are kept that the model put there itself.
+        hide_special: whether special tokens such as [CLS] are left out.
 
     Raises:
         SelectionError: no token left, or the run kept no hidden states.
     """
-    tokens = real_token_numbers(trace, special)
+    tokens = real_token_numbers(trace, hide_special=hide_special)
     numbers = [_layer(states(trace, layer, tokens)) for layer in range(n_states(trace))]
     cosine, apart, centered = np.array(numbers).T
     return OverSmoothing(cosine, apart, centered, tokens)
 
 
-def between_runs(traces: Sequence[Trace], *, special: bool = True) -> Float[np.ndarray, " state"]:
+@renamed(special=("hide_special", not_))
+def between_runs(traces: Sequence[Trace], *, hide_special: bool = False) -> BetweenRuns:
     """Mean cosine between tokens of different inputs, after each block: the model's anisotropy.
 
     It is what two unrelated tokens share in this model anyway (Ethayarajh, 2019,
@@ -118,8 +137,8 @@ def between_runs(traces: Sequence[Trace], *, special: bool = True) -> Float[np.n
 
     Args:
         traces: two runs of one model at least.
-        special: whether tokens are kept that the model put there itself. A special token is alike
-            in all inputs, so leave them out to compare words.
+        hide_special: whether special tokens such as [CLS] are left out. They are alike in all
+            inputs, so leave them out to compare words.
 
     Raises:
         SelectionError: fewer than two runs, or runs of models of different sizes.
@@ -129,8 +148,9 @@ def between_runs(traces: Sequence[Trace], *, special: bool = True) -> Float[np.n
         raise SelectionError(
             f"{len(traces)} runs of {len(sizes)} kinds of models; give two runs of one at least."
         )
-    kept = [real_token_numbers(trace, special) for trace in traces]
-    return np.array([_between(traces, kept, layer) for layer in range(n_states(traces[0]))])
+    kept = [real_token_numbers(trace, hide_special=hide_special) for trace in traces]
+    cosine = [_between(traces, kept, layer) for layer in range(n_states(traces[0]))]
+    return BetweenRuns(np.array(cosine), sum(map(len, kept)))
 
 
 def _between(traces: Sequence[Trace], kept: Sequence[np.ndarray], layer: int) -> float:
@@ -191,3 +211,6 @@ def _block_means(
     within = np.where(counts > 1, (np.diagonal(total) - counts) / pairs, np.diagonal(total))
     np.fill_diagonal(means, within)
     return np.clip(means, -1.0, 1.0).astype(np.float32)
+
+
+ANALYSES = (token_similarity, over_smoothing, between_runs)

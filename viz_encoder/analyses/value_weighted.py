@@ -10,13 +10,14 @@ from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 
 BLOCK_BYTES = 16 * 2**20  # of weights, or of transformed values; some copies are held at once
 
 
-@dataclass(frozen=True, eq=False)
-class ValueWeighted:
+@dataclass(frozen=True, eq=False, repr=False)
+class ValueWeighted(ArrayResult, main="norms"):
     """norms[h, i, j] is ‖α · v · W_O‖ of head heads[h], from key j to query first_query + i.
 
     It is in the units of the layer's hidden states and at least 0; where the mask forbids a key
@@ -30,8 +31,8 @@ class ValueWeighted:
     first_query: int
 
 
-@dataclass(frozen=True, eq=False)
-class ValueWeightedSum:
+@dataclass(frozen=True, eq=False, repr=False)
+class ValueWeightedSum(ArrayResult, main="norms"):
     """norms[i, j] is ‖Σ over heads of α · v · W_O‖, from key j to query first_query + i."""
 
     norms: Float[np.ndarray, "query key"]
@@ -181,3 +182,6 @@ def _blocks(
     for start in range(first, stop, step):
         rows = slice(start, min(start + step, stop))
         yield slice(start - first, rows.stop - first), ran.weights(heads, rows)
+
+
+ANALYSES = (value_weighted, value_weighted_sum)

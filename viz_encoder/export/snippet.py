@@ -65,8 +65,8 @@ def _quoted(source: Source) -> str:
 
 def _changed(view: MapView) -> str:
     """The options that differ from their defaults, as they are written in a call."""
-    given = ((name, getattr(view, name)) for name in ("special", "renormalize", "words"))
-    return ", ".join(f"{name}={value}" for name, value in given if value != (name == "special"))
+    names = "hide_special", "renormalize", "words"
+    return ", ".join(f"{name}=True" for name in names if getattr(view, name))
 
 
 def _weights(view: MapView, query: int | None) -> str:

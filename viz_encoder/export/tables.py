@@ -4,11 +4,13 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from operator import not_
 
 import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.overview import overview, row
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
@@ -51,13 +53,14 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
             yield _line([_numbers(at), harmless(word_name(trace.tokens, at)), *_cells(weights)])
 
 
+@renamed(special=("hide_special", not_))
 def arrays(
     trace: Trace,
     layer: int,
     head: Head,
     *,
     query: int | None = None,
-    special: bool = True,
+    hide_special: bool = False,
     renormalize: bool = False,
     words: bool = False,
 ) -> dict[str, np.ndarray]:
@@ -68,7 +71,7 @@ def arrays(
         layer: counted from 0.
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
         query: the number of one token, for its row alone.
-        special: whether special tokens are kept.
+        hide_special: whether special tokens such as [CLS] are left out.
         renormalize: whether rows are divided by their sum over the kept keys.
         words: whether sub-words are merged into words, see `viz_encoder.analyses.overview`.
 
@@ -80,7 +83,8 @@ def arrays(
         layer, head, query (-1 for a whole map), model, note: what it is of, and what was hidden,
             renormalized or merged.
     """
-    return view_arrays(trace, MapView(layer, head, special, renormalize, words), query)
+    view = MapView(layer, head, hide_special=hide_special, renormalize=renormalize, words=words)
+    return view_arrays(trace, view, query)
 
 
 def view_arrays(trace: Trace, view: MapView, query: int | None = None) -> dict[str, np.ndarray]:
@@ -119,7 +123,7 @@ def npz_bytes(trace: Trace, view: MapView, query: int | None = None) -> bytes:
 def view_note(trace: Trace, view: MapView) -> str:
     """What was hidden, renormalized or merged, in sentences; nothing if nothing was."""
     said, hidden = [], [at for at, is_special in enumerate(trace.sample.special) if is_special]
-    if hidden and not view.special:
+    if hidden and view.hide_special:
         names = ", ".join(f"{at} {trace.tokens[at]}" for at in hidden)
         rest = "" if view.renormalize else "; the other weights are not renormalized"
         said.append(f"Special tokens are hidden ({names}){rest}.")
@@ -132,7 +136,7 @@ def view_note(trace: Trace, view: MapView) -> str:
 
 def kept_queries(trace: Trace, view: MapView) -> list[tuple[int, ...]]:
     """The numbers of the tokens that are shown, those of a merged word together."""
-    return shown_tokens(trace, special=view.special, words=view.words)
+    return shown_tokens(trace, hide_special=view.hide_special, words=view.words)
 
 
 def kept_keys(trace: Trace, view: MapView) -> list[tuple[int, ...]]:
@@ -177,7 +181,8 @@ def harmless(token: str) -> str:
 
 def _row(trace: Trace, view: MapView, query: int) -> Float[np.ndarray, " key"]:
     merged, kept = word_of(trace, query, view.words), kept_queries(trace, view)
-    return row(trace, view.layer, view.head, merged, tokens=kept, renormalize=view.renormalize)
+    found = row(trace, view.layer, view.head, merged, tokens=kept, renormalize=view.renormalize)
+    return found.weights
 
 
 def _blocks(trace: Trace, view: MapView) -> Iterator[Float[np.ndarray, "query key"]]:

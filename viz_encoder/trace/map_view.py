@@ -1,6 +1,6 @@
 """Map view: which map is shown, what was done to its weights, and what its colors go up to."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.trace import Trace
@@ -12,13 +12,15 @@ Head = int | str | tuple[int, ...]  # one head, "mean" or "max" over all, or the
 class MapView:
     """Which map is shown and what was done to its weights; by default, as they ran.
 
-    special: whether special tokens are kept. renormalize: whether rows are divided by their sum
-    over the kept keys. words: whether sub-words are merged into words. scale: a name of SCALES.
+    hide_special: whether special tokens such as [CLS] are left out. renormalize: whether rows are
+    divided by their sum over the kept keys. words: whether sub-words are merged into words. scale:
+    a name of SCALES.
     """
 
     layer: int = 0
     head: Head = 0
-    special: bool = True
+    _: KW_ONLY
+    hide_special: bool = False
     renormalize: bool = False
     words: bool = False
     scale: str = "head"
@@ -26,7 +28,7 @@ class MapView:
     @property
     def as_it_ran(self) -> bool:
         """Whether nothing is hidden, renormalized or merged."""
-        return self.special and not self.renormalize and not self.words
+        return not self.hide_special and not self.renormalize and not self.words
 
 
 def heads_of(trace: Trace, layer: int, head: Head) -> list[int]:

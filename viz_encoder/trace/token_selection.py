@@ -1,19 +1,23 @@
 """Which tokens of a run are looked at or shown, and their hidden states as numbers."""
 
+from operator import not_
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.trace import Trace
 
 
-def real_token_numbers(trace: Trace, special: bool = True) -> Int[np.ndarray, " token"]:
+@renamed(special=("hide_special", not_))
+def real_token_numbers(trace: Trace, *, hide_special: bool = False) -> Int[np.ndarray, " token"]:
     """Numbers of the real tokens, in order; padding is never among them.
 
     Args:
         trace: the run.
-        special: whether tokens are kept that the model put there itself, such as [CLS].
+        hide_special: whether special tokens such as [CLS] are left out.
 
     Raises:
         SelectionError: no token is left.
@@ -21,22 +25,24 @@ def real_token_numbers(trace: Trace, special: bool = True) -> Int[np.ndarray, " 
     kept = [
         at
         for at, real in enumerate(trace.valid.tolist())
-        if real and (special or not trace.sample.special[at])
+        if real and not (hide_special and trace.sample.special[at])
     ]
     if not kept:
-        what = "real tokens" if special else "tokens but special ones; keep those: special=True"
+        none = "tokens but special ones; keep those: hide_special=False"
+        what = none if hide_special else "real tokens"
         raise SelectionError(f"This run has no {what}.")
     return np.array(kept)
 
 
+@renamed(special=("hide_special", not_))
 def shown_tokens(
-    trace: Trace, *, special: bool = True, words: bool = False
+    trace: Trace, *, hide_special: bool = False, words: bool = False
 ) -> list[tuple[int, ...]]:
     """The tokens that are shown, in order: one an entry, or the sub-words of one word together.
 
     Args:
         trace: the run.
-        special: whether special tokens are shown.
+        hide_special: whether special tokens such as [CLS] are left out.
         words: whether the sub-words of a word are merged. Special tokens stay single, and so does
             every token of a run that was recorded without words.
     """
@@ -49,7 +55,7 @@ def shown_tokens(
         word = (segment_of[at], word_of[at]) if known else None
         if word is not None and word == before:
             shown[-1] += (at,)
-        elif special or not is_special:
+        elif not (hide_special and is_special):
             shown.append((at,))
         before = word
     return shown

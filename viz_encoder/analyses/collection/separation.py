@@ -1,12 +1,14 @@
 """Separation: how well labelled groups are told apart by the cosine of their vectors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from viz_encoder.errors import InputError
+from viz_encoder.result import Columns, SeriesResult
+from viz_encoder.shown import OneLine
 
 Vectors = Float[np.ndarray, "item d_pooled"]
 Square = Float[np.ndarray, "item item"]
@@ -16,22 +18,34 @@ NAN = float("nan")
 SAME = 1e-5  # of the largest value: what rounding leaves, as of [CLS] before any block
 
 
-@dataclass(frozen=True)
-class Separation:
+@dataclass(frozen=True, repr=False)
+class Separation(OneLine):
     """How well the groups are told apart by cosine; NaN where it cannot be said: `why` says it.
 
     An item that is alone in its group counts 0 in the silhouette (as in scikit-learn) and is not
-    asked for its neighbour or its group's mean; others may still find it.
+    asked for its neighbor or its group's mean; others may still find it.
     """
 
     method: str
     layer: int
     silhouette: float  # Rousseeuw (1987), mean over items, by cosine distance: -1 to 1
     centroid_accuracy: float  # share of items nearest to the mean of their own group's others
-    recall_at_1: float  # share of items whose nearest neighbour is of their group
+    recall_at_1: float  # share of items whose nearest neighbor is of their group
     within: float  # mean cosine of two items of one group
     between: float  # mean cosine of two items of different groups
     why: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeparationTable(SeriesResult[Separation], items="rows"):
+    """Every method at every layer, the best first."""
+
+    rows: tuple[Separation, ...]
+
+    def columns(self) -> Columns:
+        """A line a method and layer."""
+        names = [field.name for field in fields(Separation)]
+        return {name: [getattr(row, name) for row in self.rows] for name in names}
 
 
 def separation(method: str, layer: int, vectors: Vectors, labels: Sequence[str]) -> Separation:
@@ -103,7 +117,7 @@ def centroid_hits(vectors: Vectors, groups: Groups) -> Bool[np.ndarray, " item"]
 
 
 def nearest_hits(cosine: Square, groups: Groups) -> Bool[np.ndarray, " item"]:
-    """Whether each item's nearest neighbour is of its group; the first of equals is taken."""
+    """Whether each item's nearest neighbor is of its group; the first of equals is taken."""
     apart = cosine.copy()
     np.fill_diagonal(apart, -np.inf)
     return groups[apart.argmax(axis=1)] == groups

@@ -1,9 +1,9 @@
 """The vectors of a set of items, by every pooling at every layer, in length-sorted batches."""
 
 import re
-import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -11,11 +11,20 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.analyses.collection.separation import COLUMNS, Separation, cosines, separation
+from viz_encoder.analyses.collection.separation import (
+    COLUMNS,
+    Separation,
+    SeparationTable,
+    cosines,
+    separation,
+)
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.deprecated import warn_renamed
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.inputs.items import Item
+from viz_encoder.result import Columns, SeriesResult, TableResult
+from viz_encoder.shown import OneLine, facts_html, one_line
 from viz_encoder.trace.batches import Batch, Progress, batches
 from viz_encoder.trace.states import choose_layers, choose_methods, left_out
 
@@ -23,8 +32,8 @@ WORD = "word"  # the mean over the tokens of each item's own word
 Square = Float[np.ndarray, "item item"]
 
 
-@dataclass(frozen=True)
-class Neighbor:
+@dataclass(frozen=True, repr=False)
+class Neighbor(OneLine):
     """An item, and its cosine with the one that was asked about."""
 
     item: int
@@ -32,8 +41,20 @@ class Neighbor:
     same_label: bool | None  # None: the set has no labels
 
 
-@dataclass(frozen=True, eq=False)
-class Collection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Neighbors(SeriesResult[Neighbor], items="nearest"):
+    """The nearest items of one, the nearest first."""
+
+    nearest: tuple[Neighbor, ...]
+
+    def columns(self) -> Columns:
+        """A line an item."""
+        names = [field.name for field in fields(Neighbor)]
+        return {name: [getattr(each, name) for each in self.nearest] for name in names}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Collection(TableResult):
     """Vectors of all items; methods differ in width, so each has an array of its own."""
 
     model: str
@@ -45,6 +66,34 @@ class Collection:
     notes: tuple[str, ...]  # what was cut or replaced, by item
     left_out: dict[str, str]  # method: why this model has none
 
+    def __repr__(self) -> str:
+        """One line: the model, how many items, the methods and layers."""
+        labels = f", {len(set(self.labels))} labels" if self.labels else ""
+        made = f"{len(self.methods)} poolings × {len(self.layers)} layers"
+        return one_line(f"<Collection of {self.model}: {len(self.items):,} items{labels}, {made}>")
+
+    def _repr_html_(self) -> str:
+        """The same as a small table, for a notebook."""
+        counts = Counter(self.labels)
+        facts = {
+            "Items": f"{len(self.items):,}, {sum(self.n_tokens):,} tokens",
+            "Labels": ", ".join(f"{label} ({count})" for label, count in counts.most_common(8)),
+            "Poolings": ", ".join(self.methods),
+            "Layers": ", ".join(map(str, self.layers)),
+            "Notes": " ".join(self.notes),
+        }
+        return facts_html(f"Collection of {self.model}", facts)
+
+    def columns(self) -> Columns:
+        """A line an item; `table()` is what compares the poolings."""
+        return {
+            "item": list(range(len(self.items))),
+            "name": list(self.names),
+            "label": [item.label for item in self.items],
+            "word": [item.word for item in self.items],
+            "n_tokens": list(self.n_tokens),
+        }
+
     @property
     def names(self) -> tuple[str, ...]:
         """The texts, or the pictures' file names."""
@@ -52,7 +101,7 @@ class Collection:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One a item; () where the set has none."""
+        """One an item; () where the set has none."""
         return tuple(item.label for item in self.items) if self.items[0].label else ()
 
     def of(self, method: str, layer: int) -> Float[np.ndarray, "item d_pooled"]:
@@ -72,29 +121,25 @@ class Collection:
         """Cosine of every two items; NaN in the row and column of a zero vector."""
         return cosines(self.of(method, layer))
 
-    def neighbors(
-        self, method: str, layer: int = -1, *, item: int, k: int = 5
-    ) -> tuple[Neighbor, ...]:
+    def neighbors(self, method: str, layer: int = -1, *, item: int, k: int = 5) -> Neighbors:
         """The k items of the largest cosine with this one, itself left out; ties by number."""
         if not 0 <= item < len(self.items):
             raise SelectionError(f"There is no item {item}; choose 0 to {len(self.items) - 1}.")
         row = cosines(self.of(method, layer), item)[0]
         order = [i for i in np.argsort(-row, kind="stable") if i != item and not np.isnan(row[i])]
         labels = self.labels
-        return tuple(
+        nearest = (
             Neighbor(int(i), float(row[i]), labels[i] == labels[item] if labels else None)
             for i in order[: max(0, k)]
         )
+        return Neighbors(tuple(nearest))
 
-    def neighbours(
-        self, method: str, layer: int = -1, *, item: int, k: int = 5
-    ) -> tuple[Neighbor, ...]:
+    def neighbours(self, method: str, layer: int = -1, *, item: int, k: int = 5) -> Neighbors:
         """The former name of `neighbors`."""
-        words = "In place of neighbours() write neighbors(); the old name goes in the next version."
-        warnings.warn(words, DeprecationWarning, stacklevel=2)
+        warn_renamed("neighbours()", "neighbors()")
         return self.neighbors(method, layer, item=item, k=k)
 
-    def table(self, by: str = "silhouette") -> tuple[Separation, ...]:
+    def table(self, by: str = "silhouette") -> SeparationTable:
         """Every method at every layer, the best first; NaN comes last.
 
         Raises:
@@ -104,7 +149,8 @@ class Collection:
             raise SelectionError("The set has no labels; give each item one to compare poolings.")
         if by not in COLUMNS:
             raise SelectionError(f"There is no column {by!r}; choose one of {', '.join(COLUMNS)}.")
-        return tuple(sorted(self._rows, key=lambda row: -np.nan_to_num(getattr(row, by), nan=-2)))
+        rows = sorted(self._rows, key=lambda row: -np.nan_to_num(getattr(row, by), nan=-2))
+        return SeparationTable(tuple(rows))
 
     @cached_property
     def _rows(self) -> list[Separation]:

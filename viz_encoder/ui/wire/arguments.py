@@ -51,7 +51,8 @@ async def _map_view(
     words: bool = False,
     scale: str = "head",
 ) -> MapView:
-    return MapView(layer, parse_head(head, entry.trace), special, renormalize, words, scale)
+    changed = {"hide_special": not special, "renormalize": renormalize, "words": words}
+    return MapView(layer, parse_head(head, entry.trace), scale=scale, **changed)
 
 
 Shown = Annotated[MapView, Depends(_map_view)]

@@ -23,7 +23,7 @@ def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
     """The weights on one key, query by query, with what the view hides, divides or merges."""
     if view.as_it_ran:
         return column_blocks(trace, view.layer, view.head, key)
-    kept = shown_tokens(trace, special=view.special, words=view.words)
+    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
     at = next((place for place, entry in enumerate(kept) if key in entry), None)
     if at is None:
         raise SelectionError(f"Key {key} is a special token, and those are hidden; show them.")

@@ -43,7 +43,7 @@ def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Res
 def _changes(view: MapView) -> str:
     """What a file's name says of hidden, renormalized and merged tokens."""
     said = {
-        "-no-special": not view.special,
+        "-no-special": view.hide_special,
         "-renormalized": view.renormalize,
         "-words": view.words,
     }

@@ -36,7 +36,7 @@ def attention(
         rows=slice(None),
         keys=slice(None),
         size=MAX_TOKENS_AS_NUMBERS,
-        tokens=shown_tokens(trace, special=False) if hide_special else None,
+        tokens=shown_tokens(trace, hide_special=True) if hide_special else None,
     )
     found: list[list[float | None]] = finite(tile.values)
     return found
@@ -49,7 +49,7 @@ def attention_row(
     trace = runner.store.get(key).trace
     place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
     found: list[float | None] = finite(
-        row(trace, *place, parse_index("query", query, trace.n_tokens))
+        row(trace, *place, parse_index("query", query, trace.n_tokens)).weights
     )
     return found
 
@@ -66,7 +66,7 @@ def column(runner: Runner, key: str, layer: int, head: str, token: int) -> list[
     trace = runner.store.get(key).trace
     place = parse_index("layer", layer, trace.n_layers), parse_head(head, trace)
     found: list[float | None] = finite(
-        column_of(trace, *place, parse_index("token", token, trace.n_tokens))
+        column_of(trace, *place, parse_index("token", token, trace.n_tokens)).weights
     )
     return found
 

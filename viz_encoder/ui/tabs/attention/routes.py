@@ -69,13 +69,13 @@ def tile(
     x-total is the part's whole weight, x-empty how many of its queries have none at all; with
     tops, each row's largest weight on any kept key follows the cells.
     """
-    kept = shown_tokens(entry.trace, special=view.special, words=view.words)
+    kept = shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words)
     part = overview(
         *(entry.trace, view.layer, view.head),
         rows=parse_range(rows, len(kept)),
         keys=parse_range(keys, len(kept)),
         size=min(max(1, size), MAX_SIDE),
-        tokens=kept if not view.special or view.words else None,
+        tokens=kept if view.hide_special or view.words else None,
         renormalize=view.renormalize,
     )
     return answers.array(
@@ -93,12 +93,10 @@ def exact_row(entry: Held, view: Shown, query: Query) -> Response:
     With words, the mean over all queries of its word, and a weight for each word.
     """
     trace = entry.trace
-    kept = shown_tokens(trace, special=view.special, words=view.words)
+    kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
     merged = next(each for each in shown_tokens(trace, words=view.words) if query in each)
-    weights = row(
-        *(trace, view.layer, view.head, merged), tokens=kept, renormalize=view.renormalize
-    )
-    return answers.array(weights)
+    found = row(*(trace, view.layer, view.head, merged), tokens=kept, renormalize=view.renormalize)
+    return answers.array(found.weights)
 
 
 @ROUTER.get("/column")

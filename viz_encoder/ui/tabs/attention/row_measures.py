@@ -59,7 +59,7 @@ class Measures:
             TooLong: more tokens than the measure is computed for.
         """
         if measure == "weight":
-            return Measured(row(entry.trace, layer, head, query))
+            return Measured(row(entry.trace, layer, head, query).weights)
         if measure == "value":
             return Measured(_value(entry, layer, head, query))
         if measure not in MEASURES:
@@ -98,7 +98,7 @@ class Measures:
 def rows_of(trace: Trace, layer: int, query: int) -> Float[np.ndarray, "head key"]:
     """One query's weights by every head of a layer; NaN where the mask forbids the key."""
     n_heads = trace.layers[layer].n_heads
-    return np.stack([row(trace, layer, head, query) for head in range(n_heads)])
+    return np.stack([row(trace, layer, head, query).weights for head in range(n_heads)])
 
 
 def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray, " key"]:
@@ -108,7 +108,7 @@ def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray
     each = value_weighted(encoder, trace, layer, one, rows).norms[:, 0]
     each = each[list(head)] if isinstance(head, tuple) else each
     norms = np.max(each, axis=0) if head == "max" else np.mean(each, axis=0)
-    allowed = ~np.isnan(row(trace, layer, head, query))
+    allowed = ~np.isnan(row(trace, layer, head, query).weights)
     return np.where(allowed, norms, np.nan).astype(np.float32)
 
 

@@ -42,7 +42,7 @@ class Asked:
 
     layer: object = 0  # blocks passed, 0 = embeddings; for cosine_similarity and nearest
     token: object = 0  # whose nearest tokens, or around which the lens reads where there are many
-    special: bool = True  # whether tokens are kept that the model put there itself
+    hide_special: bool = False  # whether special tokens such as [CLS] are left out
     center: str = CENTERS[0]  # of the PCA, "together" or "each layer"
     task: str = ""  # of the lens, which prediction head; the first where not given
 
@@ -56,16 +56,18 @@ def measure_states(entry: Entry, what: str, asked: Asked) -> Result:
     what = FORMER.get(what, what)
     if what not in MEASURED:
         raise SelectionError(f"There is no measure {shown(what)}; choose {', '.join(MEASURED)}.")
-    trace, special = entry.trace, asked.special
+    trace, hidden = entry.trace, asked.hide_special
     after = parse_index("layer", asked.layer, n_states(trace))
     at = parse_index("token", asked.token, trace.n_tokens)
     work: dict[str, Callable[[], Result]] = {
-        "cosine_similarity": lambda: token_similarity(trace, after, special=special, size=MAX_SIDE),
-        "over_smoothing": lambda: over_smoothing(trace, special=special),
-        "change": lambda: hidden_change(trace, special=special),
-        "attention_vs_mlp": lambda: residual_change(entry.model(), trace, special=special),
-        "pca": lambda: projection(trace, special=special, center=asked.center),
-        "nearest": lambda: nearest_tokens(trace, at, after, special=special, top=NEAREST),
+        "cosine_similarity": lambda: token_similarity(
+            trace, after, hide_special=hidden, size=MAX_SIDE
+        ),
+        "over_smoothing": lambda: over_smoothing(trace, hide_special=hidden),
+        "change": lambda: hidden_change(trace, hide_special=hidden),
+        "attention_vs_mlp": lambda: residual_change(entry.model(), trace, hide_special=hidden),
+        "pca": lambda: projection(trace, hide_special=hidden, center=asked.center),
+        "nearest": lambda: nearest_tokens(trace, at, after, hide_special=hidden, top=NEAREST),
         "logit_lens": lambda: logit_lens(
             entry.model(), trace, task=asked.task, tokens=around(trace, at)
         ),

@@ -33,7 +33,7 @@ async def _asked(
     center: str = "together",
     task: str = "",
 ) -> Asked:
-    return Asked(layer, token, special, center, task)
+    return Asked(layer, token, not special, center, task)
 
 
 Wanted = Annotated[Asked, Depends(_asked)]
@@ -42,7 +42,9 @@ Wanted = Annotated[Asked, Depends(_asked)]
 @ROUTER.get("/cosine_similarities")
 async def cosine_similarities(entry: Held, request: Request, special: bool = True) -> Response:
     """Cosines after every number of blocks, float32 "state token token", of a short run."""
-    return await PLACES.answer(request, lambda: answers.array(_together(entry, special), about={}))
+    return await PLACES.answer(
+        request, lambda: answers.array(_together(entry, not special), about={})
+    )
 
 
 @ROUTER.get("/take/{what}.{kind}")
@@ -57,16 +59,17 @@ async def result(entry: Held, what: str, asked: Wanted, request: Request) -> Res
     return await PLACES.answer(request, lambda: _drawn(measure_states(entry, what, asked)))
 
 
-def _together(entry: Entry, special: bool) -> Float[np.ndarray, "state token token"]:
+def _together(entry: Entry, hide_special: bool) -> Float[np.ndarray, "state token token"]:
     trace = entry.trace
-    count = len(real_token_numbers(trace, special))
+    count = len(real_token_numbers(trace, hide_special=hide_special))
     if count > MAX_TOGETHER:
         raise TooLong(
             f"This run has {count:,} such tokens; the matrices of all layers come together up to "
             f"{MAX_TOGETHER}. Ask for each layer's own."
         )
     layers = range(n_states(trace))
-    return np.stack([token_similarity(trace, at, special=special).cosines for at in layers])
+    found = (token_similarity(trace, at, hide_special=hide_special) for at in layers)
+    return np.stack([each.cosines for each in found])
 
 
 def _drawn(result: Result) -> Response:
