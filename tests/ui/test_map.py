@@ -64,7 +64,7 @@ def shown_map(trace, layer, head, *, special=True, words=False, renormalize=Fals
     """The map by numpy alone, from the trace's own single-head weights."""
     every = trace.attention(layer).double().numpy()
     fused = every[list(head)].mean(axis=0) if isinstance(head, tuple) else every[head]
-    entries = shown_tokens(trace, special=special, words=words)
+    entries = shown_tokens(trace, hide_special=not special, words=words)
     holds = np.zeros((len(entries), len(fused)))  # entry token: whether the token is in the entry
     for at, tokens in enumerate(entries):
         holds[at, list(tokens)] = 1
@@ -435,7 +435,7 @@ def test_overview_and_page_agree_on_a_long_run(long_page, long_run):
     for name in ("hide", "words"):
         opened.page.check(f"#viz-{name}")
     opened.page.wait_for_selector(".viz-map[data-painted$=':hide+words']")
-    entries = shown_tokens(long_run[0], special=False, words=True)
+    entries = shown_tokens(long_run[0], hide_special=True, words=True)
     everything = slice(None)
     tile = overview(long_run[0], 0, 0, rows=everything, keys=everything, tokens=entries)
     values = np.array(ask(opened, "[...map.tiles[0].values]")).reshape(tile.values.shape)
