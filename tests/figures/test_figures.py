@@ -186,7 +186,10 @@ def test_statistics_are_the_survey_s(trace):
     weights = trace.attention(2)[7]
     expected = -(weights * weights.log()).sum(dim=-1).mean()
     assert figure.data[0].z[2, 7] == pytest.approx(float(expected), abs=1e-5)
-    assert figure.data[0].colorbar.title.text == "Entropy (nats)"
+    assert (
+        figure.data[0].colorbar.title.text
+        == f"Entropy (nats; at most {np.log(trace.n_tokens):.2f})"
+    )
     with pytest.raises(SelectionError, match="choose one of entropy"):
         vz.figures.head_statistics(trace, statistic="luck")
 

@@ -88,7 +88,7 @@ test("a run is compared with a reference of its size", () => {
   assert.deepEqual([shorter.maps, shorter.statistics], [false, true]);
   assert.match(shorter.why, /^The reference has 4 tokens, this run 5: maps cannot be compared/);
   assert.equal(comparable(run(2, 4, 5), b).statistics, false);
-  assert.match(comparable(run(3, 2, 5), b).why, /^It has 3 layers × 2 heads, this run 2 layers × 3 heads/);
+  assert.match(comparable(run(3, 2, 5), b).why, /^The reference has 3 layers × 2 heads, this run 2 layers × 3 heads/);
 });
 
 test("a change is of two known numbers", () => {

@@ -21,12 +21,14 @@ def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
             f"There is no statistic {statistic!r}; choose one of {', '.join(STATISTICS)}."
         )
     named = STATISTICS[statistic]
+    n_real = int(trace.valid.sum())
+    most = f"; at most {named.most(n_real):.2f}" if named.most(n_real) != 1 else ""
     values = np.stack([layer.statistics[statistic] for layer in survey(trace)])
     figure = go.Figure(
         go.Heatmap(
             z=values,
             colorscale=WEIGHTS,
-            colorbar=weight_bar(f"{named.title} ({named.unit})"),
+            colorbar=weight_bar(f"{named.title} ({named.unit}{most})"),
             hovertemplate="%{y}.%{x}: %{z:.4g}<extra></extra>",
         )
     )

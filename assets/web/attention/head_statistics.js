@@ -19,6 +19,7 @@ const OF_MAPS = {
   unit: "share moved",
   edge: "",
   over: "Mean over the real queries.",
+  most: 1,
   meaning: "½ Σ |a − b| of a query's weights and the reference's; 0 = the same, 1 = no key in common",
 };
 const FAR = "absolute difference from the reference";
@@ -102,11 +103,11 @@ export class HeadStatistics extends Emitter {
   }
 
   /** A statistic, or its change, in words.
-   * @type {(name: string) => Pick<StatisticText, "title" | "unit" | "meaning" | "edge" | "over">} */
+   * @type {(name: string) => Pick<StatisticText, "title" | "unit" | "meaning" | "edge" | "over" | "most">} */
   text(name) {
     const own = this.own[plainOf(name)];
     if (name === MAP_CHANGE || !own) return OF_MAPS;
-    return isChange(name) ? { ...own, title: `Change: ${own.title.toLowerCase()}`, meaning: FAR } : own;
+    return isChange(name) ? { ...own, title: `Change: ${own.title.toLowerCase()}`, meaning: FAR, most: 1 } : own;
   }
 
   // How many layers of it are known.
@@ -158,9 +159,10 @@ export class HeadStatistics extends Emitter {
     const known = this.layers[layer];
     if (!known) return `Layer ${layer}, head ${head}`;
     const said = (/** @type {string} */ statistic, digits = 2) => amount(known[statistic][head], digits);
+    const limit = amount(this.text("entropy").most, 2);
     const changed = this.changes[layer] ? ` · changed by ${amount(this.changes[layer][head], 3)}` : "";
     return (
-      `Layer ${layer}, head ${head}: entropy ${said("entropy")} nats · distance ${said("distance", 1)} tokens · ` +
+      `Layer ${layer}, head ${head}: entropy ${said("entropy")} of at most ${limit} nats · distance ${said("distance", 1)} tokens · ` +
       `largest weight ${said("largest", 4)} · on the previous token ${said("previous")}, next ${said("next")}, ` +
       `itself ${said("diagonal")}, first ${said("first")}, special ${said("special")}${changed}`
     );

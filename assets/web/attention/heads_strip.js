@@ -4,7 +4,7 @@ import { largest } from "../core/colors.js";
 import { button, el, fit } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection.js";
-import { overlay } from "../views/picture_overlay.js";
+import { overlay } from "../views/patch_canvas.js";
 import { scaleOf } from "../views/shading.js";
 
 /** @import { Direction, Run, Selection } from "./types.d.ts" */

@@ -56,14 +56,15 @@ export class StatisticMap {
   draw() {
     const { measures, order } = this;
     if (!measures.run) return;
-    const { title, unit, meaning, edge, over } = measures.text(order.statistic);
+    const { title, unit, meaning, edge, over, most } = measures.text(order.statistic);
     const complete = measures.complete(order.statistic);
     const heads = measures.heads(order.statistic);
     const known = complete ? heads.filter(({ value }) => value != null) : [];
     const highest = Math.max(0, ...known.map(({ value }) => Number(value)));
     const scale = makeScale("head", highest);
     this.title.textContent = `${title}, by head`;
-    this.what.textContent = `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${over} ${edge}`.trim();
+    const limit = most === 1 ? "" : `In this run at most ${amount(most, 2)} ${unit}.`;
+    this.what.textContent = `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${over} ${limit} ${edge}`.trim();
     this.#map(measures.run, heads, complete ? scale : null, unit);
     const unknown = el("i", { class: "viz-swatch", style: `background: ${rgbText(theme().masked)}` });
     this.scale.replaceChildren(
