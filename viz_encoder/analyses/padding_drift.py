@@ -14,7 +14,13 @@ from viz_encoder.inputs import Inputs, TextReader
 from viz_encoder.result import Columns, TableResult
 from viz_encoder.shown import OneLine
 from viz_encoder.trace.capture import run
-from viz_encoder.trace.states import States, choose_layers, choose_methods, read_through
+from viz_encoder.trace.states import (
+    States,
+    choose_layers,
+    choose_methods,
+    read_through,
+    unlike_declared,
+)
 
 CASES = {  # name: what is done in the padded batch
     "masked": "The encoder and the pooling both get the mask: nothing may change.",
@@ -85,10 +91,12 @@ def padding_drift(
             for the padding, or no padding at all.
         SelectionError: no such layer or method.
     """
-    chosen = choose_methods(encoder, methods, ("attention",) if query is not None else ())
+    single = _single(encoder, text)
+    extra = ("attention",) if query is not None else ()
+    unlike = unlike_declared(encoder, single.samples[0], single.valid.shape[1])
+    chosen = choose_methods(encoder, methods, extra, unlike)
     at = choose_layers([layer], encoder.config.n_layers)
     learned = None if query is None else torch.tensor(query)
-    single = _single(encoder, text)
     padded = _padded(encoder, single, n_padding)
     n_tokens = single.valid.shape[1]
     before = _states(encoder, single, at)
@@ -196,6 +204,8 @@ def _why(
             f"The real tokens attended to {n_padding} padding tokens, so their own hidden states "
             "changed before any pooling."
         )
+    if method == "declared":
+        return "The model's own pooling: what it pools by has a row of its own, where we name it."
     too = " The encoder attended to padding too." if case == "neither" else ""
     if method == "pooler" or (method == "cls" and case != "neither"):
         return "It reads the first token, or what the model's own head reads." + too

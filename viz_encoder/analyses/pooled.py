@@ -12,7 +12,13 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.model.pooling import after_prefix, attention_shares
 from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
-from viz_encoder.trace.states import States, choose_methods, left_out, states_of
+from viz_encoder.trace.states import (
+    States,
+    choose_methods,
+    left_out,
+    states_of,
+    unlike_declared,
+)
 
 Queries = Mapping[int, Float[np.ndarray, " d_model"]]
 
@@ -24,9 +30,10 @@ class PooledInput(TableResult):
     `shares[method]` says what each token put into the pooled vector p, and sums to 1 in each
     layer: <part, p> / <p, p> of its additive part, which may be negative; for max, the dimensions
     in which the token is the largest, divided by d_model (the first wins a tie). It is NaN where
-    p is a zero vector. The pooler adds no parts up, so it has no shares; where it looks at the
-    tokens by a learned query, as SigLIP's does, `pooler_weights` holds how much each of its heads
-    does: 0 at padding, each row sums to 1, and its mean over axis 1 is one row a layer.
+    p is a zero vector. A declared pooling has shares unless it takes a maximum or goes through a
+    dense layer or a layer norm. The pooler adds no parts up, so it has no shares; where it looks at
+    the tokens by a learned query, as SigLIP's does, `pooler_weights` holds how much each of its
+    heads does: 0 at padding, each row sums to 1, and its mean over axis 1 is one row a layer.
     """
 
     methods: tuple[str, ...]
@@ -73,14 +80,16 @@ def pooled(
         queries: for "attention": layer → the query learned there.
 
     Raises:
-        SelectionError: no such layer or method, or a run of another model.
+        SelectionError: no such layer or method, or a run of another model; "declared" of a run
+            that sentence-transformers would not have read so.
     """
-    chosen = choose_methods(encoder, methods, ("attention",) if queries else ())
+    unlike = unlike_declared(encoder, trace.sample, int(trace.valid.sum()))
+    chosen = choose_methods(encoder, methods, ("attention",) if queries else (), unlike)
     states, at = states_of(encoder, trace, layers)
     learned = {layer: torch.tensor(query) for layer, query in (queries or {}).items()}
     each = [_layer(states, place, chosen, learned.get(layer)) for place, layer in enumerate(at)]
     vectors = {name: _rows([vectors[name] for vectors, _ in each]) for name in chosen}
-    adding = [name for name in chosen if name != "pooler"]
+    adding = [name for name in chosen if name in each[0][1]]
     weights = None
     if "attention" in chosen:
         weights = _rows([_weights(states, place, learned.get(x)) for place, x in enumerate(at)])
@@ -97,7 +106,7 @@ def pooled(
         cosines=np.stack([_cosines([vectors[n][i] for n in chosen]) for i in range(len(at))]),
         shares={name: _rows([shares[name] for _, shares in each]) for name in adding},
         weights=weights,
-        left_out=left_out(encoder),
+        left_out=left_out(encoder, unlike),
         pooler_weights=pooler_weights,
     )
 
@@ -119,11 +128,18 @@ def _layer(
         vectors[method] = states.pooled(method, place, query=query)[0].cpu()
         if method == "max":
             shares[method] = _wins(states, place)
-        elif method != "pooler":
+        elif _adds(states, method):
             parts = _parts(states, place, method, query).double()
             total = parts.sum(dim=0)
             shares[method] = (parts @ total / (total @ total)).float()
     return vectors, shares
+
+
+def _adds(states: States, method: str) -> bool:
+    """Whether the vector is a sum of one part a token, up to a factor."""
+    if method == "declared":
+        return states.declared is not None and states.declared.additive
+    return method != "pooler"
 
 
 def _parts(
@@ -140,6 +156,9 @@ def _parts(
     elif method == "last":
         one[real[-1]] = kept[real[-1]]
     match method:
+        case "declared":
+            assert states.declared is not None
+            parts = states.declared.parts(kept[None], valid, states.n_prompt)[0]
         case "mean":
             parts = even * kept
         case "cls_mean":

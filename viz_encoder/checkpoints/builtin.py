@@ -10,6 +10,7 @@ from huggingface_hub import try_to_load_from_cache
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints.files import inside, sha256
 from viz_encoder.errors import CheckpointError, UnsafeFile
+from viz_encoder.model.declared import Declared, Normalize
 
 MINILM_REPO = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -24,6 +25,7 @@ class Builtin:
     kind: str  # "text" or "image"
     locate: Callable[[], Path]
     digests: dict[str, str] = field(default_factory=dict)
+    declared: Declared | None = None  # as its files say, which a download may leave out
 
     def folder(self) -> Path:
         """The folder with the model's files, each with the digest that we know."""
@@ -58,6 +60,7 @@ BUILTIN = {
         license="Apache-2.0",
         kind="text",
         locate=_minilm,
+        declared=Declared(("mean",), (Normalize(),), max_tokens=256),
         digests={
             "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
             "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",

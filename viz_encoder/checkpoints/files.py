@@ -21,18 +21,30 @@ MAX_TENSORS = 10_000
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:
     """A JSON object from a file of the folder."""
+    content = _parsed(folder, name)
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{name} holds {type(content).__name__}, not an object.")
+    return content
+
+
+def read_json_list(folder: Path, name: str, most: int) -> list[Any]:
+    """A JSON list of at most so many entries from a file of the folder."""
+    content = _parsed(folder, name)
+    if not isinstance(content, list) or len(content) > most:
+        raise CheckpointError(f"{name} must hold a list of at most {most:,} entries.")
+    return content
+
+
+def _parsed(folder: Path, name: str) -> Any:
     path = inside(folder, name)
     if path.stat().st_size > MAX_JSON_BYTES:
         raise UnsafeFile(f"{name} is over {MAX_JSON_BYTES // 2**20} MB; no model needs that.")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as fault:
         raise CheckpointError(
             f"{name} is not valid JSON: {fault}. Save the model again."
         ) from fault
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{name} holds {type(content).__name__}, not an object.")
-    return content
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
+from viz_encoder.shown import OneLine
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -16,8 +18,8 @@ class Grid:
     n_prefix: int
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(OneLine):
     """One sequence as a person reads it; every tuple has one entry a token."""
 
     tokens: tuple[str, ...]  # the model's own names, sub-word marks included
@@ -29,10 +31,11 @@ class Sample:
     grid: Grid | None = None
     picture: UInt8[np.ndarray, "height width 3"] | None = None  # the picture as it was cut up
     notes: tuple[str, ...] = ()  # what was cut, replaced or resized, a plain sentence each
+    n_prompt: int = 0  # tokens at the front that are of a model's own prompt, [CLS] counted
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Inputs(OneLine):
     """A batch ready for the encoder, with one Sample for each of its rows."""
 
     values: Tensor  # ids "batch token", pixels "batch channel height width" or vectors

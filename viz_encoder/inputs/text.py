@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 
 import torch
 from tokenizers import AddedToken, Encoding, Tokenizer
@@ -30,17 +31,28 @@ class TextReader:
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
 
-    def read(self, source: Text | list[Text]) -> Inputs:
+    def read(
+        self, source: Text | list[Text], *, prompt: str = "", max_tokens: int | None = None
+    ) -> Inputs:
         """One text, one (text A, text B) pair, or a list of them padded to the longest.
+
+        Args:
+            source: what is read.
+            prompt: put before each text, before text A of a pair.
+            max_tokens: longer texts are cut there; the model's own limit where not given.
 
         Raises:
             InputError: a text that is empty, or no text at all.
         """
+        most = min(self.max_tokens, max_tokens or self.max_tokens)
         if not isinstance(source, list):
-            return self._batch([self._row(source)])
+            return self._batch([self._row(source, prompt, most)])
         if not source:
             raise InputError("The list of texts is empty; give at least one text.")
-        rows = [self._row(each, f" of input {number}") for number, each in enumerate(source, 1)]
+        rows = [
+            self._row(each, prompt, most, f" of input {number}")
+            for number, each in enumerate(source, 1)
+        ]
         return self._batch(rows)
 
     def _batch(self, rows: list["_Row"]) -> Inputs:
@@ -50,12 +62,15 @@ class TextReader:
     def _pad_token(self) -> str:
         return self.tokenizer.id_to_token(self.pad_id) or "[PAD]"
 
-    def _row(self, source: Text, where: str = "") -> "_Row":
+    def _row(self, source: Text, prompt: str, most: int, where: str = "") -> "_Row":
         notes: list[str] = []
         texts = tuple(
             self._clean(text, name + where, notes)
             for text, name in zip(*_named(source), strict=True)
         )
+        if prompt:
+            texts = (prompt + texts[0], *texts[1:])
+            notes.append(f"The model's prompt {shown(prompt)} was put before the text.")
         full = _encode(self.tokenizer, texts)
         if not len(full):
             raise InputError("The tokenizer makes no tokens of this text; type another.")
@@ -64,9 +79,9 @@ class TextReader:
                 f"{self._pad_token} in the text is this model's padding, which stands at no "
                 "position; leave it out."
             )
-        encoding = self._cut(full, texts, notes)
+        encoding = self._cut(full, texts, most, notes)
         self._tell_specials(encoding, texts, notes)
-        return _Row(encoding, texts, tuple(notes))
+        return _Row(encoding, texts, tuple(notes), self._n_prompt(prompt, most) if prompt else 0)
 
     def _clean(self, text: object, name: str, notes: list[str]) -> str:
         if not isinstance(text, str):
@@ -85,28 +100,42 @@ class TextReader:
             )
         return clean[:limit]
 
-    def _cut(self, full: Encoding, texts: tuple[str, ...], notes: list[str]) -> Encoding:
-        if len(full) <= self.max_tokens:
+    def _cut(self, full: Encoding, texts: tuple[str, ...], most: int, notes: list[str]) -> Encoding:
+        if len(full) <= most:
             return full
         n_special = self.tokenizer.num_special_tokens_to_add(len(texts) > 1)
-        if n_special >= self.max_tokens:
+        if n_special >= most:
             raise TooLong(
-                f"This model reads {self.max_tokens} tokens, and its own special tokens take "
-                f"{n_special}; no room is left for the text."
+                f"This model reads {most} tokens, and its own special tokens take {n_special}; no "
+                "room is left for the text."
             )
-        cut = _encode(self._cutter, texts)
+        cut = _encode(self._cutter(most), texts)
+        reads = "this model reads" if most == self.max_tokens else "its declared vectors read"
         notes.append(
-            f"The text has {len(full):,} tokens and this model reads {self.max_tokens:,}: "
+            f"The text has {len(full):,} tokens and {reads} {most:,}: "
             f"the last {len(full) - len(cut):,} were cut, from “{_lost(cut, texts)}” on."
         )
         return cut
 
-    @cached_property
-    def _cutter(self) -> Tokenizer:
+    def _cutter(self, most: int) -> Tokenizer:
         """A second tokenizer that cuts: the first is shared by threads, so it never changes."""
-        cutter = Tokenizer.from_str(self.tokenizer.to_str())
-        cutter.enable_truncation(self.max_tokens)
-        return cutter
+        if most not in self._cutters:
+            cutter = Tokenizer.from_str(self.tokenizer.to_str())
+            cutter.enable_truncation(most)
+            self._cutters[most] = cutter
+        return self._cutters[most]
+
+    @cached_property
+    def _cutters(self) -> dict[int, Tokenizer]:
+        return {}
+
+    def _n_prompt(self, prompt: str, most: int) -> int:
+        """How many tokens the prompt takes, [CLS] counted and a closing [SEP] not."""
+        ids = _encode(self.tokenizer, (prompt,)).ids
+        if len(ids) > most:
+            ids = _encode(self._cutter(most), (prompt,)).ids
+        special = {i for i, t in self.tokenizer.get_added_tokens_decoder().items() if t.special}
+        return len(ids) - bool(ids and ids[-1] in special)
 
     def _tell_specials(self, encoding: Encoding, texts: tuple[str, ...], notes: list[str]) -> None:
         typed = _typed_specials(encoding, texts, self.tokenizer)
@@ -131,6 +160,7 @@ class _Row:
     encoding: Encoding
     texts: tuple[str, ...]
     notes: tuple[str, ...]
+    n_prompt: int = 0
 
 
 def _named(source: object) -> tuple[tuple[object, ...], tuple[str, ...]]:
@@ -197,4 +227,5 @@ def _sample(row: _Row, longest: int, pad_token: str) -> Sample:
         segments=(*encoding.type_ids, *[0] * n_pad),
         texts=row.texts,
         notes=row.notes,
+        n_prompt=row.n_prompt,
     )

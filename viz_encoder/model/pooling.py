@@ -8,14 +8,17 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.model.declared import Declared
 from viz_encoder.model.head import Head
 
 Hidden = Float[Tensor, "batch token d_model"]
 Valid = Bool[Tensor, "batch token"]
 Pooled = Float[Tensor, "batch d_model"]
+NO_FILES = "its folder has no modules.json, by which sentence-transformers says it"
 PoolerHead = Callable[[Tensor, Tensor], Tensor]  # hidden states and valid → one vector a sequence
 
-METHODS = {  # name: what it is; the last three read something beside the hidden states
+METHODS = {  # name: what it is; some read something beside the hidden states: NEEDS
+    "declared": "the model's own, as its sentence-transformers files say",
     "cls": "the first token",
     "mean": "the mean over the tokens",
     "max": "the largest value of each dimension",
@@ -25,8 +28,9 @@ METHODS = {  # name: what it is; the last three read something beside the hidden
     "attention": "a mean weighted by a learned query",
     "pooler": "the model's own head",
 }
-NEEDS = {"first_last": "first", "attention": "query", "pooler": "head"}
+NEEDS = {"declared": "encoder", "first_last": "first", "attention": "query", "pooler": "head"}
 HELP = {
+    "encoder": "the model that ran, for its files: encoder=encoder",
     "first": "hidden states after the first block: first=trace.hidden(1)",
     "query": "a learned query of d_model numbers: query=...",
     "head": "the model's own head: head=encoder.model.heads['pool'], if it has one",
@@ -42,6 +46,8 @@ def pool(
     query: Float[Tensor, " d_query"] | None = None,
     head: PoolerHead | None = None,
     n_prefix: int = 1,
+    encoder: object | None = None,
+    n_prompt: int | None = None,
 ) -> Float[Tensor, "*batch d_pooled"]:
     """One vector for each sequence, over the tokens where mask is True (= a real token).
 
@@ -49,7 +55,9 @@ def pool(
         hidden: hidden states, with a batch axis or without.
         mask: bool, True = a real token, False = padding.
         method: "cls", "mean", "max", "last", "cls_mean" (2 · d_model numbers, as DINOv2's linear
-            evaluation has it, arXiv:2304.07193), "first_last", "attention" or "pooler".
+            evaluation has it, arXiv:2304.07193), "first_last", "attention", "pooler" or
+            "declared": what sentence-transformers gives (Reimers & Gurevych, 2019,
+            arXiv:1908.10084), dense layers and normalizing included.
         first: for "first_last": hidden states after the first block, as BERT-flow (Li et al.,
             2020, arXiv:2011.05864) and BERT-whitening (Su et al., 2021, arXiv:2103.15316) take
             them, and not the embeddings, which no block has mixed yet.
@@ -57,15 +65,24 @@ def pool(
         head: for "pooler": the model's own head, called with hidden states and mask.
         n_prefix: for "cls_mean": how many tokens at the front ([CLS], registers) stay out of the
             mean.
+        encoder: for "declared": what `viz_encoder.load` returned.
+        n_prompt: for "declared": how many tokens at the front are a prompt's, as
+            `Sample.n_prompt` has it; asked for only where it makes a difference.
 
     Raises:
-        SelectionError: no such method, or what it needs is not given.
-        InputError: the mask does not fit, or a sequence is all padding.
+        SelectionError: no such method, or what it needs is not given; a model that declares none.
+        InputError: the mask does not fit, or a sequence is all padding; for "declared", more
+            tokens than the model's own vectors are made of.
     """
-    _check_method(method, {"first": first, "query": query, "head": head})
+    given = {"first": first, "query": query, "head": head, "encoder": encoder}
+    _check_method(method, given)
     _check_mask(hidden, mask)
     states, valid = hidden[None].flatten(0, -3), mask[None].flatten(0, -2)
     match method:
+        case "declared":
+            declared = declared_by(encoder)
+            declared.require(valid, n_prompt)
+            pooled = declared.vectors(states, valid, n_prompt or 0)
         case "cls":
             pooled = cls(states, valid)
         case "mean":
@@ -87,6 +104,23 @@ def pool(
             assert head is not None
             pooled = head(*_to_the_front(states, valid))
     return pooled.reshape(*hidden.shape[:-2], pooled.shape[-1])
+
+
+def declared_by(encoder: object) -> Declared:
+    """What the model declares.
+
+    Raises:
+        SelectionError: it declares nothing.
+    """
+    declared = getattr(encoder, "declared", None)
+    if isinstance(declared, Declared):
+        return declared
+    raise SelectionError(f"{named(encoder)} declares no pooling: {NO_FILES}; choose another.")
+
+
+def named(encoder: object) -> str:
+    """The model's name, if it has one."""
+    return getattr(getattr(encoder, "card", None), "name", "The model")
 
 
 def cls(hidden: Hidden, valid: Valid) -> Pooled:

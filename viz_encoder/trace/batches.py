@@ -1,7 +1,7 @@
 """Batches: many inputs through an encoder, sorted by length; hidden states, and nothing else."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from viz_encoder.trace.states import States, read_through
 
 BATCH_TOKENS = 1024  # more make a CPU no faster, and hold more memory
 PICTURES = 8  # read at a time
+Read = Callable[[Any], Inputs]
 Progress = Callable[[int, int], bool | None]  # items done, items in all; False stops
 
 
@@ -32,6 +33,7 @@ def batches(
     sources: Sequence[Any],
     layers: tuple[int, ...],
     *,
+    read: Read | None = None,
     progress: Progress | None = None,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Iterator[Batch]:
@@ -41,6 +43,7 @@ def batches(
         encoder: the model.
         sources: texts, pairs or pictures, as `capture` takes them.
         layers: after which layers hidden states are handed out, each from 0 to n_layers.
+        read: what makes inputs of a source; `encoder.read` where not given.
         progress: called with the number of items done and of all; if it returns False, the run
             stops.
         batch_tokens: how many tokens a batch of texts holds at most, padding counted.
@@ -52,10 +55,12 @@ def batches(
     if not sources:
         raise InputError("The set is empty; give at least one item.")
     done, total = 0, len(sources)
-    for numbers, inputs in _planned(encoder, sources, batch_tokens):
+    read = read or encoder.read
+    for numbers, inputs in _planned(encoder, sources, read, batch_tokens):
         padded = _joined(encoder, inputs)
         ran = run(encoder, padded)
         states = read_through(encoder, ran.hidden, ran.output, padded.valid, layers)
+        states = replace(states, n_prompt=padded.samples[0].n_prompt)  # one prompt goes before all
         del ran  # and with it queries, keys and values
         yield Batch(tuple(numbers), states, padded.samples)
         done += len(numbers)
@@ -64,13 +69,13 @@ def batches(
 
 
 def _planned(
-    encoder: LoadedEncoder, sources: Sequence[Any], batch_tokens: int
+    encoder: LoadedEncoder, sources: Sequence[Any], read_one: Read, batch_tokens: int
 ) -> Iterator[tuple[list[int], list[Inputs]]]:
     """Which items run together; texts are all read first, pictures a few at a time."""
     step = len(sources) if encoder.kind == "text" else PICTURES
     for start in range(0, len(sources), step):
         part = range(start, min(start + step, len(sources)))
-        read = {number: _read(encoder, sources, number) for number in part}
+        read = {number: _read(read_one, sources, number) for number in part}
         order = sorted(part, key=lambda number: (*_shape(encoder, read[number]), -number))
         group: list[int] = []
         for number in reversed(order):
@@ -83,9 +88,9 @@ def _planned(
         yield group, [read[each] for each in group]
 
 
-def _read(encoder: LoadedEncoder, sources: Sequence[Any], number: int) -> Inputs:
+def _read(read_one: Read, sources: Sequence[Any], number: int) -> Inputs:
     try:
-        return encoder.read(sources[number])
+        return read_one(sources[number])
     except InputError as fault:
         raise type(fault)(f"Item {number + 1} of {len(sources):,}: {fault}") from fault
 

@@ -1,7 +1,7 @@
 """States: hidden states of one batch after some layers, and any pooling of them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -10,11 +10,14 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding, Task
 from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Sample
+from viz_encoder.model.declared import Declared
 from viz_encoder.model.head import Head
-from viz_encoder.model.pooling import METHODS, head_shares, pool
+from viz_encoder.model.pooling import METHODS, NO_FILES, head_shares, pool
 from viz_encoder.trace.trace import Trace
 
 NEEDS_QUERY = "attention"
+NEEDS_FILES = ("pooler", "declared")  # what a model has or has not, whatever is asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,8 @@ class States:
     valid: Bool[Tensor, "batch token"]
     n_prefix: int
     head: Callable[[Tensor, Tensor], Tensor] | None = None
+    declared: Declared | None = None
+    n_prompt: int = 0  # tokens at the front that are of the model's own prompt
 
     def pooled(
         self,
@@ -47,10 +52,13 @@ class States:
         """
         hidden = self.after[place]
         first = self.first if self.layers[place] else hidden
+        valid = self.valid if within is None else within
         with torch.inference_mode():
+            if method == "declared" and self.declared is not None:
+                return self.declared.vectors(hidden, valid, self.n_prompt).float()
             vectors = pool(
                 hidden,
-                self.valid if within is None else within,
+                valid,
                 method,
                 first=first,
                 query=None if query is None else query.to(hidden),
@@ -85,7 +93,8 @@ def states_of(
         )
     chosen = choose_layers(layers, encoder.config.n_layers)
     batch = tuple(state[None] for state in hidden)
-    return read_through(encoder, batch, output[None], trace.valid[None], chosen), chosen
+    states = read_through(encoder, batch, output[None], trace.valid[None], chosen)
+    return replace(states, n_prompt=trace.sample.n_prompt), chosen
 
 
 def read_through(
@@ -112,6 +121,7 @@ def read_through(
         valid=valid.to(output.device),
         n_prefix=len(config.prefix) if config.embedding is Embedding.PATCH else 1,
         head=heads.get(str(Task.POOL)),
+        declared=encoder.declared,
     )
 
 
@@ -131,14 +141,23 @@ def choose_layers(layers: Sequence[int] | None, n_layers: int) -> tuple[int, ...
 
 
 def choose_methods(
-    encoder: LoadedEncoder, methods: Sequence[str] | None, extra: Sequence[str] = ()
+    encoder: LoadedEncoder,
+    methods: Sequence[str] | None,
+    extra: Sequence[str] = (),
+    unlike: str = "",
 ) -> tuple[str, ...]:
     """The methods asked for; None: all that mean something for this model, and `extra`.
+
+    Args:
+        encoder: the model.
+        methods: their names.
+        extra: names of others that can be asked for.
+        unlike: why what was read gives no declared vector, as `unlike_declared` says it.
 
     Raises:
         SelectionError: no such method, or one that this model cannot do.
     """
-    reasons = left_out(encoder)
+    reasons = left_out(encoder, unlike)
     if methods is None:
         able = [name for name in METHODS if name not in reasons and name != NEEDS_QUERY]
         return (*able, *extra)
@@ -146,7 +165,7 @@ def choose_methods(
         if method not in METHODS and method not in extra:
             known = ", ".join((*METHODS, *(name for name in extra if name not in METHODS)))
             raise SelectionError(f"There is no pooling {method!r}; choose one of {known}.")
-        if method == "pooler" and method in reasons:
+        if method in NEEDS_FILES and method in reasons:
             raise SelectionError(reasons[method])
         if method == NEEDS_QUERY and method not in extra:
             raise SelectionError(
@@ -157,9 +176,13 @@ def choose_methods(
     return tuple(dict.fromkeys(methods))
 
 
-def left_out(encoder: LoadedEncoder) -> dict[str, str]:
-    """Methods that mean nothing for this model, each with the reason as a sentence."""
+def left_out(encoder: LoadedEncoder, unlike: str = "") -> dict[str, str]:
+    """Methods that mean nothing for this model or this input, each with the reason."""
     reasons, name = {}, encoder.card.name
+    if encoder.declared is None:
+        reasons["declared"] = f"{name} declares no pooling: {NO_FILES}."
+    elif why := encoder.declared.problem or unlike:
+        reasons["declared"] = why
     if str(Task.POOL) not in encoder.model.heads:
         reasons["pooler"] = f"{name} has no pooler: its files hold no head that makes one vector."
     if encoder.config.embedding is Embedding.PATCH:
@@ -168,3 +191,16 @@ def left_out(encoder: LoadedEncoder) -> dict[str, str]:
             for method in ("cls", "cls_mean"):
                 reasons[method] = f"{name} has no [CLS]: its first token is the upper left patch."
     return reasons
+
+
+def unlike_declared(encoder: LoadedEncoder, sample: Sample, n_tokens: int) -> str:
+    """Why sentence-transformers would not have read this input so; "" where it would.
+
+    Args:
+        encoder: the model.
+        sample: what was read.
+        n_tokens: how many tokens it has, padding not counted.
+    """
+    if encoder.declared is None:
+        return ""
+    return encoder.declared.unlike(n_tokens, sample.n_prompt, "".join(sample.texts[:1]))

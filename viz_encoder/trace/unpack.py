@@ -67,7 +67,9 @@ def _layer(named: dict[str, Tensor], index: int, about: Any, n: int) -> LayerTra
 
 
 def _sample(about: Any, picture: Tensor | None) -> Sample:
-    _exactly(about, "its sample", " ".join((*SAMPLE_LISTS, "spans", "grid")))
+    _exactly(
+        about, "its sample", " ".join((*SAMPLE_LISTS, "spans", "grid", "n_prompt")), {"n_prompt"}
+    )
     lists = {name: _all(about[name], kind, name) for name, kind in SAMPLE_LISTS.items()}
     pairs = _all(about["spans"], list, "spans")
     spans = tuple(_all(pair, int, "spans") for pair in pairs)
@@ -77,10 +79,14 @@ def _sample(about: Any, picture: Tensor | None) -> Sample:
     for name, each in {**lists, "spans": spans}.items():
         if name in PER_TOKEN and len(each) not in (0, n):
             raise Damaged(f"{name} has {len(each)} entries for {n} tokens")
+    n_prompt = _one(about.get("n_prompt", 0), int, "n_prompt")
+    if not 0 <= n_prompt <= n:
+        raise Damaged(f"its prompt has {n_prompt} of {n} tokens")
     return Sample(
         **lists,
         spans=spans,
         grid=_grid(about["grid"], n),
+        n_prompt=n_prompt,
         picture=None if picture is None else _pixels(picture),
     )
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -168,9 +168,13 @@ def collection(
     methods: Sequence[str] | None = None,
     layers: Sequence[int] | None = None,
     queries: Mapping[int, Float[np.ndarray, " d_model"]] | None = None,
+    prompt: str | None = None,
     progress: Progress | None = None,
 ) -> Collection:
     """Run all items in length-sorted batches and pool each by every method at every layer.
+
+    With "declared" among the methods, all texts are read as sentence-transformers reads them: cut
+    where the model declares it, after its default prompt; `notes` say what that changed.
 
     Args:
         encoder: the model; hidden states are read through its final norm, where it has one.
@@ -178,13 +182,14 @@ def collection(
         methods: all that this model has where not given; "word" = the mean over the tokens of
             each item's word.
         layers: 0 = embeddings, -1 = the output; all where not given.
+        prompt: the name of one of `encoder.declared.prompts`, which goes before each text.
         queries: for "attention": layer → the query learned there; it is needed for each layer.
         progress: called with the number of items done and of all; if it returns False, the run
             stops with a TraceError.
 
     Raises:
         InputError: an item that cannot be read, by its number; a word that is not in its text.
-        SelectionError: no such layer or method.
+        SelectionError: no such layer, method or prompt.
     """
     given = tuple(Item(each) if isinstance(each, str) else each for each in items)
     extra = [WORD] if given and all(item.word for item in given) else []
@@ -196,7 +201,9 @@ def collection(
         raise SelectionError(f"No query was learned for layer {missing[0]}; choose other layers.")
     found: dict[tuple[str, int], Float[np.ndarray, "item d_pooled"]] = {}
     samples: dict[int, Sample] = {}
-    for batch in batches(encoder, [item.source for item in given], at, progress=progress):
+    sources = [item.source for item in given]
+    reads = partial(encoder.read, prompt=prompt, declared="declared" in chosen)
+    for batch in batches(encoder, sources, at, read=reads, progress=progress):
         samples |= dict(zip(batch.numbers, batch.samples, strict=True))
         words = _words(batch, given) if WORD in chosen else None
         for place, layer in enumerate(at):
@@ -242,12 +249,15 @@ def _words(batch: Batch, items: Sequence[Item]) -> Bool[Tensor, "batch token"]:
 
 
 def _tokens_of(word: str, sample: Sample) -> list[int]:
-    found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", sample.texts[0], re.IGNORECASE)
-    if found is None:
-        return []
-    start, end = found.span()
-    return [
-        at
-        for at, (first, stop) in enumerate(sample.spans)
-        if not sample.special[at] and first < end and start < stop
-    ]
+    """The tokens of its first stand as a whole word, after a prompt."""
+    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    for found in whole.finditer(sample.texts[0]):
+        start, end = found.span()
+        tokens = [
+            at
+            for at, (first, stop) in enumerate(sample.spans)
+            if at >= sample.n_prompt and not sample.special[at] and first < end and start < stop
+        ]
+        if tokens:
+            return tokens
+    return []
