@@ -32,8 +32,9 @@ class Family:
     The tensor map is a table of two columns: the name on disk and ours, where # is a layer's
     number and * is weight or bias. On our side, `a|b|c` splits a fused tensor into equal parts,
     `layers.all` stands for every layer, a last `.scale` is multiplied into the weight and the bias
-    of the same name (LayerScale), a last `?` counts only where no other tensor has that name, and
-    `-` is a tensor that is known and not needed.
+    of the same name (LayerScale), a last `?` counts only where no other tensor has that name,
+    `-` is a learned tensor that is not loaded, with words that say what it is (a note tells of
+    it), and `buffer` is one that was not learned.
     """
 
     model_types: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,10 +10,24 @@ from torch import Tensor
 from viz_encoder.checkpoints.files import printable
 from viz_encoder.errors import KeyMismatch
 
-Rule = tuple[re.Pattern[str], str]
+UNUSED, BUFFER = "-", "buffer"  # on our side: a tensor that is not loaded
 OLD_NORM_NAMES = {"gamma": "weight", "beta": "bias"}  # BERT's first checkpoints
 SHOWN = 6
 LONGEST_NAME = 120
+
+
+class Rule(NamedTuple):
+    """One line of a table."""
+
+    pattern: re.Pattern[str]
+    target: str
+    stem: str  # the name on disk, without its last .*
+    words: str  # what a tensor that is not loaded is, for people
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the encoder takes such a tensor."""
+        return self.target not in (UNUSED, BUFFER)
 
 
 class Names:
@@ -26,14 +41,28 @@ class Names:
 
     def targets(self, name: str) -> list[str] | None:
         """Our names for a tensor; None if no rule knows it."""
-        plain = _plain(name, self._prefixes)
-        for pattern, target in self._rules:
-            if match := pattern.fullmatch(plain):
-                parts = match.groupdict()
-                filled = target.replace("#", parts.get("layer") or "#")
-                filled = filled.replace("*", parts.get("kind") or "*")
-                return [] if target == "-" else _split(filled)
-        return None
+        rule, parts = self._matched(name)
+        if rule is None or not rule.loaded:
+            return None if rule is None else []
+        filled = rule.target.replace("#", parts.get("layer") or "#")
+        return _split(filled.replace("*", parts.get("kind") or "*"))
+
+    def unused(self, names: Iterable[str]) -> dict[str, str]:
+        """The learned tensors that are known and not loaded: their stems, and what they are."""
+        rules = (self._matched(name)[0] for name in names)
+        return {rule.stem: rule.words for rule in rules if rule and rule.target == UNUSED}
+
+    def plain(self, name: str) -> str:
+        """The name on disk as the tables have it, without what heads put before it."""
+        return _plain(name, self._prefixes)
+
+    def _matched(self, name: str) -> tuple[Rule | None, dict[str, str | None]]:
+        """The first rule that matches, and the layer and the kind that it found in the name."""
+        plain = self.plain(name)
+        for rule in self._rules:
+            if match := rule.pattern.fullmatch(plain):
+                return rule, match.groupdict()
+        return None, {}
 
     def needed(self, names: Iterable[str]) -> list[str]:
         """The names whose tensors must be read; names that no rule knows are refused."""
@@ -88,10 +117,10 @@ def require_match(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -
 
 
 def _rule(line: str) -> Rule:
-    source, target = line.split()
-    pattern = re.escape(source).replace(r"\#", r"(?P<layer>\d+)", 1)
-    pattern = pattern.replace(r"\*", ".+" if target == "-" else "(?P<kind>weight|bias)")
-    return re.compile(pattern), target
+    source, target, *words = line.split(maxsplit=2)
+    any_name = ".+" if target in (UNUSED, BUFFER) else "(?P<kind>weight|bias)"
+    pattern = re.escape(source).replace(r"\#", r"(?P<layer>\d+)", 1).replace(r"\*", any_name)
+    return Rule(re.compile(pattern), target, source.removesuffix(".*"), "".join(words).strip())
 
 
 def _split(target: str) -> list[str]:

@@ -22,7 +22,7 @@ BERT_DEFAULTS = {**BERT_SIZES, "position_embedding_type": "absolute", "is_decode
 WORDS_AND_POSITIONS = """
     embeddings.word_embeddings.weight               embed.tokens.word.weight
     embeddings.position_embeddings.weight           embed.position
-    embeddings.position_ids                         -
+    embeddings.position_ids                         buffer
     embeddings.LayerNorm.*                          embed.norm.*
 """
 SEGMENTS = """
@@ -46,8 +46,8 @@ BERT = f"""
 """
 # Tensors of heads that no head of ours reads, where none claims them before.
 NO_HEADS = """
-    classifier.*                                    -
-    qa_outputs.*                                    -
+    classifier.*                                    -  classification head
+    qa_outputs.*                                    -  question-answering head
 """
 POOLER = "pooler.dense.*                            heads.pool.dense.*"
 POOLER_CLASSES = """
@@ -75,6 +75,6 @@ CLIP = """
     encoder.layers.#.mlp.fc2.*               layers.#.ff.down.*
     encoder.layers.#.layer_norm2.*           layers.#.ff_norm.*
     embeddings.position_embedding.weight     embed.position
-    embeddings.position_ids                  -
-    logit_scale                              -
+    embeddings.position_ids                  buffer
+    logit_scale                              -  scale of the similarity of texts and pictures
 """

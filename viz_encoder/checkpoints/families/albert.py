@@ -65,7 +65,7 @@ FAMILY = Family(
         ffn.*                                           layers.all.ff.up.*
         ffn_output.*                                    layers.all.ff.down.*
         full_layer_layer_norm.*                         layers.all.ff_norm.*
-        sop_classifier.classifier.*                     -
+        sop_classifier.classifier.*                     -  sentence-order head
     """,
     heads=(
         HeadTable(

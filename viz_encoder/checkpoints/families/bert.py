@@ -22,7 +22,7 @@ FAMILY = Family(
     defaults=BERT_DEFAULTS,
     config=_config,
     optional_prefixes=("bert.",),
-    tensors=BERT + NO_HEADS + "cls.seq_relationship.* -",
+    tensors=BERT + NO_HEADS + "cls.seq_relationship.* - next-sentence head",
     heads=(
         HeadTable(
             lambda file: masked(file, file["hidden_size"], activation(file["hidden_act"])),

@@ -69,10 +69,10 @@ VISION = Family(
         embeddings.patch_embedding.weight    embed.tokens.patch.weight
         pre_layrnorm.*                       embed.norm.*
         post_layernorm.*                     final_norm.*
-        visual_projection.weight             -
-        text_model.*                         -
-        text_projection.weight               -
-        classifier.*                         -
+        visual_projection.weight             -  projection of pictures
+        text_model.*                         -  text tower
+        text_projection.weight               -  projection of texts
+        classifier.*                         -  classification head
     """  # classifier reads the mean of states before the last norm, which no head of ours does
     + CLIP,
     heads=(
@@ -103,9 +103,9 @@ TEXT = Family(
     tensors="""
         embeddings.token_embedding.weight    embed.tokens.word.weight
         final_layer_norm.*                   final_norm.*
-        text_projection.weight               -
-        vision_model.*                       -
-        visual_projection.weight             -
+        text_projection.weight               -  projection of texts
+        vision_model.*                       -  vision tower
+        visual_projection.weight             -  projection of pictures
     """
     + CLIP,
     heads=(

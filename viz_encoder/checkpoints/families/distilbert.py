@@ -49,7 +49,7 @@ FAMILY = Family(
         transformer.layer.#.ffn.lin1.*                  layers.#.ff.up.*
         transformer.layer.#.ffn.lin2.*                  layers.#.ff.down.*
         transformer.layer.#.output_layer_norm.*         layers.#.ff_norm.*
-        pre_classifier.*                                -
+        pre_classifier.*                                -  classification head
     """,
     heads=(
         HeadTable(

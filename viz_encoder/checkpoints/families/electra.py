@@ -48,7 +48,7 @@ FAMILY = Family(
     + NO_HEADS
     + """
         embeddings_project.*                            embed.project.*
-        sequence_summary.summary.*                      -
+        sequence_summary.summary.*                      -  multiple-choice head
     """,
     heads=(
         HeadTable(

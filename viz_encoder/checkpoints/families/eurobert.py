@@ -95,8 +95,8 @@ FAMILY = Family(
         layers.#.mlp.up_proj.*                         layers.#.ff.up.*
         layers.#.mlp.down_proj.*                       layers.#.ff.down.*
         norm.weight                                    final_norm.weight
-        classifier.*                                   -
-        dense.*                                        -
+        classifier.*                                   -  classification head
+        dense.*                                        -  classification head
     """,
     heads=(
         HeadTable(_masked, "lm_head.*    heads.masked.out.*"),

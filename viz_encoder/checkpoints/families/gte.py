@@ -85,7 +85,7 @@ GTE = Family(
         encoder.layer.#.mlp.up_gate_proj.weight    layers.#.ff.up|gate.weight
         encoder.layer.#.mlp.down_proj.*            layers.#.ff.down.*
         encoder.layer.#.mlp_ln.*                   layers.#.ff_norm.*
-        classifier.*                               -
+        classifier.*                               -  classification head
     """,
     heads=(
         HeadTable(

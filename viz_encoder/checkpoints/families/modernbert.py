@@ -126,9 +126,9 @@ FAMILY = Family(
         layers.#.mlp.Wi.*                   layers.#.ff.gate|up.*
         layers.#.mlp.Wo.*                   layers.#.ff.down.*
         final_norm.*                        final_norm.*
-        head.*                              -
-        decoder.*                           -
-        classifier.*                        -
+        head.*                              -  classification head
+        decoder.*                           -  masked-token head
+        classifier.*                        -  classification head
     """,
     heads=(
         _head(_masked, "masked", "decoder", "ForMaskedLM"),

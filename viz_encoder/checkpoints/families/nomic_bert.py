@@ -85,7 +85,7 @@ FAMILY = Family(
         encoder.layers.#.mlp.fc12.weight          layers.#.ff.gate.weight
         encoder.layers.#.mlp.fc2.weight           layers.#.ff.down.weight
         encoder.layers.#.norm2.*                  layers.#.ff_norm.*
-        classifier.*                              -
+        classifier.*                              -  classification head
     """,
     heads=(
         HeadTable(

@@ -54,7 +54,7 @@ DEFAULTS = {
 LAYERS = (
     CLIP
     + """
-    logit_bias                               -
+    logit_bias                               -  bias of the similarity of texts and pictures
 """
 )
 # A learned query looks at the patches: nn.MultiheadAttention, then norm and feed-forward network.
@@ -76,7 +76,7 @@ VISION = Family(
     tensors="""
         embeddings.patch_embedding.*         embed.tokens.patch.*
         post_layernorm.*                     final_norm.*
-        text_model.*                         -
+        text_model.*                         -  text tower
     """
     + LAYERS,
     heads=(
@@ -106,8 +106,8 @@ TEXT = Family(
     tensors="""
         embeddings.token_embedding.weight    embed.tokens.word.weight
         final_layer_norm.*                   final_norm.*
-        vision_model.*                       -
-        classifier.*                         -
+        vision_model.*                       -  vision tower
+        classifier.*                         -  classification head
     """
     + LAYERS,
     heads=(HeadTable(_pool, "head.*         heads.pool.out.*"),),

@@ -83,11 +83,11 @@ T5 = Family(
         encoder.block.#.layer.1.DenseReluDense.wo.weight         layers.#.ff.down.weight
         encoder.block.#.layer.1.layer_norm.weight                layers.#.ff_norm.weight
         encoder.final_layer_norm.weight                          final_norm.weight
-        decoder.*                                                -
-        lm_head.*                                                -
-        classification_head.*                                    -
-        qa_outputs.*                                             -
-        classifier.*                                             -
+        decoder.*                                                -  decoder
+        lm_head.*                                                -  language-modeling head
+        classification_head.*                                    -  classification head
+        qa_outputs.*                                             -  question-answering head
+        classifier.*                                             -  classification head
     """,
     heads=(TOKEN_LABELS,),
 )

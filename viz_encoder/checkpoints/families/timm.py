@@ -219,7 +219,7 @@ FAMILY = Family(
         attn_pool.norm.*           heads.pool.probe.norm.*
         attn_pool.mlp.fc1.*        heads.pool.probe.ff.up.*
         attn_pool.mlp.fc2.*        heads.pool.probe.ff.down.*
-        attn_pool.*                -
+        attn_pool.*                -  attention pooling
     """,
     adapt=_adapt,
 )

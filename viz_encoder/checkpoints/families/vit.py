@@ -66,7 +66,7 @@ DEFAULTS = {
 TENSORS = """
     embeddings.cls_token                               prefix.cls
     embeddings.distillation_token                      prefix.dist
-    embeddings.mask_token                              -
+    embeddings.mask_token                              -  embedding of masked patches
     embeddings.patch_embeddings.projection.*           embed.tokens.patch.*
     embeddings.position_embeddings                     embed.position
     encoder.layer.#.attention.attention.query.*        layers.#.attn.q.*
@@ -78,7 +78,7 @@ TENSORS = """
     encoder.layer.#.output.dense.*                     layers.#.ff.down.*
     encoder.layer.#.layernorm_after.*                  layers.#.ff_norm.*
     layernorm.*                                        final_norm.*
-    decoder.*                                          -
+    decoder.*                                          -  decoder of masked patches
 """
 HEADS = (
     HeadTable(_classify, "classifier.*                 heads.classify.out.*"),
