@@ -1,6 +1,7 @@
 """The public surface and the error tree: what is promised is there, and nothing else."""
 
 import ast
+import importlib
 import inspect
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import viz_encoder as vz
 from viz_encoder import errors
 
 PUBLIC = {
-    *("Encoder", "EncoderConfig", "Trace", "VizEncoderError"),
-    *("assert_mask", "audit_mask", "capture", "figures", "launch", "load", "pool", "record"),
+    *("Encoder", "EncoderConfig", "Trace", "VizEncoderError", "analyses", "assert_mask"),
+    *("audit_mask", "capture", "figures", "launch", "load", "pool", "read_set", "record"),
 }
 
 
@@ -20,12 +21,59 @@ def exported() -> set[str]:
     found = set(vz._LAZY)
     for node in ast.parse(Path(vz.__file__).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
-            found |= {alias.asname for alias in node.names if alias.asname}
+            found |= {
+                alias.asname for alias in node.names if alias.asname and alias.asname[0] != "_"
+            }
     return found
 
 
 def test_public_names():
     assert exported() == PUBLIC
+
+
+def test_dir_is_the_promised_surface_whatever_was_imported():
+    folders = [p.name for p in Path(vz.__file__).parent.iterdir() if (p / "__init__.py").exists()]
+    for folder in folders:
+        imported = importlib.import_module(f"viz_encoder.{folder}")
+        assert getattr(vz, folder) is imported  # that import works as ever
+    assert {"trace", "model", "audit"} < set(folders)
+    assert set(dir(vz)) == PUBLIC
+
+
+def public_functions(module) -> set[str]:
+    """Functions of a package of analyses that it says are analyses, read from its text."""
+    found = set[str]()
+    for path in Path(module.__file__).parent.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ANALYSES":
+                found |= {name.id for name in node.value.elts}
+    return found
+
+
+def test_every_analysis_is_found_by_its_name():
+    assert dir(vz.analyses) == sorted(public_functions(vz.analyses))
+    assert {"rollout", "collection", "survey", "column", "between_runs"} < set(dir(vz.analyses))
+    for name in dir(vz.analyses):
+        function = getattr(vz.analyses, name)
+        assert inspect.isfunction(function) and inspect.getdoc(function)
+    from viz_encoder.analyses.rollout import FUSES, rollout
+
+    assert rollout is vz.analyses.rollout and "mean" in FUSES
+    from viz_encoder.analyses import rollout as again
+
+    assert again is rollout
+    with pytest.raises(AttributeError, match=r"no analysis 'rollouts'; there are .*rollout, "):
+        vz.analyses.rollouts  # noqa: B018
+
+
+def test_every_file_of_analyses_has_one():
+    files = Path(vz.analyses.__file__).parent.glob("*.py")
+    modules = [p.stem for p in files if p.stem != "__init__"]
+    assert all(importlib.import_module(f"viz_encoder.analyses.{m}").ANALYSES for m in modules)
+
+
+def test_figures_list_their_views():
+    assert dir(vz.figures) == sorted(vz.figures.VIEWS) and "rollout" in dir(vz.figures)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))

@@ -2,33 +2,47 @@
 
 __version__ = "0.1.0"
 
-from importlib import import_module
-from typing import Any
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
+from typing import Any as _Any
 
 from viz_encoder.audit import assert_mask as assert_mask
 from viz_encoder.audit import audit_mask as audit_mask
 from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig
 from viz_encoder.errors import VizEncoderError as VizEncoderError
+from viz_encoder.inputs.items import read_set as read_set
 from viz_encoder.model import Encoder as Encoder
 from viz_encoder.model import pool as pool
 from viz_encoder.trace import Trace as Trace
 from viz_encoder.trace import capture as capture
 from viz_encoder.trace import record as record
 
-_LAZY = {"launch": "viz_encoder.ui.launch", "figures": "viz_encoder.figures"}  # slow to import
+# Imported only when they are asked for: Gradio and Plotly are slow.
+_LAZY = {
+    "analyses": "viz_encoder.analyses",
+    "figures": "viz_encoder.figures",
+    "launch": "viz_encoder.ui.launch",
+}
 
 
-def __getattr__(name: str) -> Any:
-    """Import Gradio and Plotly only when they are asked for."""
+def __getattr__(name: str) -> _Any:
+    """A name that is imported late."""
     if name not in _LAZY:
         raise AttributeError(f"module 'viz_encoder' has no attribute {name!r}")
-    module = import_module(_LAZY[name])
+    module = _import_module(_LAZY[name])
     return getattr(module, name) if name == "launch" else module
 
 
 def __dir__() -> list[str]:
-    """The public names, those that are imported late too."""
-    return sorted(
-        {*(n for n in globals() if not n.startswith("_")), *_LAZY} - {"Any", "import_module"}
-    )
+    """The promised names; folders of the package are imported, as viz_encoder.trace, but no part.
+
+    Python adds each folder that was imported to the package, and `vz.trace` would stand here in
+    the way of everyone's own variable of that name.
+    """
+    own = {
+        name
+        for name, value in globals().items()
+        if not name.startswith("_") and not isinstance(value, _ModuleType)
+    }
+    return sorted(own | set(_LAZY))

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from viz_encoder.errors import MaskError
+from viz_encoder.result import Columns, TableResult
+from viz_encoder.shown import OneLine, facts_html, one_line, rows_html
 
 
 class Verdict(StrEnum):
@@ -27,8 +29,8 @@ class Verdict(StrEnum):
         return self in (Verdict.FAIL, Verdict.ERROR)
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(OneLine):
     """One question that was put to the model, and the answer with its evidence."""
 
     name: str  # a stable identifier, such as "gradient"
@@ -55,8 +57,8 @@ class Check:
         return {name: value for name, value in found.items() if value not in (None, "")}
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
+@dataclass(frozen=True, eq=False, repr=False)
+class Picture(OneLine):
     """One layer and head of the worst case: intended, passed and observed, True = may look."""
 
     title: str
@@ -72,9 +74,9 @@ class Picture:
     sample: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class MaskReport:
-    """All that an audit found; str(report) is made for a terminal."""
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskReport(TableResult):
+    """All that an audit found; print(report) tells all of it, to_frame() has a line a check."""
 
     verdict: Verdict  # PASS, WARN, FAIL or ERROR
     sentence: str
@@ -101,6 +103,12 @@ class MaskReport:
         """
         return {check.name: check for check in self.checks}[name]
 
+    def columns(self) -> Columns:
+        """A line a check, with every field of `Check`."""
+        names = [one.name for one in fields(Check)]
+        found = {name: [getattr(check, name) for check in self.checks] for name in names}
+        return found | {"verdict": [str(check.verdict) for check in self.checks]}
+
     def to_json(self, indent: int | None = 2) -> str:
         """The report without its pictures, as JSON."""
         found = {
@@ -111,6 +119,19 @@ class MaskReport:
             "seconds": round(self.seconds, 3),
         }
         return json.dumps(found, indent=indent, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        """One line: the verdict, how many checks, and which are red."""
+        red = ", ".join(check.name for check in self.failed)
+        failed = f": {red}" if red else ""
+        return one_line(f"<MaskReport {self.verdict}, {len(self.checks)} checks{failed}>")
+
+    def _repr_html_(self) -> str:
+        """The verdict and a line for each check that says something, for a notebook."""
+        facts = facts_html(f"{self.verdict}: {self.sentence}", {})
+        told = [c for c in self.checks if c.verdict is not Verdict.NOT_TESTED]
+        rows = [(c.verdict, c.title, c.evidence, c.cause, c.cure) for c in told]
+        return facts + rows_html(("Verdict", "Check", "Evidence", "Cause", "Cure"), rows)
 
     def __str__(self) -> str:
         """The sentence, then the checks, those that follow from an earlier one folded."""

@@ -1,7 +1,7 @@
 """EncoderConfig: the axes of one encoder; BERT-base where nothing else is said."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
 from typing import Any
 
@@ -24,6 +24,7 @@ from viz_encoder.config.choices import (
 )
 from viz_encoder.config.head import HeadConfig, read_heads
 from viz_encoder.errors import ConfigError
+from viz_encoder.shown import brief, one_line
 
 SIZES: dict[str, dict[str, int]] = {
     "small": {"d_model": 256, "n_layers": 6, "n_heads": 8, "d_ff": 1024},
@@ -83,6 +84,19 @@ class EncoderConfig:
     window: int | None = None  # each token sees this many neighbors on either side
     global_layers: tuple[int, ...] = ()  # layers in which the window does not count
     heads: tuple[HeadConfig, ...] = ()  # what is read off the last hidden states
+
+    def __repr__(self) -> str:
+        """One line: the sizes, then every other axis that is not BERT-base's."""
+        sizes = "n_layers", "n_heads", "d_model"
+        usual = {"d_head": self.d_model // self.n_heads, "d_embed": self.d_model}
+        changed = (
+            field.name
+            for field in fields(self)
+            if field.name not in sizes
+            and getattr(self, field.name) != usual.get(field.name, field.default)
+        )
+        said = (f"{name}={brief(getattr(self, name))}" for name in (*sizes, *changed))
+        return one_line(f"EncoderConfig({', '.join(said)})")
 
     def __post_init__(self) -> None:
         """Coerce names to enums, then check every axis."""

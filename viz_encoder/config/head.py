@@ -6,12 +6,13 @@ from reprlib import repr as shown  # cut short: the value may be a stranger's, o
 from viz_encoder.config.checks import listed, require_count, require_known, require_switch
 from viz_encoder.config.choices import Activation, HeadPool, Task
 from viz_encoder.errors import ConfigError
+from viz_encoder.shown import OneLine
 
 PARTS = ("dense", "norm", "out")
 
 
-@dataclass(frozen=True)
-class HeadConfig:
+@dataclass(frozen=True, repr=False)
+class HeadConfig(OneLine):
     """One head: hidden states → dense and activation → norm → out, each step where it is there.
 
     Raises:

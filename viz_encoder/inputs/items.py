@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from viz_encoder.errors import InputError, TooLong
+from viz_encoder.shown import OneLine
 from viz_encoder.whole_file import shortened
 
 COLUMNS = ("text", "label", "word")
@@ -16,8 +17,8 @@ MAX_CHARACTERS = 10_000  # of one text
 MAX_BYTES = 20_000_000  # of a file
 
 
-@dataclass(frozen=True)
-class Item:
+@dataclass(frozen=True, repr=False)
+class Item(OneLine):
     """One text or picture; label "" = none; word = the one whose tokens are pooled by "word"."""
 
     source: str | Path

@@ -18,6 +18,7 @@ from viz_encoder.model.head import Head
 from viz_encoder.model.norm import make_norm
 from viz_encoder.model.relative import by_distance
 from viz_encoder.model.rotary import angles_along, angles_of_grid
+from viz_encoder.shown import facts_html, one_line
 
 
 class EncoderOutput(NamedTuple):
@@ -46,6 +47,29 @@ class Encoder(nn.Module):
         if config.relative_buckets:
             self.relative = nn.Parameter(torch.zeros(config.relative_buckets, config.n_heads))
         self.heads = nn.ModuleDict({str(head.task): Head(config, head) for head in config.heads})
+
+    def __repr__(self) -> str:
+        """One line; print(encoder) shows every module."""
+        return one_line(f"<Encoder: {self.size}>")
+
+    def __str__(self) -> str:
+        """Every module, as torch prints them."""
+        return super().__repr__()
+
+    def _repr_html_(self) -> str:
+        """The line as HTML, for a notebook, with the axes of the config."""
+        return facts_html("Encoder", {"Size": self.size, "Config": repr(self.config)})
+
+    @property
+    def size(self) -> str:
+        """The sizes in words."""
+        config, weight = self.config, next(self.parameters())
+        counted = sum(each.numel() for each in self.parameters()) / 1e6
+        return (
+            f"{config.n_layers} layers × {config.n_heads} heads, d_model {config.d_model}, "
+            f"d_ff {config.d_ff}, {counted:,.1f} M parameters, {weight.device} "
+            f"{str(weight.dtype).removeprefix('torch.')}"
+        )
 
     def forward(
         self,

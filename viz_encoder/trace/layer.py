@@ -9,6 +9,7 @@ from torch import Tensor
 
 from viz_encoder.model.attention import attention_weights
 from viz_encoder.model.relative import spread
+from viz_encoder.shown import OneLine
 
 BLOCK_BYTES = 64 * 2**20  # weights held at once while a map is walked through in blocks
 Rows = slice | Int[Tensor, " query"]
@@ -25,8 +26,8 @@ class Origin:
     revision: str = ""  # the commit of a model from the hub
 
 
-@dataclass(frozen=True, eq=False)
-class LayerTrace:
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerTrace(OneLine):
     """One attention layer of one sequence; grouped-query layers have fewer kv_heads than heads."""
 
     q: Float[Tensor, "head query d_head"]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
+from viz_encoder.shown import facts_html, one_line
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.proof import Proof, prove
 
@@ -33,7 +34,20 @@ class Trace:
         first = " ".join(token[:20] for token in self.tokens[:6])
         more = " …" if self.n_tokens > 6 else ""
         sizes = f"{self.n_layers} layers × {self.n_heads} heads, {self.n_tokens:,} tokens"
-        return f"<Trace of {self.origin.model}: {sizes}: {first}{more}>"
+        return one_line(f"<Trace of {self.origin.model}: {sizes}: {first}{more}>")
+
+    def _repr_html_(self) -> str:
+        """The same as a small table, for a notebook; the proof only where it was made before."""
+        facts = {
+            "Layers × heads": f"{self.n_layers} × {self.n_heads}",
+            "Tokens": f"{self.n_tokens:,}: {' '.join(self.tokens)}",
+            "Hidden states": f"{len(self.hidden_states)} of d_model {self.output.shape[-1]}",
+            "Ran on": f"{self.origin.device}, {self.origin.dtype}, {self.origin.kernel}",
+            "Held": f"{self.nbytes / 2**20:,.1f} MB",
+            "Maps": self.proof.sentence if "proof" in vars(self) else "",
+            "Notes": " ".join(self.notes),
+        }
+        return facts_html(f"Trace of {self.origin.model}", facts)
 
     @property
     def tokens(self) -> tuple[str, ...]:
