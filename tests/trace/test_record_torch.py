@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from viz_encoder.trace import record
+from viz_encoder.errors import TraceError
+from viz_encoder.trace import fused, record
 
 torch.set_num_threads(1)
 pytestmark = pytest.mark.filterwarnings(
@@ -215,3 +216,76 @@ def test_the_fused_path_in_other_precisions(dtype):
     assert same_bits(plain, output)
     trace = recording.trace()
     assert recording.calls[0].fused and trace.proof.passed, (trace.notes, trace.proof.sentence)
+
+
+def fused_run(change=lambda model, x, output: None, **options):
+    """A fused run, what change() did after it, and the maps of that run by torch itself."""
+    model, x = encoder(True, False), source()
+    with torch.no_grad():
+        with record(model, **options) as recording:
+            output = model(x)
+        (first, *_), mine = recording.calls, x[1].clone()
+        weights = model.layers[0].self_attn(mine[None], mine[None], mine[None])[1][0]
+        change(model, x, output)
+    assert first.fused and first.shape == (N_SAMPLES, 4, N_TOKENS, N_TOKENS)
+    return recording, weights
+
+
+CHANGES = {
+    "nothing": lambda model, x, output: None,
+    "the input in place": lambda model, x, output: x.zero_(),
+    "the output in place": lambda model, x, output: output.mul_(3),
+    "the weights' type": lambda model, x, output: model.double(),
+    "new weights": lambda model, x, output: setattr(
+        model.layers[0].self_attn, "in_proj_weight", nn.Parameter(torch.zeros(48, 16))
+    ),
+}
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_fused_run_is_computed_from_what_it_ran_on(change, hidden):
+    recording, weights = fused_run(CHANGES[change], hidden=hidden)
+    trace = recording.trace(sample=1)
+    assert (trace.attention(0).mean(dim=0) - weights).abs().max() <= 5e-6
+    assert trace.proof.passed, trace.notes
+
+
+def test_weights_changed_before_the_trace_are_told():
+    """A fused kernel's queries are computed when asked for, so the weights must still be there."""
+
+    def train(model, x, output):
+        model.layers[1].linear1.weight.mul_(1.5)
+
+    recording, _ = fused_run(train)
+    assert "fused" in repr(recording.calls[1])
+    with pytest.raises(TraceError, match="before changing them"):
+        recording.trace()
+
+    def behind_torchs_back(model, x, output):
+        model.layers[1].linear1.weight.data.mul_(1.5)
+
+    trace = fused_run(behind_torchs_back)[0].trace()
+    assert any("does not follow" in note for note in trace.notes) and not trace.proof.passed
+
+
+def test_what_a_fused_kernel_ran_on_is_computed_once_and_after_the_block(monkeypatch):
+    computed, whole = [], fused.FusedRun.call
+    monkeypatch.setattr(fused.FusedRun, "call", lambda run: computed.append(run) or whole(run))
+    model = encoder(True, False)
+    with torch.inference_mode(), record(model) as outer, record(model) as inner:
+        model(source(), src_key_padding_mask=RIGHT)
+    assert not computed
+    for recording in (outer, inner, outer):
+        assert recording.trace(sample=1).proof.passed
+    assert len(computed) == 3
+
+
+def test_weights_made_in_inference_mode_are_copied():
+    with torch.inference_mode():
+        model = encoder(True, False)
+        with record(model) as recording:
+            model(source())
+        for weight in model.parameters():
+            weight.zero_()
+    assert recording.trace().proof.passed and recording.calls[0].fused

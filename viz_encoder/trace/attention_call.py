@@ -1,6 +1,8 @@
 """AttentionCall: what one call of attention ran on, copied, so that nothing later can reach it."""
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import torch
@@ -11,6 +13,7 @@ from viz_encoder.model.attention import sign_off
 from viz_encoder.trace.mask_parsing import Allowed, Bias, Split
 
 Kind = Literal["sdpa", "multi_head_attention", "softmax"]
+Shape = tuple[int, int, int, int]  # samples, heads, queries, keys
 
 
 class AttentionCall(NamedTuple):
@@ -28,9 +31,56 @@ class AttentionCall(NamedTuple):
     dropout: float = 0.0
     cross: bool | None = None  # None: not to be seen from the call alone
     kernel: str = "unknown"
-    fused: bool = False  # torch's whole-layer kernels, whose insides are computed again
     ragged: bool = False  # came as a nested tensor, without its padding
     note: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        """Samples, heads, queries, keys."""
+        n_samples, n_heads, n_queries, _ = self.q.shape
+        return n_samples, n_heads, n_queries, self.k.shape[2]
+
+
+class LaterCall:
+    """A call whose queries and keys have to be computed again, and are when first asked for."""
+
+    def __init__(self, kind: Kind, shape: Shape, compute: Callable[[], AttentionCall]) -> None:
+        """compute() runs once, on what was kept for it."""
+        self.kind, self.shape = kind, shape
+        self._compute: Callable[[], AttentionCall] | None = compute
+
+    @cached_property
+    def whole(self) -> AttentionCall:
+        """The call with its queries and keys; what they were computed from is let go."""
+        assert self._compute is not None
+        call, self._compute = self._compute(), None
+        return call
+
+
+class LastCopy:
+    """Copies tensors; one that comes again unchanged, as from layer to layer, is copied once."""
+
+    def __init__(self) -> None:
+        """Nothing was copied yet."""
+        self._last: tuple[Tensor, Tensor] | None = None
+
+    def of(self, x: Tensor) -> Tensor:
+        """A copy of its own, with padding of 0 where it is nested."""
+        if x.is_nested:
+            return padded(x)
+        if self._last is not None and self._last[0] is x and torch.equal(self._last[1], x):
+            return self._last[1]  # it was not changed in place since
+        self._last = (x, own_copy(x))
+        return self._last[1]
+
+    def forget(self) -> None:
+        """Let go of what was copied last."""
+        self._last = None
+
+
+def padded(x: Tensor) -> Tensor:
+    """A nested tensor with its padding, 0; any other as it is."""
+    return x.detach().to_padded_tensor(0.0) if x.is_nested else x
 
 
 def own_copy(x: Tensor) -> Tensor:

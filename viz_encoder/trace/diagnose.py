@@ -1,5 +1,7 @@
 """Why a recording is empty, and what to do about it, in a sentence or two."""
 
+from collections.abc import Iterable
+
 from torch import nn
 from torch.jit import ScriptModule
 
@@ -32,9 +34,9 @@ def why_nothing_was_captured(
     return f"{start}it ran, but attended by none of what is seen. {SEEN}"
 
 
-def is_compiled(module: nn.Module) -> bool:
-    """Whether torch.compile has been at it, or at a part of it."""
+def is_compiled(modules: Iterable[nn.Module]) -> bool:
+    """Whether torch.compile has been at one of them."""
     return any(
         type(part).__name__ == "OptimizedModule" or getattr(part, "_compiled_call_impl", None)
-        for part in module.modules()
+        for part in modules
     )

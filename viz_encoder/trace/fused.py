@@ -3,11 +3,12 @@
 nn.TransformerEncoder and nn.MultiheadAttention leave Python for one fused kernel when they may
 (eval, no gradients, batch_first …), and a TorchFunctionMode alone makes them not. So while such a
 module decides, our mode is away and a TorchDispatchMode watches, which they do not mind. The
-kernel shows no queries or keys: they are computed again from its very inputs, and the layer's real
-output is held against what follows from them.
+kernel shows no queries or keys: they are computed again from copies of its very inputs, once
+someone asks for them, and the layer's real output is held against what follows from them.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,9 +16,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from viz_encoder.errors import TraceError
 from viz_encoder.model.attention import merge_heads, split_heads
-from viz_encoder.trace.attention_call import AttentionCall, from_tensors
-from viz_encoder.trace.mask_parsing import GivenMasks
+from viz_encoder.trace.attention_call import (
+    AttentionCall,
+    LastCopy,
+    LaterCall,
+    from_tensors,
+    own_copy,
+)
+from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.mask_parsing import GivenMasks, Split
 from viz_encoder.trace.proof import TOLERANCE
 
 LAYER = torch.ops.aten._transformer_encoder_layer_fwd.default
@@ -80,32 +89,88 @@ def by_name(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[st
     return {**given, **kwargs}
 
 
-def fused_call(func: Any, given: dict[str, Any], out: Any, masks: GivenMasks) -> AttentionCall:
-    """What a fused kernel attended with, and a note if its output does not follow from it."""
+@dataclass(frozen=True)
+class FusedRun:
+    """What a fused kernel ran on: its input, output and mask copied, its weights looked at."""
+
+    layer: bool  # the whole encoder layer, not its attention alone
+    n_heads: int
+    x: Tensor
+    real: Tensor
+    ragged: bool
+    allowed: Tensor | None
+    split: Split
+    given: dict[str, Any]
+    versions: list[tuple[Tensor, int]]  # the model's weights; a change in place counts one up
+
+    def call(self) -> AttentionCall:
+        """What the kernel attended with, and a note if its output does not follow from it.
+
+        Raises:
+            TraceError: the weights were changed since.
+        """
+        if any(weight._version != ran for weight, ran in self.versions):
+            raise TraceError(
+                "The weights were changed after this run, and the queries and keys of torch's "
+                "fused kernel are computed from them. Call recording.trace() before changing them."
+            )
+        with detached_from_caller():
+            return self._call()
+
+    def _call(self) -> AttentionCall:
+        layer, x, given, allowed = self.layer, self.x, self.given, self.allowed
+        normed = _norm(x, given, 1) if layer and given["norm_first"] else x
+        q, k, v = (
+            split_heads(part, self.n_heads)
+            for part in F.linear(normed, given["qkv_weight"], given["qkv_bias"]).chunk(3, dim=-1)
+        )
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+        call = from_tensors("multi_head_attention", q, k, v, mixed, self.split, None)
+        follows = F.linear(merge_heads(mixed), given["proj_weight"], given["proj_bias"])
+        follows = _rest_of_layer(x, follows, given) if layer else follows
+        error = _difference(follows, self.real, allowed)
+        name = "fused encoder layer" if layer else "fused multi-head attention"
+        call = call._replace(kernel=name, ragged=self.ragged, cross=False)
+        if error <= TOLERANCE.get(str(x.dtype).removeprefix("torch."), 1e-5):
+            return call
+        why = (
+            f"The {name} put out what does not follow from its recomputed maps: {error:.1e} apart."
+        )
+        return call._replace(signature=None, note=why)
+
+
+def fused_call(
+    func: Any, given: dict[str, Any], out: Any, masks: GivenMasks, copies: LastCopy
+) -> LaterCall:
+    """Keep what a fused kernel ran on; its queries and keys take as long as the kernel itself.
+
+    Weights without a version (made in inference mode) are copied.
+    """
     layer = func is LAYER
-    source, real = given["src" if layer else "query"], out if layer else out[0]
-    n_heads = given["num_heads" if layer else "num_head"]
-    x, allowed = _padded(source), _allowed(source, given["mask"], given["mask_type"])
-    normed = _norm(x, given, 1) if layer and given["norm_first"] else x
-    q, k, v = (
-        split_heads(part, n_heads)
-        for part in F.linear(normed, given["qkv_weight"], given["qkv_bias"]).chunk(3, dim=-1)
+    source, n_heads = (
+        given["src" if layer else "query"],
+        given["num_heads" if layer else "num_head"],
     )
-    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-    call = from_tensors("multi_head_attention", q, k, v, mixed, masks.split(allowed), None)
-    follows = F.linear(merge_heads(mixed), given["proj_weight"], given["proj_bias"])
-    follows = _rest_of_layer(x, follows, given) if layer else follows
-    error = _difference(follows, _padded(real), allowed)
-    name = "fused encoder layer" if layer else "fused multi-head attention"
-    call = call._replace(kernel=name, fused=True, ragged=source.is_nested, cross=False)
-    if error <= TOLERANCE.get(str(x.dtype).removeprefix("torch."), 1e-5):
-        return call
-    why = f"The {name} put out what does not follow from the recomputed maps: {error:.1e} apart."
-    return call._replace(signature=None, note=why)
+    allowed = _allowed(source, given["mask"], given["mask_type"])
+    weights = {name: x for name, x in given.items() if _is_weight(name, x)}
+    kept = {n: own_copy(x) if x.is_inference() else x.detach() for n, x in weights.items()}
+    run = FusedRun(
+        layer,
+        n_heads,
+        copies.of(source),
+        copies.of(out if layer else out[0]),
+        source.is_nested,
+        allowed,
+        masks.split(allowed),
+        {name: x for name, x in given.items() if not isinstance(x, Tensor)} | kept,
+        [(x, x._version) for x in weights.values() if not x.is_inference()],
+    )
+    n_samples, n_tokens, _ = run.x.shape
+    return LaterCall("multi_head_attention", (n_samples, n_heads, n_tokens, n_tokens), run.call)
 
 
-def _padded(x: Tensor) -> Tensor:
-    return x.to_padded_tensor(0.0) if x.is_nested else x
+def _is_weight(name: str, x: Any) -> bool:
+    return isinstance(x, Tensor) and ("weight" in name or "bias" in name)
 
 
 def _allowed(source: Tensor, mask: Tensor | None, mask_type: int | None) -> Tensor | None:

@@ -20,11 +20,11 @@ from torch.nn.modules.module import (
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 
-from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
 from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.torch_ops import HANDLERS, Operations
+from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
 PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself
@@ -36,6 +36,7 @@ class Listener(Protocol):
     """Who is told: a recording."""
 
     modules: Mapping[str, nn.Module]  # all that is recorded, by name
+    copies: LastCopy
     eager: bool
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
@@ -46,7 +47,7 @@ class Listener(Protocol):
     ) -> None:
         """A module has ended, or failed (out is then None)."""
 
-    def attend(self, call: AttentionCall, part: str) -> None:
+    def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
         """The running module, or a part of it, has attended."""
 
     def fail(self, fault: Exception) -> None:
@@ -77,18 +78,17 @@ class Interceptor(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Run func; if it is part of attention, by way of what looks at it."""
-        kwargs = kwargs or {}
-        handler = HANDLERS.get(func)
-        if handler is None or not all(one in PLAIN for one in types):
-            return func(*args, **kwargs)
-        return handler(self.operations, func, args, kwargs)
+        handler = self.operations.handler(func)
+        if handler is None or (types and not all(one in PLAIN for one in types)):
+            return func(*args, **kwargs) if kwargs else func(*args)
+        return handler(self.operations, func, args, kwargs or {})
 
     @property
     def eager(self) -> bool:
         """Whether any listener wants maps of a model that computes its softmax itself."""
         return any(listener.eager for listener in self.listeners)
 
-    def tell(self, make: Callable[[], AttentionCall], part: str = "") -> None:
+    def tell(self, make: Callable[[], AttentionCall | LaterCall], part: str = "") -> None:
         """Give the listeners what make() returns; a fault of ours never reaches the model."""
         if _is_backward():
             return
@@ -206,7 +206,8 @@ class Interceptor(TorchFunctionMode):
 
     def _saw_fused(self, func: Any, given: dict[str, Any], out: Any) -> None:
         part = "self_attn" if func is LAYER else ""
-        self.tell(lambda: fused_call(func, given, out, self.masks), part)
+        copies = self.listeners[0].copies
+        self.tell(lambda: fused_call(func, given, out, self.masks, copies), part)
 
 
 def _is_backward() -> bool:

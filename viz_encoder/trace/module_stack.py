@@ -11,7 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.trace.attention_call import AttentionCall, Kind, own_copy
+from viz_encoder.trace.attention_call import (
+    AttentionCall,
+    Kind,
+    LastCopy,
+    LaterCall,
+    Shape,
+    padded,
+)
 from viz_encoder.trace.detached import detached_from_caller
 
 
@@ -21,7 +28,7 @@ class RecordedCall:
 
     name: str
     run: int  # which call of the recorded module, from 0
-    attention: AttentionCall
+    ran: AttentionCall | LaterCall
     cross: bool = False
     before: Tensor | None = field(default=None, repr=False)
     after: Tensor | None = field(default=None, repr=False)
@@ -30,25 +37,33 @@ class RecordedCall:
     batch_first: bool = True
 
     @property
+    def attention(self) -> AttentionCall:
+        """What the call ran on.
+
+        Raises:
+            TraceError: what a fused kernel ran on is computed now, and its weights have changed.
+        """
+        return self.ran.whole if isinstance(self.ran, LaterCall) else self.ran
+
+    @property
     def kind(self) -> Kind:
         """By what it was done: "sdpa", "multi_head_attention" or "softmax" (maps kept as is)."""
-        return self.attention.kind
+        return self.ran.kind
 
     @property
     def dropout(self) -> float:
         """The dropout that was on: the map that ran had this part of its weights set to 0."""
-        return self.attention.dropout
+        return 0.0 if isinstance(self.ran, LaterCall) else self.ran.dropout
 
     @property
     def fused(self) -> bool:
         """Whether one of torch's fused layer kernels ran, whose insides were computed again."""
-        return self.attention.fused
+        return isinstance(self.ran, LaterCall)
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
+    def shape(self) -> Shape:
         """Samples, heads, queries, keys."""
-        n_samples, n_heads, n_queries, _ = self.attention.q.shape
-        return n_samples, n_heads, n_queries, self.attention.k.shape[2]
+        return self.ran.shape
 
     def __repr__(self) -> str:
         """One line: name, kind, sizes and what is special about it."""
@@ -79,12 +94,13 @@ class ModuleStack:
         self.modules = dict(module.named_modules())
         self.names = {id(part): name for name, part in self.modules.items()}
         self._numbered = {id(m) for n, m in self.modules.items() if _last_name(n).isdecimal()}
+        self._leaves = {id(part) for part in self.modules.values() if _is_leaf(part)}
         self.root = type(module).__name__
         self.hidden = hidden
         self.run = -1
         self._stack: list[_Frame] = []
         self._last: tuple[RecordedCall, Tensor] | None = None  # and what its block gave
-        self._copied: tuple[Tensor, Tensor] | None = None  # what was copied last, and its copy
+        self.copies = LastCopy()
 
     @property
     def inside(self) -> bool:
@@ -102,13 +118,15 @@ class ModuleStack:
             self._last = None
         elif args:
             parent.fed.add(id(args[0]))
+        if parent is not None and id(module) in self._leaves:
+            return
         numbered = id(module) in self._numbered
         inside = parent is not None and (parent.inside or parent.numbered)
         wanted = self.hidden and (numbered or not inside)
         before = self._copy(args[0]) if wanted and args else None
         self._stack.append(_Frame(module, name, numbered, inside, before))
 
-    def attend(self, call: AttentionCall, part: str) -> RecordedCall:
+    def attend(self, call: AttentionCall | LaterCall, part: str) -> RecordedCall:
         """The module that runs has attended."""
         frame = self._stack[-1]
         name = ".".join(filter(None, (frame.name, part))) or self.root
@@ -134,7 +152,8 @@ class ModuleStack:
         if self.hidden and (frame.within or self._last is not None):
             self._keep_hidden(frame, args, kwargs, _first(out))
         if not self._stack:
-            self._last = self._copied = None
+            self._last = None
+            self.copies.forget()
 
     def _keep_hidden(
         self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
@@ -150,8 +169,7 @@ class ModuleStack:
             call.normed, self._last = None, (call, out)
         elif not frame.within and self._last is not None and args:
             call, block_output = self._last
-            named_norm = "norm" in type(frame.module).__name__.lower()
-            if named_norm and _is_same(args[0], block_output):
+            if _is_norm(frame.module) and _is_same(args[0], block_output):
                 call.normed = self._copy(out)
 
     def _copy(self, x: Any) -> Tensor | None:
@@ -161,18 +179,22 @@ class ModuleStack:
         with detached_from_caller():
             if not x.is_floating_point() or x.ndim not in (2, 3):
                 return None
-            if x.is_nested:
-                return x.detach().to_padded_tensor(0.0)
-            if self._copied is not None and self._copied[0] is x:
-                copy = self._copied[1]
-                if torch.equal(copy, x):  # it may have been changed in place since
-                    return copy
-            self._copied = (x, own_copy(x))
-            return self._copied[1]
+            return self.copies.of(x)
 
 
 def _last_name(name: str) -> str:
     return name.rpartition(".")[2]
+
+
+def _is_leaf(module: nn.Module) -> bool:
+    """One of torch's own that calls none and is no norm: nothing attends in it."""
+    kind = type(module)
+    own = kind.__module__.startswith("torch.nn.modules.") and not module._modules
+    return own and not _is_norm(module)
+
+
+def _is_norm(module: nn.Module) -> bool:
+    return "norm" in type(module).__name__.lower()
 
 
 def _is_cross(call: RecordedCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
@@ -180,8 +202,10 @@ def _is_cross(call: RecordedCall, frame: _Frame, arguments: tuple[Any, ...]) -> 
 
     Where no projection is seen to take an argument, by the number of keys.
     """
-    if call.attention.cross is not None:
-        return call.attention.cross
+    if isinstance(call.ran, LaterCall):
+        return False
+    if call.ran.cross is not None:
+        return call.ran.cross
     given = {id(x): x.ndim for x in arguments if isinstance(x, Tensor)}
     projected = [given[one] for one in frame.fed if one in given]
     if projected:
@@ -191,11 +215,13 @@ def _is_cross(call: RecordedCall, frame: _Frame, arguments: tuple[Any, ...]) -> 
 
 def _is_same(x: Any, given: Tensor) -> bool:
     """Whether x is what the block gave, or what it gave with its padding put back."""
+    if x is given or not isinstance(x, Tensor):
+        return x is given
     with detached_from_caller():
-        if x is given or not given.is_nested or not isinstance(x, Tensor) or x.is_nested:
-            return x is given
-        padded = given.to_padded_tensor(0.0)
-        return x.ndim == padded.ndim and torch.equal(x[:, : padded.shape[1]], padded)
+        if not given.is_nested or x.is_nested:
+            return False
+        wide = padded(given)
+        return x.ndim == wide.ndim and torch.equal(x[:, : wide.shape[1]], wide)
 
 
 def _first(out: Any) -> Tensor | None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid
 from viz_encoder.trace.assemble import Chosen, assemble
-from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.diagnose import is_compiled, why_nothing_was_captured
 from viz_encoder.trace.intercept import listening
 from viz_encoder.trace.module_stack import ModuleStack, RecordedCall
@@ -37,12 +37,12 @@ def record(
     Raises:
         TraceError: a compiled module, of which only some calls would be seen.
     """
-    if is_compiled(module):
+    recording = Recording(module, hidden=hidden, eager=eager)
+    if is_compiled(recording.modules.values()):
         raise TraceError(
             f"{type(module).__name__} is compiled, and record() would see only some of its "
             "attention. Record the model before torch.compile, or its ._orig_mod."
         )
-    recording = Recording(module, hidden=hidden, eager=eager)
     with listening(recording):
         yield recording
 
@@ -58,6 +58,7 @@ class Recording:
         self._auto = eager == "auto"
         self._modules = ModuleStack(module, hidden)
         self.modules: Mapping[str, nn.Module] = self._modules.modules
+        self.copies = self._modules.copies
         self._calls: list[RecordedCall] = []
         self._fault: Exception | None = None
 
@@ -102,16 +103,19 @@ class Recording:
             TraceError: nothing was captured, or no one stack is meant; it says what to do.
         """
         if self._fault is not None:
-            raise TraceError(
-                f"An attention call of {type(self.module).__name__} ran but could not be captured "
-                f"({type(self._fault).__name__}: {self._fault}). Please report it."
-            ) from self._fault
+            raise self._not_captured(self._fault) from self._fault
         if not self._calls:
             raise TraceError(
                 why_nothing_was_captured(self.module, self.n_runs, self.ran_elsewhere, self.eager)
             )
         chosen = Chosen(self._of_run(run), within, cross, sample)
         return assemble(chosen, self.module, tokens, key_tokens, valid, grid)
+
+    def _not_captured(self, fault: Exception) -> TraceError:
+        return TraceError(
+            f"An attention call of {type(self.module).__name__} ran but could not be captured "
+            f"({type(fault).__name__}: {fault}). Please report it."
+        )
 
     def _of_run(self, run: int) -> list[RecordedCall]:
         number = run + self.n_runs if run < 0 else run
@@ -120,7 +124,15 @@ class Recording:
                 f"There is no run {run}; the module was called {self.n_runs} times in the block, "
                 f"so run is 0 to {self.n_runs - 1}, or -1 for the last."
             )
-        return [call for call in self._calls if call.run == number]
+        calls = [call for call in self._calls if call.run == number]
+        try:
+            for call in calls:
+                _ = call.attention  # what a fused kernel ran on is computed here
+        except TraceError:
+            raise
+        except Exception as fault:
+            raise self._not_captured(fault) from fault
+        return calls
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         """A module starts."""
@@ -132,7 +144,7 @@ class Recording:
         """A module has ended."""
         self._modules.leave(module, args, kwargs, out)
 
-    def attend(self, call: AttentionCall, part: str) -> None:
+    def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
         """The running module has attended."""
         if not self._modules.inside or (call.kind == "softmax" and not self.eager):
             return

@@ -57,6 +57,13 @@ class Operations:
         self.cross: bool | None = None
         self.scores: tuple[Any, ...] = ()
 
+    def handler(self, func: Any) -> Handler | None:
+        """What looks at this function now; most functions of a model are not looked at."""
+        start = STARTS.get(func)
+        if start is None and (self.softmax is not None or self.n_heads is not None):
+            return FOLLOWS.get(func)
+        return start
+
     def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """scaled_dot_product_attention: everything is in its arguments."""
         mixed = func(*args, **kwargs)
@@ -162,9 +169,9 @@ class Operations:
 
     def _softmax_in(self, args: tuple[Any, ...]) -> Softmax | None:
         softmax = self.softmax
-        if softmax is not None and any(arg is softmax.now for arg in _flat(args)):
-            return softmax
-        return None
+        if softmax is None:
+            return None
+        return softmax if any(arg is softmax.now for arg in _flat(args)) else None
 
 
 def _flat(args: tuple[Any, ...]) -> list[Any]:
@@ -189,11 +196,13 @@ def _differ(query: Tensor, key: Tensor) -> bool:
     return query is not key and not (query.shape == key.shape and torch.equal(query, key))
 
 
-HANDLERS: dict[Any, Handler] = {
+STARTS: dict[Any, Handler] = {
     F.scaled_dot_product_attention: Operations.sdpa,
     F.multi_head_attention_forward: Operations.multi_head,
     **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), Operations.soften),
     torch.special.softmax: Operations.soften,
+}
+FOLLOWS: dict[Any, Handler] = {  # of a softmax that is on its way, or inside multi_head
     **dict.fromkeys((F.dropout, torch.dropout), Operations.drop),
     **dict.fromkeys(
         (Tensor.view, Tensor.reshape, Tensor.contiguous, Tensor.flatten, torch.reshape),
