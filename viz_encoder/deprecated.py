@@ -24,7 +24,7 @@ def renamed(**former: Former) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 new, convert = _read(former[old])
                 if new in named:
                     raise TypeError(f"{function.__name__}() was given {new}= and its old name.")
-                warn_renamed(f"{old}=", f"{new}=", stacklevel=3)
+                warn_renamed(f"{old}=", f"{new}=")
                 named[new] = convert(named.pop(old))
             return function(*args, **named)
 
@@ -39,17 +39,17 @@ def renamed_property(
     """An attribute by its old name, which reads the new one."""
 
     def read(self: object) -> Any:
-        warn_renamed(f".{old}", f".{new}", stacklevel=3)
+        warn_renamed(f".{old}", f".{new}")
         return convert(getattr(self, new))
 
     read.__doc__ = f"The former name of `{new}`."
     return property(read)
 
 
-def warn_renamed(old: str, new: str, *, stacklevel: int = 2) -> None:
-    """Say which name to write; `stacklevel` is the caller's, as in warnings.warn."""
+def warn_renamed(old: str, new: str) -> None:
+    """Say which name to write, at the line that called whoever calls this."""
     words = f"In place of {old} write {new}; the old name goes in the next version."
-    warnings.warn(words, DeprecationWarning, stacklevel=stacklevel + 1)
+    warnings.warn(words, DeprecationWarning, stacklevel=3)
 
 
 def _read(former: Former) -> tuple[str, Callable[[Any], Any]]:

@@ -140,8 +140,8 @@ def test_neighbors(topics):
     assert topics.neighbors("cls", item=0, k=99)[-1].cosine < 1
     with pytest.warns(DeprecationWarning, match=r"write neighbors\(\)"):
         assert topics.neighbours("mean", 6, item=3, k=4) == found
-    unlabelled = collection(topics_encoder(), ["a b", "a c"], methods=["cls"], layers=[0])
-    assert unlabelled.neighbors("cls", item=0)[0].same_label is None
+    unlabeled = collection(topics_encoder(), ["a b", "a c"], methods=["cls"], layers=[0])
+    assert unlabeled.neighbors("cls", item=0)[0].same_label is None
 
 
 def topics_encoder():

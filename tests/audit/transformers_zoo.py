@@ -1,4 +1,4 @@
-"""Specimens in models of transformers, tiny and random; the catalogue's numbers, as in the zoo."""
+"""Specimens in models of transformers, tiny and random; the catalog's numbers, as in the zoo."""
 
 import torch
 from torch import Tensor, nn

@@ -16,7 +16,7 @@ from viz_encoder.errors import ConfigError, InputError, NotAnImage, TooLong
 from viz_encoder.inputs.decode import decode
 from viz_encoder.inputs.image import ImageReader
 
-GREY = ImageReader((40, 40), 4, n_channels=1, prefix=("[CLS]",), mean=(0.5,), std=(0.5,))
+GRAY = ImageReader((40, 40), 4, n_channels=1, prefix=("[CLS]",), mean=(0.5,), std=(0.5,))
 COLOR = ImageReader((40, 40), 4)
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
@@ -58,7 +58,7 @@ def header_only_png(width: int, height: int) -> bytes:
 
 
 def test_tokens_are_the_prefix_then_the_patches_row_by_row():
-    inputs = GREY.read(noise(52, 40, "L"))
+    inputs = GRAY.read(noise(52, 40, "L"))
     sample = inputs.samples[0]
     assert (sample.grid.n_rows, sample.grid.n_cols, sample.grid.n_prefix) == (10, 13, 1)
     assert sample.tokens[:3] == ("[CLS]", "r0c0", "r0c1")
@@ -68,7 +68,7 @@ def test_tokens_are_the_prefix_then_the_patches_row_by_row():
     assert inputs.valid.shape == (1, 131) and bool(inputs.valid.all()) and not inputs.padded
 
 
-@pytest.mark.parametrize("reader", [GREY, COLOR])
+@pytest.mark.parametrize("reader", [GRAY, COLOR])
 def test_values_are_the_shown_picture_normalized(reader: ImageReader):
     inputs = reader.read(noise(80, 60))
     shown = torch.from_numpy(inputs.samples[0].picture).permute(2, 0, 1)[: reader.n_channels]
@@ -149,14 +149,14 @@ def test_notes_on_size(size: tuple[int, int], sentence: str):
 
 
 def test_color_is_told_only_when_it_was_lost():
-    assert "converted to grey: this model reads one channel" in notes(noise(), GREY)
-    assert notes(noise(mode="L"), GREY) == ""
-    assert notes(noise(mode="L").convert("RGB"), GREY) == ""
+    assert "converted to gray: this model reads one channel" in notes(noise(), GRAY)
+    assert notes(noise(mode="L"), GRAY) == ""
+    assert notes(noise(mode="L").convert("RGB"), GRAY) == ""
     assert notes(noise(mode="L"), COLOR) == ""
 
 
 def test_a_grey_model_shows_the_grey_it_reads():
-    picture = pixels(Image.new("RGB", (40, 40), RED), GREY)
+    picture = pixels(Image.new("RGB", (40, 40), RED), GRAY)
     assert (picture == 76).all()  # 0.299 · 255, ITU-R 601
 
 
@@ -309,19 +309,19 @@ def test_a_pil_image_is_left_as_it_was():
 
 
 def test_a_batch_of_one_shape():
-    inputs = GREY.read([noise(60, 40), noise(120, 80), file(noise(600, 400))])
+    inputs = GRAY.read([noise(60, 40), noise(120, 80), file(noise(600, 400))])
     assert inputs.values.shape == (3, 1, 40, 60)
     assert len(inputs.samples) == 3 and inputs.valid.shape == (3, 151)
 
 
 def test_a_batch_of_two_shapes_is_refused():
     with pytest.raises(InputError, match=r"picture 1 has 10 × 10 patches, picture 3 has 13 × 10"):
-        GREY.read([noise(), noise(), noise(52, 40)])
+        GRAY.read([noise(), noise(), noise(52, 40)])
 
 
 def test_an_empty_batch_is_refused():
     with pytest.raises(InputError, match="list of pictures is empty"):
-        GREY.read([])
+        GRAY.read([])
 
 
 # Refusals: one plain sentence each

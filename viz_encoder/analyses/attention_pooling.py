@@ -1,4 +1,4 @@
-"""Attention pooling: learn a query from a small labelled set, and hold it against mean and cls."""
+"""Attention pooling: learn a query from a small labeled set, and hold it against mean and cls."""
 
 import math
 from collections import Counter
@@ -72,7 +72,7 @@ def attention_pooling(
 
     Args:
         encoder: the model; its hidden states are read through its final norm, where it has one.
-        items: labelled items; 40 sentences of 4 topics where not given.
+        items: labeled items; 40 sentences of 4 topics where not given.
         layer: 0 = embeddings, -1 = the output.
         seeds: of the starting values and of the folds; the same seed gives the same numbers.
         steps: of AdamW.
@@ -125,7 +125,7 @@ def _targets(items: Sequence[Item]) -> tuple[tuple[str, ...], Int[Tensor, " item
     counts = Counter(item.label for item in items)
     if len(counts) < 2:
         raise InputError(
-            f"Training needs labelled items of at least 2 labels; these have {len(counts)}."
+            f"Training needs labeled items of at least 2 labels; these have {len(counts)}."
         )
     rare = [label for label, count in counts.items() if count < 2]
     if rare:

@@ -154,7 +154,7 @@ def _range(mode: str, low: float, high: float) -> tuple[float, float]:
 
 def _flat(image: Image.Image, notes: list[str]) -> Image.Image:
     """In RGB, transparent parts on white."""
-    if image.mode == "La":  # Pillow has no direct way from premultiplied grey
+    if image.mode == "La":  # Pillow has no direct way from premultiplied gray
         image = image.convert("LA")
     if not image.has_transparency_data:
         return image.convert("RGB")

@@ -22,7 +22,7 @@ LARGEST = 1e6  # of a mean or std; pixels are 0 to 1
 MAX_EDGE = 10_000
 Fit = Literal["whole", "squash", "crop"]  # keep the shape, squeeze it to the trained one, cut it
 MAX_ASPECT = 4  # a longer picture would be all patches along one side, and cost their square
-GREY = "The picture was converted to grey: this model reads one channel."
+GRAY = "The picture was converted to gray: this model reads one channel."
 FLAT = "Every pixel of the picture has the same color, so its patches differ by position only."
 
 
@@ -208,7 +208,7 @@ def _grey(picture: Image.Image, notes: list[str]) -> Image.Image:
     red, green, blue = picture.split()
     if red.tobytes() == green.tobytes() == blue.tobytes():
         return picture
-    notes.append(GREY)
+    notes.append(GRAY)
     return picture.convert("L").convert("RGB")
 
 

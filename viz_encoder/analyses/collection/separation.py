@@ -1,4 +1,4 @@
-"""Separation: how well labelled groups are told apart by the cosine of their vectors."""
+"""Separation: how well labeled groups are told apart by the cosine of their vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -36,7 +36,7 @@ class Separation(OneLine):
     why: str = ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class SeparationTable(SeriesResult[Separation], items="rows"):
     """Every method at every layer, the best first."""
 

@@ -41,7 +41,7 @@ class Neighbor(OneLine):
     same_label: bool | None  # None: the set has no labels
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Neighbors(SeriesResult[Neighbor], items="nearest"):
     """The nearest items of one, the nearest first."""
 

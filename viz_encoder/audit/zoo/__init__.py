@@ -1,7 +1,7 @@
 """The zoo: planted mask bugs, each with its story and its cure, and models that are right.
 
 `specimen` is what a plant is, `models` and `intents` what plants are made of, `correct` the right
-models; every other file is one section of the catalogue.
+models; every other file is one section of the catalog.
 """
 
 from types import ModuleType

@@ -85,7 +85,7 @@ def attention_pooling(
     seeds: int = 3,
     steps: int = 150,
 ) -> dict[str, Any]:
-    """Learn a query from the labelled set of that key, or from the built-in one without."""
+    """Learn a query from the labeled set of that key, or from the built-in one without."""
     return _object(learn(runner, key, model, layer=layer, n_seeds=seeds, steps=steps))
 
 

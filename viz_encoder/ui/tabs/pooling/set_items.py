@@ -65,9 +65,9 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
 def named_pictures(paths: Sequence[Path], names: Sequence[str]) -> tuple[Item, ...]:
     """Pictures with the labels that their names carry, if they do."""
     labels = [name.partition("_")[0] if "_" in name else "" for name in names]
-    labelled = all(labels) and len(set(labels)) > 1
+    labeled = all(labels) and len(set(labels)) > 1
     items = [Item(path) for path in paths]
-    if not labelled:
+    if not labeled:
         return tuple(items)
     return tuple(replace(item, label=label) for item, label in zip(items, labels, strict=True))
 

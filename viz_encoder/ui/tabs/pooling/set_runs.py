@@ -17,12 +17,12 @@ from viz_encoder.model.pooling import METHODS
 from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable, shortened
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
-from viz_encoder.ui.tabs.pooling.results import plain_row
+from viz_encoder.ui.tabs.pooling.results import own_words, plain_row
 from viz_encoder.ui.tabs.pooling.set_items import check_count, example, kind_of
 from viz_encoder.ui.wire.bytes import finite, png
 
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
-BUILT_IN = "4 topics"  # what a query is learned from where no labelled set is there
+BUILT_IN = "4 topics"  # what a query is learned from where no labeled set is there
 MAX_SEEDS, MAX_STEPS = 10, 1000
 MAX_NAME = 300  # characters of an item's text on the page
 WORD = "the mean over the tokens of each item's word"
@@ -72,7 +72,7 @@ def learn(
     n_seeds: float = 3,
     steps: float = STEPS,
 ) -> str:
-    """Learn a query from the labelled set of that key, or from the built-in one where it is ""."""
+    """Learn a query from the labeled set of that key, or from the built-in one where it is ""."""
     _check_training(layer, n_seeds, steps)
     if key:
         entry = runner.sets.compared.get(key)
@@ -110,6 +110,7 @@ def describe_set(key: str, entry: SetEntry) -> str:
             "names": [shortened(name, MAX_NAME) for name in found.names],
             "labels": [shortened(label) for label in found.labels],
             "methods": {name: METHODS.get(name, WORD) for name in found.methods},
+            "own": own_words(entry.encoder),
             "layers": list(found.layers),
             "leftOut": {name: printable(why) for name, why in found.left_out.items()},
             "notes": [shortened(note, MAX_NOTE) for note in found.notes[:MAX_NOTES]],
@@ -148,7 +149,7 @@ def answer(rows: Sequence[Separation]) -> str:
     if not known:
         why = Counter(row.why for row in rows).most_common(1)[0][0]
         return f"No pooling can be compared: {why}"
-    best = known[0]
+    best, last = known[0], max(row.layer for row in rows)
     if best.silhouette <= 0:
         where = f"{best.method} at layer {best.layer}, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
@@ -158,6 +159,9 @@ def answer(rows: Sequence[Separation]) -> str:
         if name != "silhouette" and getattr(best, name) == getattr(best, name)
     ]
     more = f"; {', '.join(others)}" if others else ""
+    own = next((row for row in known if row.method == "declared" and row.layer == last), None)
+    if own is not None and best != own:
+        more += f" (the model's own, declared at layer {last}: {own.silhouette:.3f})"
     return f"Best by silhouette: {best.method} at layer {best.layer}, {best.silhouette:.3f}{more}."
 
 
