@@ -1,0 +1,306 @@
+"""Declared pooling equals sentence-transformers' own vectors, run on small random models."""
+
+import json
+import logging
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import (
+    Dense,
+    Dropout,
+    LayerNorm,
+    Normalize,
+    Pooling,
+    Transformer,
+)
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from torch import nn
+from transformers import (
+    BertConfig,
+    BertModel,
+    MPNetConfig,
+    MPNetModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaModel,
+)
+
+import viz_encoder as vz
+from viz_encoder.analyses.collection import collection
+from viz_encoder.checkpoints.sentence_transformers import declared_by_model, write_declared
+from viz_encoder.errors import InputError, SelectionError
+
+pytestmark = pytest.mark.parity
+EXACT = 1e-5
+SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+TOKENS = [*SPECIAL.values(), "[MASK]", *"query passage : the a bank river loan green Green".split()]
+TEXTS = ["the bank", "a green river : the loan", "loan", "the river a bank the Green loan " * 2]
+SIZES = {
+    **{"vocab_size": len(TOKENS), "hidden_size": 16, "num_hidden_layers": 2},
+    **{"num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 40},
+}
+MODELS = {
+    "bert": lambda: BertModel(BertConfig(**SIZES)),
+    "roberta": lambda: RobertaModel(RobertaConfig(**SIZES, pad_token_id=0, type_vocab_size=1)),
+    "mpnet": lambda: MPNetModel(MPNetConfig(**SIZES, pad_token_id=0)),
+}
+
+
+def base(folder, family="bert", lower=False):
+    """A small random transformers model and its tokenizer; the Transformer module of both."""
+    torch.manual_seed(1)
+    model = MODELS[family]().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    model.save_pretrained(folder)
+    words = Tokenizer(models.WordLevel({w: i for i, w in enumerate(TOKENS)}, "[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.normalizer = normalizers.NFC()
+    pair = [("[CLS]", 2), ("[SEP]", 3)]
+    words.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", None, pair)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, mask_token="[MASK]", model_max_length=20, **SPECIAL
+    )
+    tokenizer.save_pretrained(folder)
+    return Transformer(str(folder), do_lower_case=lower)
+
+
+def after(transformer, *modules, **options):
+    """The SentenceTransformer of these modules, random parameters made uneven."""
+    torch.manual_seed(5)
+    model = SentenceTransformer(modules=[transformer, *modules], device="cpu", **options).eval()
+    with torch.no_grad():
+        for module in modules:
+            for parameter in module.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.5)
+    return model
+
+
+def dense(n_in, n_out, **options):
+    return Dense(n_in, n_out, **options)
+
+
+PROMPTS = {"query": "query : ", "passage": "the passage : "}
+CASES = {
+    "mean, normalize": lambda: ([Pooling(16, "mean"), Normalize()], {}),
+    "cls, dense tanh": lambda: ([Pooling(16, "cls"), dense(16, 7)], {}),
+    "mean + max": lambda: ([Pooling(16, ["mean", "max"])], {}),
+    "all, dense, norm": lambda: (
+        [
+            Pooling(16, list(Pooling.POOLING_MODES)),
+            dense(96, 9, bias=False, activation_function=nn.Identity()),
+            LayerNorm(9),
+            Normalize(),
+        ],
+        {},
+    ),
+    "weightedmean": lambda: ([Pooling(16, "weightedmean")], {}),
+    "lasttoken": lambda: ([Pooling(16, "lasttoken"), Normalize()], {}),
+    "mean_sqrt_len": lambda: ([Pooling(16, "mean_sqrt_len_tokens"), Dropout(0.5)], {}),
+    "gelu, residual": lambda: (
+        [
+            Pooling(16, "mean"),
+            dense(16, 16, activation_function=nn.GELU(), use_residual=True),
+            dense(16, 5, activation_function=nn.ReLU(), use_residual=True),
+        ],
+        {},
+    ),
+    "prompts": lambda: ([Pooling(16, "mean"), Normalize()], {"prompts": PROMPTS}),
+    "default prompt": lambda: (
+        [Pooling(16, "mean")],
+        {"prompts": PROMPTS, "default_prompt_name": "passage"},
+    ),
+    **{
+        f"{mode} without prompt": lambda mode=mode: (
+            [Pooling(16, mode, include_prompt=False)],
+            {"prompts": PROMPTS},
+        )
+        for mode in Pooling.POOLING_MODES
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Warnings that sentence-transformers gives of its own old names."""
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def saved(tmp_path, modules, options, family="bert", lower=False):
+    """The model as it was saved, and the folder."""
+    model = after(base(tmp_path / "base", family, lower), *modules, **options)
+    folder = tmp_path / "model"
+    model.save_pretrained(str(folder), create_model_card=False)
+    return SentenceTransformer(str(folder), device="cpu"), folder
+
+
+def wanted(model, texts=TEXTS, **options):
+    return model.encode(texts, convert_to_numpy=True, show_progress_bar=False, **options)
+
+
+def equal(found, expected):
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= EXACT * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_vectors_are_those_of_sentence_transformers(case, tmp_path):
+    modules, options = CASES[case]()
+    model, folder = saved(tmp_path, modules, options)
+    encoder = vz.load(folder, device="cpu")
+    assert not encoder.declared.problem
+    for prompt in [None, *options.get("prompts", {})]:
+        found = collection(encoder, TEXTS, methods=["declared"], layers=[-1], prompt=prompt)
+        equal(found.of("declared", -1), wanted(model, prompt_name=prompt))
+        inputs = encoder.read(TEXTS, prompt=prompt, declared=True)
+        traces = vz.capture(encoder, inputs)
+        n_prompt = traces[0].sample.n_prompt
+        assert bool(n_prompt) == bool(prompt or options.get("default_prompt_name"))
+        output = torch.stack([trace.output for trace in traces])
+        assert not inputs.valid.all()  # shorter texts are padded
+        pooled = vz.pool(output, inputs.valid, "declared", encoder=encoder, n_prompt=n_prompt)
+        equal(pooled, wanted(model, prompt_name=prompt))
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_each_family_that_sentence_transformers_has_most_of(family, tmp_path):
+    model, folder = saved(tmp_path, [Pooling(16, "mean"), Normalize()], {}, family)
+    encoder = vz.load(folder, device="cpu")
+    found = collection(encoder, TEXTS, methods=["declared"], layers=[-1])
+    equal(found.of("declared", -1), wanted(model))
+
+
+def test_the_built_in_model(minilm):
+    folder = minilm_folder()
+    model = SentenceTransformer(str(folder), device="cpu")
+    texts = ["The bank approved the loan.", "river", "word " * 300]
+    found = collection(minilm, texts, methods=["declared"], layers=[-1])
+    equal(found.of("declared", -1), wanted(model, texts))
+    assert "302 tokens" in found.notes[0] and "the last 46 were cut" in found.notes[0]
+    read = vz.load(folder, device="cpu").declared
+    assert said(read) == said(minilm.declared)
+
+
+def minilm_folder():
+    from viz_encoder.checkpoints import BUILTIN
+
+    return BUILTIN["all-MiniLM-L6-v2"].folder()
+
+
+def said(declared):
+    return {
+        "words": declared.words,
+        **{k: v for k, v in vars(declared).items() if k != "steps"},
+        "prompts": dict(declared.prompts),
+    }
+
+
+def test_texts_in_small_letters(tmp_path):
+    model, folder = saved(tmp_path, [Pooling(16, "mean")], {}, lower=True)
+    settings = {"max_seq_length": 20, "do_lower_case": True}
+    (folder / "sentence_bert_config.json").write_text(json.dumps(settings))
+    model = SentenceTransformer(str(folder), device="cpu")
+    encoder = vz.load(folder, device="cpu")
+    assert encoder.declared.lower_case
+    texts = ["the Green river", "GREEN"]
+    found = collection(encoder, texts, methods=["declared"], layers=[-1])
+    equal(found.of("declared", -1), wanted(model, texts))
+    assert vz.capture(encoder, "GREEN").tokens == ("[CLS]", "green", "[SEP]")
+
+
+@pytest.mark.parametrize("where", ["sentence_bert_config.json", "tokenizer_config.json"])
+def test_a_text_longer_than_declared_is_cut_or_refused(where, tmp_path):
+    _, folder = saved(tmp_path, [Pooling(16, "mean")], {})
+    key = "max_seq_length" if where.startswith("sentence") else "model_max_length"
+    path = folder / where
+    about = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**about, key: 9}))
+    model = SentenceTransformer(str(folder), device="cpu")
+    encoder, text = vz.load(folder, device="cpu"), TEXTS[3]
+    assert encoder.declared.max_tokens == model.max_seq_length == 9
+    whole = vz.capture(encoder, text)
+    assert whole.n_tokens == 16  # the page reads all of it
+    with pytest.raises(InputError, match="16 tokens.* first 9 .*max_seq_length"):
+        vz.pool(whole.output, whole.valid, "declared", encoder=encoder)
+    assert vz.pool(whole.output, whole.valid, "mean", encoder=encoder).shape == (16,)
+    found = collection(encoder, TEXTS, methods=["declared"], layers=[-1])
+    equal(found.of("declared", -1), wanted(model))
+    assert len(found.notes) == 1 and found.notes[0].startswith("Item 4: The text has 16 tokens")
+
+
+def test_flags_of_older_files(tmp_path):
+    model, folder = saved(tmp_path, [Pooling(16, ["cls", "mean"])], {})
+    (folder / "1_Pooling/config.json").write_text(
+        json.dumps(
+            {
+                "word_embedding_dimension": 16,
+                "pooling_mode_mean_tokens": True,
+                "pooling_mode_cls_token": True,
+                "pooling_mode_max_tokens": False,
+            }
+        )
+    )
+    encoder = vz.load(folder, device="cpu")
+    assert encoder.declared.methods == ("cls", "mean")
+    found = collection(encoder, TEXTS, methods=["declared"], layers=[-1])
+    equal(found.of("declared", -1), wanted(model))
+
+
+def test_where_a_prompt_makes_a_difference_it_must_be_said(tmp_path):
+    for number, name in enumerate(("default prompt", "mean without prompt")):
+        modules, options = CASES[name]()
+        _, folder = saved(tmp_path / str(number), modules, options)
+        encoder = vz.load(folder, device="cpu")
+        trace = vz.capture(encoder, "the bank")
+        with pytest.raises(SelectionError, match=r"n_prompt=trace\.sample\.n_prompt"):
+            vz.pool(trace.output, trace.valid, "declared", encoder=encoder)
+        assert vz.pool(trace.output, trace.valid, "declared", encoder=encoder, n_prompt=0).any()
+    with pytest.raises(SelectionError, match="no prompt named 'odd'; choose one of .*query"):
+        encoder.read("the bank", prompt="odd")
+
+
+def test_a_prompt_is_told_and_kept_with_the_run(tmp_path):
+    modules, options = CASES["mean without prompt"]()
+    _, folder = saved(tmp_path, modules, options)
+    encoder = vz.load(folder, device="cpu")
+    trace = vz.capture(encoder, encoder.read("the bank", prompt="query"))[0]
+    assert trace.tokens == ("[CLS]", "query", ":", "the", "bank", "[SEP]")
+    assert trace.sample.n_prompt == 3
+    assert "'query : ' was put before the text" in trace.notes[0]
+    trace.save(tmp_path / "run.safetensors")
+    assert vz.Trace.load(tmp_path / "run.safetensors").sample.n_prompt == 3
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_written_is_read_by_both(case, tmp_path):
+    modules, options = CASES[case]()
+    model, folder = saved(tmp_path, modules, options)
+    encoder = vz.load(folder, device="cpu")
+    copy = base(tmp_path / "copy") and tmp_path / "copy"
+    assert write_declared(encoder.declared, copy, 16)
+    again = vz.load(copy, device="cpu")
+    assert said(again.declared) == said(encoder.declared)
+    theirs = SentenceTransformer(str(copy), device="cpu")
+    equal(wanted(theirs), wanted(model))
+    equal(
+        collection(again, TEXTS, methods=["declared"], layers=[-1]).of("declared", -1),
+        wanted(model),
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_model_in_memory_declares_the_same(case, tmp_path):
+    modules, options = CASES[case]()
+    model, folder = saved(tmp_path, modules, options)
+    found, read = declared_by_model(model, 16, 40), vz.load(folder, device="cpu").declared
+    assert said(found) == {**said(read), "similarity": found.similarity}
+    hidden, valid = torch.randn(2, 6, 16), torch.arange(6) < torch.tensor([[6], [4]])
+    assert torch.equal(found.vectors(hidden, valid), read.vectors(hidden, valid))
