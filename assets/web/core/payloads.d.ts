@@ -178,6 +178,7 @@ export interface Pooled {
   layers: number;
   width: number;
   methods: { name: string; what: string; numbers: number; norm: Maybe; toMean: Maybe }[];
+  own: string; // the model's own pooling, in words
   cosines: Maybe[][];
   shares: Record<string, Maybe[]>;
   weights: Maybe[] | null;
@@ -211,6 +212,7 @@ export interface SetDescription {
   pictures: boolean;
   names: string[];
   labels: string[];
+  own: string;
   methods: Record<string, string>;
   layers: number[];
   leftOut: Record<string, string>;
@@ -366,4 +368,24 @@ export interface PageMap extends PageSides {
   note?: string;
   names?: string[][];
   numbers?: string[][];
+}
+
+// export/cell.py: what a notebook's cell holds
+export interface CellFacts {
+  title: string;
+  version: string;
+  proof: string;
+  passed: boolean;
+  notes: string[];
+  tokens: string[];
+  special: boolean[];
+  segments: number[];
+  others: string[]; // the keys of a layer that attends across
+  grid: Grid | null;
+  picture: string; // an address that holds it
+  levels: number; // steps from 0 to a map's largest weight
+  maps: (PageSides & { layer: number; head: number; top: number })[];
+  heads: number[]; // of each layer
+  left_out: string;
+  opening: { layer: number; head: number; query: number };
 }

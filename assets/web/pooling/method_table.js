@@ -1,7 +1,7 @@
 // The table of all methods at all layers: a header sorts it, a row chooses what is drawn below.
 
 import { button, el, query } from "../core/dom.js";
-import { fixed } from "./results.js";
+import { fixed, ownBadge } from "./results.js";
 
 /** @import { SetRow } from "../core/payloads.d.ts" */
 /** @typedef {keyof typeof COLUMNS} Column */
@@ -104,6 +104,7 @@ export class SetTable {
         "th",
         { scope: "row" },
         button(method, () => {}),
+        ...ownBadge(method),
       ),
       ...[String(layer), ...NUMBERS.map((name) => fixed(row[name]))].map((text) => el("td", {}, text)),
     );

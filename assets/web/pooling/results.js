@@ -41,3 +41,17 @@ export const signedBar = (low, ...more) => bar(signed().slice(low === "0" ? 2 : 
 
 /** @type {(text: string, most: number) => string} */
 export const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+// The method that a model's own files declare, as sentence-transformers computes it.
+export const OWN = "declared";
+
+/** What marks the model's own method in a table. @type {(method: string) => HTMLElement[]} */
+export const ownBadge = (method) => (method === OWN ? [el("span", { class: "viz-pool-own" }, "the model's own")] : []);
+
+/** Whether the chosen method is the model's own, in a sentence. @type {(own: string, method: string) => string} */
+export function ownOrNot(own, method) {
+  if (!own) return "";
+  return method === OWN
+    ? `Chosen is the model's own pooling, as sentence-transformers computes it: ${own}.`
+    : `Chosen is ${method}, not the model's own pooling. The model declares: ${own}.`;
+}

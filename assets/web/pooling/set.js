@@ -8,6 +8,7 @@ import { follow } from "../core/tab_shell.js";
 import { ItemMatrix } from "./cosine_matrix.js";
 import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
+import { OWN, ownOrNot } from "./results.js";
 import { SetExport } from "./set_export.js";
 
 /** @import { SetDescription } from "../core/payloads.d.ts" */
@@ -33,6 +34,7 @@ class SetView {
   table = new SetTable((method, layer) => this.#choose(method, layer));
   method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
+  own = caption();
   matrix = new ItemMatrix((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
   files = new SetExport();
@@ -45,6 +47,7 @@ class SetView {
     this.notes,
     this.table.node,
     controls(control("Method", this.method), control("After blocks", this.layer)),
+    this.own,
     this.fault,
     el("div", { class: "viz-pool-columns" }, this.matrix.node, this.neighbors.node),
     this.files.node,
@@ -77,7 +80,7 @@ class SetView {
     this.layer.replaceChildren(...options(layers.map((layer) => [layer, String(layer)])));
     this.files.show(set);
     this.neighbors.enter(set);
-    const best = table[0] ?? { method: "mean", layer: layers.at(-1) };
+    const best = table[0] ?? { method: OWN in methods ? OWN : "mean", layer: layers.at(-1) };
     this.#choose(best.method, best.layer);
   }
 
@@ -91,6 +94,7 @@ class SetView {
     const { set } = this;
     if (!set) return;
     const [method, layer] = [this.method.value, this.layer.value];
+    this.own.textContent = ownOrNot(set.own, method);
     const row = `${new URLSearchParams({ method, layer })}`;
     this.table.mark(method, Number(layer));
     this.files.row = row;

@@ -6,7 +6,7 @@ import { afterBlocks } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { learned } from "./learned_query.js";
 import { Padding } from "./padding.js";
-import { fixed, signedBar, tint } from "./results.js";
+import { fixed, OWN, ownBadge, ownOrNot, signedBar, tint } from "./results.js";
 import { Shares } from "./token_shares.js";
 
 /** @import { Pooled } from "../core/payloads.d.ts" */
@@ -25,19 +25,24 @@ const SHARES =
 const NO_SHARES =
   "The model's own head is a function of the whole vector; it is not a sum over tokens, so there are no shares.";
 
+const NO_PARTS =
+  "The model's own pooling takes a maximum or goes through a dense layer; it is not a sum over tokens, so there are no shares.";
+
 // Called by the page once; the run is that of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
   new PoolingTab(root);
 }
 
 class PoolingTab extends TabShell {
-  method = "mean";
+  picked = ""; // the method that the person chose; before, it is the model's own
+  method = "";
   stale = true; // not yet drawn, of this run and with the latest learned query
   /** @type {Pooled | null} */
   found = null;
   layer = el("input", { type: "range", id: "viz-pool-layer", min: 0, max: 0, step: 1 });
   layerName = el("output");
   rows = el("tbody");
+  own = el("p", { class: "viz-caption", role: "status" });
   left = el("ul", { class: "viz-notes" });
   matrix = el("table", { class: "viz-pool-matrix" });
   matrixScale = el("p", { class: "viz-caption viz-stat-scale" });
@@ -78,7 +83,13 @@ class PoolingTab extends TabShell {
     const heads = METHODS.map((title) => el("th", { scope: "col" }, title));
     const table = el("table", { class: "viz-pool-table viz-pool-methods" }, el("thead", {}, el("tr", {}, ...heads)));
     table.append(this.rows);
-    return el("section", { "aria-label": "Methods" }, el("div", { class: "viz-pool-scroll" }, table), this.left);
+    return el(
+      "section",
+      { "aria-label": "Methods" },
+      el("div", { class: "viz-pool-scroll" }, table),
+      this.own,
+      this.left,
+    );
   }
 
   #alike() {
@@ -141,7 +152,9 @@ class PoolingTab extends TabShell {
   #draw() {
     const [{ found }, { run }] = [this, this];
     if (!found || !run) return;
-    if (!found.methods.some(({ name }) => name === this.method)) this.method = "mean";
+    const names = new Set(found.methods.map(({ name }) => name));
+    this.method = [this.picked, OWN, "mean"].find((name) => names.has(name)) ?? "mean";
+    this.own.textContent = ownOrNot(found.own, this.method);
     this.rows.replaceChildren(...found.methods.map((method) => this.#row(method)));
     this.left.replaceChildren(
       ...Object.entries(found.leftOut).map(([name, why]) => el("li", {}, el("strong", {}, name), `: ${why}`)),
@@ -153,7 +166,7 @@ class PoolingTab extends TabShell {
   #row(/** @type {Pooled["methods"][number]} */ { name, what, numbers, norm, toMean }) {
     const chosen = name === this.method;
     const choose = () => {
-      this.method = name;
+      this.picked = name;
       this.#draw();
       query(this.rows, `[data-method="${name}"] button`).focus();
     };
@@ -164,6 +177,7 @@ class PoolingTab extends TabShell {
         "th",
         { scope: "row" },
         button(name, () => {}, { "aria-pressed": String(chosen) }),
+        ...ownBadge(name),
       ),
       el("td", { class: "viz-pool-what" }, what),
       ...[String(numbers), fixed(norm), fixed(toMean, 4)].map((text) => el("td", {}, text)),
@@ -192,7 +206,7 @@ class PoolingTab extends TabShell {
       ? "Where the pooler's learned query looks"
       : `Each token's contribution to ${method}`;
     this.shareText.textContent = method === "max" ? MAX_SHARES : looked ? LOOKS : ownHead ? "" : SHARES;
-    if (!values) return this.shares.fail(NO_SHARES);
+    if (!values) return this.shares.fail(method === OWN ? NO_PARTS : NO_SHARES);
     const said = (/** @type {number} */ at) =>
       method === "max" ? ` wins ${wins[at]} of ${width} dimensions` : `: ${fixed(values[at], 4)}`;
     this.shares.show({

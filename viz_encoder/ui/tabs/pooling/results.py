@@ -50,13 +50,14 @@ def pooled_plain(
         "layer": at,
         "layers": encoder.config.n_layers + 1,
         "width": encoder.config.d_model,
-        "methods": _methods(found),
+        "methods": _methods(found, own_words(encoder)),
+        "own": own_words(encoder),
         "cosines": finite(found.cosines[0]),
         "shares": {name: finite(shares[0]) for name, shares in found.shares.items()},
         "weights": None if found.weights is None else finite(found.weights[0]),
         "looks": None if looks is None else finite(looks[0].mean(axis=0)),
         "wins": np.rint(found.shares["max"][0] * encoder.config.d_model).astype(int).tolist(),
-        "leftOut": {**found.left_out, **({"attention": reason} if reason else {})},
+        "leftOut": {**_printable(found.left_out), **({"attention": reason} if reason else {})},
         **_room(entry, encoder),
     }
 
@@ -112,12 +113,18 @@ def _state(encoder: LoadedEncoder, layer: object) -> int:
     return last if layer == -1 else parse_index("layer", layer, last + 1)
 
 
-def _methods(found: PooledInput) -> list[dict[str, Any]]:
+def own_words(encoder: LoadedEncoder) -> str:
+    """The model's own pooling in words; "" where it declares none that is computed here."""
+    declared = encoder.declared
+    return "" if declared is None or declared.problem else printable(declared.words)
+
+
+def _methods(found: PooledInput, own: str) -> list[dict[str, Any]]:
     place = found.methods.index("mean")
     return [
         {
             "name": name,
-            "what": METHODS[name],
+            "what": own if name == "declared" else METHODS[name],
             "numbers": found.vectors[name].shape[1],
             "norm": finite(found.norms[0, number]),
             "toMean": finite(found.cosines[0, number, place]),
@@ -153,3 +160,7 @@ def _room(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any]:
         f"The text fills all {most:,} tokens that this model reads, so no padding fits behind it."
     )
     return {"room": room, "noRoom": "" if room else full}
+
+
+def _printable(reasons: dict[str, str]) -> dict[str, str]:
+    return {name: printable(why) for name, why in reasons.items()}
