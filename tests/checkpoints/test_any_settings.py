@@ -29,7 +29,7 @@ JSON = st.recursive(
     max_leaves=4,
 )  # fmt: skip
 OF_HEADS = ("id2label", "num_labels", "problem_type", "pad_token_id", "architectures")
-OF_OTHERS = ("rope_parameters", "rope_scaling", "nhead", "architecture", "image")
+OF_OTHERS = ("rope_parameters", "rope_scaling", "nhead", "architecture", "image", "text")
 SHAPES = st.lists(st.integers(0, 9) | st.sampled_from([64, 10**9, 10**30]), max_size=5).map(tuple)
 DISTINCT = sorted({family.model_types[0] for family in FAMILIES.values()})
 
@@ -63,7 +63,8 @@ def test_any_json_for_any_setting(name, data):
         file = {**family.defaults, **file}
         config = plan_module._config(family, file, heads)
         if config.embedding is Embedding.TOKEN:
-            assert 0 <= readers._pad_id(config, file) < config.vocab_size
+            padding = readers.text_reading(None, None, config, file, family).padding
+            assert padding.id is None or 0 <= padding.id < config.vocab_size
         if config.n_layers <= 12 and len(config.prefix) <= 12:
             load_module.without_weights(config)
     except CheckpointError as fault:

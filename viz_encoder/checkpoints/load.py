@@ -5,65 +5,123 @@ from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from viz_encoder.checkpoints.builtin import BUILTIN
+from viz_encoder.checkpoints.given_readers import NOTHING, Given, read_given
 from viz_encoder.checkpoints.loaded import LoadedEncoder
+from viz_encoder.checkpoints.memory import in_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
-from viz_encoder.checkpoints.readers import make_reader
+from viz_encoder.checkpoints.readers import NO_READING, given_reading
 from viz_encoder.checkpoints.rename import require_match
+from viz_encoder.checkpoints.sentence_transformers import lower_cased
 from viz_encoder.checkpoints.surgery import fold_scales, share_layers, tie
-from viz_encoder.checkpoints.weights import Tell, read_weights, silent
+from viz_encoder.checkpoints.untrained import untrained
+from viz_encoder.checkpoints.weights import Tell, silent
 from viz_encoder.config import EncoderConfig
+from viz_encoder.deprecated import renamed
 from viz_encoder.errors import CheckpointError, ConfigError, KeyMismatch
+from viz_encoder.inputs import TextReader
 from viz_encoder.model import Encoder
+from viz_encoder.model.declared import Declared
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
+@renamed(name="model")
 def load(
-    name: str | Path,
+    model: str | Path | nn.Module | LoadedEncoder | EncoderConfig,
     *,
+    tokenizer: object = None,
+    processor: object = None,
     device: str = "auto",
     dtype: torch.dtype | None = None,
     part: str = "",
     revision: str = "",
+    seed: int | None = None,
 ) -> LoadedEncoder:
-    """Load a built-in model by name, a folder with its config.json and weights, or a hub id.
+    """Load a model by name, from a folder or the hub, from memory, or as random weights.
+
+    Of a model in memory the weights are copied, so training it later changes nothing here: load it
+    again to see the change. Only its settings and weights are read; dropout is off, and hooks of
+    the model do not run. It may be in training mode, on another device, in another dtype, or
+    wrapped by torch.compile or DistributedDataParallel.
 
     Args:
-        name: a built-in name ("all-MiniLM-L6-v2", "scene"), the path of a folder, or the id of a
-            model on the Hugging Face hub ("organization/name"), which is then downloaded.
-        device: "auto" (CUDA, else MPS, else CPU) or any torch device.
-        dtype: the type to compute in; float32 where not given.
+        model: a built-in name ("all-MiniLM-L6-v2", "scene"); the path of a folder; the id of a
+            model on the Hugging Face hub ("organization/name"), which is then downloaded; a model
+            of transformers, a SentenceTransformer, a ViT of timm or a vz.Encoder in memory; an
+            EncoderConfig, for an untrained encoder; or what `load` returned, which is given back.
+        tokenizer: a fast tokenizer of transformers or a tokenizers.Tokenizer, of a model in memory
+            or in place of a folder's own. Without one, a model of texts takes token ids.
+        processor: an image processor of transformers, likewise. Without one, a model of pictures in
+            memory takes pixels.
+        device: "auto" (where a model in memory is; else CUDA, else MPS, else CPU) or any torch
+            device.
+        dtype: the type to compute in; float32 where not given, whatever the model's own is.
         part: "text" or "vision", of a model that has both (CLIP, SigLIP); "vision" if not given.
         revision: branch, tag or commit on the hub; the newest of the main branch if not given.
+        seed: of an untrained encoder's weights; 0 if not given. torch's own generator is left
+            alone.
 
     Raises:
-        CheckpointError: no such model, or files that cannot be trusted or do not fit together.
+        UnknownFamily: a model that no family here describes; `vz.record` watches any.
+        CheckpointError: no such model, or files or weights that cannot be trusted or do not fit
+            together.
     """
-    where = choose_device(device)
     if dtype is not None and dtype not in DTYPES:
         raise CheckpointError(
             f"dtype is {shown(dtype)}; it must be torch.float64, float32, bfloat16 or float16."
         )
-    return fill(plan(name, part=part, revision=revision)).to(where, dtype or torch.float32)
+    if seed is not None and not isinstance(model, EncoderConfig):
+        raise CheckpointError("seed is of random weights: it goes with an EncoderConfig alone.")
+    given = read_given(tokenizer, processor)
+    if isinstance(model, LoadedEncoder) and device == "auto" and not dtype and given == NOTHING:
+        return model
+    if isinstance(model, nn.Module | LoadedEncoder):
+        source = in_memory(model, given)
+        device = str(source.device) if device == "auto" else device
+    where = choose_device(device)
+    if isinstance(model, EncoderConfig):
+        found = plan_memory(untrained(model, given, seed or 0), part)
+    elif isinstance(model, nn.Module | LoadedEncoder):
+        found = plan_memory(source, part)
+    else:
+        found = plan(model, part=part, revision=revision)
+    return fill(found, given=given).to(where, dtype or torch.float32)
 
 
-def fill(plan: Plan, tell: Tell = silent) -> LoadedEncoder:
+def fill(plan: Plan, tell: Tell = silent, given: Given = NOTHING) -> LoadedEncoder:
     """Build without memory on torch's meta device, check every key, then put the tensors in.
 
     Args:
         plan: what `plan` returned.
         tell: called with the share that is read, 0 … 1; what it raises ends the loading.
+        given: a tokenizer or picture settings, in place of the checkpoint's own.
     """
     config, family = plan.config, plan.family
     model = without_weights(config)
-    tensors = _ours(plan, read_weights(plan.folder, plan.needed, tell))
+    tensors = _ours(plan, plan.source.tensors(plan.needed, tell))
     require_match(tensors, model.state_dict())
     model.load_state_dict(tensors, strict=True, assign=True)
     held = {tensor.data_ptr(): tensor.numel() for tensor in tensors.values()}
     card = replace(plan.card, n_parameters=sum(held.values()))
-    return LoadedEncoder(model.eval(), make_reader(plan.folder, config, plan.file, family), card)
+    read = plan.source.reading(config, plan.file, family) if given == NOTHING else None
+    reader, padding = read or given_reading(given, config, plan.file, family) or NO_READING
+    return LoadedEncoder(model.eval(), reader, card, padding, _declared(plan, reader))
+
+
+def _declared(plan: Plan, reader: object) -> Declared | None:
+    """How the model's own vectors are made, where it reads texts and its files say it."""
+    entry = BUILTIN.get(plan.card.name)
+    if not isinstance(reader, TextReader):
+        return None
+    if entry is not None and entry.source == plan.card.source:
+        return entry.declared
+    found = plan.source.declared(plan.config.d_model, reader.max_tokens)
+    if found is not None and found.lower_case:
+        lower_cased(reader.tokenizer)
+    return found
 
 
 def without_weights(config: EncoderConfig) -> Encoder:

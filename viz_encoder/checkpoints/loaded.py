@@ -1,21 +1,33 @@
 """LoadedEncoder: an encoder ready to run, the reader of its inputs, and what to know of it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from viz_encoder.checkpoints.padding import NO_PADDING, Padding
+from viz_encoder.checkpoints.ready_made import is_ready_made, read_ready_made
 from viz_encoder.config import Embedding, EncoderConfig, HeadConfig, Task
 from viz_encoder.errors import InputError
-from viz_encoder.inputs import ImageReader, Inputs, Sample, TextReader
+from viz_encoder.inputs import ImageReader, Inputs, TextReader
 from viz_encoder.model import Encoder
+from viz_encoder.model.declared import Declared
+from viz_encoder.model.pooling import declared_by
+from viz_encoder.shown import OneLine, facts_html, one_line
 
+WITHOUT_READER = {
+    "text": "has no tokenizer: give token ids, such as torch.tensor([[101, 7592, 102]]), or load "
+    "it with tokenizer=.",
+    "image": "has no picture settings: give pixels (batch, channels, height, width), or load it "
+    "with processor=.",
+    "vector": "reads vectors: give a tensor (batch, token, d_model).",
+}
 KINDS = {Embedding.TOKEN: "text", Embedding.PATCH: "image", Embedding.VECTOR: "vector"}
 
 
-@dataclass(frozen=True)
-class ModelCard:
+@dataclass(frozen=True, repr=False)
+class ModelCard(OneLine):
     """What a person should know of a loaded model."""
 
     name: str
@@ -24,6 +36,8 @@ class ModelCard:
     family: str = ""
     n_parameters: int = 0
     revision: str = ""  # the commit of a model from the hub
+    notes: tuple[str, ...] = ()  # what the checkpoint holds and was not loaded, a sentence each
+    untrained: bool = False  # the weights are random, which the name says too
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +47,28 @@ class LoadedEncoder:
     model: Encoder
     reader: TextReader | ImageReader | None
     card: ModelCard
+    padding: Padding = NO_PADDING
+    declared: Declared | None = None  # how sentence-transformers makes its vectors, if files say it
+
+    def __repr__(self) -> str:
+        """One line: the name, what it reads and the sizes."""
+        family = f"{self.card.family}, " if self.card.family else ""
+        what = f"{family}reads {self.kind}s, {self.model.size}"
+        return one_line(f"<LoadedEncoder {self.card.name[:60]}: {what}>")
+
+    def _repr_html_(self) -> str:
+        """The same as a small table, for a notebook."""
+        card = self.card
+        facts = {
+            "Family": card.family,
+            "Reads": f"{self.kind}s",
+            "Size": self.model.size,
+            "Prediction heads": ", ".join(str(head.task) for head in self.config.heads),
+            "From": f"{card.source} {card.revision}".strip(),
+            "License": card.license,
+            "Notes": " ".join(card.notes),
+        }
+        return facts_html(card.name, facts)
 
     @property
     def config(self) -> EncoderConfig:
@@ -59,6 +95,24 @@ class LoadedEncoder:
         self.model.to(device=device, dtype=dtype)
         return self
 
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write a folder that `load`, the page and the command open again, bit for bit the same.
+
+        It holds config.json, model.safetensors and, where the encoder reads texts, tokenizer.json.
+        An untrained encoder stays marked as such; after training it, save `vz.load(encoder.model)`.
+
+        Args:
+            folder: a new or empty folder.
+            overwrite: replace an encoder that was saved there.
+
+        Raises:
+            CheckpointError: the folder holds something else, or cannot be written.
+        """
+        # The one circle, for convenience: own_folder knows what a LoadedEncoder is.
+        from viz_encoder.checkpoints.own_folder import save_encoder
+
+        save_encoder(self, folder, overwrite=overwrite)
+
     def output_name(self, head: HeadConfig, number: int) -> str:
         """What one output of a head stands for: a label, a word, or its number."""
         if head.labels:
@@ -69,50 +123,37 @@ class LoadedEncoder:
             return self.reader.tokenizer.id_to_token(number) or str(number)
         return str(number)
 
-    def read(self, source: Any) -> Inputs:
-        """What the encoder takes, from a text, a pair, a picture, a tensor or a list of them."""
-        if isinstance(source, Tensor):
-            return _ready_made(source, self.config)
+    def read(
+        self,
+        source: Any,
+        *,
+        valid: Any = None,
+        prompt: str | None = None,
+        declared: bool = False,
+    ) -> Inputs:
+        """What the encoder takes, from a text, a pair, a picture, a tensor or a list of them.
+
+        Args:
+            source: what is read; see `capture`.
+            valid: which tokens of a ready-made tensor are real; see `capture`.
+            prompt: the name of one of `declared.prompts`, whose text goes before each text.
+            declared: read texts as sentence-transformers does: cut at `declared.max_tokens`, and
+                after the model's default prompt where no other is named.
+
+        Raises:
+            InputError: a source that this encoder cannot read.
+            SelectionError: no such prompt, or a model that declares nothing.
+        """
+        if is_ready_made(source, self.config):
+            tokenizer = self.reader.tokenizer if isinstance(self.reader, TextReader) else None
+            return read_ready_made(source, valid, self.config, self.padding, tokenizer)
+        if valid is not None:
+            raise InputError("valid marks the real tokens of ids; a text or picture tells its own.")
         if self.reader is None:
-            raise InputError(f"{self.card.name} has no tokenizer; give it a tensor.")
-        return self.reader.read(source)
-
-
-def _ready_made(values: Tensor, config: EncoderConfig) -> Inputs:
-    """A tensor in the model's own form, its tokens named by their numbers."""
-    values = _checked(values, config)
-    n_tokens = values.shape[1]
-    if config.embedding is Embedding.PATCH:
-        side = config.patch_size
-        n_tokens = len(config.prefix) + (values.shape[-2] // side) * (values.shape[-1] // side)
-    names = tuple(map(str, range(n_tokens)))
-    sample = Sample(tokens=names, special=(False,) * n_tokens)
-    valid = torch.ones(len(values), n_tokens, dtype=torch.bool)
-    return Inputs(values, valid, (sample,) * len(values))
-
-
-def _checked(values: Tensor, config: EncoderConfig) -> Tensor:
-    """The tensor, if it has the axes and the type that this encoder takes."""
-    ids = config.embedding is Embedding.TOKEN
-    axes = {
-        Embedding.TOKEN: "(batch, token)",
-        Embedding.PATCH: f"(batch, {config.n_channels} channels, height, width)",
-        Embedding.VECTOR: f"(batch, token, {config.d_model})",
-    }[config.embedding]
-    shape = tuple(values.shape)
-    fits = {
-        Embedding.TOKEN: len(shape) == 2,
-        Embedding.PATCH: len(shape) == 4 and shape[1] == config.n_channels,
-        Embedding.VECTOR: len(shape) == 3 and shape[-1] == config.d_model,
-    }[config.embedding]
-    if not fits or not values.numel():
-        raise InputError(f"The tensor has shape {shape}; this model takes {axes}, none of them 0.")
-    if ids and (values.is_floating_point() or values.is_complex() or values.dtype == torch.bool):
-        raise InputError(f"The tensor is {values.dtype}; token ids must be whole numbers.")
-    if ids:
-        return values.long()
-    if not values.is_floating_point():
-        raise InputError(f"The tensor is {values.dtype}; this model takes floating point.")
-    if not bool(torch.isfinite(values).all()):
-        raise InputError("The tensor holds NaN or infinite values; replace them first.")
-    return values
+            raise InputError(f"{self.card.name} {WITHOUT_READER[self.kind]}")
+        if prompt is None and not declared:
+            return self.reader.read(source)
+        said = declared_by(self)
+        assert isinstance(self.reader, TextReader)  # no other model declares anything
+        most = said.max_tokens if declared else None
+        return self.reader.read(source, prompt=said.prompt(prompt), max_tokens=most)

@@ -3,62 +3,132 @@
 from collections.abc import Mapping
 from pathlib import Path
 from reprlib import repr as shown
-from typing import Any
+from typing import Any, NamedTuple
+
+from tokenizers import Tokenizer
 
 from viz_encoder.checkpoints.family import Family, Json
 from viz_encoder.checkpoints.files import read_json
+from viz_encoder.checkpoints.given_readers import Given
+from viz_encoder.checkpoints.padding import NO_PADDING, Padding, padding_of
 from viz_encoder.checkpoints.preprocessor import preprocessing
-from viz_encoder.checkpoints.tokenizer import named_padding, read_tokenizer
+from viz_encoder.checkpoints.tokenizer import find_tokenizer, named_padding
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import CheckpointError, ConfigError
 from viz_encoder.inputs import ImageReader, TextReader
+from viz_encoder.inputs.image import MAX_EDGE
 
 PREPROCESSOR = "preprocessor_config.json"
-OWN = ("mean", "std", "resample", "fit", "window", "resized")  # what config.json's image may say
+# What the image of our own config.json may say.
+PLAIN, LISTS = ("resample", "fit"), ("mean", "std", "window", "resized", "image_size")
 
 
-def make_reader(
-    folder: Path, config: EncoderConfig, file: Json, family: Family
-) -> TextReader | ImageReader | None:
-    """What turns texts or pictures into this model's inputs; None where vectors come in."""
+class Reading(NamedTuple):
+    """How a model's inputs are made; without a reader it takes tensors only."""
+
+    reader: TextReader | ImageReader | None
+    padding: Padding = NO_PADDING
+
+
+NO_READING = Reading(None)
+
+
+def folder_reading(folder: Path, config: EncoderConfig, file: Json, family: Family) -> Reading:
+    """The reader that the files of a folder describe; none where it has no tokenizer."""
     if config.embedding is Embedding.PATCH:
-        return _image_reader(config, _image_settings(folder, file, config))
+        return Reading(image_reader(config, _image_settings(folder, file, config)))
+    if config.embedding is not Embedding.TOKEN:
+        return Reading(None)
+    tokenizer = find_tokenizer(folder, family.wordpiece)
+    named = None if tokenizer is None else named_padding(folder, tokenizer)
+    return text_reading(tokenizer, named, config, file, family)
+
+
+def given_reading(
+    given: Given, config: EncoderConfig, file: Json, family: Family
+) -> Reading | None:
+    """The reader of what was given beside a model; None where that, and `file`, say nothing.
+
+    Raises:
+        CheckpointError: a tokenizer for a model of pictures, or picture settings for one of texts.
+    """
+    patches = config.embedding is Embedding.PATCH
+    if given.tokenizer is not None and config.embedding is not Embedding.TOKEN:
+        raise CheckpointError("This model reads no texts, so it takes no tokenizer=.")
+    if given.image is not None and not patches:
+        raise CheckpointError("This model reads no pictures, so it takes no processor=.")
     if config.embedding is Embedding.TOKEN:
-        tokenizer, usual = read_tokenizer(folder, family.wordpiece), _pad_id(config, file)
-        named = named_padding(folder, tokenizer)
-        return TextReader(
+        return text_reading(given.tokenizer, given.pad_id, config, file, family)
+    if given.image is not None:
+        return Reading(image_reader(config, preprocessing(given.image, config)))
+    if patches and "image" in file:
+        return Reading(image_reader(config, own_image_settings(file)))
+    return None
+
+
+def text_reading(
+    tokenizer: Tokenizer | None,
+    named: int | None,
+    config: EncoderConfig,
+    file: Json,
+    family: Family,
+) -> Reading:
+    """The reader of a tokenizer, and the padding; what the tokenizer names counts, if it can."""
+    usual = _pad_id(config, file)
+    pad_id = named if named is not None and named < config.vocab_size else usual
+    padding = padding_of(pad_id, file, family, tokenizer)
+    if tokenizer is None:
+        return Reading(None, padding)
+    padded_to = family.padded_to or _own_length(file)
+    return Reading(
+        TextReader(
             tokenizer,
             config.max_positions,
-            named if named is not None and named < config.vocab_size else usual,
-            refuses_padding=family.pads_take_no_position,
-            padded_to=family.padded_to and min(family.padded_to, config.max_positions),
-        )
-    return None
+            pad_id or 0,
+            refuses_padding=padding.no_position,
+            padded_to=padded_to and min(padded_to, config.max_positions),
+        ),
+        padding,
+    )
+
+
+def _own_length(file: Json) -> int:
+    """What the text of our own config.json says of a length that all texts are padded to."""
+    own = file.get("text", {})
+    length = own.get("padded_to", 0) if isinstance(own, Mapping) else None
+    if isinstance(length, bool) or not isinstance(length, int) or length < 0:
+        raise CheckpointError(f"config.json garbles text: {shown(own)}; save the model again.")
+    return length
 
 
 def _image_settings(folder: Path, file: Json, config: EncoderConfig) -> dict[str, Any]:
     """Our own files say it in config.json, those of transformers in preprocessor_config.json."""
     if not (folder / PREPROCESSOR).exists():
-        own = file.get("image", {})
-        if not isinstance(own, Mapping):
-            raise CheckpointError(f"config.json garbles image: {shown(own)}; mean and std are due.")
-        return {name: own[name] for name in OWN if name in own}
+        return own_image_settings(file)
     return preprocessing(read_json(folder, PREPROCESSOR), config)
 
 
-def _image_reader(config: EncoderConfig, settings: dict[str, Any]) -> ImageReader:
+def own_image_settings(file: Json) -> dict[str, Any]:
+    """What config.json's image says, in the words of ImageReader."""
+    own = file.get("image", {})
+    if not isinstance(own, Mapping):
+        raise CheckpointError(f"config.json garbles image: {shown(own)}; mean and std are due.")
+    return {name: own[name] for name in (*PLAIN, *LISTS) if name in own}
+
+
+def image_reader(config: EncoderConfig, settings: Mapping[str, Any]) -> ImageReader:
+    """The reader of these settings; what they leave out is as the encoder was trained."""
     half = (0.5,) * config.n_channels
-    lists = {"mean": half, "std": half, "window": (), "resized": ()}
+    usual = {"mean": half, "std": half, "window": (), "resized": ()}
+    given: dict[str, Any] = {name: settings[name] for name in PLAIN if name in settings}
     try:
+        given |= {name: tuple(settings.get(name, value)) for name, value in usual.items()}
         return ImageReader(
             patch_size=config.patch_size,
             n_channels=config.n_channels,
             prefix=config.prefix,
-            **{
-                "image_size": config.image_size,
-                **settings,
-                **{name: tuple(settings.get(name, usual)) for name, usual in lists.items()},
-            },
+            image_size=_whole_patches(settings.get("image_size", config.image_size), config),
+            **given,
         )
     except ConfigError as fault:
         raise CheckpointError(f"The picture settings describe no possible one: {fault}") from fault
@@ -66,10 +136,23 @@ def _image_reader(config: EncoderConfig, settings: dict[str, Any]) -> ImageReade
         raise CheckpointError(f"The picture settings garble mean or std: {fault}.") from fault
 
 
-def _pad_id(config: EncoderConfig, file: Json) -> int:
+def _whole_patches(size: Any, config: EncoderConfig) -> tuple[int, int]:
+    """Height and width, if patches of the model fill them."""
+    sides = tuple(size)
+    whole = all(type(n) is int and 0 < n <= MAX_EDGE and not n % config.patch_size for n in sides)
+    if len(sides) != 2 or not whole:
+        raise CheckpointError(
+            f"The picture settings have an image_size of {shown(size)}; give height and width as "
+            f"multiples of the patch size {config.patch_size}, up to {MAX_EDGE:,}."
+        )
+    return sides
+
+
+def _pad_id(config: EncoderConfig, file: Json) -> int | None:
+    """The padding of config.json; None where it says none."""
     pad_id = file.get("pad_token_id")
     if pad_id is None:
-        return 0
+        return None
     if isinstance(pad_id, bool) or not isinstance(pad_id, int):
         raise CheckpointError(f"pad_token_id is {shown(pad_id)}; it must be a whole number.")
     if not 0 <= pad_id < config.vocab_size:

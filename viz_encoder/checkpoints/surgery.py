@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import EncoderConfig, HeadPool
 from viz_encoder.errors import KeyMismatch
 
 ALL = "layers.all."
@@ -13,6 +13,8 @@ def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]
     """One layer's tensors as every layer's: the same memory, not copies (ALBERT)."""
     shared = {name: tensor for name, tensor in tensors.items() if name.startswith(ALL)}
     kept = {name: tensor for name, tensor in tensors.items() if name not in shared}
+    if shared and any(name.startswith("layers.") for name in kept):
+        raise KeyMismatch("Some tensors are of one layer and others of all; save the model again.")
     for name, tensor in shared.items():
         part = name.removeprefix(ALL)
         kept |= {f"layers.{number}.{part}": tensor for number in range(n_layers)}
@@ -45,7 +47,15 @@ def _require_scales(tensors: dict[str, Tensor], stems: list[str]) -> None:
 
 
 def tie(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """A masked-token head without a decoder of its own uses the word table (Press & Wolf, 2017)."""
+    """What is written once for two: a decoder that is the word table (Press & Wolf, 2017), a probe.
+
+    Of two heads that look at the tokens by one learned query, the first holds it.
+    """
+    stems = [f"heads.{head.task}.probe." for head in config.heads if head.pool is HeadPool.PROBE]
+    for twin in stems[1:]:
+        if not any(name.startswith(twin) for name in tensors):
+            held = [name for name in tensors if name.startswith(stems[0])]
+            tensors = tensors | {name.replace(stems[0], twin): tensors[name] for name in held}
     masked = any(head.task == "masked" for head in config.heads)
     if masked and DECODER not in tensors and WORDS in tensors:
         return {**tensors, DECODER: tensors[WORDS]}

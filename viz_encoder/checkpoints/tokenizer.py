@@ -20,6 +20,14 @@ SWITCHES = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
+def find_tokenizer(folder: Path, wordpiece: bool) -> Tokenizer | None:
+    """The folder's tokenizer; None where it has none, and the model then takes token ids."""
+    usable = folder / "tokenizer.json", folder / ("vocab.txt" if wordpiece else "tokenizer.json")
+    if _has_sentencepiece(folder) or any(path.exists() for path in usable):
+        return read_tokenizer(folder, wordpiece)
+    return None
+
+
 def read_tokenizer(folder: Path, wordpiece: bool) -> Tokenizer:
     """The folder's tokenizer; `wordpiece` says whether vocab.txt alone will do.
 

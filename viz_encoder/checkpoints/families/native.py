@@ -1,8 +1,9 @@
 """Encoders saved by this package: the config is EncoderConfig's own axes, the names are ours."""
 
 from viz_encoder.checkpoints.family import Family, Json
-from viz_encoder.config import EncoderConfig
+from viz_encoder.config import EncoderConfig, Task
 from viz_encoder.errors import CheckpointError
+from viz_encoder.model.saving import MODEL_TYPE
 
 
 def _config(file: Json) -> EncoderConfig:
@@ -12,9 +13,25 @@ def _config(file: Json) -> EncoderConfig:
     return EncoderConfig.from_axes(axes)
 
 
+# One layer's tensors, once for each layer or once for all that share them.
+LAYER = """
+    layers.#.attn.q.*              layers.#.attn.q.*
+    layers.#.attn.k.*              layers.#.attn.k.*
+    layers.#.attn.v.*              layers.#.attn.v.*
+    layers.#.attn.o.*              layers.#.attn.o.*
+    layers.#.attn_norm.*           layers.#.attn_norm.*
+    layers.#.ff.up.*               layers.#.ff.up.*
+    layers.#.ff.gate.*             layers.#.ff.gate.*
+    layers.#.ff.down.*             layers.#.ff.down.*
+    layers.#.ff_norm.*             layers.#.ff_norm.*
+"""
+HEAD = ("dense.*", "norm.*", "out.*", "probe.query")
+HEAD += tuple(f"probe.{part}.*" for part in ("q", "k", "v", "o", "norm"))
+HEAD += tuple(f"probe.ff.{part}.*" for part in ("up", "gate", "down"))
+HEADS = [f"heads.{task}.{part}" for task in Task for part in HEAD]
 FAMILY = Family(
-    model_types=("viz_encoder",),
-    defaults={"encoder": {}, "pad_token_id": 0},
+    model_types=(MODEL_TYPE,),
+    defaults={"encoder": {}},
     config=_config,
     tensors="""
         relative                       relative
@@ -25,33 +42,10 @@ FAMILY = Family(
         embed.tokens.prefix            embed.tokens.prefix
         embed.position                 embed.position
         embed.norm.*                   embed.norm.*
-        layers.#.attn.q.*              layers.#.attn.q.*
-        layers.#.attn.k.*              layers.#.attn.k.*
-        layers.#.attn.v.*              layers.#.attn.v.*
-        layers.#.attn.o.*              layers.#.attn.o.*
-        layers.#.attn_norm.*           layers.#.attn_norm.*
-        layers.#.ff.up.*               layers.#.ff.up.*
-        layers.#.ff.gate.*             layers.#.ff.gate.*
-        layers.#.ff.down.*             layers.#.ff.down.*
-        layers.#.ff_norm.*             layers.#.ff_norm.*
         final_norm.*                   final_norm.*
-        heads.masked.dense.*           heads.masked.dense.*
-        heads.masked.norm.*            heads.masked.norm.*
-        heads.masked.out.*             heads.masked.out.*
-        heads.classify.dense.*         heads.classify.dense.*
-        heads.classify.norm.*          heads.classify.norm.*
-        heads.classify.out.*           heads.classify.out.*
-        heads.tokens.out.*             heads.tokens.out.*
-        heads.pool.dense.*             heads.pool.dense.*
-        heads.pool.probe.query         heads.pool.probe.query
-        heads.pool.probe.q.*           heads.pool.probe.q.*
-        heads.pool.probe.k.*           heads.pool.probe.k.*
-        heads.pool.probe.v.*           heads.pool.probe.v.*
-        heads.pool.probe.o.*           heads.pool.probe.o.*
-        heads.pool.probe.norm.*        heads.pool.probe.norm.*
-        heads.pool.probe.ff.up.*       heads.pool.probe.ff.up.*
-        heads.pool.probe.ff.gate.*     heads.pool.probe.ff.gate.*
-        heads.pool.probe.ff.down.*     heads.pool.probe.ff.down.*
-    """,
+    """
+    + LAYER
+    + LAYER.replace("#", "all")
+    + "\n".join(f"{name}    {name}" for name in HEADS),
 )
 FAMILIES = (FAMILY,)

@@ -1,0 +1,74 @@
+"""Source: where a checkpoint's parts come from; a folder and a model in memory load alike."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from torch import Tensor
+
+from viz_encoder.checkpoints.family import Family, Json, Shapes
+from viz_encoder.checkpoints.files import read_json
+from viz_encoder.checkpoints.licence import licence_of
+from viz_encoder.checkpoints.readers import Reading, folder_reading
+from viz_encoder.checkpoints.sentence_transformers import read_declared
+from viz_encoder.checkpoints.weights import Tell, read_weights, shapes
+from viz_encoder.config import EncoderConfig
+from viz_encoder.model.declared import Declared
+
+
+class Source(Protocol):
+    """What `plan` and `fill` ask for: names and shapes first, the tensors themselves last."""
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files are; None of a model in memory."""
+
+    def config(self) -> Json:
+        """config.json, or what would stand in it."""
+
+    def shapes(self) -> Shapes:
+        """The shape of every tensor by its name, without reading one."""
+
+    def tensors(self, wanted: Collection[str], tell: Tell) -> dict[str, Tensor]:
+        """The wanted tensors, on the CPU, finite, floats as float32; no one else writes to them."""
+
+    def reading(self, config: EncoderConfig, file: Json, family: Family) -> Reading:
+        """How its inputs are made."""
+
+    def declared(self, d_model: int, most: int) -> Declared | None:
+        """How sentence-transformers makes its vectors; see `read_declared`."""
+
+    def license(self) -> str:
+        """What is stated beside config.json; "" where nothing is."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder with config.json, safetensors and, as a rule, a tokenizer."""
+
+    folder: Path
+
+    def config(self) -> Json:
+        """config.json."""
+        return read_json(self.folder, "config.json")
+
+    def shapes(self) -> Shapes:
+        """From the headers alone."""
+        return shapes(self.folder)
+
+    def tensors(self, wanted: Collection[str], tell: Tell) -> dict[str, Tensor]:
+        """Copies of what the files hold."""
+        return read_weights(self.folder, wanted, tell)
+
+    def reading(self, config: EncoderConfig, file: Json, family: Family) -> Reading:
+        """From the tokenizer's files, or those of the picture settings."""
+        return folder_reading(self.folder, config, file, family)
+
+    def declared(self, d_model: int, most: int) -> Declared | None:
+        """From modules.json and its folders."""
+        return read_declared(self.folder, d_model, most)
+
+    def license(self) -> str:
+        """What the README's header says."""
+        return licence_of(self.folder)

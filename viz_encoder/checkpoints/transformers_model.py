@@ -1,0 +1,68 @@
+"""A model of transformers in memory: what its folder would hold; transformers is not imported."""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from viz_encoder.errors import CheckpointError
+
+ADAPTED = (
+    "This model is wrapped by adapters (PEFT, such as LoRA), whose weights stand beside its own; "
+    "give what model.merge_and_unload() returns."
+)
+QUANTIZED = "This model's weights are quantized; load it without a quantization_config."
+
+
+def is_of_transformers(model: nn.Module) -> bool:
+    """Whether it has a config as transformers' models do."""
+    config = getattr(model, "config", None)
+    return hasattr(config, "model_type") and callable(getattr(config, "to_json_string", None))
+
+
+def require_plain(model: nn.Module) -> None:
+    """Refuse weights that are not the model's own as they are: adapters, quantized ones.
+
+    Raises:
+        CheckpointError: either of these.
+    """
+    adapted = any(".lora_" in name or ".base_layer." in name for name in model.state_dict())
+    if adapted or type(model).__module__.startswith("peft."):
+        raise CheckpointError(ADAPTED)
+    if getattr(getattr(model, "config", None), "quantization_config", None) is not None:
+        raise CheckpointError(QUANTIZED)
+
+
+def file_of(model: nn.Module) -> dict[str, Any]:
+    """What save_pretrained would write to config.json."""
+    file: dict[str, Any] = json.loads(model.config.to_json_string(use_diff=False))  # type: ignore[union-attr, operator]
+    file.pop("auto_map", None)  # the code that runs is transformers' own, as was checked
+    return {**file, "architectures": [type(model).__name__]}
+
+
+def tensors_of(model: nn.Module) -> Mapping[str, Tensor]:
+    """The state dict under the names that save_pretrained would write.
+
+    Since version 5 some models have other names in memory; transformers itself turns them back.
+    """
+    state: dict[str, Tensor] = model.state_dict()
+    turn_back = getattr(
+        sys.modules.get("transformers.core_model_loading"), "revert_weight_conversion", None
+    )
+    if turn_back is None:
+        return state
+    try:
+        return dict(turn_back(model, state))
+    except Exception as fault:  # private code of another package
+        raise CheckpointError(
+            f"This version of transformers cannot name the weights as on disk ({fault}); write "
+            "model.save_pretrained(folder) and load the folder."
+        ) from fault
+
+
+def name_of(model: nn.Module) -> str:
+    """Where it came from, as far as it says; else its class."""
+    said = getattr(model, "name_or_path", "")
+    return said if isinstance(said, str) and said else type(model).__name__

@@ -1,0 +1,33 @@
+"""An untrained encoder: seeded random weights as a source, marked as such wherever it is shown."""
+
+import torch
+
+from viz_encoder.checkpoints.given_readers import Given
+from viz_encoder.checkpoints.loaded import ModelCard
+from viz_encoder.checkpoints.memory import InMemory
+from viz_encoder.config import EncoderConfig
+from viz_encoder.config.checks import require_count
+from viz_encoder.model import Encoder
+from viz_encoder.model.saving import own_file
+
+STD = 0.02  # of BERT's tables (Devlin et al., 2019, arXiv:1810.04805)
+
+
+def untrained(config: EncoderConfig, given: Given, seed: int) -> InMemory:
+    """Random weights: torch's own, and what vz.Encoder starts from zero drawn from N(0, 0.02²).
+
+    Those are positions, prefix tokens, relative positions and learned queries; at zero, an
+    untrained encoder would not know any order. torch's generator is left as it was.
+
+    Raises:
+        ConfigError: a seed that is no whole number, or weights that would not fit this machine.
+    """
+    require_count("seed", seed, least=0)
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would reseed GPUs too
+        model = Encoder(config)
+        for name, weight in model.named_parameters():
+            if not name.endswith("bias") and not bool(weight.any()):
+                weight.normal_(0, STD)
+    card = ModelCard("encoder", f"random weights, seed {seed}", "")
+    return InMemory(own_file(config, untrained=True), model.state_dict(), given, card)

@@ -1,0 +1,161 @@
+"""Valid: which tokens of ready-made rows are real, by what is given or by the padding id."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from viz_encoder.checkpoints.padding import Padding
+from viz_encoder.config import Embedding, EncoderConfig
+from viz_encoder.errors import InputError
+
+Valid = Bool[Tensor, "batch token"]
+GIVE = "to mark other tokens as padding, give valid="
+
+
+def mark_padding(
+    values: Tensor,
+    n_tokens: int,
+    n_real: list[int] | None,
+    given: Any,
+    config: EncoderConfig,
+    padding: Padding,
+    tokenizer: Tokenizer | None,
+) -> tuple[Valid, list[tuple[str, ...]]]:
+    """True at the real tokens of each row, and for each row what is to be said of its padding.
+
+    Args:
+        values: the rows; ids where the encoder takes ids.
+        n_tokens: of each row.
+        n_real: how many tokens each row had before it was filled up, where it was.
+        given: the caller's own "batch token".
+        config: of the encoder.
+        padding: which id it is, and what the model makes of it.
+        tokenizer: to name the id by.
+
+    Raises:
+        InputError: a row of padding alone, or padding where this model cannot have it.
+    """
+    shape = len(values), n_tokens
+    ids = values if config.embedding is Embedding.TOKEN else None
+    valid = torch.ones(shape, dtype=torch.bool)
+    if n_real is not None:
+        if given is not None:
+            raise InputError(
+                "The rows have several lengths, which tell the padding; leave valid out."
+            )
+        valid = torch.arange(n_tokens) < torch.tensor(n_real)[:, None]
+    word = _named(padding, tokenizer)
+    if given is not None:
+        valid, why = _given(given, shape), "as valid says"
+    else:
+        why = f"{'the rows were filled up with ' if n_real else ''}{word}"
+        if ids is not None and padding.id is not None and not padding.attended:
+            valid = valid & ~_pads(ids, padding.id, padding.ends_texts, word, valid)
+    _require_real(valid, word if given is None else "padding, as valid says")
+    if ids is not None and padding.no_position and padding.id is not None:
+        _require_at_the_end(ids, valid, padding.id, word)
+    notes = [_notes(row, why) for row in valid]
+    if given is None and ids is not None and not n_real:
+        notes = [
+            told or _unsaid(row, padding, len(ids) > 1, word)
+            for told, row in zip(notes, ids, strict=True)
+        ]
+    return valid, notes
+
+
+def _given(given: Any, shape: tuple[int, int]) -> Valid:
+    """The caller's own; True = a real token."""
+    try:
+        valid = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
+    except (TypeError, ValueError) as fault:
+        raise InputError(
+            "valid must be a bool tensor (batch, token), True = a real token."
+        ) from fault
+    valid = valid[None] if valid.ndim == 1 else valid
+    if valid.dtype != torch.bool:
+        raise InputError(
+            f"valid is {valid.dtype}; it must be bool, True = a real token: write "
+            "attention_mask.bool()."
+        )
+    if tuple(valid.shape) != shape:
+        raise InputError(
+            f"valid has shape {tuple(valid.shape)}; the input has (batch, token) = {shape}."
+        )
+    return valid.detach().cpu()
+
+
+def _named(padding: Padding, tokenizer: Tokenizer | None) -> str:
+    """ "id 0 ([PAD])" """
+    if padding.id is None:
+        return "id 0"
+    name = tokenizer.id_to_token(padding.id) if tokenizer is not None else None
+    return f"id {padding.id}" + (f" ({name})" if name else "")
+
+
+def _pads(
+    ids: Int[Tensor, "batch token"], pad_id: int, ends_texts: bool, word: str, valid: Valid
+) -> Valid:
+    """Where the padding id stands; of one that also ends texts, one a row is that end."""
+    pads = (ids == pad_id) & valid
+    if not ends_texts:
+        return pads
+    if int(pads.sum(1).max()) > 1:
+        raise InputError(
+            f"{word} is this model's padding and also stands in each text without any; say which "
+            "tokens are real by valid= (batch × token, True = real)."
+        )
+    return torch.zeros_like(pads)
+
+
+def _require_real(valid: Valid, what: str) -> None:
+    empty = (~valid.any(1)).nonzero()[:, 0].tolist()
+    if empty:
+        raise InputError(f"Row {empty[0] + 1} holds nothing but {what}; give it a real token.")
+
+
+def _require_at_the_end(ids: Tensor, valid: Valid, pad_id: int, word: str) -> None:
+    """Positions are counted past this padding: elsewhere it would shift those of real tokens."""
+    pads = ids == pad_id
+    behind = pads.flip(1).cumprod(1).flip(1).bool()
+    wrong = (pads & (~behind | valid)).any(1).nonzero()[:, 0].tolist()
+    if wrong:
+        raise InputError(
+            f"Row {wrong[0] + 1} has {word} before or among its real tokens; this model counts "
+            "positions past its padding, so put all of it at the end."
+        )
+
+
+def _notes(valid: Bool[Tensor, " token"], why: str) -> tuple[str, ...]:
+    n_tokens, real = len(valid), valid.nonzero()[:, 0]
+    n_pads = n_tokens - len(real)
+    if not n_pads:
+        return ()
+    first, last = int(real[0]), int(real[-1])
+    inside = last - first + 1 - len(real)
+    ends = [words for words, there in (("start", first), ("end", last < n_tokens - 1)) if there]
+    places = [f"at the {' and the '.join(ends)}"] if ends else []
+    places += [f"{inside} between real tokens"] if inside else []
+    return (
+        f"{n_pads:,} of {n_tokens:,} tokens are padding, {', '.join(places)}: {why}. No token "
+        f"attends to them; {GIVE}.",
+    )
+
+
+def _unsaid(
+    ids: Int[Tensor, " token"], padding: Padding, several: bool, word: str
+) -> tuple[str, ...]:
+    """What to say of a row in which nothing was taken as padding."""
+    if padding.id is None:
+        why = f"No padding id is known for this model, so every token counts as real; {GIVE}."
+        return (why,) if several else ()
+    n_pads = int((ids == padding.id).sum())
+    if not padding.attended or not n_pads:
+        return ()
+    return (
+        f"{n_pads:,} of {len(ids):,} tokens are this model's padding, {word}; it was trained to "
+        f"attend to it, so they count as real; {GIVE}.",
+    )

@@ -1,0 +1,167 @@
+"""Saving: an encoder as a folder of our own, config.json and safetensors, written whole or not."""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from viz_encoder.config import EncoderConfig, HeadPool
+from viz_encoder.errors import CheckpointError
+
+MODEL_TYPE = "viz_encoder"
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+OURS = {CONFIG, WEIGHTS, TOKENIZER}
+DECODER, WORDS = "heads.masked.out.weight", "embed.tokens.word.weight"
+ALL = "layers.all."
+Extra = Callable[[Path], None]
+
+
+def own_file(config: EncoderConfig, **more: Any) -> dict[str, Any]:
+    """What config.json says of such an encoder; `more` is what stands beside its axes."""
+    return {"model_type": MODEL_TYPE, **more, "encoder": asdict(config)}
+
+
+def own_tensors(state: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """The state dict on the CPU, what is shared written once: loading shares it again.
+
+    Raises:
+        CheckpointError: a weight that is NaN or infinite, which no folder may hold.
+    """
+    tensors = {name: tensor.detach().cpu() for name, tensor in state.items()}
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(f"{name} holds NaN or infinite values, so it cannot be loaded.")
+    if _same(tensors.get(DECODER), tensors.get(WORDS)):
+        del tensors[DECODER]
+    tensors = _layers_once(_probe_once(tensors, config), config.n_layers)
+    # A copy of each: safetensors refuses tensors that share memory.
+    return {
+        name: tensor.clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+
+
+def _layers_once(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]:
+    """One layer for all, where they are equal (ALBERT)."""
+    first = {name: tensor for name, tensor in tensors.items() if name.startswith("layers.0.")}
+    parts = {name.removeprefix("layers.0."): tensor for name, tensor in first.items()}
+    alike = n_layers > 1 and all(
+        _same(tensor, tensors.get(f"layers.{number}.{part}"))
+        for number in range(1, n_layers)
+        for part, tensor in parts.items()
+    )
+    if not alike:
+        return tensors
+    others = {name: t for name, t in tensors.items() if not name.startswith("layers.")}
+    return others | {ALL + part: tensor for part, tensor in parts.items()}
+
+
+def _probe_once(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """One attention pooling where two heads read the same (SigLIP with a classifier)."""
+    stems = [f"heads.{head.task}.probe." for head in config.heads if head.pool is HeadPool.PROBE]
+    for twin in stems[1:]:
+        stem = stems[0]
+        parts = [name.removeprefix(stem) for name in tensors if name.startswith(stem)]
+        if all(_same(tensors[stem + part], tensors[twin + part]) for part in parts):
+            tensors = {name: t for name, t in tensors.items() if not name.startswith(twin)}
+    return tensors
+
+
+def _same(a: Tensor | None, b: Tensor | None) -> bool:
+    return a is not None and b is not None and a.shape == b.shape and torch.equal(a, b)
+
+
+def write_folder(
+    folder: str | Path,
+    file: Mapping[str, Any],
+    tensors: dict[str, Tensor],
+    *,
+    extra: Extra | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write config.json, model.safetensors and what `extra` puts beside them, all or nothing.
+
+    Raises:
+        CheckpointError: the folder holds something, unless `overwrite` is given and all of it is
+            of this package; or it cannot be written.
+    """
+    target = _target(folder, overwrite)
+    beside = target.parent / f".{target.name[:40]}.{secrets.token_hex(4)}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside.mkdir()  # as the umask has it
+        text = json.dumps(file, indent=2, ensure_ascii=False, allow_nan=False)
+        (beside / CONFIG).write_text(text + "\n", encoding="utf-8")
+        save_file(tensors, beside / WEIGHTS)
+        if extra is not None:
+            extra(beside)
+        _replace(target, beside)
+    except CheckpointError:
+        raise
+    except Exception as fault:  # a full disk is another kind of fault in safetensors
+        raise CheckpointError(f"{target} cannot be written: {_words(fault)}.") from fault
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _target(folder: str | Path, overwrite: bool) -> Path:
+    """The folder, links followed, if it may be written."""
+    try:
+        target = Path(folder).expanduser().resolve()
+        if not target.exists():
+            return target
+        found = sorted(entry.name for entry in target.iterdir())
+        if not found or (overwrite and _is_ours(target, found)):
+            return target
+    except (OSError, TypeError, ValueError, RuntimeError) as fault:
+        raise CheckpointError(
+            f"{str(folder)[:80]!r} is no folder to write to: {_words(fault)}."
+        ) from fault
+    if overwrite:
+        raise CheckpointError(
+            f"{target} holds {', '.join(found)[:80]}, which is not only what this package wrote; "
+            "choose another folder."
+        )
+    raise CheckpointError(
+        f"{target} is not empty; choose another folder, or give overwrite=True to replace an "
+        "encoder that was saved there."
+    )
+
+
+def _is_ours(folder: Path, found: list[str]) -> bool:
+    """Whether there is nothing but an encoder that was saved here."""
+    if CONFIG not in found or not set(found) <= OURS:
+        return False
+    try:
+        file = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return isinstance(file, dict) and file.get("model_type") == MODEL_TYPE
+
+
+def _replace(target: Path, new: Path) -> None:
+    """Put the new folder in its place; the former one comes back where that fails."""
+    if not target.exists():
+        new.rename(target)
+        return
+    former = target.parent / f".{target.name[:40]}.{secrets.token_hex(4)}"
+    target.rename(former)
+    try:
+        new.rename(target)
+    except OSError:
+        former.rename(target)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _words(fault: Exception) -> str:
+    said = os.strerror(fault.errno) if isinstance(fault, OSError) and fault.errno else str(fault)
+    return said[:200].rstrip(".")
