@@ -140,8 +140,8 @@ def _checked(values: Tensor, config: EncoderConfig) -> Tensor:
     }[config.embedding]
     if not fits or not values.numel():
         raise InputError(
-            f"The tensor has shape {shape}; this model takes {axes}, or one input without the "
-            "batch, and no axis of 0."
+            f"The tensor has shape {shape}; this model takes {axes}, none of them 0, or one input "
+            "without the batch axis."
         )
     if ids and (values.is_floating_point() or values.is_complex() or values.dtype == torch.bool):
         raise InputError(f"The tensor is {values.dtype}; token ids must be whole numbers.")

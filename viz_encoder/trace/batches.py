@@ -90,9 +90,15 @@ def _planned(
 
 def _read(read_one: Read, sources: Sequence[Any], number: int) -> Inputs:
     try:
-        return read_one(sources[number])
+        inputs = read_one(sources[number])
     except InputError as fault:
         raise type(fault)(f"Item {number + 1} of {len(sources):,}: {fault}") from fault
+    if len(inputs.samples) != 1:
+        raise InputError(
+            f"Item {number + 1} of {len(sources):,} holds {len(inputs.samples):,} inputs; give "
+            "each as an item of its own."
+        )
+    return inputs
 
 
 def _shape(encoder: LoadedEncoder, inputs: Inputs) -> tuple[int, ...]:
@@ -111,16 +117,23 @@ def _joined(encoder: LoadedEncoder, parts: list[Inputs]) -> Inputs:
     """One batch, shorter texts padded behind."""
     samples = tuple(sample for part in parts for sample in part.samples)
     if encoder.kind != "text":
-        values = torch.cat([part.values for part in parts])
-        return Inputs(values, torch.cat([part.valid for part in parts]), samples)
-    pad = encoder.reader.pad_id if isinstance(encoder.reader, TextReader) else 0
-    ids = pad_sequence([part.values[0] for part in parts], batch_first=True, padding_value=pad)
+        values, valid = (
+            torch.cat([getattr(p, name) for p in parts]) for name in ("values", "valid")
+        )
+        return Inputs(values, valid, samples, padded=not bool(valid.all()))
+    pad = encoder.reader.pad_id if isinstance(encoder.reader, TextReader) else encoder.padding.id
+    ids = pad_sequence([part.values[0] for part in parts], batch_first=True, padding_value=pad or 0)
     valid = pad_sequence([part.valid[0] for part in parts], batch_first=True)
-    segments = [part.segments[0] for part in parts if part.segments is not None]
+    # Ids come without segments where texts have some; 0 is what the encoder takes for none.
+    segments = [
+        torch.zeros_like(part.values[0]) if part.segments is None else part.segments[0]
+        for part in parts
+    ]
+    told = any(part.segments is not None for part in parts)
     return Inputs(
         ids,
         valid,
         samples,
-        pad_sequence(segments, batch_first=True) if len(segments) == len(parts) else None,
+        pad_sequence(segments, batch_first=True) if told else None,
         padded=not bool(valid.all()),
     )

@@ -1,51 +1,108 @@
 """capture: run an encoder once on a text or a picture and keep what each layer ran on."""
 
+from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
 import torch
+from numpy.typing import NDArray
 from PIL.Image import Image
 from torch import Tensor
 
-from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.checkpoints import LoadedEncoder, ModelCard, names_a_head
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
-from viz_encoder.model import EncoderOutput, LayerRecord
+from viz_encoder.model import Encoder, EncoderOutput, LayerRecord
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.trace import Trace
 
-One = str | tuple[str, str] | Image | Path | Tensor
+One = str | tuple[str, str] | Image | Path
+Rows = Tensor | NDArray[Any] | Mapping[str, Any]
+UNTRAINED = "This encoder is untrained: its weights are random, so its maps show nothing learned."
 
 
-@overload
-def capture(encoder: LoadedEncoder, source: One, *, mask: Tensor | None = None) -> Trace: ...
 @overload
 def capture(
-    encoder: LoadedEncoder, source: list[Any] | Inputs, *, mask: Tensor | None = None
+    encoder: LoadedEncoder | Encoder, source: One, *, mask: Tensor | None = None
+) -> Trace: ...
+@overload
+def capture(
+    encoder: LoadedEncoder | Encoder, source: Inputs, *, mask: Tensor | None = None
 ) -> list[Trace]: ...
+@overload
 def capture(
-    encoder: LoadedEncoder, source: One | list[Any] | Inputs, *, mask: Tensor | None = None
+    encoder: LoadedEncoder | Encoder,
+    source: Rows | list[Any],
+    *,
+    mask: Tensor | None = None,
+    valid: Any = None,
+) -> Any: ...
+def capture(
+    encoder: LoadedEncoder | Encoder,
+    source: One | Rows | list[Any] | Inputs,
+    *,
+    mask: Tensor | None = None,
+    valid: Any = None,
 ) -> Trace | list[Trace]:
-    """Run the encoder on one input, or on a list of inputs padded into one batch.
+    """Run the encoder on one input, or on several as one batch.
+
+    What is padding is never attended to, and a note of each trace says what was taken as such. In
+    token ids it is what `valid` or an attention_mask says, else the model's padding id, where
+    config.json or the tokenizer names one.
 
     Args:
-        encoder: what `viz_encoder.load` returned.
-        source: a text, a (text A, text B) pair, a picture (PIL image or path), a tensor in the
-            model's own form, or a list of these.
+        encoder: what `vz.load` returned, or a vz.Encoder.
+        source: one input: a text, a (text A, text B) pair, a picture (PIL image or path), token
+            ids as a list of numbers or a tensor (token), pixels (channel, height, width) or vectors
+            (token, d_model); or several: a list of these, a tensor or array with a batch axis,
+            what `encoder.read` returned, or what a tokenizer or an image processor of transformers
+            returned, whose attention_mask and token_type_ids count.
         mask: a custom mask, True = may attend: "query key", "batch query key" or
             "batch head query key"; it is combined (&) with padding and the model's own masks.
+        valid: for ids, pixels or vectors: bool "batch token", True = a real token.
 
     Returns:
-        One Trace, or a list of them for a list; a trace from a padded batch keeps its padding.
+        One Trace for one input, and for a tensor, array or tokenizer's output of one row. For
+        several rows a list of traces, and for a list (other than of numbers) always a list. A trace
+        from a padded batch keeps its padding.
 
     Raises:
-        InputError: a source that this encoder cannot read.
+        InputError: a source that this encoder cannot read, a row of padding alone, or padding where
+            this model cannot have it.
     """
-    inputs = source if isinstance(source, Inputs) else encoder.read(source)
+    encoder = _loaded(encoder)
+    if not isinstance(source, Inputs):
+        inputs = encoder.read(source, valid=valid)
+    elif valid is None:
+        inputs = source
+    else:
+        raise InputError("These inputs know their padding; leave valid out.")
     result = run(encoder, inputs, mask)
     origin = _origin(encoder, result)
-    traces = [_sample_trace(result, inputs, index, origin) for index in range(len(inputs.samples))]
-    return traces if isinstance(source, list | Inputs) else traces[0]
+    notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
+    numbers = range(len(inputs.samples))
+    traces = [_sample_trace(result, inputs, number, origin, notes) for number in numbers]
+    return traces if len(traces) > 1 or _is_several(source) else traces[0]
+
+
+def _loaded(encoder: object) -> LoadedEncoder:
+    """The encoder; one of ours that is not loaded takes ids or tensors, its weights as they are."""
+    if isinstance(encoder, LoadedEncoder):
+        return encoder
+    if isinstance(encoder, Encoder):
+        return LoadedEncoder(encoder, None, ModelCard("Encoder", "in memory"))
+    raise InputError(
+        f"capture takes what vz.load returns, not {type(encoder).__name__}; write "
+        "vz.capture(vz.load(model), …), or watch any PyTorch model by vz.record(model, …)."
+    )
+
+
+def _is_several(source: object) -> bool:
+    """Whether a list of traces is due even for one row: a list, but one of numbers is one input."""
+    if isinstance(source, list):
+        return not isinstance(source[0], Integral)
+    return isinstance(source, Inputs)
 
 
 def run(encoder: LoadedEncoder, inputs: Inputs, mask: Tensor | None = None) -> EncoderOutput:
@@ -77,7 +134,9 @@ def run(encoder: LoadedEncoder, inputs: Inputs, mask: Tensor | None = None) -> E
     return output
 
 
-def _sample_trace(result: EncoderOutput, inputs: Inputs, index: int, origin: Origin) -> Trace:
+def _sample_trace(
+    result: EncoderOutput, inputs: Inputs, index: int, origin: Origin, notes: tuple[str, ...]
+) -> Trace:
     return Trace(
         layers=tuple(
             _layer_trace(record, index, f"layers.{number}.attn")
@@ -88,7 +147,7 @@ def _sample_trace(result: EncoderOutput, inputs: Inputs, index: int, origin: Ori
         valid=inputs.valid[index],
         sample=inputs.samples[index],
         origin=origin,
-        notes=inputs.samples[index].notes,
+        notes=(*inputs.samples[index].notes, *notes),
     )
 
 
@@ -116,6 +175,7 @@ def _origin(encoder: LoadedEncoder, result: EncoderOutput) -> Origin:
         dtype=str(encoder.dtype).removeprefix("torch."),
         kernel=kernel_name(first.q, first.k, first.v, first.mask),
         revision=encoder.card.revision,
+        weights="untrained" if encoder.card.untrained else "",
     )
 
 

@@ -24,6 +24,7 @@ class Origin:
     dtype: str = "float32"
     kernel: str = "unknown"  # the attention kernel that torch chose
     revision: str = ""  # the commit of a model from the hub
+    weights: str = ""  # "untrained" where they are random
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +42,7 @@ class LayerTrace(OneLine):
     cross: bool = False  # the keys are other tokens than the queries
     maps: Float[Tensor, "head query key"] | None = None  # kept as they ran; q, k have d_head 0
     relative: Float[Tensor, "head distance"] | None = None  # added to the scores, by key − query
+    sink: Float[Tensor, "head query"] | None = None  # what the softmax gave to no key
 
     @property
     def n_heads(self) -> int:

@@ -25,9 +25,8 @@ LAYER = """
     layers.#.ff.down.*             layers.#.ff.down.*
     layers.#.ff_norm.*             layers.#.ff_norm.*
 """
-HEAD = ("dense.*", "norm.*", "out.*", "probe.query")
-HEAD += tuple(f"probe.{part}.*" for part in ("q", "k", "v", "o", "norm"))
-HEAD += tuple(f"probe.ff.{part}.*" for part in ("up", "gate", "down"))
+PROBE = ("q", "k", "v", "o", "norm", "ff.up", "ff.gate", "ff.down")
+HEAD = ("dense.*", "norm.*", "out.*", "probe.query", *(f"probe.{part}.*" for part in PROBE))
 HEADS = [f"heads.{task}.{part}" for task in Task for part in HEAD]
 FAMILY = Family(
     model_types=(MODEL_TYPE,),
