@@ -9,7 +9,7 @@ from pathlib import Path
 from viz_encoder import __version__
 from viz_encoder.analyses.collection import Collection, collection
 from viz_encoder.audit.command import add_audit
-from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
+from viz_encoder.checkpoints import BUILTIN, LoadedEncoder, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.figure_command import add_figure
@@ -65,7 +65,10 @@ def _parser() -> argparse.ArgumentParser:
         "--public", action="store_true", help="for strangers: smaller limits, no paths"
     )
     serve.add_argument(
-        "--hub", action="store_true", help="pages may open models of the Hugging Face hub"
+        "--hub",
+        action="store_true",
+        help="no longer needed: without --public, "
+        "pages may open models of the Hugging Face hub; with it, never",
     )
     serve.add_argument("trace", nargs="?", help="a saved run to open: run.safetensors")
     serve.set_defaults(run=_serve)
@@ -122,7 +125,13 @@ def _add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     pool = commands.add_parser("pool", help="one vector for each text or picture of a set")
     pool.add_argument("source", help=".txt, one text a line; .csv (text,label); or a folder")
     pool.add_argument("-o", "--output", required=True, help="ends in .csv, .npz, .arrow, .parquet")
-    pool.add_argument("--methods", default="mean", help=f"all, or of {', '.join(METHODS)}")
+    pool.add_argument(
+        "--methods",
+        help=f"all, or of {', '.join(METHODS)}; what the model declares, or else mean",
+    )
+    pool.add_argument(
+        "--prompt", help="the name of one of the model's prompts, which goes before each text"
+    )
     pool.add_argument(
         "--layers", default="-1", help="all, or numbers: --layers=-2,-1 (%(default)s)"
     )
@@ -139,7 +148,9 @@ def _serve(given: argparse.Namespace) -> None:
     from viz_encoder.ui.serve import Settings, serve  # Gradio is slow to import
 
     subject = Trace.load(given.trace) if given.trace else None
-    settings = Settings(given.host, given.port, given.public, given.device, given.hub)
+    if given.hub and given.public:
+        print("--hub has no effect with --public: built-in models only.", file=sys.stderr)
+    settings = Settings(given.host, given.port, given.public, given.device)
     serve(settings, subject)
 
 
@@ -176,17 +187,34 @@ def _pool(given: argparse.Namespace) -> None:
         require_writable(path)
     items = read_set(Path(given.source))
     encoder = load(given.model, device=given.device, part=given.part)
-    methods = None if given.methods == "all" else given.methods.split(",")
+    methods = None if given.methods == "all" else _methods(given.methods, encoder)
     layers = None if given.layers == "all" else _layers(given.layers)
-    found = collection(encoder, items, methods=methods, layers=layers, progress=_tell)
+    read = {"prompt": given.prompt, "progress": _tell}
+    found = collection(encoder, items, methods=methods, layers=layers, **read)
     if given.table:
         _save_table(found, Path(given.table))
     size = save_vectors(found, given.output)
-    methods, at = ", ".join(found.methods), ", ".join(map(str, found.layers))
-    done = f"{len(items):,} items, by {methods}, after layer {at}"
+    by, at = ", ".join(found.methods), ", ".join(map(str, found.layers))
+    done = f"{len(items):,} items, by {by}{_chosen(given.methods, encoder)}, after layer {at}"
     print(f"{given.output}: {done}: {size:,} bytes.")
     for note in found.notes:
         print(note, file=sys.stderr)
+
+
+def _methods(text: str | None, encoder: LoadedEncoder) -> list[str]:
+    """The methods asked for; where none is, the model's own."""
+    if text is None:
+        return ["mean" if encoder.declared is None else "declared"]
+    return text.split(",")
+
+
+def _chosen(text: str | None, encoder: LoadedEncoder) -> str:
+    """Whose method it is, where the person named none."""
+    if text is not None:
+        return ""
+    if encoder.declared is None:
+        return " (the model declares none)"
+    return f" (the model's own: {encoder.declared.words})"
 
 
 def _layers(text: str) -> list[int]:
@@ -245,3 +273,5 @@ def _describe(found: Plan) -> None:
         print(f"  {part.name:16} {part.words}")
         if part.equation:
             print(f"  {'':16} {part.equation}")
+    for note in card.notes:
+        print(note)

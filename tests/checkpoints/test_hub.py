@@ -11,7 +11,7 @@ from huggingface_hub.utils import HfHubHTTPError
 
 import viz_encoder as vz
 from tests.checkpoints.test_shards import SECOND, refuse, sharded
-from viz_encoder.checkpoints import hub, licence
+from viz_encoder.checkpoints import hub, hub_lookup, licence
 from viz_encoder.errors import UnsafeFile
 
 
@@ -34,7 +34,13 @@ def answer(monkeypatch, fault: Exception | None = None, path: Path | None = None
         return str(path)
 
     monkeypatch.setattr(hub, "snapshot_download", pretend)
+    monkeypatch.setattr(hub, "look_up", lambda name, *_: found(name))
     return asked
+
+
+def found(name: str) -> hub.HubModel:
+    """As if the hub had told of it."""
+    return hub.HubModel(name, name, COMMIT, "bert", "mit", hub_lookup.FILES, n_bytes=1)
 
 
 def of_hub(kind: type, text: str = "401 Client Error.\nrequest id: x") -> Exception:
@@ -114,6 +120,7 @@ def test_without_a_network_one_sentence_says_so(monkeypatch, tmp_path):
         return snapshot_download(name, cache_dir=tmp_path, local_files_only=True, **options)
 
     monkeypatch.setattr(hub, "snapshot_download", offline)
+    monkeypatch.setattr(hub, "look_up", lambda name, *_: found(name))
     said = refuse("organization/no-such-model")
     assert "is not in the local cache and the hub cannot be reached" in said
     assert said.count(". ") == 0

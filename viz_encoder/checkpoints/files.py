@@ -53,9 +53,12 @@ def inside(folder: Path, name: str) -> Path:
     if not there(path):
         raise CheckpointError(f"{folder.name} has no {name}; {_what_is_there(folder)}")
     root, real = folder.resolve(), path.resolve()
-    # The hub's cache stores files as links to ../../blobs, a sibling of the snapshot folder.
-    blobs = root.parent.parent / "blobs"
-    if not (real.is_relative_to(root) or real.is_relative_to(blobs)):
+    # The hub's cache stores files as links to ../../blobs, a sibling of the snapshot folder, and
+    # its newer versions let those be links to a store that all models share.
+    repo = root.parent.parent
+    snapshot = root.parent.name == "snapshots" and repo.name.startswith("models--")
+    stores = (repo / "blobs", repo.parent / "blobs") if snapshot else (repo / "blobs",)
+    if not any(real.is_relative_to(place) for place in (root, *stores)):
         raise UnsafeFile(f"{name} is a link that leaves the folder {folder.name}; copy it there.")
     if not real.is_file():
         raise UnsafeFile(f"{name} is not a regular file.")

@@ -1,95 +1,142 @@
-"""The Hugging Face hub: the files that a model is read from, at one pinned commit."""
+"""The Hugging Face hub: a model's files, looked up first, then brought into the local cache."""
 
-import re
+import queue
+import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from reprlib import repr as shown  # cut short: it may be of any length
-from typing import Any
+from typing import Any, TypeVar
 
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    GatedRepoError,
-    HfHubHTTPError,
-    HFValidationError,
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import constants, snapshot_download
 from huggingface_hub.utils.tqdm import tqdm
 
+from viz_encoder.checkpoints.hub_cache import cached_folder
+from viz_encoder.checkpoints.hub_faults import HubUnreachable, plainly_said, require_revision
+from viz_encoder.checkpoints.hub_lookup import HubModel, look_up
+from viz_encoder.checkpoints.weights import Tell, silent
 from viz_encoder.errors import CheckpointError
 
-FILES = (
-    *("config.json", "model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
-    *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "preprocessor_config.json"),
-    "README.md",
-)
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,95}/[\w.\-]{1,96}", re.ASCII)
-REVISION = re.compile(r"[A-Za-z0-9][\w.\-]*(/[\w.\-]+)*", re.ASCII)
-HTTP_FAULT: Any = HfHubHTTPError.__bases__[0]  # of the HTTP library that the hub's client uses
-
-
-def is_hub_id(name: str) -> bool:
-    """Whether it is written as the hub's names are: organization/name."""
-    return HUB_ID.fullmatch(name) is not None and ".." not in name
+BEAT = 0.1  # seconds between two looks at whether to go on
+PATIENCE = 30.0  # seconds for a lookup, whatever the network does
+Result = TypeVar("Result")
 
 
 def download(
-    name: str, revision: str = "", tell: Callable[[float], None] | None = None
+    name: str, revision: str = "", tell: Tell = silent, part: str = ""
 ) -> tuple[Path, str]:
     """The folder in the hub's local cache, and the commit it holds; never any code or pickle.
 
+    Without a network it is what the cache holds already.
+
     Args:
-        name: organization/name.
+        name: organization/name, or an old short name.
         revision: branch, tag or commit; the newest of the main branch if not given.
-        tell: called now and then while files come; what it raises ends the download.
+        tell: called now and then while files come; what it raises ends the download. Without it
+            the hub's own bars are shown.
+        part: "text" or "vision", of a model that has both.
 
     Raises:
-        CheckpointError: no such model or revision, no access to it, or no connection.
+        CheckpointError: no such model or revision, none that we load, no access, no connection.
     """
-    if revision and (not REVISION.fullmatch(revision) or ".." in revision or len(revision) > 200):
-        raise CheckpointError(f"{shown(revision)} is no branch, tag or commit of the hub.")
+    require_revision(revision)
     try:
-        path = snapshot_download(
-            name,
+        found = patient(lambda: look_up(name, revision, part), tell)
+    except HubUnreachable:
+        folder = cached_folder(name, revision)
+        if folder is None:
+            raise
+        return folder, folder.name
+    return fetch(found, revision, tell)
+
+
+def fetch(found: HubModel, revision: str = "", tell: Tell = silent) -> tuple[Path, str]:
+    """Bring the files of a model that was looked up into the local cache; see `download`."""
+    _require_room(found)
+    coming = Coming(found.n_bytes or 0)
+
+    def bring() -> str:
+        return snapshot_download(
+            found.name,
             revision=revision or None,
-            allow_patterns=list(FILES),
-            tqdm_class=_told(tell) if tell is not None else None,
+            allow_patterns=list(found.files),
+            tqdm_class=_told(coming) if tell is not silent else None,
         )
-    except GatedRepoError as fault:
-        raise CheckpointError(
-            f"{name} is given only to those who have agreed to its terms; agree to them on the "
-            "hub, and log in here with `hf auth login`."
-        ) from fault
-    except RevisionNotFoundError as fault:
-        raise CheckpointError(f"{name} has no revision {shown(revision)} on the hub.") from fault
-    except RepositoryNotFoundError as fault:
-        raise CheckpointError(
-            f"The hub has no public model {name}; check its spelling: organization/name."
-        ) from fault
-    except (HfHubHTTPError, HFValidationError) as fault:
-        said = " ".join(str(fault).split())[:200].rstrip(".")
-        raise CheckpointError(f"The hub did not give {name}: {said}.") from fault
-    except (LocalEntryNotFoundError, EntryNotFoundError, HTTP_FAULT, OSError) as fault:
-        raise CheckpointError(
-            f"{name} is not in the local cache and the hub cannot be reached from here; connect "
-            "to the internet, or give the path of a folder that holds the model."
-        ) from fault
-    return Path(path), Path(path).name
+
+    with plainly_said(found.name, revision):
+        try:
+            path = Path(bring() if tell is silent else beside(bring, tell, coming.share))
+        finally:
+            coming.stopped.set()
+    return path, path.name
 
 
-def _told(tell: Callable[[float], None]) -> Any:
-    """A progress bar that draws nothing and tells how much of a file has come."""
+def patient(work: Callable[[], Result], tell: Tell) -> Result:
+    """Ask the hub, but no longer than `PATIENCE`, and no longer than `tell` lets it."""
+    return beside(work, tell, lambda: 0.0, PATIENCE)
+
+
+def beside(
+    work: Callable[[], Result], tell: Tell, share: Callable[[], float], seconds: float = 1e9
+) -> Result:
+    """Work in a thread of its own, and tell from this one: what `tell` raises ends the wait."""
+    done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((work(), None))
+        except BaseException as fault:
+            done.put((None, fault))
+
+    threading.Thread(target=run, daemon=True).start()
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            result, fault = done.get(timeout=BEAT)
+        except queue.Empty:
+            tell(share())
+            if time.monotonic() > until:
+                raise HubUnreachable(
+                    f"The hub did not answer within {seconds:.0f} seconds; try again later."
+                ) from None
+            continue
+        if fault is not None:
+            raise fault
+        return result
+
+
+class Coming:
+    """What of a download has come, as its bars tell; once stopped, the next bar ends it."""
+
+    def __init__(self, n_bytes: int) -> None:
+        """n_bytes is the size of all files together; 0 where it is not known."""
+        self.n_bytes, self.stopped = n_bytes, threading.Event()
+        self.bars: dict[int, float] = {}
+
+    def add(self, bar: int, n: float) -> None:
+        """A bar of bytes has moved."""
+        if self.stopped.is_set():
+            raise CheckpointError("The download was stopped.")
+        self.bars[bar] = self.bars.get(bar, 0.0) + n
+
+    def share(self) -> float:
+        """0 … 1; two bars of the same bytes (received, written) count once."""
+        came = max(self.bars.copy().values(), default=0.0)
+        return min(1.0, came / self.n_bytes) if self.n_bytes else 0.0
+
+
+def _told(coming: Coming) -> Any:
+    """A progress bar that draws nothing and counts the bytes."""
 
     class Told(tqdm):
         def __init__(self, *args: Any, **options: Any) -> None:
+            options.pop("name", None)
+            self.counts_bytes = options.get("unit") == "B"
             told = {**options, "disable": False, "file": _Nowhere()}
             super().__init__(*args, **told)  # type: ignore[no-untyped-call]
 
         def update(self, n: float | None = 1) -> bool | None:
-            if self.total:
-                tell(min(1.0, (self.n + (n or 0)) / self.total))
+            coming.add(id(self) if self.counts_bytes else 0, (n or 0) * self.counts_bytes)
             return super().update(n)
 
     return Told
@@ -101,3 +148,14 @@ class _Nowhere:
 
     def flush(self) -> None:
         """Nothing was written."""
+
+
+def _require_room(found: HubModel) -> None:
+    place, needed = Path(constants.HF_HUB_CACHE), found.n_bytes or 0
+    there = next((folder for folder in (place, *place.parents) if folder.exists()), None)
+    free = shutil.disk_usage(there).free if there is not None else needed
+    if needed > free:
+        raise CheckpointError(
+            f"{found.name} needs {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free where "
+            "the hub's cache is. Set HF_HOME to a folder with more room."
+        )

@@ -61,6 +61,7 @@ def make_page(runner: Runner) -> gr.Blocks:
                 views = _make_tabs(Place(runner, form, shown))
         _Events(runner, form, shown, views).connect(page)
         add_endpoints(runner, SHARED_ENDPOINTS)
+        add_endpoints(runner, form_endpoints.HUB_ENDPOINTS, queue="hub", at_once=4)
         for tab in TABS:
             add_endpoints(runner, tab.endpoints)
     check_arguments(page)
@@ -119,7 +120,9 @@ class _Events:
             form.picture_model.change,
         ):
             changed(self.about, [form.kind, *models], form.about, **quick)
-        self._connect_opening()
+        if form.opening is not None:
+            loaded = [form.kind, *models, form.about]
+            self.opening.connect(form.opening, loaded, MODEL_QUEUE)
         page.unload(self.close)
 
     def run(
@@ -184,6 +187,7 @@ class _Events:
         if request.session_hash:
             self.runner.store.release(request.session_hash)
             self.runner.sets.release(request.session_hash)
+        self.opening.close(request)
 
     def _choices(self, kind: str, model: str = "") -> Any:
         names = self.runner.models.names(kind)
@@ -191,23 +195,6 @@ class _Events:
             return gr.skip()
         chosen = model if model in names else names[0] if names else None
         return gr.update(choices=names, value=chosen)
-
-    def _connect_opening(self) -> None:
-        box, form = self.form.opening, self.form
-        if box is None:
-            return
-        given, showing = [box.name, box.part], {"show_progress_on": box.found, **PRIVATE}
-        changed = [box.found, form.kind, form.text_model, form.picture_model, form.about]
-        for begun, work, filled in (
-            (box.look.click, self.opening.look, box.found),
-            (box.name.submit, self.opening.look, box.found),
-            (box.load.click, self.opening.load, changed),
-        ):
-            quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
-            busy = begun(self.opening.begin, None, box.stop, **quick)
-            done = busy.then(work, given, filled, **showing, **MODEL_QUEUE)
-            done.then(_hide, None, box.stop, **quick)
-        box.stop.click(self.opening.stop, None, None, queue=False, **PRIVATE)
 
     def _connect_picture(self, button: gr.Button, name: str) -> None:
         def show(model: str, request: gr.Request) -> tuple[Any, ...]:
@@ -232,10 +219,6 @@ def _told(work: Callable[[], str]) -> tuple[Any, Any]:
 def _example(name: str) -> Image.Image | None:
     """An example's pixels: Gradio serves no file of ours by its path."""
     return Image.open(asset(PICTURES[name])) if name in PICTURES else None
-
-
-def _hide() -> Any:
-    return gr.update(visible=False)
 
 
 def _giver(value: str) -> Callable[[], str]:

@@ -46,7 +46,6 @@ class Settings:
     port: int = PORT
     public: bool = False
     device: str = "auto"
-    hub: bool = False  # whether pages may open models of the Hugging Face hub
 
     @property
     def max_file_size(self) -> str:
@@ -171,8 +170,7 @@ def _make_page(
     if isinstance(subject, Trace):
         require_showable(subject)
         first = store.pin(subject)
-    folders = not settings.public
-    models = Models(settings.device, own, folders=folders, hub=settings.hub)
+    models = Models(settings.device, own, local=not settings.public)
     runner = Runner(models, store, first, Sets(max_items=settings.max_items))
     return make_page(runner), runner
 

@@ -2,10 +2,11 @@
 
 import json
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from viz_encoder.checkpoints import LoadedEncoder, Plan
+from viz_encoder.checkpoints import HubModel, LoadedEncoder, Plan
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire.endpoints import decoded
@@ -43,7 +44,7 @@ def model(runner: Runner, name: str) -> dict[str, Any]:
 
 
 def open_model(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
-    """Load a folder of the server, or a hub id, where that is allowed; then run it by name.
+    """Load a folder of the server, or a model that its hub's cache holds; then run it by name.
 
     part is "text" or "vision", of a model that has both.
     """
@@ -51,7 +52,34 @@ def open_model(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
     return {**_card(runner.models.get(listed)), "name": listed}
 
 
+def cached_models(runner: Runner) -> list[dict[str, Any]]:
+    """The models in the hub's cache of the server that open_model loads without a network."""
+    return [
+        {"name": plan.card.name, "family": plan.card.family, "n_bytes": plan.n_bytes}
+        for plan in runner.models.cached()
+    ]
+
+
+def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
+    """What a folder or a model of the hub is; nothing is downloaded.
+
+    n_bytes is what download_model would bring, 0 where the files are there already.
+    """
+    found = runner.models.look(require_text("name", name), require_text("part", part))
+    if not isinstance(found, HubModel):
+        return {**_card(found), "n_bytes": 0}
+    facts = {**asdict(found), "source": found.address, "revision": found.commit}
+    return {name: facts[name] for name in ON_THE_HUB}
+
+
+def download_model(runner: Runner, name: str, part: str = "") -> str:
+    """Bring a model of the hub into the server's cache; returns the name for open_model."""
+    return runner.models.download(require_text("name", name), require_text("part", part))
+
+
+ON_THE_HUB = ("name", "family", "source", "revision", "license", "n_parameters", "n_bytes", "files")
 ENDPOINTS = (models, run_text, run_picture, open_saved, model, open_model)
+HUB_ENDPOINTS = (cached_models, look_up, download_model)  # they wait for a network, not for a run
 
 
 def _object(description: str) -> dict[str, Any]:
@@ -67,6 +95,7 @@ def _card(model: Plan | LoadedEncoder) -> dict[str, Any]:
         "source": card.source,
         "revision": card.revision,
         "license": card.license,
+        "notes": list(card.notes),
         "n_parameters": card.n_parameters,
         "n_layers": config.n_layers,
         "n_heads": config.n_heads,

@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from viz_encoder.ui.form.model_opening import OpeningBox, make_opening_box
+from viz_encoder.ui.form.opening_box import OpeningBox, make_opening_box
 from viz_encoder.ui.form.picture_box import picture_box
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import MASKED, PICTURES, SENTENCES

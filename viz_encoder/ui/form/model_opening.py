@@ -8,41 +8,17 @@ from typing import Any
 
 import gradio as gr
 
+from viz_encoder.checkpoints import HubModel, Plan
 from viz_encoder.errors import SelectionError, VizEncoderError
-from viz_encoder.ui.form.model_panel import model_panel, plan_panel
+from viz_encoder.ui.form.model_panel import hub_panel, in_words, model_panel, plan_panel
+from viz_encoder.ui.form.opening_box import OpeningBox
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.wire.errors import alert
 
-PARTS = [("As the file says", ""), ("Text half", "text"), ("Vision half", "vision")]
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
-
-
-@dataclass(frozen=True)
-class OpeningBox:
-    """The widgets that open another model; there are none where the server opens none."""
-
-    name: gr.Textbox
-    part: gr.Dropdown
-    look: gr.Button
-    load: gr.Button
-    stop: gr.Button
-    found: gr.HTML
-
-
-def make_opening_box(models: Models) -> OpeningBox | None:
-    """Lay the box out; None where this server opens nothing."""
-    if not (models.folders or models.hub):
-        return None
-    what = "A folder of this machine" + (", or organization/name on the hub" * models.hub)
-    with gr.Accordion("Open another model", open=False, elem_id="viz-opening"):
-        name = gr.Textbox(label=what, max_lines=1, elem_id="viz-open-name")
-        part = gr.Dropdown(PARTS, value="", label="Of a model with two halves (CLIP, SigLIP)")
-        with gr.Row():
-            look = gr.Button("Look up", size="sm", min_width=70, elem_id="viz-look")
-            load = gr.Button("Load", size="sm", variant="primary", min_width=70, elem_id="viz-load")
-            stop = gr.Button("Stop", size="sm", min_width=70, visible=False, elem_id="viz-stop")
-        found = gr.HTML("", elem_id="viz-found", apply_default_css=False)
-    return OpeningBox(name, part, look, load, stop, found)
+QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
+HUB_QUEUE: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "hub"}  # a slow network
+SAME = [gr.skip()] * 4  # what else a load would have changed
 
 
 @dataclass
@@ -51,6 +27,45 @@ class Opening:
 
     models: Models
     stops: dict[str, threading.Event] = field(default_factory=dict)
+    inspected: dict[str, str] = field(default_factory=dict)  # the hub's model that a page shows
+
+    def connect(self, box: OpeningBox, shown: list[Any], model_queue: dict[str, Any]) -> None:
+        """Let the box's events run these; `shown` is what a loaded model changes on the form."""
+        given, showing = [box.name, box.part], {"show_progress_on": box.found, **PRIVATE}
+        buttons = [box.load, box.download]
+        looked, loaded = [box.found, *buttons], [box.found, *shown, *buttons]
+
+        def run(begun: Any, work: Any, filled: list[Any], queue: dict[str, Any]) -> Any:
+            return begun.then(work, given, filled, **showing, **queue)
+
+        chosen = box.cached.input(_itself, box.cached, box.name, **QUICK)
+        inspecting = [
+            chosen.then(self.begin, None, box.stop, **QUICK),
+            *(
+                each(self.begin, None, box.stop, **QUICK)
+                for each in (box.look.click, box.name.submit)
+            ),
+        ]
+        done = [run(begun, self.look, looked, HUB_QUEUE) for begun in inspecting]
+        loading = box.load.click(self.begin, None, box.stop, **QUICK)
+        done.append(run(loading, self.load, loaded, model_queue))
+        bringing = box.download.click(self.begin, None, box.stop, **QUICK)
+        brought = run(bringing, self.download, [*looked, box.ready], HUB_QUEUE)
+        ready = [box.ready, box.part]
+        done.append(brought.then(self.load_ready, ready, loaded, **showing, **model_queue))
+        for each in done:
+            each.then(_hidden, None, box.stop, **QUICK)
+        box.name.input(self.changed, None, buttons, **QUICK)
+        box.box.expand(self.cached, None, box.cached, **QUICK)
+        box.stop.click(self.stop, None, None, queue=False, **PRIVATE)
+
+    def cached(self) -> Any:
+        """What the hub's local cache holds, read when the box is opened."""
+        try:
+            choices = [(_line(plan), plan.card.name) for plan in self.models.cached()]
+        except VizEncoderError:
+            choices = []
+        return gr.update(choices=choices, visible=bool(choices))
 
     def look(
         self,
@@ -58,15 +73,53 @@ class Opening:
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
-    ) -> str:
-        """What is there, and what loading it would take."""
+    ) -> tuple[Any, Any, Any]:
+        """What is there, and what loading it would take; returns it, Load and Download."""
+        session = request.session_hash or ""
+        self.inspected.pop(session, None)
         tell = self._teller(request, progress, "Looking …")
         try:
-            return plan_panel(self.models.look(name, part, tell))
+            found = self.models.look(name, part, tell)
         except VizEncoderError as fault:
-            return alert(str(fault))
+            return alert(str(fault)), *_buttons()
         finally:
-            self.stops.pop(request.session_hash or "", None)
+            self.stops.pop(session, None)
+        if isinstance(found, HubModel):
+            self.inspected[session] = name.strip()
+            return hub_panel(found), *_buttons(found)
+        return plan_panel(found), *_buttons()
+
+    def download(
+        self,
+        name: str,
+        part: str,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008
+    ) -> tuple[Any, Any, Any, str]:
+        """Bring a model that the page has shown; also returns its name, which is then loaded."""
+        session = request.session_hash or ""
+        if not isinstance(name, str) or self.inspected.get(session) != name.strip():
+            return (*self.look(name, part, request, progress), "")
+        tell = self._teller(request, progress, "Downloading …")
+        try:
+            ready = self.models.download(name, part, tell)
+        except VizEncoderError as fault:
+            return alert(str(fault)), gr.skip(), gr.skip(), ""
+        finally:
+            self.stops.pop(session, None)
+        return gr.skip(), *_buttons(), ready
+
+    def load_ready(
+        self,
+        ready: str,
+        part: str,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008
+    ) -> tuple[Any, ...]:
+        """Load what was downloaded; nothing where nothing was."""
+        if not ready:
+            return gr.skip(), *SAME, gr.skip(), gr.skip()
+        return self.load(ready, part, request, progress)
 
     def load(
         self,
@@ -75,19 +128,25 @@ class Opening:
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> tuple[Any, ...]:
-        """Load it and choose it; on a fault everything stays as it was, and the fault is said."""
+        """Load it and choose it; on a fault everything stays as it was, and the fault is said.
+
+        What would have to be downloaded is only shown, with its size and license.
+        """
         tell = self._teller(request, progress, "Loading …")
         try:
+            if isinstance(self.models.look(name, part, tell), HubModel):
+                shown, *buttons = self.look(name, part, request, progress)
+                return shown, *SAME, *buttons
             listed = self.models.open(name, part, tell)
             kind = self.models.get(listed, tell=tell).kind
         except VizEncoderError as fault:
-            return (alert(str(fault)), *[gr.skip()] * 4)
+            return alert(str(fault)), *SAME, *_buttons()
         except MemoryError:
-            return (alert("The model does not fit into memory."), *[gr.skip()] * 4)
+            return alert("The model does not fit into memory."), *SAME, *_buttons()
         finally:
             self.stops.pop(request.session_hash or "", None)
         if kind == "vector":
-            return (alert(VECTORS) + model_panel(self.models, listed), *[gr.skip()] * 4)
+            return alert(VECTORS) + model_panel(self.models, listed), *SAME, *_buttons()
         said = f'<p class="viz-caption" role="status">{html.escape(listed)} is loaded.</p>'
         chosen = {kind: listed}
         return (
@@ -96,12 +155,24 @@ class Opening:
             self.choices("text", chosen.get("text")),
             self.choices("image", chosen.get("image")),
             model_panel(self.models, listed),
+            *_buttons(),
         )
 
     def choices(self, kind: str, chosen: str | None = None) -> Any:
         """The list of models as it is now, with one chosen where that is meant."""
         names = self.models.names(kind)
         return gr.update(choices=names, value=chosen) if chosen else gr.update(choices=names)
+
+    def changed(self, request: gr.Request) -> tuple[Any, Any]:
+        """Another name: what was shown of the hub is no longer what Download would bring."""
+        if self.inspected.pop(request.session_hash or "", None) is None:
+            return gr.skip(), gr.skip()
+        return _buttons()
+
+    def close(self, request: gr.Request) -> None:
+        """Stop what a closed page began."""
+        self.stop(request)
+        self.inspected.pop(request.session_hash or "", None)
 
     def begin(self, request: gr.Request) -> Any:
         """A click, before its turn has come: from here on Stop counts."""
@@ -124,6 +195,26 @@ class Opening:
             progress(share, desc=words)
 
         return tell
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _hidden() -> Any:
+    return gr.update(visible=False)
+
+
+def _buttons(found: HubModel | None = None) -> tuple[Any, Any]:
+    """Load and Download, of which one is shown."""
+    size = "" if found is None or found.n_bytes is None else f" {in_words(found.n_bytes)}"
+    shown = gr.update(visible=found is not None, value=f"Download{size}")
+    return gr.update(visible=found is None), shown
+
+
+def _line(plan: Plan) -> str:
+    """A model of the local cache in one line."""
+    return f"{plan.card.name} · {plan.card.family} · {in_words(plan.n_bytes)} in memory"
 
 
 VECTORS = (

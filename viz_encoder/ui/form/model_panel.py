@@ -2,7 +2,7 @@
 
 import html
 
-from viz_encoder.checkpoints import LoadedEncoder, Plan
+from viz_encoder.checkpoints import HubModel, LoadedEncoder, Plan
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.ui.state.models import Models, free_bytes
@@ -22,20 +22,40 @@ def plan_panel(plan: Plan) -> str:
     """The facts of a model that was looked at, with the memory that loading it takes."""
     needed, free = plan.n_bytes, free_bytes()
     verdict = "" if needed < free else " <strong>That is more than is free.</strong>"
-    memory = f"Its weights need {_size(needed)}; {_size(free)} are free.{verdict}"
+    memory = f"Its weights need {in_words(needed)}; {in_words(free)} are free.{verdict}"
     return f'<p class="viz-caption">{memory}</p>{_panel(plan)}'
 
 
+def hub_panel(found: HubModel) -> str:
+    """The facts of a model on the hub, before anything of it is downloaded."""
+    size = "of unknown size" if found.n_bytes is None else in_words(found.n_bytes)
+    n = f", {found.n_parameters:,} parameters" if found.n_parameters else ""
+    facts = [
+        ("Model", f"{found.id} ({found.family})"),
+        ("From", f"{found.address} at {found.commit[:12]}"),
+        ("License", found.license),
+        ("Download", f"{size} in {len(found.files)} files{n}"),
+    ]
+    caption = "Not downloaded yet. Its files will go into the Hugging Face cache on this computer."
+    return f'<p class="viz-caption">{caption}</p><div class="viz-model">{_listed(facts)}</div>'
+
+
+def _listed(facts: list[tuple[str, str]]) -> str:
+    rows = (f"<dt>{name}</dt><dd>{html.escape(value)}</dd>" for name, value in facts)
+    return f"<dl>{''.join(rows)}</dl>"
+
+
 def _panel(model: Plan | LoadedEncoder, state: str = "") -> str:
-    facts = "".join(
-        f"<dt>{name}</dt><dd>{html.escape(value)}</dd>" for name, value in _facts(model, state)
-    )
     rows = "".join(
         f"<tr><th>{html.escape(part.name)}</th><td>{html.escape(part.words)}"
         f"<code>{html.escape(part.equation)}</code></td></tr>"
         for part in anatomy(model.config)
     )
-    return f'<div class="viz-model"><dl>{facts}</dl><table>{rows}</table></div>'
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in model.card.notes)
+    said = f'<ul class="viz-caption">{notes}</ul>' if notes else ""
+    return (
+        f'<div class="viz-model">{_listed(_facts(model, state))}<table>{rows}</table>{said}</div>'
+    )
 
 
 def _facts(model: Plan | LoadedEncoder, state: str) -> list[tuple[str, str]]:
@@ -46,7 +66,7 @@ def _facts(model: Plan | LoadedEncoder, state: str) -> list[tuple[str, str]]:
         ("License", card.license),
         ("Reads", _reads(config)),
         ("Sizes", _sizes(config, card.n_parameters)),
-        ("Memory", f"{_size(4 * card.n_parameters)} of weights{', ' + state if state else ''}"),
+        ("Memory", f"{in_words(4 * card.n_parameters)} of weights{', ' + state if state else ''}"),
     ]
     if isinstance(model, LoadedEncoder):
         facts.append(("Runs on", f"{model.device}, {str(model.dtype).removeprefix('torch.')}"))
@@ -68,5 +88,6 @@ def _sizes(config: EncoderConfig, n_parameters: int) -> str:
     )
 
 
-def _size(n_bytes: int) -> str:
+def in_words(n_bytes: int) -> str:
+    """A number of bytes as people say it."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{max(1, n_bytes // 10**6):,} MB"

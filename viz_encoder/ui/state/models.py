@@ -10,16 +10,23 @@ import torch
 
 from viz_encoder.checkpoints import (
     BUILTIN,
+    HubModel,
     LoadedEncoder,
     Plan,
     Tell,
+    cached_names,
     choose_device,
+    fetch,
     fill,
     is_hub_id,
+    look_up,
+    patient,
     plan,
+    plan_cached,
+    require_part,
     silent,
 )
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import CheckpointError, SelectionError
 
 
 @dataclass(eq=False)
@@ -40,18 +47,17 @@ class Models:
         device: str = "auto",
         own: LoadedEncoder | None = None,
         *,
-        folders: bool = False,
-        hub: bool = False,
+        local: bool = False,
     ) -> None:
         """Offer the built-in models, and one that the person who started the server brought.
 
         Args:
             device: where models run.
             own: a model that is loaded already.
-            folders: whether pages may open folders of this machine.
-            hub: whether pages may open models of the Hugging Face hub.
+            local: whether pages may open folders of this machine and models of the hub: only
+                where all who reach them are trusted.
         """
-        self.device, self.folders, self.hub = device, folders, hub
+        self.device, self.local = device, local
         self._kinds = {name: entry.kind for name, entry in BUILTIN.items()}
         self._offers: dict[str, Offer] = {}
         self._lock = threading.Lock()
@@ -68,8 +74,11 @@ class Models:
         offer = self._offers.get(name)
         return offer is not None and offer.encoder is not None
 
-    def look(self, name: str, part: str = "", tell: Tell = silent) -> Plan:
-        """What a folder or a hub id holds, and what loading it would take; reads no weights.
+    def look(self, name: str, part: str = "", tell: Tell = silent) -> Plan | HubModel:
+        """What a folder or a model of the hub is; reads no weights and downloads nothing.
+
+        A folder of this machine comes first, then the hub's local cache; only what is in neither
+        is looked up on the hub.
 
         Raises:
             SelectionError: pages may not open that here.
@@ -77,34 +86,52 @@ class Models:
         """
         name = name.strip() if isinstance(name, str) else ""
         if not name:
-            raise SelectionError("Type the path of a model's folder first.")
+            raise SelectionError("Type a folder or the name of a model on the hub first.")
         tell(0.0)
         if name in BUILTIN:
             return plan(name)
-        if not self.folders and not self.hub:  # said before any look at this machine's folders
-            raise SelectionError("This server opens no other models; choose one of those listed.")
-        if self.folders and _is_folder(name):
+        self._require_local()  # before any look at this machine's folders
+        if _is_folder(name):
             return plan(name, part=part, tell=tell)
         if not is_hub_id(name):
             raise SelectionError(f"There is no folder {shown(name)} on this machine.")
-        if not self.hub:
-            raise SelectionError(
-                f"{shown(name)} is no folder of this machine, and this server opens no models of "
-                "the hub; start it with `viz-encoder serve --hub` to allow that."
-            )
-        return plan(name, part=part, tell=tell)
+        require_part(part)
+        return plan_cached(name, part) or patient(lambda: look_up(name, part=part), tell)
+
+    def download(self, name: str, part: str = "", tell: Tell = silent) -> str:
+        """Bring a model of the hub into its local cache, from where `open` takes it.
+
+        Raises:
+            SelectionError: pages may not open that here.
+            CheckpointError: there is no such model, or it could not be downloaded; it says why.
+        """
+        found = self.look(name, part, tell)
+        if isinstance(found, HubModel):
+            fetch(found, tell=tell)
+        return name.strip()
+
+    def cached(self) -> list[Plan]:
+        """The models in the hub's local cache that can be loaded, without asking a network.
+
+        Raises:
+            SelectionError: pages may not open that here.
+        """
+        self._require_local()
+        return list(filter(None, map(_loadable, cached_names())))
 
     def open(self, name: str, part: str = "", tell: Tell = silent) -> str:
         """Look a model up, list and load it; returns its name. On any fault nothing of it stays.
 
         Raises:
-            SelectionError: pages may not open that here.
+            SelectionError: pages may not open that here, or it was not downloaded yet.
             CheckpointError: it cannot be loaded; it says why.
         """
         if isinstance(name, str) and name.strip() in BUILTIN:  # without its digests twice
             self.get(name.strip(), tell=tell)
             return name.strip()
         found = self.look(name, part, tell)
+        if isinstance(found, HubModel):
+            raise SelectionError(f"{found.name} is not downloaded yet; download it first.")
         if found.card.name in BUILTIN and found.folder == plan(found.card.name).folder:
             self.get(found.card.name, tell=tell)
             return found.card.name
@@ -118,6 +145,10 @@ class Models:
                     self._kinds.pop(listed, None)
             raise
         return listed
+
+    def _require_local(self) -> None:
+        if not self.local:
+            raise SelectionError("This server opens no other models; choose one of those listed.")
 
     def _list(self, found: Plan) -> str:
         """Its name on the list; the same folder keeps its name, and is read again if it changed."""
@@ -172,6 +203,13 @@ def free_bytes() -> int:
     return psutil.virtual_memory().available
 
 
+def _loadable(name: str) -> Plan | None:
+    try:
+        return plan_cached(name)
+    except CheckpointError:
+        return None
+
+
 def _is_folder(name: str) -> bool:
     try:
         return Path(name).expanduser().is_dir()
@@ -181,9 +219,15 @@ def _is_folder(name: str) -> bool:
 
 def _stamp(plan: Plan) -> tuple[tuple[str, int, int], ...]:
     """Names, times and sizes of its files, which tell whether they are still the same."""
-    files = sorted(entry for entry in plan.folder.iterdir() if entry.is_file())
+    files = sorted(entry for entry in _folder(plan).iterdir() if entry.is_file())
     return tuple((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
 
 
 def _is_same(a: Plan, b: Plan) -> bool:
-    return (a.folder.resolve(), a.family) == (b.folder.resolve(), b.family)
+    return (_folder(a).resolve(), a.family) == (_folder(b).resolve(), b.family)
+
+
+def _folder(plan: Plan) -> Path:
+    """Where the files are of a model that was looked up here."""
+    assert plan.folder is not None
+    return plan.folder

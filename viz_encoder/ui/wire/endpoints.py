@@ -17,14 +17,17 @@ UNFORESEEN = "That could not be done; the server's log says why. Try another inp
 Endpoint = Callable[..., Any]
 
 
-def add_endpoints(runner: Runner, functions: Iterable[Endpoint]) -> None:
+def add_endpoints(
+    runner: Runner, functions: Iterable[Endpoint], queue: str = "model", at_once: int = 1
+) -> None:
     """Register each under its own name; call inside `with gr.Blocks()`.
 
-    The first parameter of each is the runner; the others are what a client sends.
+    The first parameter of each is the runner; the others are what a client sends. Of those in one
+    queue, at most `at_once` run at a time.
     """
     for function in functions:
         endpoint = _bound(runner, function)
-        api(endpoint, api_name=function.__name__, concurrency_id="model", concurrency_limit=1)
+        api(endpoint, api_name=function.__name__, concurrency_id=queue, concurrency_limit=at_once)
 
 
 def _bound(runner: Runner, function: Endpoint) -> Endpoint:
