@@ -39,6 +39,20 @@ def test_the_line_of_the_readme(run, minilm, tmp_path, capsys):
     ]
 
 
+def test_the_models_own_pooling_is_the_default_and_is_named(run, minilm, tmp_path, capsys):
+    assert run("out.npz") == 0
+    said = "by declared (the model's own: mean, then normalized to length 1), after layer 6"
+    assert said in capsys.readouterr().out
+    trace = vz.capture(minilm, "third")
+    mean = trace.output.mean(dim=0).numpy()
+    with np.load(tmp_path / "out.npz") as file:
+        assert file["methods"].tolist() == ["declared"]
+        found = file["vectors_declared"][0, 2]
+    assert np.abs(found - mean / np.linalg.norm(mean)).max() <= 1e-6
+    assert run("out.npz", "--model", "grammar") == 0
+    assert "by mean (the model declares none), after layer" in capsys.readouterr().out
+
+
 def test_every_layer_and_method(run, tmp_path):
     assert run("out.npz", "--methods", "all", "--layers", "all") == 0
     with np.load(tmp_path / "out.npz") as file:
@@ -62,6 +76,9 @@ def test_the_table_is_printed_and_written(tmp_path, capsys):
         ("a.csv", ["--methods", "mean,odd"], "no pooling 'odd'"),
         ("a.csv", ["--methods", "attention"], "needs a learned query"),
         ("a.csv", ["--layers", "7"], "no layer 7"),
+        ("a.csv", ["--prompt", "query"], "no prompt named 'query'; it has none"),
+        ("a.csv", ["--model", "grammar", "--methods", "declared"], "declares no pooling"),
+        ("a.csv", ["--model", "grammar", "--prompt", "query"], "declares no pooling"),
         ("a.csv", ["--layers", "x"], "--layers is 'x'"),
         ("a.pdf", [], "choose one of .csv"),
         ("a.csv", ["--table", "t.csv"], "no labels"),

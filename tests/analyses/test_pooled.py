@@ -1,5 +1,7 @@
 """Pooled vectors, cosines and shares of one input against loops over numpy rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ import viz_encoder as vz
 from viz_encoder.analyses.pooled import pooled
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
+from viz_encoder.model.declared import Declared, Dense, Normalize
 
 TEXT = "The bank approved the loan"
 
@@ -142,3 +145,37 @@ def test_faults_are_plain(minilm, run):
         pooled(minilm, run, methods=["attention"])
     with pytest.raises(SelectionError, match="give the model that ran"):
         pooled(vz.load("grammar", device="cpu"), run)
+
+
+def test_the_declared_pooling_and_its_shares(minilm, run, result):
+    assert result.methods[0] == "declared"
+    mean = run.output.mean(dim=0).numpy()
+    unit = mean / np.linalg.norm(mean)
+    assert np.allclose(result.vectors["declared"][6], unit, atol=1e-6)
+    assert np.allclose(result.shares["declared"], result.shares["mean"], atol=1e-6)
+    dense = Dense(torch.eye(384)[:5], activation="Identity")
+    for declared in (Declared(("max", "mean")), Declared(steps=(dense,))):
+        found = pooled(replace(minilm, declared=declared), run, methods=["declared"])
+        assert found.shares == {} and found.vectors["declared"].shape[0] == 7
+    both = Declared(("cls", "weightedmean"), (Normalize(),))
+    shares = pooled(replace(minilm, declared=both), run, layers=[-1]).shares["declared"][0]
+    h = rows(run, 6)
+    count = np.arange(1, len(h) + 1)
+    parts = np.concatenate([h * (count == 1)[:, None], h * (count / count.sum())[:, None]], axis=1)
+    total = parts.sum(axis=0)
+    assert np.allclose(shares, parts @ total / (total @ total), atol=1e-5)
+
+
+def test_a_run_that_the_model_would_not_have_read_so_has_no_declared_vector(minilm):
+    long = vz.capture(minilm, "word " * 300)
+    found = pooled(minilm, long, layers=[-1])
+    assert "declared" not in found.methods
+    assert "302 tokens" in found.left_out["declared"] and "256" in found.left_out["declared"]
+    with pytest.raises(SelectionError, match=r"302 tokens.*max_seq_length"):
+        pooled(minilm, long, methods=["declared"])
+    prompts = {"query": "find: "}
+    declared = Declared(prompts=prompts, default_prompt="query")
+    encoder = replace(minilm, declared=declared)
+    assert "before each text" in pooled(encoder, vz.capture(encoder, TEXT)).left_out["declared"]
+    prompted = vz.capture(encoder, encoder.read(TEXT, declared=True))[0]
+    assert "declared" in pooled(encoder, prompted, layers=[-1]).methods

@@ -36,7 +36,8 @@ from viz_encoder.errors import InputError, SelectionError
 pytestmark = pytest.mark.parity
 EXACT = 1e-5
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-TOKENS = [*SPECIAL.values(), "[MASK]", *"query passage : the a bank river loan green Green".split()]
+WORDS = ("query", "passage", ":", "the", "a", "bank", "river", "loan", "green", "Green")
+TOKENS = [*SPECIAL.values(), "[MASK]", *WORDS]
 TEXTS = ["the bank", "a green river : the loan", "loan", "the river a bank the Green loan " * 2]
 SIZES = {
     **{"vocab_size": len(TOKENS), "hidden_size": 16, "num_hidden_layers": 2},
@@ -228,7 +229,7 @@ def test_a_text_longer_than_declared_is_cut_or_refused(where, tmp_path):
     assert encoder.declared.max_tokens == model.max_seq_length == 9
     whole = vz.capture(encoder, text)
     assert whole.n_tokens == 16  # the page reads all of it
-    with pytest.raises(InputError, match="16 tokens.* first 9 .*max_seq_length"):
+    with pytest.raises(InputError, match=r"16 tokens.* first 9 .*max_seq_length"):
         vz.pool(whole.output, whole.valid, "declared", encoder=encoder)
     assert vz.pool(whole.output, whole.valid, "mean", encoder=encoder).shape == (16,)
     found = collection(encoder, TEXTS, methods=["declared"], layers=[-1])
@@ -263,7 +264,7 @@ def test_where_a_prompt_makes_a_difference_it_must_be_said(tmp_path):
         with pytest.raises(SelectionError, match=r"n_prompt=trace\.sample\.n_prompt"):
             vz.pool(trace.output, trace.valid, "declared", encoder=encoder)
         assert vz.pool(trace.output, trace.valid, "declared", encoder=encoder, n_prompt=0).any()
-    with pytest.raises(SelectionError, match="no prompt named 'odd'; choose one of .*query"):
+    with pytest.raises(SelectionError, match=r"no prompt named 'odd'; choose one of .*query"):
         encoder.read("the bank", prompt="odd")
 
 

@@ -12,6 +12,7 @@ from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import Case, save
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model import pool
+from viz_encoder.model.declared import POOLINGS, Declared, Normalize
 from viz_encoder.model.pooling import METHODS, attention_shares
 
 EXACT = ("cls", "max", "last", "pooler")
@@ -23,10 +24,17 @@ def head(hidden, valid):
     return torch.tanh(hidden[:, 0])
 
 
+class Encoder:
+    """A stand-in for a model that declares every pooling there is."""
+
+    declared = Declared(tuple(POOLINGS), (Normalize(),))
+
+
 def extras(hidden):
     """What the methods need beside the hidden states."""
     n = hidden.shape[-1]
-    return {"first": hidden * 2 + 1, "query": torch.arange(float(n)), "head": head}
+    given = {"first": hidden * 2 + 1, "query": torch.arange(float(n)), "head": head}
+    return {**given, "encoder": Encoder()}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -103,7 +111,7 @@ def test_the_pooler_is_the_models_own(tmp_path):
 def test_faults_are_plain():
     hidden = torch.zeros(2, 3, 4)
     whole = torch.ones(2, 3, dtype=torch.bool)
-    with pytest.raises(SelectionError, match="choose one of cls, mean, max, last"):
+    with pytest.raises(SelectionError, match="choose one of declared, cls, mean, max, last"):
         pool(hidden, whole, "median")
     with pytest.raises(InputError, match="all padding"):
         pool(hidden, torch.tensor([[True] * 3, [False] * 3]), "mean")
@@ -113,6 +121,10 @@ def test_faults_are_plain():
         pool(hidden, torch.ones(2, 4, dtype=torch.bool), "mean")
     with pytest.raises(InputError, match="all padding"):
         pool(torch.zeros(2, 0, 4), torch.ones(2, 0, dtype=torch.bool), "max")
+    with pytest.raises(SelectionError, match=r"declares no pooling: .* no modules\.json"):
+        pool(hidden, whole, "declared", encoder=head)
+    with pytest.raises(SelectionError, match=r"declared' needs .*encoder="):
+        pool(hidden, whole, "declared")
     for method, says in (("attention", "query=.*"), ("pooler", "heads"), ("first_last", "first=")):
         with pytest.raises(SelectionError, match=f"{method}' needs .*{says}"):
             pool(hidden, whole, method)

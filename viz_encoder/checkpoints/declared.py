@@ -62,8 +62,8 @@ def declared(
     """
     _require_plain(settings, prompts)
     if not modules or modules[0][0] != "Pooling":
-        found = modules[0][0] if modules else "nothing"
-        raise CheckpointError(f"its encoder is followed by {shown(found)}; we compute a Pooling")
+        found = shown(modules[0][0]) if modules else "nothing"
+        raise CheckpointError(f"its encoder is followed by {found}; we compute a Pooling")
     methods, include_prompt = _pooling(modules[0][1], d_model)
     steps, width = [], len(methods) * d_model
     for kind, about, tensors in modules[1:]:
