@@ -46,7 +46,7 @@ def read_cell(page, row: float, col: float) -> str:
     box = page.evaluate(
         """([row, col]) => { const map = document.getElementById("map");
         map.scrollIntoView({ block: "start" }); const b = map.getBoundingClientRect();
-        const { left, top, cell } = vizPage;
+        const { left, top, cell } = vizPage.drawn;
         const middle = (start, at) => start + (at + 0.5) * cell;
         return [middle(b.left + left, col), middle(b.top + top, row)]; }""",
         [row, col],
@@ -109,8 +109,8 @@ def test_colors_are_those_of_the_scale(opened, trace, scale):
     }[scale]
     painted = page.evaluate(
         """() => {
-          const { width, height } = vizPage.picture;
-          const { data } = vizPage.picture.getContext("2d").getImageData(0, 0, width, height);
+          const { width, height } = vizPage.drawn.picture;
+          const { data } = vizPage.drawn.picture.getContext("2d").getImageData(0, 0, width, height);
           return [...data].filter((_, at) => at % 4 < 3);
         }"""
     )

@@ -1,5 +1,6 @@
-"""What is on screen, taken elsewhere: tables, one offline page, pictures, and the code for it."""
+"""What is on screen, taken elsewhere: tables, an offline page, a notebook's cell, pictures."""
 
+from viz_encoder.export.cell import draw_cell as draw_cell
 from viz_encoder.export.page import draw_page as draw_page
 from viz_encoder.export.page import page_size as page_size
 from viz_encoder.export.save import save as save

@@ -7,12 +7,16 @@ IMPORT = re.compile(r'^import \{([^{}]*)\} from "(\.[^"]*\.js)";\n', re.MULTILIN
 EXPORT = re.compile(r"^export ((?:async )?function|class|const) ([\w$]+)", re.MULTILINE)
 NAME = re.compile(r"([\w$]+)(?: as ([\w$]+))?")
 LEFT = re.compile(r"^(?:import|export)\b.*|\bimport(?:\.meta|\().*|</script.*", re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
+TYPE = re.compile(r"/\*\* @\w+ (?:[^*]|\*(?!/))*\*/ ?")
+INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
 def join_modules(entry: Path, root: Path) -> str:
     """The entry's script, after all that it needs; each module is a function of its own.
 
-    Only named imports and named exports of functions, classes and constants are known.
+    Only named imports and named exports of functions, classes and constants are known. Comments
+    and indents are left out: a notebook keeps a copy of the script in each of its cells.
 
     Args:
         entry: the module that the page begins with.
@@ -37,6 +41,7 @@ def join_modules(entry: Path, root: Path) -> str:
             names = _taken(found[1], exported[needed], path)
             imports.append(f"const {{ {names} }} = {_place(needed, root)};")
         body = EXPORT.sub(r"\1 \2", IMPORT.sub("", source))
+        body = _lean(body, path)
         if left := LEFT.search(body):
             raise ValueError(f"{path.name}: {left[0]!r} is no form that can be joined.")
         exported[path] = [found[2] for found in EXPORT.finditer(source)]
@@ -58,6 +63,15 @@ def _taken(listed: str, exported: list[str], path: Path) -> str:
             raise ValueError(f"{path.name} imports {each!r}, which is not exported there.")
         taken.append(f"{found[1]}: {found[2]}" if found[2] else found[1])
     return ", ".join(taken)
+
+
+def _lean(body: str, path: Path) -> str:
+    """The code without comments on lines of their own, types and indents."""
+    lean = TYPE.sub("", COMMENT.sub("", body))
+    for line in lean.splitlines():
+        if line.replace("\\`", "").count("`") % 2:  # its further lines are text, not code
+            raise ValueError(f"{path.name}: {line.strip()!r} opens a text of several lines.")
+    return INDENT.sub("", lean)
 
 
 def _place(path: Path, root: Path) -> str:

@@ -52,9 +52,7 @@ def draw_page(trace: Trace, view: MapView, *, query: int | None = None, snippet:
         SelectionError: no such layer, head, query or scale.
         TraceError: the check of the maps failed, so they are not shown.
     """
-    proof = trace.proof
-    if proof.checked and not proof.passed:
-        raise TraceError(f"The maps are not shown, for their check failed. {proof.sentence}")
+    require_proven(trace)
     if view.scale not in SCALES:
         named = ", ".join(SCALES)
         raise SelectionError(f"There is no color scale {view.scale[:20]!r}; choose {named}.")
@@ -72,6 +70,33 @@ def draw_page(trace: Trace, view: MapView, *, query: int | None = None, snippet:
 def page_size(trace: Trace, view: MapView, *, query: int | None = None, snippet: str = "") -> int:
     """Bytes of the file that `draw_page` makes of the same arguments."""
     return len(draw_page(trace, view, query=query, snippet=snippet))
+
+
+def require_proven(trace: Trace) -> None:
+    """Refuse to show maps that are known not to be the ones that ran.
+
+    Raises:
+        TraceError: the check of the maps failed.
+    """
+    proof = trace.proof
+    if proof.checked and not proof.passed:
+        raise TraceError(f"The maps are not shown, for their check failed. {proof.sentence}")
+
+
+def document(name: str, *, pictures: bool = False, **parts: str) -> str:
+    """The template of that name with its script, its style and what else it holds, in one text.
+
+    Its policy lets it ask for nothing, and run and look like nothing but what is in here; pictures
+    that it holds itself are let in where there are any.
+    """
+    script = join_modules(OFFLINE / f"{name}.js", OFFLINE.parent)
+    style = _asset(f"{name}.css")
+    policy = (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+        f"{'img-src data:; ' if pictures else ''}base-uri 'none'; form-action 'none'"
+    )
+    every = {"policy": policy, "script": script, "style": style, **parts}
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: every[found[1]], _asset(f"{name}.html"))
 
 
 def _facts(trace: Trace) -> dict[str, Any]:
@@ -174,18 +199,8 @@ def _text(compressed: bytes) -> str:
 
 def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
     """The template with its parts; in the facts no character can open or close a tag."""
-    script, style = join_modules(OFFLINE / "page.js", OFFLINE.parent), _asset("page.css")
-    parts = {
-        "policy": f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
-        "base-uri 'none'; form-action 'none'",
-        "script": script,
-        "style": style,
-        "facts": json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
-        "maps": maps,
-        "exact": exact,
-    }
-    template = _asset("page.html")
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template).encode("utf-8")
+    told = json.dumps(facts, allow_nan=False).replace("<", "\\u003c")
+    return document("page", facts=told, maps=maps, exact=exact).encode("utf-8")
 
 
 def _asset(name: str) -> str:

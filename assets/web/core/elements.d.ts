@@ -41,6 +41,7 @@ export type Attributes<Node> = { [Name in Named]?: Value } & Handlers<Node>;
 declare global {
   // Tabs, so that a script or a test can ask what is shown.
   interface Window {
+    vizCell: object; // a notebook's
     vizTab: object;
     vizHidden: object;
     vizMasks: object;

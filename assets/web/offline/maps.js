@@ -1,8 +1,7 @@
-// An exported page's maps: unpacked from the file itself, with their cells and what is said of them.
+// The maps that a file carries: unpacked from its text, with their cells and what is said of them.
 
-/** @import { Maybe, PageFacts, PageMap } from "../core/payloads.d.ts" */
-
-const BLANK = 255; // a masked cell
+/** @import { CellFacts, Maybe, PageFacts, PageMap } from "../core/payloads.d.ts" */
+/** @typedef {Pick<PageFacts, "tokens" | "others">} Names of the queries, and of another sequence's keys */
 
 /** What the file holds as text: zlib in base64. @type {(text: string) => Promise<ArrayBuffer>} */
 export function unpack(text) {
@@ -18,8 +17,7 @@ export function readMaps(facts, bytes, exact) {
     about.tops.map((top, head) => {
       const cells = bytes.subarray(start, start + about.shape[0] * about.shape[1]);
       start += cells.length;
-      const values = () => Float32Array.from(cells, (byte) => (byte === BLANK ? NaN : (byte * top) / facts.levels));
-      return new KeptMap(facts, { ...about, layer, head, name: `${layer}.${head}` }, values, top, facts.levels);
+      return keptMap(facts, { ...about, layer, head, name: `${layer}.${head}` }, cells, top, facts.levels);
     }),
   );
   const top = exact.reduce((most, value) => (value > most ? value : most), 0);
@@ -29,8 +27,27 @@ export function readMaps(facts, bytes, exact) {
   return { layers, chosen };
 }
 
+/** The maps of a notebook's cell, in their order. @type {(facts: CellFacts, bytes: ArrayBuffer) => KeptMap[]} */
+export function readHeads(facts, bytes) {
+  const steps = facts.levels > 255 ? new Uint16Array(bytes) : new Uint8Array(bytes);
+  let start = 0;
+  return facts.maps.map(({ top, ...about }) => {
+    const cells = steps.subarray(start, start + about.shape[0] * about.shape[1]);
+    start += cells.length;
+    return keptMap(facts, { ...about, name: `${about.layer}.${about.head}` }, cells, top, facts.levels);
+  });
+}
+
+/** A map from the steps that its cells were kept in; the last number there is stands for a masked cell.
+ * @type {(names: Names, about: PageMap, steps: Uint8Array | Uint16Array, top: number, levels: number) => KeptMap} */
+function keptMap(names, about, steps, top, levels) {
+  const blank = levels > 255 ? 65535 : 255;
+  const values = () => Float32Array.from(steps, (step) => (step === blank ? NaN : (step * top) / levels));
+  return new KeptMap(names, about, values, top, levels);
+}
+
 export class KeptMap {
-  /** @param {PageFacts} facts @param {PageMap} about @param {() => Float32Array} values NaN = masked
+  /** @param {Names} facts @param {PageMap} about @param {() => Float32Array} values NaN = masked
    * @param {number} top its largest weight @param {number} levels steps up to it that were kept; 0 where it is exact */
   constructor(facts, about, values, top, levels = 0) {
     this.facts = facts;
@@ -45,16 +62,22 @@ export class KeptMap {
     this.pooled = this.steps.some((step) => step > 1);
   }
 
+  /** The names of the tokens in a cell's row or column. @type {(axis: 0 | 1, cell: number) => string[]} */
+  names(axis, cell) {
+    const { about, facts, steps } = this;
+    const names = about.names?.[axis] ?? (axis && about.cross ? facts.others : facts.tokens);
+    return names.slice(cell * steps[axis], Math.min((cell + 1) * steps[axis], about.counts[axis])).map(plain);
+  }
+
   /** A cell's place along a side: one token's number and name, or the numbers of a block.
    * @type {(axis: 0 | 1, cell: number, quoted?: boolean) => string} */
   label(axis, cell, quoted = true) {
-    const { about, facts, steps } = this;
+    const { about, steps } = this;
     const first = cell * steps[axis];
     const last = Math.min(first + steps[axis], about.counts[axis]) - 1;
     const number = (/** @type {number} */ at) => about.numbers?.[axis][at] ?? String(at);
     if (first < last) return `${number(first).split("–")[0]}–${number(last).split("–").at(-1)}`;
-    const names = about.names?.[axis] ?? (axis && about.cross ? facts.others : facts.tokens);
-    const name = plain(names[first] ?? "");
+    const [name = ""] = this.names(axis, cell);
     return `${number(first)} ${quoted ? `“${name}”` : name}`;
   }
 
@@ -72,8 +95,8 @@ export class KeptMap {
     const block = this.pooled ? ` Each cell is the largest weight of up to ${steps[0]} × ${steps[1]}.` : "";
     if (!levels) return `Exact, float32.${block}${about.note ? ` ${about.note}` : ""}`;
     return (
-      `Kept in 8 bits: ${levels} steps from 0 to this map's largest weight, ${digits(this.top, 4)}, ` +
-      `so a weight is off by at most ${digits(this.off, 2)}.${block}`
+      `Kept in ${levels > 255 ? 16 : 8} bits: ${levels} steps from 0 to this map's largest weight, ` +
+      `${digits(this.top, 4)}, so a weight is off by at most ${digits(this.off, 2)}.${block}`
     );
   }
 }

@@ -1,7 +1,9 @@
 // A picture cut into patches: where each lies, which is under the pointer, and where a key leads.
 
 import { context2d, el, fit } from "../core/dom.js";
+import { tintOf } from "./shading.js";
 
+/** @import { Scale } from "../core/colors.js" */
 /** @import { Grid } from "../core/payloads.d.ts" */
 /** @typedef {{ rows: number, cols: number }} Size */
 /** @typedef {[x: number, y: number, side: number]} Square */
@@ -90,6 +92,19 @@ export class PatchCanvas {
     const page = this.canvas.getBoundingClientRect();
     return patchAt(event.clientX - page.left, event.clientY - page.top, this.patch, this.grid);
   }
+}
+
+/** One pixel a patch, as see-through as its value is small; those not kept are clear.
+ * @type {(patches: Float32Array, grid: Grid, scale: Scale, opacity: number, kept?: Uint8Array | false) => HTMLCanvasElement} */
+export function overlay(patches, grid, scale, opacity, kept = false) {
+  const canvas = el("canvas");
+  [canvas.width, canvas.height] = [grid.cols, grid.rows];
+  const pixels = new ImageData(grid.cols, grid.rows);
+  patches.forEach((value, at) => {
+    if (!kept || kept[at]) pixels.data.set(tintOf(value, scale, opacity), 4 * at);
+  });
+  context2d(canvas).putImageData(pixels, 0, 0);
+  return canvas;
 }
 
 /** @type {(at: number, patch: number, size: Size) => Square} */

@@ -1,8 +1,8 @@
 // The picture under its weights: patches to point at, prefix tokens beside it and never in it.
 
-import { context2d, count, css, el, number, rounded } from "../core/dom.js";
-import { PatchCanvas } from "./patch_canvas.js";
-import { strongestOf, tintGradient, tintOf } from "./shading.js";
+import { count, css, el, number, rounded } from "../core/dom.js";
+import { overlay, PatchCanvas } from "./patch_canvas.js";
+import { strongestOf, tintGradient } from "./shading.js";
 import { Words } from "./token_strip.js";
 
 /** @import { Scale } from "../core/colors.js" */
@@ -179,19 +179,6 @@ export class Picture extends PatchCanvas {
     });
     return { input, node: el("label", { class: "viz-control" }, label, input, said) };
   }
-}
-
-/** One pixel a patch, as see-through as its value is small; those not kept are clear.
- * @type {(patches: Float32Array, grid: Grid, scale: Scale, opacity: number, kept?: Uint8Array | false) => HTMLCanvasElement} */
-export function overlay(patches, grid, scale, opacity, kept = false) {
-  const canvas = el("canvas");
-  [canvas.width, canvas.height] = [grid.cols, grid.rows];
-  const pixels = new ImageData(grid.cols, grid.rows);
-  patches.forEach((value, at) => {
-    if (!kept || kept[at]) pixels.data.set(tintOf(value, scale, opacity), 4 * at);
-  });
-  context2d(canvas).putImageData(pixels, 0, 0);
-  return canvas;
 }
 
 const percent = (/** @type {number} */ share) => `${(100 * (share || 0)).toFixed(1)} %`;

@@ -4,7 +4,7 @@ import { inkOn, largest, makeScale, rgbText, shade } from "../core/colors.js";
 import { css, el, loadPicture, number, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { PatchCanvas } from "./patch_canvas.js";
-import { overlay } from "./picture_overlay.js";
+import { overlay } from "./patch_canvas.js";
 import { descending, gradient, TOLD, tintGradient } from "./shading.js";
 import { Words } from "./token_strip.js";
 

@@ -1,0 +1,238 @@
+"""The document of a notebook's cell: words, lines and maps of a run, all in one text."""
+
+import base64
+import io
+import json
+import operator
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PIL import Image
+
+from viz_encoder import __version__
+from viz_encoder.errors import SelectionError
+from viz_encoder.export.opening import choose_opening, find_query
+from viz_encoder.export.page import document, require_proven
+from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
+from viz_encoder.export.tables import key_tokens
+from viz_encoder.trace import Trace
+from viz_encoder.trace.notebook_cell import Cell
+
+MAX_BYTES = 1_000_000
+FINE_SHARE = 4  # 16 bits a weight are taken where they need no more than a quarter of the room
+WHOLE_CELLS = 6  # maps of more cells than so many times the room are not tried whole
+SIDES = (512, 256, 128, 64, 32)  # cells a side, where not even one whole map has room
+SIZE = "⟨size⟩"  # stands where the size is written once it is known
+PICTURE_BYTES = 60_000
+PICTURE_SIDE = 448  # pixels, of a picture that was too large
+
+Choice = int | Iterable[int] | None
+Place = tuple[int, int]  # layer, head
+
+
+def draw_cell(
+    trace: Trace,
+    *,
+    layer: Choice = None,
+    head: Choice = None,
+    query: int | str | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> Cell:
+    """The maps of some heads in one document that needs no server; see `Trace.show`.
+
+    Whole maps are kept in 16 bits a weight where that is little, else in 8, with fewer steps and
+    then fewer heads where there is no room; only where not even one has room, it is the largest
+    weight of each block. The document says how near its weights are and which heads it lacks.
+
+    Raises:
+        SelectionError: no such layer, head or query, or no room for anything.
+        TraceError: the check of the maps failed, so they are not shown.
+    """
+    require_proven(trace)
+    places = _places(trace, layer, head)
+    opening = choose_opening(trace, places, find_query(trace, query))
+    title = f"Attention of {trace.origin.model}, {_sizes(trace)}"
+    empty = Cell(_document(trace, opening, places, _nothing()), title, _height(trace))
+    room = max_bytes - empty.nbytes - 200  # and the digits of its size
+    packed = _pack(trace, _ordered(places, opening[:2]), room)
+    if not packed.tops:
+        raise SelectionError(f"max_bytes is {max_bytes:,}, in which no map has room; give more.")
+    cell = replace(empty, document=_document(trace, opening, places, packed))
+    size = f"{cell.nbytes / 1000:,.0f} kB"
+    return replace(cell, document=cell.document.replace(SIZE, size))
+
+
+def _places(trace: Trace, layer: Choice, head: Choice) -> list[Place]:
+    """The heads that are asked for, each once."""
+    layers = _numbers("layer", layer, range(trace.n_layers))
+    found = []
+    for at in layers:
+        trace.attention(at, rows=slice(0, 0))  # says so if there is no such layer
+        for number in _numbers("head", head, range(trace.layers[at].n_heads)):
+            trace.attention(at, number, slice(0, 0))
+            found.append((at, number))
+    return list(dict.fromkeys(found))
+
+
+def _numbers(what: str, chosen: Choice, every: Sequence[int]) -> list[int]:
+    if chosen is None:
+        return list(every)
+    several = isinstance(chosen, Iterable) and not isinstance(chosen, str)
+    try:
+        numbers = [operator.index(each) for each in (chosen if several else [chosen])]  # type: ignore[union-attr, arg-type]
+    except TypeError:
+        numbers = []
+    if not numbers or isinstance(chosen, bool):
+        raise SelectionError(
+            f"{what} is {str(chosen)[:40]!r}; give a number, several such as range(3), or nothing."
+        )
+    return numbers
+
+
+def _ordered(places: list[Place], first: Place) -> list[Place]:
+    """The head that is shown first, then its layer's, then the others, in which order they stay."""
+    return sorted(places, key=lambda at: (at != first, at[0] != first[0], at))
+
+
+@dataclass(frozen=True, eq=False)
+class _Packed:
+    """Some heads' maps, the first ones of those that were asked for."""
+
+    steps: Steps
+    places: list[Place]
+
+    @property
+    def tops(self) -> list[float]:
+        return self.steps.tops
+
+
+def _nothing() -> _Packed:
+    return _Packed(Steps(zlib.compress(b""), LEVELS[0], [], []), [])
+
+
+def _pack(trace: Trace, places: list[Place], room: int) -> _Packed:
+    """As many maps as have room, as finely as they have; cells are pooled where not one has."""
+    whole = max(max(layer.q.shape[1], layer.k.shape[1]) for layer in trace.layers)
+    n_bytes = room // 4 * 3  # what base64 makes room of
+    side, cells = whole, sum(_n_cells(trace, layer) for layer, _ in places)
+    if _n_cells(trace, places[0][0]) > WHOLE_CELLS * n_bytes:
+        side = SIDES[0]
+    if cells * 2 <= WHOLE_CELLS * n_bytes // FINE_SHARE:
+        found = pack_maps(trace, places, side, FINE, n_bytes // FINE_SHARE)
+        if len(found.tops) == len(places):
+            return _Packed(found, places)
+    for levels in LEVELS[:3] if cells <= WHOLE_CELLS * n_bytes else LEVELS[:1]:
+        found = pack_maps(trace, places, side, levels, n_bytes)
+        if len(found.tops) == len(places):
+            return _Packed(found, places)
+    for coarser in (side, *(each for each in SIDES if each < side)):
+        found = pack_maps(trace, places, coarser, LEVELS[0], n_bytes)
+        if found.tops:
+            break
+    return _Packed(found, places[: len(found.tops)])
+
+
+def _n_cells(trace: Trace, layer: int) -> int:
+    return trace.layers[layer].q.shape[1] * trace.layers[layer].k.shape[1]
+
+
+def _document(
+    trace: Trace, opening: tuple[int, int, int], asked: list[Place], packed: _Packed
+) -> str:
+    cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
+    layer, head, query = opening
+    facts = {
+        "title": f"{trace.origin.model}: {_sizes(trace)}",
+        "version": __version__,
+        "proof": trace.proof.sentence,
+        "passed": trace.proof.passed,
+        "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
+        "tokens": list(trace.tokens),
+        "special": list(trace.sample.special),
+        "segments": list(trace.sample.segments),
+        "others": [] if cross is None else list(key_tokens(trace, cross)),
+        "grid": _grid(trace),
+        "picture": _picture(trace),
+        "levels": packed.steps.levels,
+        "maps": _maps(trace, packed),
+        "heads": [ran.n_heads for ran in trace.layers],
+        "left_out": _left_out(asked, packed.places),
+        "opening": {"layer": layer, "head": head, "query": query},
+    }
+    text = json.dumps(facts, allow_nan=False, ensure_ascii=False).encode(
+        "utf-8", "backslashreplace"
+    )
+    return document(
+        "cell",
+        pictures=bool(facts["picture"]),
+        facts=_text(zlib.compress(text, 9)),
+        maps=_text(packed.steps.compressed),
+        size=SIZE,
+    )
+
+
+def _maps(trace: Trace, packed: _Packed) -> list[dict[str, Any]]:
+    """What each map is of, in the order of their cells."""
+    return [
+        {
+            "layer": layer,
+            "head": head,
+            "cross": trace.layers[layer].cross,
+            "counts": [trace.layers[layer].q.shape[1], trace.layers[layer].k.shape[1]],
+            "shape": list(shape),
+            "top": top,
+        }
+        for (layer, head), shape, top in zip(
+            packed.places, packed.steps.shapes, packed.steps.tops, strict=True
+        )
+    ]
+
+
+def _left_out(asked: list[Place], kept: list[Place]) -> str:
+    """Which heads had no room, in a sentence with the way to see them."""
+    missing = sorted(set(asked) - set(kept))
+    if not missing:
+        return ""
+    layer, head = missing[0]
+    return (
+        f"{len(kept)} of {len(asked)} heads have room here. For another, such as head "
+        f"{layer}.{head}: trace.show(layer={layer}, head={head}), or max_bytes= for more."
+    )
+
+
+def _grid(trace: Trace) -> dict[str, int] | None:
+    grid = trace.grid
+    return (
+        None
+        if grid is None
+        else {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
+    )
+
+
+def _picture(trace: Trace) -> str:
+    """The picture as an address that holds it; smaller where it would take too many bytes."""
+    if trace.sample.picture is None:
+        return ""
+    picture, file, kind = Image.fromarray(trace.sample.picture), io.BytesIO(), "png"
+    picture.save(file, "PNG")
+    if file.tell() > PICTURE_BYTES:
+        file, kind = io.BytesIO(), "jpeg"
+        picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
+        picture.save(file, "JPEG", quality=80)
+    return f"data:image/{kind};base64,{_text(file.getvalue())}"
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
+
+
+def _sizes(trace: Trace) -> str:
+    return f"{trace.n_layers} layers × {trace.n_heads} heads, {trace.n_tokens:,} tokens"
+
+
+def _height(trace: Trace) -> int:
+    """About what the document needs in a notebook's usual width."""
+    lines = min(7, 1 + sum(len(token) + 3 for token in trace.tokens[:600]) // 110)
+    return 480 + 30 * lines + min(420, 15 * trace.n_tokens)
