@@ -1,9 +1,10 @@
 """Trace: one captured run. It keeps queries and keys, and computes any attention map from them."""
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 from jaxtyping import Bool, Float
@@ -13,6 +14,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.shown import facts_html, one_line
 from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.notebook_cell import Cell
 from viz_encoder.trace.proof import Proof, prove
 
 
@@ -145,6 +147,35 @@ class Trace:
         from viz_encoder.trace.saved import load
 
         return load(path)
+
+    def show(
+        self,
+        *,
+        layer: int | Iterable[int] | None = None,
+        head: int | Iterable[int] | None = None,
+        query: int | str | None = None,
+        max_bytes: int = 1_000_000,
+    ) -> Cell:
+        """Words, lines and maps to point at, in the notebook cell whose last line this is.
+
+        What is shown is one self-contained document in a frame, without a server or a network; it
+        stays in the saved notebook. It says how near its weights are to those that ran.
+
+        Args:
+            layer: counted from 0; several, such as range(3); all where not given.
+            head: counted from 0, likewise.
+            query: the token to open on, by its number or its name; where not given, that of the
+                strongest link between two different words that stand apart.
+            max_bytes: what it may add to the notebook. Heads that have no room are left out, the
+                chosen one's layer last; it says so.
+
+        Raises:
+            SelectionError: no such layer, head or token, several tokens of that name, or no room.
+            TraceError: the check of the maps failed, so they are not shown.
+        """
+        # Upwards, and so by name and only when called: the export knows all analyses and figures.
+        cell = import_module("viz_encoder.export.cell")
+        return cell.draw_cell(self, layer=layer, head=head, query=query, max_bytes=max_bytes)
 
     def _choose(self, layer: int, head: int | None) -> tuple[LayerTrace, slice]:
         ran = self.layers[_check("layer", layer, self.n_layers)]
