@@ -212,7 +212,7 @@ class _Sweep:
         self, weights: Float[Tensor, "query key"], totals: Float[Tensor, " key"], block: _Block
     ) -> Float[Tensor, " statistic"]:
         """Sums over the real queries of a block, in the order of STATISTICS but for the last."""
-        flat = weights.flatten()
+        flat = weights.flatten() if self.layer.sink is None else _shares(weights).flatten()
         entropy = -torch.dot(flat, flat.clamp_min(SMALLEST).log_())
         nothing = torch.zeros_like(entropy)
         if block.distance is None or self.special is None:
@@ -237,6 +237,11 @@ class _Sweep:
                 padded = F.pad(mask.movedim(axis, -1), (0, missing))
                 mask = padded.unflatten(-1, (-1, step)).any(dim=-1).movedim(-1, axis)
         return ~mask.expand(self.tops.shape)
+
+
+def _shares(weights: Float[Tensor, "query key"]) -> Float[Tensor, "query key"]:
+    """Of the weight that keys have, where a sink takes the rest."""
+    return weights / weights.sum(dim=-1, keepdim=True).clamp_min(SMALLEST)
 
 
 def _sides(n: int, step: int) -> Float[Tensor, " cell"]:

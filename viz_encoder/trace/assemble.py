@@ -146,6 +146,7 @@ def _layer(call: RecordedCall, sample: int, n_tokens: int) -> LayerTrace:
         mask=mask,
         bias=bias,
         maps=_of(ran.maps, sample),
+        sink=_of(ran.sink, sample),
         signature=None if ran.dropout else signature,
         name=call.name,
         cross=call.cross,
@@ -209,7 +210,7 @@ def _state(state: Tensor | None, call: RecordedCall, sample: int, n_tokens: int)
 
 
 def _origin(call: RecordedCall, module: nn.Module) -> Origin:
-    source = call.attention.q if call.attention.maps is None else call.attention.maps
+    source = call.attention.v  # a softmax may be wider than the product that was run on it
     return Origin(
         model=type(module).__name__,
         device=str(source.device),

@@ -28,6 +28,7 @@ class AttentionCall(NamedTuple):
     bias: Bias | None = None
     maps: Float[Tensor, "batch head query key"] | None = None
     signature: Float[Tensor, "batch head query signature"] | None = None
+    sink: Float[Tensor, "batch head query"] | None = None  # what the softmax gave to no key
     dropout: float = 0.0
     cross: bool | None = None  # None: not to be seen from the call alone
     kernel: str = "unknown"
@@ -118,9 +119,12 @@ def from_tensors(
     )
 
 
-def from_maps(maps: Tensor, v: Tensor | None, mixed: Tensor | None) -> AttentionCall:
+def from_maps(
+    maps: Tensor, v: Tensor | None, mixed: Tensor | None, sink: Tensor | None = None
+) -> AttentionCall:
     """A call of softmax whose result was multiplied with something, the values."""
     lead = maps.shape[:-2]
+    sink = None if sink is None else batch_and_heads(sink[..., None])[..., 0]
     maps = own_copy(batch_and_heads(maps))
     no_queries = maps.new_zeros(*maps.shape[:3], 0)
     no_keys = maps.new_zeros(*maps.shape[:2], maps.shape[3], 0)
@@ -129,7 +133,7 @@ def from_maps(maps: Tensor, v: Tensor | None, mixed: Tensor | None) -> Attention
         or mixed is None
         or mixed.numel() != math.prod(lead) * maps.shape[-2] * v.shape[-1]
     ):
-        return AttentionCall("softmax", no_queries, no_keys, no_keys, maps=maps)
+        return AttentionCall("softmax", no_queries, no_keys, no_keys, maps=maps, sink=sink)
     v = v.expand(*mixed.shape[:-2], *v.shape[-2:]).reshape(*lead, *v.shape[-2:])
     mixed = mixed.reshape(*lead, *mixed.shape[-2:])
     return AttentionCall(
@@ -138,5 +142,6 @@ def from_maps(maps: Tensor, v: Tensor | None, mixed: Tensor | None) -> Attention
         no_keys,
         own_copy(batch_and_heads(v)),
         maps=maps,
+        sink=sink,
         signature=widely_signed(batch_and_heads(mixed)),
     )

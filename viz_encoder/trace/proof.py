@@ -11,7 +11,9 @@ from viz_encoder.model.attention import signs
 from viz_encoder.trace.layer import LayerTrace, Origin
 
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
-ROW_SUM_TOLERANCE = 1e-4
+# Of sums of weights that were rounded to so many digits.
+ROW_SUM_TOLERANCE = {"float16": 1e-3, "bfloat16": 5e-3}
+PLAIN_ROW_SUM_TOLERANCE = 1e-4
 FLOAT32_STEP = torch.finfo(torch.float32).eps
 STEPS_A_KEY = 0.1
 SHORT_SUM = 512
@@ -29,16 +31,26 @@ class Proof:
     error: float | None  # of the layer nearest to its tolerance; None without signatures
     tolerance: float  # of that layer
     worst: tuple[int, int, int] | None  # layer, head, query of that error
-    row_sum_error: float  # largest |sum − 1| over rows that may attend to anything
+    row_sum_error: float  # largest |sum − 1| over rows that may attend to anything, sinks included
     empty_rows: int  # rows that may attend to nothing, over all layers and heads
     nan_rows: int
     kernel: str
+    row_sum_tolerance: float = PLAIN_ROW_SUM_TOLERANCE
+    row_sums: tuple[float, float] = (1.0, 1.0)  # smallest and largest, of those rows and with sinks
+    sinks: tuple[tuple[float, ...], ...] = ()  # each layer: its heads' mean share; none: ()
 
     @property
     def passed(self) -> bool:
-        """True when every row agrees, every row sums to 1 and none is NaN."""
-        agrees = self.error is not None and self.error <= self.tolerance
-        return agrees and self.row_sum_error <= ROW_SUM_TOLERANCE and self.nan_rows == 0
+        """True when every row agrees, every row and its sink sum to 1 and none is NaN."""
+        return self._agrees and self._sums_to_one and self.nan_rows == 0
+
+    @property
+    def _agrees(self) -> bool:
+        return self.error is not None and self.error <= self.tolerance
+
+    @property
+    def _sums_to_one(self) -> bool:
+        return self.row_sum_error <= self.row_sum_tolerance
 
     @property
     def checked(self) -> bool:
@@ -51,18 +63,41 @@ class Proof:
         if self.nan_rows or self.error == math.inf:
             return self._not_numbers
         if self.error is None:
-            return "This run kept nothing to check the maps against."
-        verdict = "are the ones that ran" if self.passed else "are NOT the ones that ran"
+            return f"This run kept nothing to check the maps against.{self._rows_below_one}"
+        verdict = "are the ones that ran" if self._agrees else "are NOT the ones that ran"
         text = (
             f"The maps {verdict}: softmax(QKᵀ)V differs from the kernel's own output by at most "
             f"{self.error:.1e} of its largest value, checked in every row of every head."
         )
         if self.empty_rows:
             text += f" {self.empty_rows:,} rows may attend to nothing: every key is masked."
-        if self.passed or self.worst is None:
+        text += self._rows_below_one
+        if self._agrees or self.worst is None:
             return text
         layer, head, query = self.worst
         return f"{text} The worst is layer {layer}, head {head}, query {query}."
+
+    @property
+    def _rows_below_one(self) -> str:
+        """Whether rows sum to 1, and where the rest of them goes; nothing of plain rows."""
+        seen = any(self.sinks)
+        if not self._sums_to_one:
+            least, most = self.row_sums
+            what = "rows and the sink that was seen" if seen else "rows"
+            return (
+                f" But their {what} sum to {least:.3g} … {most:.3g}, not to 1: something changed "
+                "the weights after the softmax. What it was could not be verified."
+            )
+        if not seen:
+            return ""
+        shares = {(n, head): x for n, one in enumerate(self.sinks) for head, x in enumerate(one)}
+        layer, head = max(shares, key=lambda at: shares[at])
+        return (
+            " Rows sum to less than 1 by design: the softmax also runs over an attention sink, a "
+            f"column without a key, which takes {sum(shares.values()) / len(shares):.1%} of a row "
+            f"on average, and most in layer {layer}, head {head}: {shares[layer, head]:.1%}. Each "
+            "row and its sink sum to 1."
+        )
 
     @property
     def _not_numbers(self) -> str:
@@ -87,15 +122,20 @@ class _Evidence:
     error: float = 0.0
     tolerance: float = 1.0
     worst: tuple[int, int, int] | None = None
-    row_sum_error: float = 0.0
+    row_sums: tuple[float, float] = (math.inf, -math.inf)
     empty_rows: int = 0
     nan_rows: int = 0
 
-    def add_sums(self, sums: Float[Tensor, "head query"]) -> None:
+    def add_sums(
+        self, sums: Float[Tensor, "head query"], sink: Float[Tensor, "head query"] | None
+    ) -> None:
         self.nan_rows += int(sums.isnan().sum())
         self.empty_rows += int((sums == 0).sum())
-        off = torch.where(sums == 0, 0, (sums - 1).abs()).nan_to_num()
-        self.row_sum_error = max(self.row_sum_error, float(off.max()))
+        whole = sums if sink is None else sums + sink
+        whole = whole[(sums != 0) & ~sums.isnan()]
+        if len(whole):
+            least, most = self.row_sums
+            self.row_sums = min(least, float(whole.min())), max(most, float(whole.max()))
 
     def add_error(self, error: float, tolerance: float, at: tuple[int, int, int]) -> None:
         error = math.inf if math.isnan(error) else error  # else no comparison would see it
@@ -111,7 +151,8 @@ def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
         expected, tolerance = _condensed_values(layer), _tolerance(layer, origin.dtype)
         largest = float(layer.signature.abs().max()) if layer.signature is not None else 0.0
         for rows, weights in layer.blocks(slice(0, layer.n_heads)):
-            found.add_sums(weights.sum(dim=-1))
+            sink = None if layer.sink is None else layer.sink[:, rows]
+            found.add_sums(weights.sum(dim=-1), sink)
             if layer.signature is None:
                 continue
             errors = (_product(weights, expected) - layer.signature[:, rows]).abs().amax(dim=-1)
@@ -120,11 +161,21 @@ def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
             at = (index, head, row + rows.start)
             found.add_error(float(error) / (largest or 1.0), tolerance, at)
     signed = all(layer.signature is not None for layer in layers)
+    least, most = found.row_sums
+    if least > most:  # every row may attend to nothing
+        least = most = 1.0
     return Proof(
         found.error if signed else None,
-        *(found.tolerance, found.worst, found.row_sum_error, found.empty_rows, found.nan_rows),
-        origin.kernel,
+        *(found.tolerance, found.worst, max(abs(1 - least), abs(most - 1))),
+        *(found.empty_rows, found.nan_rows, origin.kernel),
+        ROW_SUM_TOLERANCE.get(origin.dtype, PLAIN_ROW_SUM_TOLERANCE),
+        (least, most),
+        tuple(_mean_shares(layer.sink) for layer in layers),
     )
+
+
+def _mean_shares(sink: Float[Tensor, "head query"] | None) -> tuple[float, ...]:
+    return () if sink is None else tuple(sink.mean(dim=-1).tolist())
 
 
 def _product(

@@ -44,6 +44,8 @@ class Softmax:
     def __init__(self, maps: Tensor) -> None:
         """`maps` is what is kept; `now` is the tensor that the model has in hand."""
         self.maps, self.now, self.dropout = maps, maps, 0.0
+        self.whole: Tensor | None = None  # before the first columns were left out
+        self.keys = slice(None)  # the columns of it that are left
 
 
 class Operations:
@@ -140,6 +142,8 @@ class Operations:
         softmax = self._softmax_in(args)
         out = func(*args, **kwargs)
         if softmax is not None and isinstance(out, Tensor) and out.ndim >= 3:
+            if softmax.whole is None and (keys := _columns_left(softmax.now, out)) is not None:
+                softmax.whole, softmax.keys = softmax.now, keys
             softmax.maps = softmax.now = out
         return out
 
@@ -157,7 +161,7 @@ class Operations:
 
     def _from_product(self, softmax: Softmax, v: Tensor | None, mixed: Tensor) -> AttentionCall:
         if self.n_heads is None or v is None:
-            call = from_maps(softmax.maps, v, mixed)
+            call = from_maps(softmax.maps, v, mixed, _sink(softmax))
             return call._replace(dropout=softmax.dropout, kernel="softmax by hand")
         *bias, q, k = self.scores  # q is scaled already; k is transposed
         heads = (-1, self.n_heads)
@@ -179,6 +183,28 @@ def _flat(args: tuple[Any, ...]) -> list[Any]:
     for arg in args:
         flat.extend(arg if isinstance(arg, list | tuple) else [arg])
     return flat
+
+
+def _columns_left(whole: Tensor, part: Tensor) -> slice | None:
+    """Which columns of every row `part` is a view of; None if it is another thing."""
+    fewer = part.shape[:-1] == whole.shape[:-1] and 0 < part.shape[-1] < whole.shape[-1]
+    if not fewer or part.untyped_storage().data_ptr() != whole.untyped_storage().data_ptr():
+        return None
+    steps = [(a // b, a % b) for a, b in zip(part.stride(), whole.stride(), strict=True)]
+    if any(one != (1, 0) for one in steps[:-1]) or steps[-1][1]:
+        return None
+    start = (part.storage_offset() - whole.storage_offset()) // whole.stride(-1)
+    return slice(start, start + steps[-1][0] * part.shape[-1], steps[-1][0])
+
+
+def _sink(softmax: Softmax) -> Tensor | None:
+    """What the softmax gave to columns that were then left out, as "… query"."""
+    if softmax.whole is None:
+        return None
+    left_out = torch.ones(softmax.whole.shape[-1], dtype=torch.bool, device=softmax.whole.device)
+    left_out[softmax.keys] = False
+    wide = torch.promote_types(softmax.whole.dtype, torch.float32)
+    return softmax.whole.detach()[..., left_out].sum(dim=-1, dtype=wide)
 
 
 def _heads_of(bias: Tensor, heads: tuple[int, int]) -> Tensor:
@@ -211,7 +237,7 @@ FOLLOWS: dict[Any, Handler] = {  # of a softmax that is on its way, or inside mu
     **dict.fromkeys((Tensor.to, Tensor.type, Tensor.type_as, Tensor.float), Operations.reshape),
     **dict.fromkeys((Tensor.expand, Tensor.unsqueeze, Tensor.squeeze), Operations.reshape),
     **dict.fromkeys((Tensor.masked_fill, Tensor.mul, Tensor.__mul__), Operations.change),
-    Tensor.__getitem__: Operations.change,
+    **dict.fromkeys((Tensor.__getitem__, Tensor.narrow, torch.narrow), Operations.change),
     **dict.fromkeys((torch.bmm, torch.baddbmm, torch.matmul, torch.einsum), Operations.multiply),
     **dict.fromkeys((Tensor.bmm, Tensor.matmul, Tensor.__matmul__), Operations.multiply),
 }
