@@ -110,7 +110,8 @@ class Trace:
 
         Returns:
             "head query key", or "query key" for one head. Each row sums to 1 over the keys that
-            the mask allows; a query that may attend to nothing has a row of zeros.
+            the mask allows, or to less where an attention sink takes the rest (see `proof.sinks`);
+            a query that may attend to nothing has a row of zeros.
 
         Raises:
             SelectionError: no such layer or head, or rows that are no forward slice.
@@ -187,7 +188,7 @@ class Trace:
     def _tensors(self) -> Iterator[Tensor]:
         yield from (*self.hidden_states, self.output, self.valid)
         for ran in self.layers:
-            optional = (ran.mask, ran.bias, ran.signature, ran.maps, ran.relative)
+            optional = (ran.mask, ran.bias, ran.signature, ran.maps, ran.relative, ran.sink)
             for tensor in (ran.q, ran.k, ran.v, *optional):
                 if tensor is not None:
                     yield tensor
