@@ -3,9 +3,11 @@
 import importlib
 import pkgutil
 from collections.abc import Callable
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
+from viz_encoder.figures.untrained import marked
 from viz_encoder.figures.view import View
 
 
@@ -14,7 +16,7 @@ def _discover() -> dict[str, View]:
         importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)
     )
     views = (module.VIEW for module in modules if hasattr(module, "VIEW"))
-    return {view.name: view for view in views}
+    return {view.name: replace(view, draw=marked(view.draw)) for view in views}
 
 
 VIEWS = _discover()

@@ -1,0 +1,28 @@
+"""The mark of an untrained encoder in a figure's title, whichever view draws it."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import plotly.graph_objects as go
+
+MARK = "untrained: random weights"
+
+
+def marked(draw: Callable[..., go.Figure]) -> Callable[..., go.Figure]:
+    """The same function, its title marked where the run or the encoder is untrained."""
+
+    @wraps(draw)
+    def marking(*given: Any, **options: Any) -> go.Figure:
+        figure = draw(*given, **options)
+        if any(_is_untrained(each) for each in (*given, *options.values())):
+            said = figure.layout.title.text or ""
+            figure.update_layout(title_text=f"{said} ({MARK})" if said else MARK)
+        return figure
+
+    return marking
+
+
+def _is_untrained(given: object) -> bool:
+    origin, card = getattr(given, "origin", None), getattr(given, "card", None)
+    return bool(getattr(origin, "weights", "")) or getattr(card, "untrained", False) is True
