@@ -13,6 +13,8 @@ import viz_encoder as vz
 from viz_encoder.analyses.residual_change import residual_change
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
+from viz_encoder.figures.options import read_options
+from viz_encoder.figures.view import SWITCH
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 NAMES = ("token_similarity", "over_smoothing", "residual_change", "projection", "logit_lens")
@@ -66,7 +68,7 @@ def test_each_says_what_it_measures_and_names_its_axes(name, scene, picture):
     for control in view.controls:
         chosen += [{control.name: value} for value in control.choices]
     for options in chosen:
-        figure = view.draw(*given(name, scene, picture), **options)
+        figure = view.draw(*given(name, scene, picture), **read_options(view, options))
         assert "Measured" in shown_text(figure) and "Not measured" in shown_text(figure)
         axes = [part for part in figure.layout if part[1:5] == "axis"]
         assert axes and all(figure.layout[axis].title.text for axis in axes), options
@@ -81,7 +83,10 @@ def test_each_says_what_it_measures_and_names_its_axes(name, scene, picture):
 def test_a_choice_that_is_not_there_is_said(name, scene, picture):
     view = vz.figures.VIEWS[name]
     for control in view.controls:
-        if control.choices:
+        if control.choices == SWITCH:
+            with pytest.raises(SelectionError, match="'luck'; choose no, yes"):
+                read_options(view, {control.name: "luck"})
+        elif control.choices:
             with pytest.raises(SelectionError, match="choose one of"):
                 view.draw(*given(name, scene, picture), **{control.name: "luck"})
 
