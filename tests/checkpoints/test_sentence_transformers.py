@@ -50,7 +50,7 @@ MODELS = {
 }
 
 
-def base(folder, family="bert", lower=False):
+def base(folder, family="bert"):
     """A small random transformers model and its tokenizer; the Transformer module of both."""
     torch.manual_seed(1)
     model = MODELS[family]().eval()
@@ -67,7 +67,7 @@ def base(folder, family="bert", lower=False):
         tokenizer_object=words, mask_token="[MASK]", model_max_length=20, **SPECIAL
     )
     tokenizer.save_pretrained(folder)
-    return Transformer(str(folder), do_lower_case=lower)
+    return Transformer(str(folder))
 
 
 def after(transformer, *modules, **options):
@@ -134,9 +134,9 @@ def quiet():
         yield
 
 
-def saved(tmp_path, modules, options, family="bert", lower=False):
+def saved(tmp_path, modules, options, family="bert"):
     """The model as it was saved, and the folder."""
-    model = after(base(tmp_path / "base", family, lower), *modules, **options)
+    model = after(base(tmp_path / "base", family), *modules, **options)
     folder = tmp_path / "model"
     model.save_pretrained(str(folder), create_model_card=False)
     return SentenceTransformer(str(folder), device="cpu"), folder
@@ -205,7 +205,7 @@ def said(declared):
 
 
 def test_texts_in_small_letters(tmp_path):
-    model, folder = saved(tmp_path, [Pooling(16, "mean")], {}, lower=True)
+    model, folder = saved(tmp_path, [Pooling(16, "mean")], {})
     settings = {"max_seq_length": 20, "do_lower_case": True}
     (folder / "sentence_bert_config.json").write_text(json.dumps(settings))
     model = SentenceTransformer(str(folder), device="cpu")
