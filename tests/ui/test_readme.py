@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
 
+import viz_encoder as vz
 from viz_encoder.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -12,40 +15,79 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
+def block(word: str) -> str:
+    """The one block of Python that holds the word."""
+    (found,) = (each for each in BLOCKS if word in each)
+    return found
+
+
+def test_a_model_in_memory_stands_in_a_cell_after_three_lines(minilm, monkeypatch):
+    scope: dict[str, object] = {}
+    code = block("trace.show()")
+    assert len(code.partition("\n\n")[2].partition("\n\n")[2].strip().splitlines()) == 3
+    model = transformers.BertModel(
+        transformers.BertConfig(hidden_size=24, num_attention_heads=4, num_hidden_layers=2)
+    )
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=minilm.reader.tokenizer)
+    for name, held in (("AutoModel", model), ("AutoTokenizer", tokenizer)):
+        monkeypatch.setattr(
+            getattr(transformers, name), "from_pretrained", lambda _, held=held: held
+        )
+    exec(code.replace("trace.show()", "cell = trace.show()"), scope)
+    assert scope["trace"].tokens[1:3] == ("the", "animal") and scope["trace"].n_heads == 4
+    assert "<iframe" in scope["cell"]._repr_html_()
+
+
+def test_an_untrained_encoder_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    exec(block("my-encoder"), scope)
+    assert (
+        scope["first"].notes[-1].startswith("This encoder is untrained: its weights are random, ")
+    )
+    assert scope["second"].n_tokens == 12 and scope["encoder"].config.d_ff == 2048
+    saved = vz.load(tmp_path / "my-encoder")
+    ours, theirs = saved.model.state_dict(), scope["encoder"].model.state_dict()
+    assert saved.card.untrained and ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
 def test_the_first_block_runs_as_it_says(capsys):
     scope: dict[str, object] = {}
-    exec(BLOCKS[0], scope)
+    exec(block("own = "), scope)
     assert scope["trace"].tokens[:3] == ("[CLS]", "the", "bank")
     assert scope["trace"].proof.sentence.startswith("The maps are the ones that ran: ")
     assert scope["vector"].shape == (384,)
+    expected = torch.nn.functional.normalize(scope["vector"], dim=-1)
+    torch.testing.assert_close(scope["own"], expected, rtol=0, atol=1e-6)
 
 
 def test_the_predictions_block_runs_as_it_says():
     scope: dict[str, object] = {}
-    exec(BLOCKS[1], scope)
+    exec(block("early = "), scope)
     assert scope["guess"].labels[0] == "are" and scope["guess"].shares[0] >= 0.99
     assert scope["early"].shares[0] < scope["guess"].shares[0]
 
 
 def test_the_audit_block_runs_as_it_says():
     scope: dict[str, object] = {}
-    exec(BLOCKS[2], scope)
+    exec(block("audit_mask"), scope)
     assert scope["report"].verdict == "FAIL" and "~mask" in str(scope["report"])
 
 
 def test_the_pooling_block_runs_as_it_says():
     scope: dict[str, object] = {}
-    exec(BLOCKS[3], scope)
+    exec(block("read_set"), scope)
     rows = scope["found"].table()
     assert len(rows) == 6 and scope["best"] == rows[0]
-    assert rows == tuple(sorted(rows, key=lambda row: -row.silhouette))
+    assert tuple(rows) == tuple(sorted(rows, key=lambda row: -row.silhouette))
     assert scope["found"].cosine("mean", 6).shape == (4, 4)
 
 
 def test_the_record_block_runs_as_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
-    exec(BLOCKS[4], scope)
+    exec(block("vz.record"), scope)
     assert scope["trace"].proof.passed
     assert float(scope["trace"].attention(1, 3)[:, 3].abs().max()) == 0
     assert scope["figure"].data
@@ -53,7 +95,7 @@ def test_the_record_block_runs_as_it_says(tmp_path, monkeypatch):
 
 def test_the_client_block_runs_against_a_server(site):
     scope: dict[str, object] = {}
-    exec(BLOCKS[5].replace("http://127.0.0.1:7860/", site), scope)
+    exec(block("gradio_client").replace("http://127.0.0.1:7860/", site), scope)
     assert len(scope["weights"]) == len(scope["run"]["tokens"])
 
 
