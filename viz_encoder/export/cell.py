@@ -53,7 +53,7 @@ def draw_cell(
     require_proven(trace)
     places = _places(trace, layer, head)
     opening = choose_opening(trace, places, find_query(trace, query))
-    title = f"Attention of {trace.origin.model}, {_sizes(trace)}"
+    title = f"Attention of {_model(trace)}, {_sizes(trace)}"
     empty = Cell(_document(trace, opening, places, _nothing()), title, _height(trace))
     room = max_bytes - empty.nbytes - 200  # and the digits of its size
     packed = _pack(trace, _ordered(places, opening[:2]), room)
@@ -144,7 +144,7 @@ def _document(
     cross = next((at for at, layer in enumerate(trace.layers) if layer.cross), None)
     layer, head, query = opening
     facts = {
-        "title": f"{trace.origin.model}: {_sizes(trace)}",
+        "title": f"{_model(trace)}: {_sizes(trace)}",
         "version": __version__,
         "proof": trace.proof.sentence,
         "passed": trace.proof.passed,
@@ -226,6 +226,11 @@ def _picture(trace: Trace) -> str:
 
 def _text(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
+
+
+def _model(trace: Trace) -> str:
+    weights = trace.origin.weights
+    return f"{trace.origin.model} ({weights})" if weights else trace.origin.model
 
 
 def _sizes(trace: Trace) -> str:

@@ -136,8 +136,8 @@ class NotebookCell {
   #tell() {
     const { facts } = this;
     at("title").textContent = plain(facts.title);
-    at("proof").textContent = facts.passed ? "✓ Verified" : "Not checked";
-    at("proof").title = facts.proof;
+    query(at("proof"), "summary").textContent = facts.passed ? "✓ Verified" : "Not checked";
+    query(at("proof"), "p").textContent = facts.proof;
     at("proof").classList.toggle("passed", facts.passed);
     at("notes").append(...facts.notes.map((note) => el("li", {}, plain(note))));
     at("left-out").textContent = facts.left_out;
