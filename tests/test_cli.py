@@ -145,7 +145,7 @@ def _called(arguments: list[str], capsys) -> tuple[int, str]:
         (["export", "{saved}", "-o", LONG], 1, "File name too long"),
         (["figure", "{saved}", LONG, "-o", "a.html"], 1, "There is no view"),
         (["figure", "{saved}", "rollout", "-o", LONG + ".html"], 1, "File name too long"),
-        (["figure", "{saved}", "rollout", "--option", LONG, "-o", "a.html"], 1, "is no option"),
+        (["figure", "{saved}", "rollout", "--option", LONG, "-o", "a.html"], 1, "is not an option"),
         (["pool", LONG, "-o", "a.csv"], 1, "cannot be read: File name too long"),
         (["pool", "{pipe}", "-o", "a.csv"], 1, "is not a regular file; give one, or a folder"),
         (["pool", "{folder}", "-o", "a.csv"], 1, "The set is empty"),

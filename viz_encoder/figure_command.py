@@ -56,7 +56,7 @@ def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         raise SelectionError(
-            f"{shown(text)} is no option; write it as name=value, such as query=3."
+            f"{shown(text)} is not an option; write it as name=value, such as query=3."
         )
     return name, value
 

@@ -90,7 +90,7 @@ def test_json_goes_out_and_into_a_file(tmp_path, capsys):
         ("masks_of_mine:absent", "no function 'absent'"),
         ("masks_of_mine:value", "no function 'value'"),
         ("masks_of_mine:nothing", "returned int"),
-        ("masks_of_mine:misspelt", "'modle' is no keyword"),
+        ("masks_of_mine:misspelt", "'modle' is not a keyword"),
         ("masks_of_mine:raising", "masks_of_mine:raising raised ValueError: first line second"),
         ("masks_of_mine:asking", "it must take none"),
         ("broken_masks:right", "raised ZeroDivisionError"),

@@ -181,8 +181,8 @@ def test_one_row_or_column_is_the_valid_tokens(tmp_path, text):
         ("mask.csv", b"1,x\n1,0\n", "no number"),
         ("mask.csv", b"1,0,1\n1,1,1\n", r"shape \(2, 3\)"),
         ("mask.csv", b"\xff\xfe\x00", "no text"),
-        ("mask.npy", b"nonsense", "no array that numpy saved"),
-        ("mask.npy", b"", "no array that numpy saved"),
+        ("mask.npy", b"nonsense", "not an array saved by numpy"),
+        ("mask.npy", b"", "not an array saved by numpy"),
     ],
 )
 def test_a_damaged_file_is_refused_in_words(tmp_path, name, content, says):

@@ -175,7 +175,7 @@ def test_more_tensors_than_any_model_has(folder):
 
 def test_a_damaged_shard(folder):
     (folder / SECOND).write_bytes((folder / SECOND).read_bytes()[:-5])
-    assert f"{SECOND} is no whole safetensors file" in refuse(folder)
+    assert f"{SECOND} is not a complete safetensors file" in refuse(folder)
 
 
 def test_values_that_are_not_finite_in_a_shard(folder):

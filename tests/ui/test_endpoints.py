@@ -196,7 +196,7 @@ def test_a_long_name_is_cut(site):
 @pytest.mark.parametrize("content", ["", "AAAA", base64.b64encode(b"x" * 400).decode()])
 def test_a_file_that_is_no_trace_is_refused_in_our_words(site, content):
     told = ask(site, "/open_saved", content)
-    assert told.startswith("The file is no saved trace, or not a whole one;")
+    assert told.startswith("The file is not a saved trace, or is incomplete;")
 
 
 def test_a_fault_of_ours_is_a_sentence_too(site, monkeypatch):

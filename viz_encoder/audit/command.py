@@ -73,7 +73,7 @@ def report_of(target: str) -> MaskReport:
     known = inspect.signature(audit_mask).parameters
     unknown = [str(name) for name in found if name not in {*known, *UNGROUPED}]
     if unknown or not {"model", "intent"} <= set(found):
-        wrong = f"{unknown[0]!r} is no keyword" if unknown else "model and intent are needed"
+        wrong = f"{unknown[0]!r} is not a keyword" if unknown else "model and intent are needed"
         raise InputError(f"{target}: {wrong} of audit_mask; known are {', '.join(known)}.")
     with warnings.catch_warnings():
         warnings.simplefilter("default", DeprecationWarning)  # of an old keyword, to be seen

@@ -111,7 +111,7 @@ def _opened(path: Path) -> Iterator[Any]:
         with safe_open(str(path), framework="pt") as file:
             yield file
     except (SafetensorError, OSError, ValueError) as fault:
-        raise CheckpointError(f"{path.name} is no whole safetensors file: {fault}.") from fault
+        raise CheckpointError(f"{path.name} is not a complete safetensors file: {fault}.") from fault
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -138,7 +138,7 @@ def read_header(path: Path) -> dict[str, tuple[int, ...]]:
         size = int.from_bytes(file.read(8), "little")
         if size > min(MAX_HEADER_BYTES, path.stat().st_size):
             raise UnsafeFile(
-                f"{path.name} announces a header of {size:,} bytes; it is no safetensors file, "
+                f"{path.name} announces a header of {size:,} bytes; it is not a safetensors file, "
                 "or a damaged one. Only safetensors are read, never pickles."
             )
         header = file.read(size)

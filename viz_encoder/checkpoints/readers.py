@@ -76,9 +76,10 @@ def text_reading(
     """The reader of a tokenizer, and the padding; what the tokenizer names counts, if it can."""
     usual = _pad_id(config, file)
     pad_id = named if named is not None and named < config.vocab_size else usual
-    padding = padding_of(pad_id, file, family, tokenizer)
     if tokenizer is None:
-        return Reading(None, padding)
+        return Reading(None, padding_of(pad_id, file, family, None))
+    tokenizer.no_padding()  # which would look like the end of a text
+    padding = padding_of(pad_id, file, family, tokenizer)
     padded_to = family.padded_to or _own_length(file)
     return Reading(
         TextReader(
@@ -112,7 +113,7 @@ def own_image_settings(file: Json) -> dict[str, Any]:
     """What config.json's image says, in the words of ImageReader."""
     own = file.get("image", {})
     if not isinstance(own, Mapping):
-        raise CheckpointError(f"config.json garbles image: {shown(own)}; mean and std are due.")
+        raise CheckpointError(f"config.json garbles image: {shown(own)}; it must hold mean and std.")
     return {name: own[name] for name in (*PLAIN, *LISTS) if name in own}
 
 

@@ -57,8 +57,8 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: int | st
     apply(figure, f"Value-weighted attention, {whose}{pooled}")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
-    figure.update_xaxes(title="Key (which adds)", side="top", tickangle=-60, **axis)
-    figure.update_yaxes(title="Query (to which it is added)", autorange="reversed", **axis)
+    figure.update_xaxes(title="Key (token that adds)", side="top", tickangle=-60, **axis)
+    figure.update_yaxes(title="Query (token that receives it)", autorange="reversed", **axis)
     return figure
 
 

@@ -62,7 +62,7 @@ def load(path: str | Path) -> Trace:
         tensors, metadata = read_safetensors(path)
     except CheckpointError as fault:
         raise TraceError(
-            f"{path.name} is no saved trace, or not a whole one; save one with trace.save(path)."
+            f"{path.name} is not a saved trace, or is incomplete; save one with trace.save(path)."
         ) from fault
     if metadata.get("format") != FORMAT:
         raise TraceError(f"{path.name} holds no saved trace; save one with trace.save(path).")

@@ -62,7 +62,7 @@ def _layer(named: dict[str, Tensor], index: int, about: Any, n: int) -> LayerTra
     name, cross = _one(about["name"], str, "name"), _one(about["cross"], bool, "cross")
     scale = _one(about["scale"], (int, float), "scale")
     if not math.isfinite(scale):
-        raise Damaged(f"layer {index} has the scale {scale}, which is no number")
+        raise Damaged(f"layer {index} has the scale {scale}, which is not a number")
     return unpack_layer(named, index, n, float(scale), name, cross)
 
 

@@ -54,7 +54,7 @@ def mask_code(
         square, made = preset(rule).mask(n_tokens, **(sizes or {})), _by_rule(rule, n_tokens, sizes)
     else:
         if isinstance(mask, int):
-            raise SelectionError("A number of tokens is no mask; name the preset that makes it.")
+            raise SelectionError("A number of tokens is not a mask; name the preset that makes it.")
         square = custom(mask)
         made = _written_out(square)
     imports = ("import torch", *chosen.imports)

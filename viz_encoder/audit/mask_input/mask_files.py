@@ -48,7 +48,7 @@ def _read_csv(content: bytes, name: str) -> np.ndarray:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no text in UTF-8.") from error
+        raise InputError(f"{name} is not UTF-8 text.") from error
     rows = [row for row in csv.reader(io.StringIO(text)) if row]
     lengths = sorted({len(row) for row in rows})
     if not rows:
@@ -63,7 +63,7 @@ def _read_csv(content: bytes, name: str) -> np.ndarray:
     try:
         numbers = np.array([[float(cell) for cell in row] for row in rows])
     except ValueError as error:
-        raise InputError(f"{name} holds a cell that is no number: {error}.") from error
+        raise InputError(f"{name} holds a cell that is not a number: {error}.") from error
     return numbers.astype(np.int64) if words <= {"0", "1"} else numbers
 
 
@@ -77,7 +77,7 @@ def _read_npy(file: BinaryIO, name: str) -> np.ndarray:
         read = np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
         shape, by_column, dtype = read(file)
     except (ValueError, EOFError, TypeError, SyntaxError, MemoryError) as error:
-        raise InputError(f"{name} is no array that numpy saved.") from error
+        raise InputError(f"{name} is not an array saved by numpy.") from error
     if dtype.hasobject:
         raise UnsafeFile(f"{name} holds Python objects, which could run code. Save numbers only.")
     if dtype.kind not in "biuf" or dtype.itemsize > 8:

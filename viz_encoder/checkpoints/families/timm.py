@@ -38,7 +38,7 @@ def _complete(file: Json, shapes: Shapes) -> Json:
     ranks = {name: len(found.get(name, ())) for name in NEEDED}
     if not _claims(file) or list(ranks.values()) != [4, 3, 2, 2, 2] or 0 in found[NEEDED[0]]:
         raise CheckpointError(
-            f"timm's {shown(file.get('architecture'))} is no plain ViT with learned positions, "
+            f"timm's {shown(file.get('architecture'))} is not a plain ViT with learned positions, "
             "the only ones of timm that we load."
         )
     prepared = file.get("pretrained_cfg", file)
@@ -62,7 +62,7 @@ def _grid(file: Json) -> tuple[int, int]:
         side = math.isqrt(max(n_patches, 0))
         if side and side * side == n_patches:
             return side, side
-    raise CheckpointError(f"The {rows:,} rows of pos_embed are no grid of patches.")
+    raise CheckpointError(f"The {rows:,} rows of pos_embed are not a grid of patches.")
 
 
 def _image(prepared: Json, size: tuple[int, int]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def parse_range(text: str, count: int) -> slice:
     start, _, stop = text.partition(":")
     first, last = start or "0", stop or str(count)
     if not (is_number(first) and is_number(last)):
-        raise SelectionError(f"{shown(text)} is no range of tokens; write it as 0:{count}.")
+        raise SelectionError(f"{shown(text)} is not a range of tokens; write it as 0:{count}.")
     if not int(first) < int(last) <= count:
         raise SelectionError(f"{shown(text)} is not within this run's {count} tokens.")
     return slice(int(first), int(last))

@@ -57,7 +57,7 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
         raise InputError("Give one CSV or text file, or pictures only; not several kinds at once.")
     if paths[0].suffix.lower() not in TEXT_FILES:
         raise InputError(
-            f"{paths[0].name!r} is no set; give one of {', '.join(TEXT_FILES)}, or pictures."
+            f"{paths[0].name!r} is not a set; give one of {', '.join(TEXT_FILES)}, or pictures."
         )
     return read_set(paths[0])
 
