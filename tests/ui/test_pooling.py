@@ -154,6 +154,31 @@ def test_the_page_shows_these_numbers(tab, trace):
 
 
 @pytest.mark.browser
+def test_the_models_own_pooling_is_chosen_first_and_marked(tab):
+    page = tab()
+    own = ".viz-pool-methods [data-method=declared]"
+    assert page.get_attribute(f"{own} button", "aria-pressed") == "true"
+    assert page.locator(".viz-pool-methods .viz-pool-own").all_inner_texts() == ["the model's own"]
+    assert page.inner_text(f"{own} .viz-pool-own") == "the model's own"
+    said = page.locator("#viz-pooling [aria-label=Methods] [role=status]")
+    words = "mean, then normalized to length 1"
+    assert f"Chosen is the model's own pooling, as sentence-transformers computes it: {words}." in (
+        said.inner_text()
+    )
+    page.click(".viz-pool-methods [data-method=max]")
+    assert said.inner_text() == (
+        f"Chosen is max, not the model's own pooling. The model declares: {words}."
+    )
+
+
+def test_a_model_that_declares_nothing_says_so(site, client):
+    made = client.predict("the keys are old", "", "grammar", api_name="/run_text")
+    found = ask(site, f"run/{made['key']}/pooled")
+    assert found["own"] == "" and "declared" not in {each["name"] for each in found["methods"]}
+    assert "grammar declares no pooling" in found["leftOut"]["declared"]
+
+
+@pytest.mark.browser
 def test_a_picture_has_prefix_tokens_beside_and_no_padding(tab, site):
     page = tab(kind="image", example="a wide scene")
     trace = vz.capture(vz.load("scene", device="cpu"), vz.bundled.asset(PICTURES["a wide scene"]))

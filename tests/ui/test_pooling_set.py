@@ -12,6 +12,7 @@ from gradio_client.exceptions import AppError
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 
+from viz_encoder.analyses.collection import Separation
 from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.ui.serve import Settings
@@ -98,7 +99,7 @@ def test_pictures_take_their_labels_from_their_names(client, site):
     found = client.predict({"pictures": sent}, api_name="/compare_pictures")
     assert found["labels"] == [name[0] for name in files] and found["pictures"]
     assert found["names"] == list(files)
-    assert set(found["leftOut"]) == {"last", "pooler"}
+    assert set(found["leftOut"]) == {"declared", "last", "pooler"}
     picture = fetched(site, f"{found['key']}/item/2.png").content
     assert picture.startswith(b"\x89PNG")
 
@@ -190,6 +191,14 @@ def test_an_answer_names_who_is_better_by_another_column(topics):
     assert "(best:" in topics["answer"]
 
 
+def test_an_answer_says_how_the_models_own_pooling_does(topics):
+    own = next(r for r in topics["table"] if (r["method"], r["layer"]) == ("declared", 6))
+    said = f"(the model's own, declared at layer 6: {own['silhouette']:.3f})."
+    assert topics["answer"].endswith(said) and topics["own"] == "mean, then normalized to length 1"
+    rows = [Separation("mean", 6, *[0.5] * 5), Separation("declared", 6, 0.5 - 1e-8, *[0.5] * 4)]
+    assert answer(rows).endswith("(as the model's own, declared).")
+
+
 @pytest.fixture
 def tab(visit):
     opened = visit()
@@ -206,7 +215,8 @@ def drawn(page, part):
 
 def table(page):
     rows = page.eval_on_selector_all(
-        ".viz-set-table tbody tr", "all => all.map(r => [...r.cells].map(c => c.innerText))"
+        ".viz-set-table tbody tr",
+        "all => all.map(r => [...r.cells].map(c => (c.querySelector('button') ?? c).innerText))",
     )
     shown = rows[:40]  # the last have no numbers: all items are one vector there
     return [(r[0], int(r[1]), float(r[2].replace("−", "-"))) for r in shown]
@@ -266,7 +276,11 @@ def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page = tab
     page.fill("#viz-set-lines textarea", "one text\nanother text\na third one")
     page.click("#viz-set-compare")
+    drawn(page, ":declared:6")
+    assert "Chosen is the model's own pooling" in page.inner_text("#viz-set")
+    page.select_option("#viz-set-method", "mean")
     drawn(page, ":mean:6")
+    assert "Chosen is mean, not the model's own pooling" in page.inner_text("#viz-set")
     assert "With labels" in page.inner_text("#viz-set .viz-pool-answer")
     assert not page.is_visible(".viz-set-table")
     lines = "\n".join(f"text {at}: " + "many words " * 100 for at in range(500))

@@ -24,6 +24,7 @@ from viz_encoder.ui.wire.bytes import finite, png
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
 BUILT_IN = "4 topics"  # what a query is learned from where no labeled set is there
 MAX_SEEDS, MAX_STEPS = 10, 1000
+SAME = 1e-6  # of a silhouette: what normalizing changes of its rounding
 MAX_NAME = 300  # characters of an item's text on the page
 WORD = "the mean over the tokens of each item's word"
 COLUMN_NAMES = {
@@ -160,8 +161,10 @@ def answer(rows: Sequence[Separation]) -> str:
     ]
     more = f"; {', '.join(others)}" if others else ""
     own = next((row for row in known if row.method == "declared" and row.layer == last), None)
-    if own is not None and best != own:
+    if own is not None and best.silhouette - own.silhouette > SAME:
         more += f" (the model's own, declared at layer {last}: {own.silhouette:.3f})"
+    elif own is not None:
+        more += " (as the model's own, declared)"
     return f"Best by silhouette: {best.method} at layer {best.layer}, {best.silhouette:.3f}{more}."
 
 
