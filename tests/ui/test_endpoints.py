@@ -98,7 +98,7 @@ def test_a_saved_run_is_opened(client, site, trace, tmp_path):
     whole = fetch(site, opened["key"], "map?layer=3&head=5")
     assert np.abs(whole - trace.attention(3, 5).numpy()).max() <= 1e-6
     other = sent(asset(PICTURES["a digit"]))
-    with pytest.raises(AppError, match="no saved trace"):
+    with pytest.raises(AppError, match="not a saved trace"):
         client.predict(other, api_name="/open_saved")
 
 
