@@ -169,7 +169,7 @@ def choose_methods(
             raise SelectionError(reasons[method])
         if method == NEEDS_QUERY and method not in extra:
             raise SelectionError(
-                "Attention pooling needs a learned query; train one on labelled items first."
+                "Attention pooling needs a learned query; train one on labeled items first."
             )
     if not methods:
         raise SelectionError(f"No pooling is chosen; choose of {', '.join(METHODS)}.")
