@@ -181,7 +181,7 @@ def test_blocks_and_what_is_left_out_are_named(notebook):
     _, frame = notebook(trace.show(max_bytes=300_000))
     assert re.search(r"of 4 heads have room here", frame.locator("#left-out").inner_text())
     assert "Each cell is the largest weight of" in frame.locator("#near").inner_text()
-    assert "gives its largest weight to tokens" in frame.locator("#said").inner_text()
+    assert "the largest weight of tokens" in frame.locator("#said").inner_text()
 
 
 def test_masked_keys_say_so(notebook, padded):

@@ -9,6 +9,7 @@ import { weight } from "./reading.js";
  *   chosen query, and the strong ones of the others */
 
 export const ROOM = 96; // pixels above a single line of words
+const EDGE = 6; // pixels that stay free above the highest arc
 const LABELLED = 0.1; // the least weight that is written beside its line
 const LABEL = "12px system-ui, sans-serif";
 
@@ -40,9 +41,9 @@ const placeOf = (chip) => ({ x: chip.offsetLeft + chip.offsetWidth / 2, top: chi
 /** An arc between two chips; gives its highest point. @type {(context: CanvasRenderingContext2D, from: Place, to: Place,
  *   color: string, width: number) => Place} */
 function arc(context, from, to, color, width) {
-  const apart = Math.abs(from.x - to.x);
-  const high = Math.min(ROOM - 20, 16 + apart * 0.16);
-  const over = Math.max(8, Math.min(from.top, to.top) - high);
+  const top = Math.min(from.top, to.top);
+  const high = Math.min(ROOM - 20, 16 + Math.abs(from.x - to.x) * 0.16, top - EDGE);
+  const over = top - high;
   context.strokeStyle = color;
   context.lineWidth = width;
   context.beginPath();

@@ -34,11 +34,9 @@ export function sentenceOf(map, row, { strongest, word }) {
   const query = token(0, row);
   if (!first) return [head, query, " looks at nothing: all its weights are 0 or masked."];
   const itself = !map.about.cross && first.at === row;
-  const looks = map.pooled ? " gives its largest weight to " : " looks most at ";
-  const share = map.pooled
-    ? `: ${weight(first.weight)} by one of its tokens.`
-    : `: ${weight(first.weight)} of its attention.`;
-  const said = [head, query, looks, itself ? "itself" : token(1, first.at), share];
+  const share = weight(first.weight);
+  if (map.pooled) return [head, "the largest weight of ", query, " goes to ", token(1, first.at), `: ${share}.`];
+  const said = [head, query, " looks most at ", itself ? "itself" : token(1, first.at), `: ${share} of its attention.`];
   return word ? [...said, " Among the words, at ", token(1, word.at), `: ${weight(word.weight)}.`] : said;
 }
 

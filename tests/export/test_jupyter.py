@@ -1,0 +1,101 @@
+"""A real JupyterLab: three lines in a notebook draw the attention of a BERT that is in memory."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from viz_encoder.checkpoints.builtin import BUILTIN
+
+pytestmark = pytest.mark.browser
+
+IN_MEMORY = """\
+from transformers import BertModel, PreTrainedTokenizerFast
+model = BertModel.from_pretrained({folder!r})
+tokenizer = PreTrainedTokenizerFast(tokenizer_file={folder!r} + "/tokenizer.json")
+import viz_encoder as vz"""
+THREE_LINES = """\
+encoder = vz.load(model, tokenizer=tokenizer)
+trace = vz.capture(encoder, "The animal didn't cross the street because it was too tired")
+trace.show(layer=3, head=1, query="it")"""
+THE_MODELS_OWN = """\
+import torch
+ids = tokenizer("The animal didn't cross the street because it was too tired", return_tensors="pt")
+model.set_attn_implementation("eager")
+with torch.no_grad():
+    print("own", model(**ids, output_attentions=True).attentions[3][0, 1, 10, 2].item())"""
+
+
+def notebook_of(*cells: str) -> str:
+    """A notebook of code that has not run."""
+    blank = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    code = [blank | {"id": f"cell{at}", "source": source} for at, source in enumerate(cells)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return json.dumps({"cells": code, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """The address of a JupyterLab that keeps all it writes below the test's own folder."""
+    places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    kept = ("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
+    env = {name: str(tmp_path / name.lower()) for name in (*places, *kept)}
+    source = str(Path(__file__).parents[2])
+    options = ("--no-browser", "--allow-root", "--ServerApp.port=0", "--ServerApp.ip=127.0.0.1")
+    quiet = ("--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", *options, *quiet, f"--ServerApp.root_dir={tmp_path}"],
+        env={**os.environ, **env, "PYTHONPATH": source, "HF_HUB_OFFLINE": "1"},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if found := re.search(r"(http://127\.0\.0\.1:\d+/lab)\?token=(\w+)", line):
+            yield found[1], found[2]
+            break
+    else:
+        pytest.fail("".join(said))
+    process.terminate()
+    process.communicate(timeout=30)
+
+
+def test_three_lines_show_a_bert_that_is_in_memory(lab, chromium, tmp_path):
+    folder = str(BUILTIN["all-MiniLM-L6-v2"].locate())
+    cells = IN_MEMORY.format(folder=folder), THREE_LINES, THE_MODELS_OWN
+    (tmp_path / "bert.ipynb").write_text(notebook_of(*cells))
+    address, token = lab
+    page = chromium.new_page(viewport={"width": 1400, "height": 1100})
+    faults = []
+    page.on("pageerror", lambda fault: faults.append(str(fault)))
+    page.goto(f"{address}/tree/bert.ipynb?token={token}&reset")
+    page.locator(".jp-Notebook-cell .cm-content").first.click(timeout=60_000)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    frame = page.frame_locator(".jp-OutputArea-output iframe")
+    frame.locator("body[data-painted]").wait_for(timeout=60_000)
+    own = page.locator(".jp-OutputArea-output", has_text="own 0.").inner_text(timeout=60_000)
+    expected = float(own.split()[1])
+    assert frame.locator("#said").inner_text() == (
+        f"Head 3.1: it looks most at animal: {expected:.2f} of its attention."
+    )
+    map_ = frame.locator("#map")
+    middle = "({ drawn: { left, top, cell } }) => ({ x: left + 2.5 * cell, y: top + 10.5 * cell })"
+    map_.hover(position=map_.evaluate(f"() => ({middle})(vizCell)"))
+    told = frame.locator("#readout").inner_text()
+    assert told.startswith("query 10 “it” → key 2 “animal”: weight ")
+    assert float(told.split("weight ")[1].split()[0]) == pytest.approx(expected, abs=1e-4)
+    colors = map_.evaluate(
+        """(map) => new Set(new Uint32Array(map.getContext("2d").getImageData(0, 0, map.width,
+        map.height).data.buffer)).size"""
+    )
+    assert colors > 30  # a map of many weights is painted
+    assert frame.locator("html").evaluate("(html) => html.scrollHeight <= innerHeight + 1")
+    assert faults == []
+    page.close()
