@@ -63,9 +63,8 @@ def test_the_same_folder_is_listed_once(client, folder):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("", "Type the path"),
+        ("", "Type a folder or the name"),
         ("/no/such/folder", "no folder"),
-        ("some/model", "serve --hub"),
         ("/etc", "no config.json"),
     ],
 )
@@ -91,7 +90,7 @@ def test_a_public_server_opens_nothing(folder):
 
 
 def test_a_model_is_loaded_once_for_all(folder, monkeypatch):
-    models, calls, begun = Models(folders=True, device="cpu"), [], threading.Barrier(4)
+    models, calls, begun = Models(local=True, device="cpu"), [], threading.Barrier(4)
     real = models_module.fill
     monkeypatch.setattr(models_module, "fill", lambda *a: calls.append(1) or real(*a))
     name, got = models._list(models.look(str(folder))), []
@@ -109,7 +108,7 @@ def test_a_model_is_loaded_once_for_all(folder, monkeypatch):
 
 
 def test_a_stopped_loading_keeps_nothing(folder):
-    models = Models(folders=True, device="cpu")
+    models = Models(local=True, device="cpu")
     name = models._list(models.look(str(folder)))
 
     def stop(share):
@@ -126,7 +125,7 @@ def test_a_fault_while_loading_keeps_nothing(folder, tmp_path):
     copy.mkdir()
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    models = Models(folders=True, device="cpu")
+    models = Models(local=True, device="cpu")
     name = models._list(models.look(str(copy)))
     (copy / "tokenizer.json").write_text("{")
     with pytest.raises(CheckpointError, match="tokenizer"):
@@ -193,7 +192,7 @@ def copied(folder, target):
 
 
 def test_a_folder_that_changed_is_read_again(folder, tmp_path):
-    copy, models = copied(folder, tmp_path / "again"), Models(folders=True, device="cpu")
+    copy, models = copied(folder, tmp_path / "again"), Models(local=True, device="cpu")
     name = models.open(str(copy))
     first = models.get(name)
     assert models.open(str(copy)) == name and models.get(name) is first
@@ -203,7 +202,7 @@ def test_a_folder_that_changed_is_read_again(folder, tmp_path):
 
 
 def test_what_could_not_be_loaded_is_not_listed(folder, tmp_path):
-    copy, models = copied(folder, tmp_path / "broken"), Models(folders=True, device="cpu")
+    copy, models = copied(folder, tmp_path / "broken"), Models(local=True, device="cpu")
     (copy / "tokenizer.json").write_text("{")
     with pytest.raises(CheckpointError):
         models.open(str(copy))
@@ -213,15 +212,15 @@ def test_what_could_not_be_loaded_is_not_listed(folder, tmp_path):
 
 
 def test_a_built_in_name_is_itself():
-    models = Models(folders=True, device="cpu")
+    models = Models(local=True, device="cpu")
     assert models.open("grammar") == "grammar" and models.names().count("grammar") == 1
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "/" + "x" * 300, "a\0b", "~nobody-x/a"])
-@pytest.mark.parametrize("folders", [True, False])
-def test_names_that_are_no_paths_are_answered_plainly(name, folders):
+@pytest.mark.parametrize("local", [True, False])
+def test_names_that_are_no_paths_are_answered_plainly(name, local):
     with pytest.raises(SelectionError):
-        Models(folders=folders).look(name)
+        Models(local=local).look(name)
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc/nope", "x" * 300])

@@ -47,15 +47,14 @@ class Opening:
             ),
         ]
         done = [run(begun, self.look, looked, HUB_QUEUE) for begun in inspecting]
-        loading = box.load.click(self.begin, None, box.stop, **QUICK)
-        done.append(run(loading, self.load, loaded, model_queue))
-        bringing = box.download.click(self.begin, None, box.stop, **QUICK)
-        brought = run(bringing, self.download, [*looked, box.ready], HUB_QUEUE)
         ready = [box.ready, box.part]
-        done.append(brought.then(self.load_ready, ready, loaded, **showing, **model_queue))
+        for click, work in ((box.load.click, self.find), (box.download.click, self.download)):
+            begun = click(self.begin, None, box.stop, **QUICK)
+            there = run(begun, work, [*looked, box.ready], HUB_QUEUE)
+            done.append(there.then(self.load, ready, loaded, **showing, **model_queue))
         for each in done:
             each.then(_hidden, None, box.stop, **QUICK)
-        box.name.input(self.changed, None, buttons, **QUICK)
+        box.name.change(self.changed, box.name, looked, **QUICK)
         box.box.expand(self.cached, None, box.cached, **QUICK)
         box.stop.click(self.stop, None, None, queue=False, **PRIVATE)
 
@@ -74,20 +73,35 @@ class Opening:
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
     ) -> tuple[Any, Any, Any]:
-        """What is there, and what loading it would take; returns it, Load and Download."""
+        """What is there, and what loading it would take; then Load or Download."""
+        try:
+            return self._look(name, part, request, progress)[:3]
+        finally:
+            self.stops.pop(request.session_hash or "", None)
+
+    def find(
+        self,
+        name: str,
+        part: str,
+        request: gr.Request,
+        progress: gr.Progress = gr.Progress(),  # noqa: B008
+    ) -> tuple[Any, Any, Any, str]:
+        """The same, and the name if nothing has to be downloaded: it is loaded next."""
+        return self._look(name, part, request, progress)
+
+    def _look(
+        self, name: str, part: str, request: gr.Request, progress: gr.Progress
+    ) -> tuple[Any, Any, Any, str]:
         session = request.session_hash or ""
         self.inspected.pop(session, None)
-        tell = self._teller(request, progress, "Looking …")
         try:
-            found = self.models.look(name, part, tell)
+            found = self.models.look(name, part, self._teller(request, progress, "Looking …"))
         except VizEncoderError as fault:
-            return alert(str(fault)), *_buttons()
-        finally:
-            self.stops.pop(session, None)
+            return alert(str(fault)), *_buttons(), ""
         if isinstance(found, HubModel):
             self.inspected[session] = name.strip()
-            return hub_panel(found), *_buttons(found)
-        return plan_panel(found), *_buttons()
+            return hub_panel(found), *_buttons(found), ""
+        return plan_panel(found), *_buttons(), name
 
     def download(
         self,
@@ -96,48 +110,31 @@ class Opening:
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> tuple[Any, Any, Any, str]:
-        """Bring a model that the page has shown; also returns its name, which is then loaded."""
+        """Bring a model that the page has shown, and its name, which is loaded next."""
         session = request.session_hash or ""
         if not isinstance(name, str) or self.inspected.get(session) != name.strip():
-            return (*self.look(name, part, request, progress), "")
-        tell = self._teller(request, progress, "Downloading …")
+            return self._look(name, part, request, progress)
         try:
+            tell = self._teller(request, progress, "Downloading …")
             ready = self.models.download(name, part, tell)
         except VizEncoderError as fault:
             return alert(str(fault)), gr.skip(), gr.skip(), ""
-        finally:
-            self.stops.pop(session, None)
         return gr.skip(), *_buttons(), ready
 
-    def load_ready(
+    def load(
         self,
         ready: str,
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> tuple[Any, ...]:
-        """Load what was downloaded; nothing where nothing was."""
+        """Load what is there and choose it; on a fault all stays as it was, and it is said."""
         if not ready:
+            self.stops.pop(request.session_hash or "", None)
             return gr.skip(), *SAME, gr.skip(), gr.skip()
-        return self.load(ready, part, request, progress)
-
-    def load(
-        self,
-        name: str,
-        part: str,
-        request: gr.Request,
-        progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> tuple[Any, ...]:
-        """Load it and choose it; on a fault everything stays as it was, and the fault is said.
-
-        What would have to be downloaded is only shown, with its size and license.
-        """
         tell = self._teller(request, progress, "Loading …")
         try:
-            if isinstance(self.models.look(name, part, tell), HubModel):
-                shown, *buttons = self.look(name, part, request, progress)
-                return shown, *SAME, *buttons
-            listed = self.models.open(name, part, tell)
+            listed = self.models.open(ready, part, tell)
             kind = self.models.get(listed, tell=tell).kind
         except VizEncoderError as fault:
             return alert(str(fault)), *SAME, *_buttons()
@@ -163,11 +160,13 @@ class Opening:
         names = self.models.names(kind)
         return gr.update(choices=names, value=chosen) if chosen else gr.update(choices=names)
 
-    def changed(self, request: gr.Request) -> tuple[Any, Any]:
+    def changed(self, name: str, request: gr.Request) -> tuple[Any, Any, Any]:
         """Another name: what was shown of the hub is no longer what Download would bring."""
-        if self.inspected.pop(request.session_hash or "", None) is None:
-            return gr.skip(), gr.skip()
-        return _buttons()
+        session = request.session_hash or ""
+        if self.inspected.get(session) in (None, name.strip()):
+            return gr.skip(), gr.skip(), gr.skip()
+        del self.inspected[session]
+        return "", *_buttons()
 
     def close(self, request: gr.Request) -> None:
         """Stop what a closed page began."""

@@ -1,0 +1,261 @@
+"""The hub from the page: asked when a person asks, told before a download, never by strangers."""
+
+import sys
+import threading
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+from huggingface_hub import constants
+from transformers import BertForMaskedLM
+
+import viz_encoder as vz
+from tests.checkpoints.cases.bert import build
+from tests.checkpoints.parity import Case, save
+from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub
+from tests.ui.conftest import serving
+from viz_encoder.checkpoints import HubModel, Plan
+from viz_encoder.cli import main
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.state.models import Models
+
+NAME, SHORT, MOVED = "organization/model", "bert-base-uncased", "google-bert/bert-base-uncased"
+TEXT = "w1 w2 [MASK] w4"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny BERT, as transformers writes it."""
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    folder.mkdir()
+    save(Case("x", "bert", build(BertForMaskedLM), None), folder)
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
+    return folder
+
+
+@pytest.fixture
+def hub(tmp_path, folder):
+    with pretended_hub(tmp_path / "cache") as hub:
+        hub.license = "apache-2.0 <b>"
+        for name in (NAME, MOVED):
+            hub.hold(name, folder)
+        yield hub
+
+
+def asked(hub: Hub) -> list[str]:
+    """All but what Gradio's client, which is this test's, asks for its statistics."""
+    return [each for each in hub.asked if not each.startswith("HEAD /api/telemetry/py_client")]
+
+
+def test_a_model_is_shown_then_brought_then_opened(hub):
+    models = Models(device="cpu", local=True)
+    found = models.look(f" {NAME} ")
+    assert isinstance(found, HubModel) and found.family == "bert"
+    with pytest.raises(SelectionError, match="not downloaded yet"):
+        models.open(NAME)
+    assert hub.brought() == [] and models.cached() == []
+    assert models.download(NAME) == NAME
+    hub.asked.clear()
+    assert isinstance(models.look(NAME), Plan)
+    assert models.open(NAME) == NAME and NAME in models.names("text")
+    assert [plan.card.name for plan in models.cached()] == [NAME]
+    assert hub.asked == []
+
+
+def test_the_cache_lists_only_what_loads(hub):
+    models = Models(device="cpu", local=True)
+    hub.models[MOVED]["tokenizer.json"] = b"{}"
+    for name in (NAME, MOVED):
+        models.download(name)
+    real = (models.look(MOVED).folder / "config.json").resolve()
+    real.write_text('{"model_type": "mamba"}')
+    assert [plan.card.name for plan in models.cached()] == [NAME]
+
+
+@pytest.mark.parametrize("ask", ["look", "download", "open"])
+def test_strangers_ask_for_nothing(hub, ask):
+    Models(device="cpu", local=True).download(NAME)  # which is then in the cache
+    hub.asked.clear()
+    models = Models(device="cpu")
+    for name in (NAME, MOVED, SHORT, "no/such"):
+        with pytest.raises(SelectionError, match="opens no other models"):
+            getattr(models, ask)(name)
+    with pytest.raises(SelectionError, match="opens no other models"):
+        models.cached()
+    assert hub.asked == []
+
+
+def test_a_public_server_never_asks_the_hub_whatever_is_sent(hub):
+    """By every endpoint and every event of the page, with names in each place."""
+    Models(device="cpu", local=True).download(NAME)
+    hub.asked.clear()
+    with serving(make_app(Settings(public=True, device="cpu"))) as site:
+        client = Client(site, verbose=False)
+        for endpoint in ("/look_up", "/download_model", "/open_model"):
+            for name in (MOVED, NAME):
+                with pytest.raises(AppError, match="opens no other models"):
+                    client.predict(name, api_name=endpoint)
+        with pytest.raises(AppError, match="opens no other models"):
+            client.predict(api_name="/cached_models")
+        dependencies = httpx.get(f"{site}config", timeout=60).json()["dependencies"]
+        for number, dependency in enumerate(dependencies):
+            data = [MOVED] * len(dependency["inputs"])
+            joined = {"data": data, "fn_index": number, "session_hash": f"s{number}"}
+            httpx.post(f"{site}gradio_api/queue/join", json=joined, timeout=60)
+            address = f"{site}gradio_api/queue/data?session_hash=s{number}"
+            if "event_id" in httpx.post(f"{site}gradio_api/queue/join", json=joined).text:
+                assert "organization/model" not in httpx.get(address, timeout=60).text
+        assert "viz-opening" not in httpx.get(f"{site}config", timeout=60).text
+        names = client.predict(api_name="/models")
+    assert asked(hub) == [] and not {NAME, MOVED} & set(names)
+
+
+@pytest.mark.parametrize("options", [[], ["--hub"], ["--public"], ["--public", "--hub"]])
+def test_the_old_flag_changes_nothing(monkeypatch, capsys, options):
+    started = []
+    monkeypatch.setattr(
+        sys.modules[make_app.__module__],
+        "serve",
+        lambda settings, subject: started.append(settings),
+    )
+    assert main(["serve", *options]) == 0
+    assert started[0].public == ("--public" in options)
+    said = "has no effect with --public" in capsys.readouterr().err
+    assert said == (len(options) == 2)
+
+
+def test_the_endpoints(hub):
+    with serving(make_app(Settings(device="cpu"))) as site:
+        client = Client(site, verbose=False)
+        facts = client.predict(NAME, api_name="/look_up")
+        assert (facts["family"], facts["license"]) == ("bert", "apache-2.0 <b>")
+        assert facts["n_bytes"] > 0 and facts["revision"] == COMMIT and hub.brought() == []
+        with pytest.raises(AppError, match="not downloaded yet"):
+            client.predict(NAME, api_name="/open_model")
+        assert client.predict(api_name="/cached_models") == []
+        assert client.predict(NAME, api_name="/download_model") == NAME
+        hub.asked.clear()
+        assert [m["name"] for m in client.predict(api_name="/cached_models")] == [NAME]
+        assert client.predict(NAME, api_name="/look_up")["n_bytes"] == 0
+        assert client.predict(NAME, api_name="/open_model")["name"] == NAME
+        run = client.predict(TEXT, "", NAME, api_name="/run_text")
+        assert run["tokens"][0] == "w1" and asked(hub) == []
+
+
+def test_a_slow_hub_holds_nobody_up(hub):
+    """While one client waits for the hub, another one runs a text."""
+    with serving(make_app(Settings(device="cpu"))) as site:
+        first, client = (Client(site, verbose=False) for _ in range(2))
+        hub.answer.clear()
+        waiting = first.submit(NAME, api_name="/look_up")
+        assert client.predict("the keys", "", "grammar", api_name="/run_text")["tokens"]
+        assert not waiting.done()
+        hub.answer.set()
+        assert waiting.result(timeout=60)["family"] == "bert"
+
+
+def test_a_download_that_is_stopped_keeps_the_page_free(hub):
+    models, stopped = Models(device="cpu", local=True), threading.Event()
+    hub.models[NAME]["model.safetensors"] += b"\0" * 200_000
+    models.look(NAME)
+    hub.go.clear()
+
+    def tell(share: float) -> None:
+        if share > 0:
+            stopped.set()
+            raise SelectionError("Stopped; nothing of it was kept.")
+
+    with pytest.raises(SelectionError, match="Stopped"):
+        models.download(NAME, tell=tell)
+    assert stopped.is_set() and models.cached() == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1440, 390])
+def test_looked_up_brought_and_run_on_the_page(hub, chromium, tmp_path, width):
+    with serving(make_app(Settings(device="cpu"))) as site, chromium.new_context() as context:
+        page = context.new_page()
+        faults = []
+        page.on("pageerror", lambda fault: faults.append(str(fault)))
+        page.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.goto(site)
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+        page.click("#viz-opening >> text=Open another model")
+        page.fill("#viz-open-name input, #viz-open-name textarea", SHORT)
+        page.wait_for_timeout(500)
+        assert hub.asked == []  # typing asks nobody
+        page.click("#viz-load")  # which shows what it would bring, and brings nothing
+        page.wait_for_selector("#viz-found .viz-model")
+        said = page.inner_text("#viz-found")
+        assert f"{MOVED} (bert)" in said and "apache-2.0 <b>" in said and "Not downloaded" in said
+        assert hub.brought() == [] and not page.is_visible("#viz-load")
+        assert "MB" in page.inner_text("#viz-download")
+        page.locator("#viz-opening").screenshot(path=tmp_path / f"found-{width}.png")
+        page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
+        page.wait_for_selector("#viz-load")  # another name: nothing of it was shown yet
+        page.click("#viz-look")
+        page.wait_for_selector(f"#viz-found :text('{NAME} (bert)')")
+        page.click("#viz-download")
+        page.wait_for_selector(f"text={NAME} is loaded", timeout=60_000)
+        page.locator("#viz-opening").screenshot(path=tmp_path / f"loaded-{width}.png")
+        page.fill("#viz-text-a textarea", TEXT)
+        page.click("#viz-run")
+        page.wait_for_function("window.vizTab.run.model === 'organization/model'")
+        page.reload()
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+        hub.asked.clear()
+        page.click("#viz-opening >> text=Open another model")
+        page.wait_for_selector("#viz-cached input")
+        page.click("#viz-cached input")
+        page.wait_for_selector(f"[role=option]:has-text('{NAME}')")
+        page.locator("#viz-inputs").screenshot(path=tmp_path / f"cached-{width}.png")
+        page.click(f"[role=option]:has-text('{NAME}')")
+        page.wait_for_selector("#viz-found :text('are free')")
+        assert page.input_value("#viz-open-name input, #viz-open-name textarea") == NAME
+        assert hub.asked == [] and faults == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("button", ["#viz-load", "#viz-look"])
+def test_a_hub_that_is_silent_holds_no_run_up(hub, chromium, button):
+    with serving(make_app(Settings(device="cpu"))) as site, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(site)
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+        page.click("#viz-opening >> text=Open another model")
+        page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
+        hub.answer.clear()
+        page.click(button)
+        page.wait_for_selector("#viz-found :text('Looking')")
+        page.fill("#viz-text-a textarea", "the keys")
+        page.click("#viz-run")
+        page.wait_for_function("window.vizTab.run.tokens.length === 4")
+        assert not page.query_selector("#viz-found .viz-model")
+        page.click("#viz-stop")
+        page.wait_for_selector("#viz-found .viz-alert")
+        assert "Stopped" in page.inner_text("#viz-found")
+
+
+@pytest.mark.browser
+def test_a_download_is_stopped_on_the_page(hub, chromium):
+    hub.models[NAME]["model.safetensors"] += b"\0" * 200_000
+    with serving(make_app(Settings(device="cpu"))) as site, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(site)
+        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+        page.click("#viz-opening >> text=Open another model")
+        page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
+        page.click("#viz-look")
+        page.wait_for_selector("#viz-found .viz-model")
+        hub.go.clear()
+        page.click("#viz-download")
+        page.wait_for_selector("#viz-found :text('Downloading')")
+        page.click("#viz-stop")
+        page.wait_for_selector("#viz-found .viz-alert")
+        assert "Stopped" in page.inner_text("#viz-found")
+        page.wait_for_selector("#viz-stop", state="hidden")
+        assert page.is_visible(".viz-map-canvas")
+        assert vz.checkpoints.plan_cached(NAME) is None and constants.HF_HUB_CACHE
