@@ -37,7 +37,7 @@ def make_opening_box(models: Models) -> OpeningBox | None:
         )
         name = gr.Textbox(
             label="A folder on this computer, or a model on the Hugging Face hub",
-            placeholder="bert-base-uncased, organization/name, or /path/to/folder",
+            placeholder="bert-base-uncased",
             max_lines=1,
             elem_id="viz-open-name",
         )
