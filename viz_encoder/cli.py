@@ -273,5 +273,11 @@ def _describe(found: Plan) -> None:
         print(f"  {part.name:16} {part.words}")
         if part.equation:
             print(f"  {'':16} {part.equation}")
+    if found.kind == "text":
+        most = found.config.max_positions
+        declared = found.source.declared(found.config.d_model, most)
+        if declared is not None:
+            cut = f", of {declared.max_tokens:,} tokens at most" if declared.max_tokens else ""
+            print(f"  {'own pooling':16} {declared.problem or declared.words + cut}")
     for note in card.notes:
         print(note)

@@ -31,6 +31,7 @@ from transformers import (
 import viz_encoder as vz
 from viz_encoder.analyses.collection import collection
 from viz_encoder.checkpoints.sentence_transformers import declared_by_model, write_declared
+from viz_encoder.cli import main
 from viz_encoder.errors import InputError, SelectionError
 
 pytestmark = pytest.mark.parity
@@ -305,3 +306,29 @@ def test_a_model_in_memory_declares_the_same(case, tmp_path):
     assert said(found) == {**said(read), "similarity": found.similarity}
     hidden, valid = torch.randn(2, 6, 16), torch.arange(6) < torch.tensor([[6], [4]])
     assert torch.equal(found.vectors(hidden, valid), read.vectors(hidden, valid))
+
+
+def test_a_model_in_memory_and_a_saved_copy_pool_alike(tmp_path):
+    modules, options = CASES["cls, dense tanh"]()
+    model, _ = saved(tmp_path, modules, {**options, "prompts": PROMPTS})
+    loaded = vz.load(model, device="cpu")
+    loaded.save(tmp_path / "again")
+    for encoder in (loaded, vz.load(tmp_path / "again", device="cpu")):
+        found = collection(encoder, TEXTS, methods=["declared"], layers=[-1], prompt="query")
+        equal(found.of("declared", -1), wanted(model, prompt_name="query"))
+
+
+def test_the_command_reads_with_a_prompt(tmp_path, capsys):
+    modules, options = CASES["mean without prompt"]()
+    model, folder = saved(tmp_path, modules, options)
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    given = ["pool", str(tmp_path / "texts.txt"), "--model", str(folder), "--prompt", "query"]
+    assert main([*given, "-o", str(tmp_path / "out.npz"), "--device", "cpu"]) == 0
+    said = capsys.readouterr()
+    assert "by declared (the model's own: mean), after layer 2" in said.out
+    assert "Item 1: The model's prompt 'query : ' was put before the text." in said.err
+    with np.load(tmp_path / "out.npz") as file:
+        texts = [text.strip() for text in TEXTS]
+        equal(file["vectors_declared"][0], wanted(model, texts, prompt_name="query"))
+    assert main(["models", str(folder)]) == 0
+    assert "own pooling      mean, of 20 tokens at most" in capsys.readouterr().out

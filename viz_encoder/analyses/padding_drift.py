@@ -204,9 +204,9 @@ def _why(
             f"The real tokens attended to {n_padding} padding tokens, so their own hidden states "
             "changed before any pooling."
         )
-    if method == "declared":
-        return "The model's own pooling: what it pools by has a row of its own, where we name it."
     too = " The encoder attended to padding too." if case == "neither" else ""
+    if method == "declared":
+        return "The model's own pooling; the row of what it pools by, such as mean, says why." + too
     if method == "pooler" or (method == "cls" and case != "neither"):
         return "It reads the first token, or what the model's own head reads." + too
     if method == "cls":
