@@ -56,8 +56,9 @@ class InMemory:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(iter(self.named.values())).device
+        """Where the weights are; those on the meta device are refused when they are copied."""
+        where = next(iter(self.named.values())).device
+        return torch.device("cpu") if where.type == "meta" else where
 
     def config(self) -> Json:
         """What config.json would say."""
@@ -120,7 +121,9 @@ def plan_memory(source: InMemory, part: str) -> Plan:
     try:
         return plan_source(source, part, source.card)
     except UnknownFamily as fault:
-        raise UnknownFamily(f"{source.card.name[:80]}: {fault} {RECORD}") from fault
+        name, kind = source.card.name[:80], source.file.get("model_type")
+        why = f"{name}: {fault}" if kind else f"{name} is not an architecture that we load."
+        raise UnknownFamily(f"{why} {RECORD}") from fault
 
 
 def in_memory(model: nn.Module | LoadedEncoder, given: Given) -> InMemory:

@@ -44,15 +44,18 @@ def read_ready_made(
     Raises:
         InputError: values that this encoder does not take, or padding that it cannot have.
     """
-    values, segments = source, None
+    values, segments, told_by = source, None, "valid"
     if isinstance(source, Mapping):
         if valid is not None:
             raise InputError(f"Give the real tokens once: by {MASK}, or by valid=.")
         values, valid, segments = _unpacked(source, config)
+        told_by = MASK
     values, n_real = _rows(values, config, padding)
     values = _checked(values, config)
     n_tokens = _n_tokens(values, config)
-    real, notes = mark_padding(values, n_tokens, n_real, valid, config, padding, tokenizer)
+    real, notes = mark_padding(
+        values, n_tokens, n_real, (valid, told_by), config, padding, tokenizer
+    )
     if segments is not None:
         segments = _checked_segments(segments, values)
     samples = tuple(
@@ -108,6 +111,8 @@ def _rows(source: Any, config: EncoderConfig, padding: Padding) -> tuple[Tensor,
         return (values[None] if values.ndim == n_axes else values), None
     rows = [_tensor(each, f"Row {number}") for number, each in enumerate(source, 1)]
     rows = [row[0] if row.ndim == n_axes + 1 and len(row) == 1 else row for row in rows]
+    if empty := [number for number, row in enumerate(rows, 1) if not row.numel()]:
+        raise InputError(f"Row {empty[0]} is empty; give each row a token.")
     shapes = {(row.ndim, row.shape[1:], row.dtype) for row in rows}
     if rows[0].ndim != n_axes or len(shapes) > 1:
         found = ", ".join(str(tuple(row.shape)) for row in rows[:4])
@@ -117,8 +122,6 @@ def _rows(source: Any, config: EncoderConfig, padding: Padding) -> tuple[Tensor,
         if len(set(lengths)) > 1:
             raise InputError(f"The pictures have {lengths[0]} and other numbers of channels.")
         return torch.stack(rows), None
-    if not min(lengths):
-        raise InputError(f"Row {lengths.index(0) + 1} is empty; give each row a token.")
     fill = 0 if config.embedding is Embedding.VECTOR else padding.id or 0
     whole = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=fill)
     return whole, lengths if len(set(lengths)) > 1 else None

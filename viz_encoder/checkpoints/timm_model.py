@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from reprlib import repr as shown
 from typing import Any
 
 import torch
@@ -11,6 +12,8 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model.activations import ACTIVATIONS
 
+POOLS = ("token", "avg", "map")
+RECORD = "vz.record(model, …) watches it as it runs."
 PROBE = (-4.0, 4.0, 81)
 
 
@@ -37,9 +40,15 @@ def timm_file(model: nn.Module) -> dict[str, Any]:
 
 
 def require_as_built(model: nn.Module) -> Callable[[EncoderConfig], None]:
-    """What the tensors do not tell is compared with the modules: activation and norms."""
+    """What the tensors do not tell is compared with the modules: pooling, activation, eps."""
 
     def check(config: EncoderConfig) -> None:
+        pool = getattr(model, "global_pool", "token")
+        if config.heads and pool not in POOLS:
+            raise CheckpointError(
+                f"This model's global_pool is {shown(pool)}, and its classifier is computed here "
+                f"with {', '.join(POOLS)} alone; model.reset_classifier(0) takes it off."
+            )
         activation = _first(model, "mlp", "act")
         x = torch.linspace(*PROBE)
         if activation is not None:
@@ -48,13 +57,13 @@ def require_as_built(model: nn.Module) -> Callable[[EncoderConfig], None]:
             if not torch.allclose(theirs, ours, atol=1e-6):
                 raise CheckpointError(
                     f"This model's activation is {type(activation).__name__}, and models of its "
-                    f"architecture have {config.activation}; save and load cannot tell that."
+                    f"architecture have {config.activation}; {RECORD}"
                 )
         eps = _first(model, "norm1", "eps")
         if eps is not None and eps != config.norm_eps:
             raise CheckpointError(
                 f"This model's norms have eps {eps:g}, and models of its architecture have "
-                f"{config.norm_eps:g}."
+                f"{config.norm_eps:g}; {RECORD}"
             )
 
     return check

@@ -3,10 +3,12 @@
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
 
+from viz_encoder.checkpoints.hub_faults import is_hub_id
 from viz_encoder.errors import CheckpointError
 
 ADAPTED = (
@@ -63,6 +65,8 @@ def tensors_of(model: nn.Module) -> Mapping[str, Tensor]:
 
 
 def name_of(model: nn.Module) -> str:
-    """Where it came from, as far as it says; else its class."""
+    """The hub's name or the folder's that it came from, where it says one; else its class."""
     said = getattr(model, "name_or_path", "")
-    return said if isinstance(said, str) and said else type(model).__name__
+    if not isinstance(said, str) or not said:
+        return type(model).__name__
+    return said if is_hub_id(said) else Path(said).name or type(model).__name__

@@ -20,7 +20,7 @@ def mark_padding(
     values: Tensor,
     n_tokens: int,
     n_real: list[int] | None,
-    given: Any,
+    told: tuple[Any, str],
     config: EncoderConfig,
     padding: Padding,
     tokenizer: Tokenizer | None,
@@ -31,7 +31,7 @@ def mark_padding(
         values: the rows; ids where the encoder takes ids.
         n_tokens: of each row.
         n_real: how many tokens each row had before it was filled up, where it was.
-        given: the caller's own "batch token".
+        told: the caller's own "batch token" or None, and the name that it was given by.
         config: of the encoder.
         padding: which id it is, and what the model makes of it.
         tokenizer: to name the id by.
@@ -39,7 +39,7 @@ def mark_padding(
     Raises:
         InputError: a row of padding alone, or padding where this model cannot have it.
     """
-    shape = len(values), n_tokens
+    shape, (given, name) = (len(values), n_tokens), told
     ids = values if config.embedding is Embedding.TOKEN else None
     valid = torch.ones(shape, dtype=torch.bool)
     if n_real is not None:
@@ -50,19 +50,19 @@ def mark_padding(
         valid = torch.arange(n_tokens) < torch.tensor(n_real)[:, None]
     word = _named(padding, tokenizer)
     if given is not None:
-        valid, why = _given(given, shape), "as valid says"
+        valid, why = _given(given, shape), f"as {name} says"
     else:
         why = f"{'the rows were filled up with ' if n_real else ''}{word}"
         if ids is not None and padding.id is not None and not padding.attended:
             valid = valid & ~_pads(ids, padding.id, padding.ends_texts, word, valid)
-    _require_real(valid, word if given is None else "padding, as valid says")
+    _require_real(valid, word if given is None else f"padding, as {name} says")
     if ids is not None and padding.no_position and padding.id is not None:
         _require_at_the_end(ids, valid, padding.id, word)
     notes = [_notes(row, why) for row in valid]
     if given is None and ids is not None and not n_real:
         notes = [
-            told or _unsaid(row, padding, len(ids) > 1, word)
-            for told, row in zip(notes, ids, strict=True)
+            said or _unsaid(row, padding, len(ids) > 1, word)
+            for said, row in zip(notes, ids, strict=True)
         ]
     return valid, notes
 

@@ -1,5 +1,6 @@
 """Encoder: embed, run the blocks, normalize; and, when asked, hand out what each layer ran on."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -18,6 +19,7 @@ from viz_encoder.model.head import Head
 from viz_encoder.model.norm import make_norm
 from viz_encoder.model.relative import by_distance
 from viz_encoder.model.rotary import angles_along, angles_of_grid
+from viz_encoder.model.saving import own_file, own_tensors, write_folder
 from viz_encoder.shown import facts_html, one_line
 
 
@@ -98,6 +100,19 @@ class Encoder(nn.Module):
         return EncoderOutput(
             self.final_norm(x), tuple(hidden) if capture else (), tuple(records or ())
         )
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write config.json and model.safetensors, which `vz.load(folder)` opens again.
+
+        Args:
+            folder: a new or empty folder.
+            overwrite: replace an encoder that was saved there.
+
+        Raises:
+            CheckpointError: the folder holds something else, or cannot be written.
+        """
+        tensors = own_tensors(self.state_dict(), self.config)
+        write_folder(folder, own_file(self.config), tensors, overwrite=overwrite)
 
     def mask(
         self,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
@@ -18,7 +19,11 @@ from viz_encoder.errors import CheckpointError
 
 MODEL_TYPE = "viz_encoder"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-OURS = {CONFIG, WEIGHTS, TOKENIZER}
+# What may stand in a folder that is written over; the last four are of sentence-transformers.
+OURS = re.compile(
+    r"config\.json|model\.safetensors|tokenizer\.json|modules\.json|sentence_bert_config\.json|"
+    r"config_sentence_transformers\.json|\d+_(Pooling|Dense|LayerNorm|Normalize)"
+)
 DECODER, WORDS = "heads.masked.out.weight", "embed.tokens.word.weight"
 ALL = "layers.all."
 Extra = Callable[[Path], None]
@@ -80,7 +85,7 @@ def _same(a: Tensor | None, b: Tensor | None) -> bool:
 
 
 def write_folder(
-    folder: str | Path,
+    folder: Any,
     file: Mapping[str, Any],
     tensors: dict[str, Tensor],
     *,
@@ -112,7 +117,7 @@ def write_folder(
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _target(folder: str | Path, overwrite: bool) -> Path:
+def _target(folder: Any, overwrite: bool) -> Path:
     """The folder, links followed, if it may be written."""
     try:
         target = Path(folder).expanduser().resolve()
@@ -138,7 +143,7 @@ def _target(folder: str | Path, overwrite: bool) -> Path:
 
 def _is_ours(folder: Path, found: list[str]) -> bool:
     """Whether there is nothing but an encoder that was saved here."""
-    if CONFIG not in found or not set(found) <= OURS:
+    if CONFIG not in found or not all(map(OURS.fullmatch, found)):
         return False
     try:
         file = json.loads((folder / CONFIG).read_text(encoding="utf-8"))

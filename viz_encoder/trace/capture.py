@@ -39,8 +39,8 @@ def capture(
     valid: Any = None,
 ) -> Any: ...
 def capture(
-    encoder: LoadedEncoder | Encoder,
-    source: One | Rows | list[Any] | Inputs,
+    encoder: Any,  # the overloads above say what is taken; anything else is answered in a sentence
+    source: Any,
     *,
     mask: Tensor | None = None,
     valid: Any = None,

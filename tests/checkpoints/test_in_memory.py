@@ -1,0 +1,378 @@
+"""Models in memory load as their files do: same weights, same maps; what cannot be read is said."""
+
+import json
+import tempfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+from torch import nn
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    GPT2Config,
+    GPT2Model,
+    PreTrainedTokenizerFast,
+    ViTConfig,
+    ViTImageProcessor,
+    ViTModel,
+)
+
+import viz_encoder as vz
+from tests.checkpoints.cases import CASES
+from tests.checkpoints.cases.bert import SIZES
+from tests.checkpoints.faults import a_sentence
+from tests.checkpoints.parity import TOLERANCE, Case, ask, compare, save
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import CheckpointError, InputError, KeyMismatch, UnknownFamily
+from viz_encoder.model.declared import Declared
+
+TEXT = "w1 w2 w3 w1"
+
+
+def first_of_each() -> dict[str, Case]:
+    """One case of each model_type of transformers, with a head where there is a case with one."""
+    of_transformers = [case for case in CASES if case.save is None]
+    return {f"{case.model_type} {case.part}".strip(): case for case in of_transformers}
+
+
+ONE = first_of_each()
+
+
+@cache
+def saved(name: str):
+    """The reference, eager, and the encoder of its folder."""
+    folder = Path(tempfile.mkdtemp(dir=saved.root))
+    reference = save(ONE[name], folder)
+    return reference, folder, vz.load(folder, device="cpu", part=ONE[name].part)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _folders(tmp_path_factory):
+    saved.root = tmp_path_factory.mktemp("checkpoints")
+    yield
+    saved.cache_clear()
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    _, folder, _ = saved("bert")
+    return PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), pad_token="[PAD]", unk_token="[UNK]"
+    )
+
+
+def bert(kind: type = BertModel, **settings) -> nn.Module:
+    torch.manual_seed(1)
+    return kind(BertConfig(**SIZES, **settings))
+
+
+def same_weights(a: LoadedEncoder, b: LoadedEncoder) -> bool:
+    ours, theirs = a.model.state_dict(), b.model.state_dict()
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[k], theirs[k]) for k in ours)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ONE)
+def test_it_equals_the_reference(name):
+    reference, _, from_files = saved(name)
+    encoder = vz.load(reference, device="cpu", part=ONE[name].part)
+    apart = compare(encoder, ask(ONE[name], encoder, reference))
+    assert apart.worst <= TOLERANCE * ONE[name].loose, apart
+    assert encoder.config == from_files.config and same_weights(encoder, from_files)
+    assert encoder.card.n_parameters == from_files.card.n_parameters  # what is tied stays so
+    assert encoder.card.notes == from_files.card.notes
+    assert encoder.padding.no_position == from_files.padding.no_position
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_a_model_that_was_never_in_a_file(name, tmp_path):
+    torch.manual_seed(4)
+    model = ONE[name].model().eval()
+    model.save_pretrained(tmp_path)
+    ours = vz.load(model, device="cpu", part=ONE[name].part)
+    assert same_weights(ours, vz.load(tmp_path, device="cpu", part=ONE[name].part))
+
+
+@pytest.mark.parametrize("kind", ["fast", "tokenizers"])
+def test_texts_are_read_with_the_tokenizer_that_was_given(kind):
+    reference, folder, from_files = saved("bert")
+    given = tokenizer()
+    given = given if kind == "fast" else given.backend_tokenizer
+    before = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    before.enable_padding(length=9)
+    before.enable_truncation(3)
+    encoder = vz.load(reference, tokenizer=before if kind == "tokenizers" else given, device="cpu")
+    ours, theirs = vz.capture(encoder, TEXT), vz.capture(from_files, TEXT)
+    assert ours.tokens == theirs.tokens == tuple(TEXT.split())
+    assert torch.equal(ours.output, theirs.output)
+    assert before.padding["length"] == 9 and before.truncation  # the given one is as it was
+
+
+def test_a_tokenizer_goes_before_that_of_a_folder(tmp_path):
+    _, folder, _ = saved("bert")
+    other = Tokenizer.from_str((folder / "tokenizer.json").read_text().replace('"w7"', '"cat"'))
+    encoder = vz.load(folder, tokenizer=other, device="cpu")
+    assert vz.capture(encoder, "cat w8").tokens == ("cat", "w8")
+    assert encoder.padding.id == 0
+
+
+def test_without_a_tokenizer_it_takes_ids_and_says_so():
+    reference, _, from_files = saved("bert")
+    encoder = vz.load(reference, device="cpu")
+    assert encoder.reader is None and encoder.kind == "text"
+    ids = from_files.read(TEXT).values
+    with torch.no_grad():
+        theirs = reference(ids, output_attentions=True).attentions
+    trace = vz.capture(encoder, ids)
+    assert max((trace.attention(n) - m[0]).abs().max() for n, m in enumerate(theirs)) <= TOLERANCE
+    with pytest.raises(InputError, match=r"no tokenizer: give token ids, .* or load it with tok"):
+        vz.capture(encoder, TEXT)
+
+
+def test_pictures_are_prepared_by_the_processor_that_was_given(tmp_path):
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
+    model = ViTModel(ViTConfig(**sizes, intermediate_size=40, image_size=16, patch_size=4)).eval()
+    size = {"height": 16, "width": 16}
+    processor = ViTImageProcessor(size=size, image_mean=[0.1, 0.2, 0.3], image_std=[0.4, 0.5, 0.6])
+    model.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    picture = torch.randint(0, 255, (20, 30, 3), dtype=torch.uint8).numpy()
+    whole = SimpleNamespace(image_processor=processor)  # as AutoProcessor gives one
+    for given in (processor, whole):
+        ours = vz.load(model, processor=given, device="cpu").read(picture)
+        assert torch.equal(ours.values, vz.load(tmp_path, device="cpu").read(picture).values)
+    bare = vz.load(model, device="cpu")
+    with pytest.raises(InputError, match=r"no picture settings: give pixels .* processor="):
+        bare.read(picture)
+    assert vz.capture(bare, ours.values).n_tokens == 17
+
+
+def test_a_whole_clip_gives_the_half_that_is_asked_for():
+    reference, _, _ = saved("clip text")
+    assert vz.load(reference, part="text", device="cpu").kind == "text"
+    vision = vz.load(reference, device="cpu")
+    assert vision.kind == "image" and any("part=" in note for note in vision.card.notes)
+    with pytest.raises(CheckpointError, match="part is 'ears'"):
+        vz.load(reference, part="ears")
+
+
+class Transformer(nn.Module):
+    """As sentence-transformers holds a model of transformers."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.auto_model, self.tokenizer = model, tokenizer()
+        self.do_lower_case = False
+
+    def get_config_dict(self) -> dict[str, object]:
+        return {"max_seq_length": 5, "do_lower_case": False}
+
+
+class Pooling(nn.Module):
+    def get_config_dict(self) -> dict[str, object]:
+        return {"word_embedding_dimension": 24, "pooling_mode_cls_token": True}
+
+
+Pooling.__module__ = "sentence_transformers.models.Pooling"
+
+
+def test_a_sentence_transformer_brings_its_tokenizer_and_its_pooling():
+    reference, _, from_files = saved("bert")
+    model = nn.Sequential(Transformer(reference), Pooling())
+    model.prompts, model.default_prompt_name, model.max_seq_length = {"query": "w9 "}, None, 5
+    encoder = vz.load(model, device="cpu")
+    assert torch.equal(vz.capture(encoder, TEXT).output, vz.capture(from_files, TEXT).output)
+    assert isinstance(encoder.declared, Declared) and encoder.declared.methods == ("cls",)
+    assert encoder.declared.max_tokens == 5 and encoder.declared.prompts["query"] == "w9 "
+    assert vz.load(model[0], device="cpu").declared is None  # its first module alone
+    assert vz.load(model[0], device="cpu").reader is not None
+
+
+OF_TIMM = [case for case in CASES if case.model_type == "timm_wrapper" and case.name != "timm in "
+           "transformers"]  # fmt: skip
+
+
+def as_timm_builds_it(case: Case, folder: Path) -> tuple[nn.Module, nn.Module]:
+    """The plain reference, with what timm puts beside a model's tensors."""
+    reference = save(case, folder)
+    file = json.loads((folder / "config.json").read_text())
+    model = getattr(reference, "timm_model", reference)
+    model.pretrained_cfg = {**file.get("pretrained_cfg", {}), "architecture": file["architecture"]}
+    model.global_pool = file.get("global_pool", "token")
+    for block in model.blocks:
+        heads = (file.get("model_args") or {}).get("num_heads")
+        block.attn.num_heads = heads or vz.load(folder, device="cpu").config.n_heads
+    return model, reference
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("case", OF_TIMM, ids=lambda case: case.name)
+def test_a_vit_of_timm(case, tmp_path):
+    model, reference = as_timm_builds_it(case, tmp_path)
+    encoder, from_files = vz.load(model, device="cpu"), vz.load(tmp_path, device="cpu")
+    assert compare(encoder, ask(case, encoder, reference)).worst <= TOLERANCE * case.loose
+    named = [replace(head, labels=()) for head in from_files.config.heads]  # timm has no names
+    assert [replace(head, labels=()) for head in encoder.config.heads] == named
+    assert replace(encoder.config, heads=()) == replace(from_files.config, heads=())
+    assert same_weights(encoder, from_files)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda model: setattr(model.blocks[0].mlp, "act", nn.ReLU()), "activation is ReLU"),
+        (lambda model: setattr(model.blocks[0].norm1, "eps", 1e-3), "norms have eps 0.001"),
+        (lambda model: setattr(model, "global_pool", "max"), "global_pool is 'max'"),
+    ],
+)
+def test_what_a_name_of_timm_does_not_tell_is_compared(change, says, tmp_path):
+    case = next(case for case in OF_TIMM if case.name == "timm vit_tiny_patch4_16")
+    model, _ = as_timm_builds_it(case, tmp_path)
+    vz.load(model, device="cpu")
+    change(model)
+    with pytest.raises(CheckpointError, match=says) as fault:
+        vz.load(model, device="cpu")
+    assert a_sentence(fault.value)
+
+
+def test_ours():
+    torch.manual_seed(0)
+    model = vz.Encoder(vz.EncoderConfig(n_layers=2, d_model=16, n_heads=2, d_ff=24, vocab_size=30))
+    loaded = vz.load(model)
+    ids = torch.tensor([[3, 4, 5]])
+    assert torch.equal(vz.capture(loaded, ids).output, vz.capture(model, ids).output)
+    assert loaded.model is not model and not loaded.card.untrained and model.training
+    assert vz.load(loaded) is loaded
+    wide = vz.load(loaded, dtype=torch.float64)
+    assert wide is not loaded and wide.dtype == torch.float64 and loaded.dtype == torch.float32
+    text = vz.load(loaded, tokenizer=tokenizer())
+    assert vz.capture(text, TEXT).tokens == tuple(TEXT.split()) and loaded.reader is None
+
+
+def test_the_reader_of_ours_is_kept_in_another_dtype():
+    grammar = vz.load("grammar", device="cpu")
+    wide = vz.load(grammar, dtype=torch.float64)
+    assert vz.capture(wide, "the keys").tokens == vz.capture(grammar, "the keys").tokens
+    scene = vz.load("scene", device="cpu")
+    assert vars(vz.load(scene, dtype=torch.float64).reader) == vars(scene.reader)
+
+
+def test_training_the_model_later_changes_nothing():
+    model = bert()
+    encoder = vz.load(model)
+    before = vz.capture(encoder, torch.tensor([[5, 6, 7]])).output
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(2)
+    assert torch.equal(vz.capture(encoder, torch.tensor([[5, 6, 7]])).output, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_any_dtype_and_training_mode(dtype):
+    model = bert().to(dtype).train()
+    encoder = vz.load(model)
+    assert encoder.dtype == torch.float32 and model.training and not encoder.model.training
+    weight = model.embeddings.word_embeddings.weight
+    assert torch.equal(encoder.model.embed.tokens.word.weight, weight.float())
+    assert model.dtype == dtype
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+def test_what_is_wrapped_is_unwrapped():
+    model = bert()
+    for wrapped in (
+        torch.compile(model),
+        nn.DataParallel(model),
+        torch.compile(nn.DataParallel(model)),
+    ):
+        assert same_weights(vz.load(wrapped), vz.load(model))
+
+
+def test_a_tied_decoder_is_one_tensor():
+    encoder = vz.load(bert(BertForMaskedLM))
+    decoder, words = (
+        encoder.model.heads["masked"].out.weight,
+        encoder.model.embed.tokens.word.weight,
+    )
+    assert decoder.data_ptr() == words.data_ptr()
+
+
+def refused(model: object, kind: type, says: str, **given) -> None:
+    with pytest.raises(kind, match=says) as fault:
+        vz.load(model, **given)
+    assert a_sentence(fault.value)
+
+
+class Attention(nn.Linear):
+    """Somebody's own."""
+
+
+class Mine(BertModel):
+    """Somebody's own."""
+
+
+def test_a_family_that_is_not_ours_points_to_record():
+    gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=24, n_head=2))
+    refused(gpt, UnknownFamily, r"GPT2Model: .*'gpt2'.*vz\.record")
+    refused(nn.Linear(2, 2), UnknownFamily, r"Linear is not .*vz\.record")
+    refused(nn.Sequential(), UnknownFamily, r"Sequential is not .*vz\.record")
+
+
+def test_code_of_others_points_to_record():
+    refused(
+        Mine(BertConfig(**SIZES)), UnknownFamily, r"the model \(Mine\) runs code of .*vz\.record"
+    )
+    model = bert()
+    model.encoder.layer[1].attention.self.query = Attention(24, 24)
+    refused(model, UnknownFamily, r"module encoder\.layer\.1\.attention\.self\.query \(Attention\)")
+    model = bert()
+    model.encoder.layer[0].forward = lambda *given, **more: given
+    refused(model, UnknownFamily, r"encoder\.layer\.0 \(BertLayer\) runs a forward of its own")
+
+
+def test_weights_that_are_not_the_models_own():
+    model = bert()
+    model.encoder.layer[0].output.dense = nn.ModuleDict({"base_layer": nn.Linear(40, 24)})
+    refused(model, CheckpointError, r"PEFT.*merge_and_unload")
+    model = bert()
+    model.config.quantization_config = {"bits": 4}
+    refused(model, CheckpointError, "quantized")
+    with torch.device("meta"):
+        refused(bert(), CheckpointError, "meta device.*device_map")
+    model = bert()
+    with torch.no_grad():
+        model.embeddings.LayerNorm.weight[3] = torch.nan
+    refused(model, CheckpointError, r"embeddings\.LayerNorm\.weight holds NaN")
+
+
+def test_keys_must_match_both_ways():
+    model = bert()
+    model.extra = nn.Linear(2, 2)
+    refused(model, KeyMismatch, r"does not know: extra\.weight")
+    model = bert()
+    model.encoder.layer = model.encoder.layer[:2]
+    refused(model, KeyMismatch, r"missing: layers\.2")
+    model = bert()
+    model.config.intermediate_size = 41
+    refused(model, KeyMismatch, "wrong shape: .*ff")
+
+
+def test_what_is_given_beside_a_model_must_be_what_it_takes():
+    model, words = bert(), tokenizer()
+    refused(model, CheckpointError, r"tokenizer is Linear.*fast", tokenizer=nn.Linear(1, 1))
+    refused(model, CheckpointError, r"processor is dict", processor={})
+    refused(model, CheckpointError, "reads no pictures", processor=ViTImageProcessor())
+    refused("scene", CheckpointError, "reads no texts", tokenizer=words)
+    refused(model, CheckpointError, "seed is of random weights", seed=1)
+    refused(5, CheckpointError, "no built-in model and no folder '5'")
+
+
+def test_the_old_keyword_still_loads():
+    with pytest.warns(DeprecationWarning, match="model="):
+        assert vz.load(name="grammar", device="cpu").card.name == "grammar"

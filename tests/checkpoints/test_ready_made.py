@@ -1,0 +1,337 @@
+"""Ids, pixels and vectors that come ready made: a trace a row; padding is never in silence."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BatchEncoding
+
+import viz_encoder as vz
+from tests.checkpoints.cases import CASES
+from tests.checkpoints.faults import a_sentence
+from tests.checkpoints.parity import N_WORDS, TOLERANCE, save
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError
+from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.trace.batches import batches
+
+NAMED = {case.name: case for case in CASES}
+SIZES = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_ff": 12}
+IDS = torch.tensor([[7, 8, 9, 6], [9, 8, 7, 5]])
+PADDED = {  # of the id 0; True = real
+    "behind": [[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 0, 0, 0, 0]],
+    "before": [[1, 1, 1, 1, 1], [0, 0, 0, 1, 1], [0, 1, 1, 1, 1]],
+    "between": [[1, 0, 0, 1, 1], [0, 1, 0, 1, 0], [1, 1, 1, 1, 1]],
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _folders(tmp_path_factory):
+    made.root = tmp_path_factory.mktemp("checkpoints")
+    yield
+    made.cache_clear()
+
+
+def held(name: str, tokenizer: bool = False):
+    """See `made`."""
+    return made(name, tokenizer)
+
+
+@cache
+def made(name: str, tokenizer: bool):
+    """A reference in memory, run eagerly, and the encoder of its folder, with or without words."""
+    folder = Path(made.root / f"{name} {tokenizer}".replace(",", ""))
+    folder.mkdir()
+    reference = save(NAMED[name], folder)
+    if not tokenizer:
+        (folder / "tokenizer.json").unlink()
+    return reference, vz.load(folder, device="cpu", part=NAMED[name].part)
+
+
+@cache
+def bert(tokenizer: bool = False) -> LoadedEncoder:
+    return held("BERT", tokenizer)[1]
+
+
+@cache
+def unsaid() -> LoadedEncoder:
+    """An encoder of which nobody says what padding is."""
+    return vz.load(vz.EncoderConfig(**SIZES, vocab_size=30, max_positions=9), seed=3)
+
+
+def rows(where: str, pad_id: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random ids, and which of them are real."""
+    valid = torch.tensor(PADDED[where]).bool()
+    ids = torch.randint(5, N_WORDS, valid.shape, generator=torch.Generator().manual_seed(2))
+    return torch.where(valid, ids, pad_id), valid
+
+
+# --- one trace a row -------------------------------------------------------------------------
+
+
+def test_several_rows_are_as_many_traces():
+    traces = vz.capture(bert(), IDS)
+    assert isinstance(traces, list) and len(traces) == 2
+    for row, trace in zip(IDS, traces, strict=True):
+        assert torch.allclose(trace.output, vz.capture(bert(), row[None]).output, atol=1e-6)
+        assert trace.tokens == tuple(map(str, row.tolist()))
+
+
+ONE = [7, 8, 9, 6]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        torch.tensor([ONE]), torch.tensor(ONE), ONE, np.array(ONE), np.array([ONE]),
+        np.array(ONE, dtype=np.int32), [np.int64(number) for number in ONE],
+        {"input_ids": torch.tensor([ONE])}, {"input_ids": ONE}, torch.tensor([ONE]).int(),
+    ],
+)  # fmt: skip
+def test_one_input_is_one_trace_however_it_is_written(source):
+    trace = vz.capture(bert(), source)
+    assert isinstance(trace, vz.Trace)
+    assert torch.equal(trace.output, vz.capture(bert(), torch.tensor([ONE])).output)
+
+
+@pytest.mark.parametrize(
+    "source", [[ONE], [torch.tensor(ONE)], [torch.tensor([ONE])], [np.array(ONE)]]
+)
+def test_a_list_of_inputs_is_a_list_of_traces(source):
+    (trace,) = vz.capture(bert(), source)
+    assert torch.equal(trace.output, vz.capture(bert(), ONE).output)
+
+
+def test_rows_of_several_lengths_are_padded():
+    traces = vz.capture(bert(), [[7, 8, 9], [6], torch.tensor([5, 9])])
+    assert [trace.valid.tolist() for trace in traces] == [
+        [True, True, True], [True, False, False], [True, True, False],
+    ]  # fmt: skip
+    for trace, row in zip(traces, ([7, 8, 9], [6], [5, 9]), strict=True):
+        alone = vz.capture(bert(), row)
+        assert torch.allclose(trace.output[: len(row)], alone.output, atol=1e-6)
+        real = trace.attention(1)[:, : len(row)]
+        assert torch.allclose(real[..., : len(row)], alone.attention(1), atol=1e-6)
+        assert not real[..., len(row) :].any()
+    assert "2 of 3 tokens are padding, at the end: the rows were filled up" in traces[1].notes[0]
+
+
+def test_rows_of_several_lengths_where_nobody_says_what_padding_is():
+    one, two = vz.capture(unsaid(), [[0, 1, 0], [2]])
+    assert one.valid.all() and two.valid.tolist() == [True, False, False]
+
+
+def test_pictures_and_vectors():
+    scene = vz.load("scene", device="cpu")
+    pixels = torch.rand(3, 1, 40, 40)
+    traces = vz.capture(scene, pixels)
+    assert len(traces) == 3 and not any(trace.notes for trace in traces)
+    for source in (pixels[1], pixels[1:2], {"pixel_values": pixels[1:2]}):
+        one = vz.capture(scene, source)
+        assert isinstance(one, vz.Trace)
+        assert torch.allclose(one.output, traces[1].output, atol=1e-5)
+    assert len(vz.capture(scene, [pixels[0], pixels[1:2]])) == 2
+    axes = {"embedding": "vector", "positions": "none"}
+    encoder = vz.load(vz.EncoderConfig(**SIZES, **axes))
+    vectors = torch.randn(2, 3, 8)
+    assert len(vz.capture(encoder, vectors)) == 2
+    assert isinstance(vz.capture(encoder, vectors[0]), vz.Trace)
+    short = vz.capture(encoder, [vectors[0], vectors[1, :1]])[1]
+    assert torch.allclose(short.output[:1], vz.capture(encoder, vectors[1, :1]).output, atol=1e-6)
+    marked = vz.capture(encoder, vectors, valid=[[True, True, True], [True, False, False]])[1]
+    assert torch.allclose(marked.output[:1], short.output[:1], atol=1e-6)
+
+
+def test_what_a_tokenizer_of_transformers_returns():
+    ids, valid = rows("before")
+    segments = torch.randint(0, 2, ids.shape, generator=torch.Generator().manual_seed(1))
+    given = BatchEncoding(
+        {"input_ids": ids, "attention_mask": valid.long(), "token_type_ids": segments}
+    )
+    reference, encoder = held("BERT")
+    with torch.no_grad():
+        theirs = reference(**given, output_attentions=True)
+    for number, trace in enumerate(vz.capture(encoder, given)):
+        assert largest(trace, theirs.attentions, number, valid[number]) <= TOLERANCE
+        assert trace.sample.segments == tuple(segments[number].tolist())
+        assert not trace.notes or "as attention_mask says" in trace.notes[0]
+
+
+# --- padding ---------------------------------------------------------------------------------
+
+
+def largest(trace: vz.Trace, maps: tuple[torch.Tensor, ...], row: int, real: torch.Tensor) -> float:
+    """The largest difference of any weight of a real query."""
+    assert torch.equal(trace.valid, real)
+    pairs = [(trace.attention(layer), weights[row]) for layer, weights in enumerate(maps)]
+    return max(float((ours - theirs)[:, real].abs().max()) for ours, theirs in pairs)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("where", PADDED)
+@pytest.mark.parametrize("name", ["BERT", "DistilBERT", "ELECTRA", "ModernBERT", "T5", "ALBERT"])
+def test_padding_ids_are_an_attention_mask(name, where):
+    reference, encoder = held(name)
+    ids, valid = rows(where, encoder.padding.id)
+    with torch.no_grad():
+        maps = reference(ids, attention_mask=valid.long(), output_attentions=True).attentions
+    for told in ({}, {"valid": valid}, {"valid": valid.numpy()}, {"valid": valid.tolist()}):
+        for row, trace in enumerate(vz.capture(encoder, ids, **told)):
+            assert largest(trace, maps, row, valid[row]) <= TOLERANCE
+
+
+@pytest.mark.parity
+def test_positions_that_are_counted_past_the_padding():
+    reference, encoder = held("RoBERTa")
+    ids, valid = rows("behind", encoder.padding.id)
+    with torch.no_grad():
+        maps = reference(ids, attention_mask=valid.long(), output_attentions=True).attentions
+    for row, trace in enumerate(vz.capture(encoder, ids)):
+        assert largest(trace, maps, row, valid[row]) <= TOLERANCE
+    for where in ("before", "between"):
+        ids, valid = rows(where, encoder.padding.id)
+        for told in ({}, {"valid": valid}):
+            refused(
+                encoder, ids, r"positions past its padding, so put all of it at the end", **told
+            )
+    ids, valid = rows("behind", encoder.padding.id)
+    refused(encoder, ids, "put all of it at the end", valid=torch.ones_like(valid))
+
+
+def test_a_note_says_what_was_taken_as_padding():
+    said = {where: [t.notes for t in vz.capture(bert(True), rows(where)[0])] for where in PADDED}
+    whole = "2 of 5 tokens are padding, 2 between real tokens: id 0 ([PAD]). No token attends to"
+    assert said["between"][0][0].startswith(whole) and said["between"][0][0].endswith("valid=.")
+    assert (
+        said["behind"][0] == () and "3 of 5 tokens are padding, at the end:" in said["behind"][1][0]
+    )
+    assert "3 of 5 tokens are padding, at the start:" in said["before"][1][0]
+    assert "at the start and the end, 1 between real tokens" in said["between"][1][0]
+    assert all(a_sentence(note) for notes in said.values() for row in notes for note in row)
+
+
+def test_valid_says_otherwise():
+    ids = torch.tensor([[0, 7, 0, 8]])
+    every = vz.capture(bert(), ids, valid=torch.ones(1, 4, dtype=torch.bool))
+    assert every.valid.all() and every.attention(0)[:, :, 0].min() > 0 and not every.notes
+    other = vz.capture(bert(), ids, valid=torch.tensor([True, True, True, False]))
+    assert other.valid.tolist() == [True, True, True, False]
+    assert "1 of 4 tokens are padding, at the end: as valid says." in other.notes[0]
+
+
+def test_no_padding_id_is_said_where_there_are_several_rows():
+    for trace in vz.capture(unsaid(), torch.tensor([[1, 0], [2, 3]])):
+        assert trace.valid.all()
+        assert any(note.startswith("No padding id is known for this model") for note in trace.notes)
+    assert not any("padding" in note for note in vz.capture(unsaid(), [1, 0]).notes)
+
+
+def test_padding_that_also_ends_each_text_is_not_guessed():
+    _, encoder = held("CLIP text", True)
+    pad_id = encoder.padding.id
+    assert not encoder.padding.ends_texts  # this tokenizer adds no end
+    both = LoadedEncoder(encoder.model, None, encoder.card, ends(encoder))
+    assert vz.capture(both, [5, 6, pad_id]).valid.all()
+    refused(both, [5, 6, pad_id, pad_id], r"is this model's padding and also stands in each text")
+    ids = torch.tensor([[5, 6, pad_id, pad_id]])
+    marked = vz.capture(both, ids, valid=torch.tensor([[True, True, True, False]]))
+    assert marked.valid.tolist() == [True, True, True, False]
+
+
+def ends(encoder: LoadedEncoder):
+    from dataclasses import replace
+
+    return replace(encoder.padding, ends_texts=True)
+
+
+def test_padding_that_is_attended_to_counts_as_real():
+    _, encoder = held("SigLIP text, padded")
+    pad_id = encoder.padding.id
+    trace = vz.capture(encoder, [5, 6, pad_id, pad_id])
+    assert trace.valid.all() and "trained to attend to it" in trace.notes[0]
+
+
+def test_a_tokenizer_names_the_ids_and_which_are_special():
+    trace = vz.capture(bert(True), torch.tensor([[2, 9, 3, 0]]))
+    assert trace.tokens == ("[CLS]", "w4", "[SEP]", "[PAD]")
+    assert trace.sample.special == (True, False, True, True)
+    assert vz.capture(bert(), torch.tensor([[2, 9, 3, 0]])).sample.special == (False,) * 3 + (True,)
+
+
+def test_a_set_of_ids_is_padded_too():
+    (batch,) = batches(bert(), [torch.tensor([7, 8, 9]), torch.tensor([6])], (3,))
+    ours = dict(zip(batch.numbers, batch.states.after[0], strict=True))
+    for number, ids in enumerate(([7, 8, 9], [6])):
+        alone = vz.capture(bert(), ids).output
+        assert torch.allclose(ours[number][: len(ids)], alone, atol=1e-6)
+    with pytest.raises(InputError, match="Item 2 of 2 holds 2 inputs"):
+        list(batches(bert(), [torch.tensor([7, 8]), IDS], (3,)))
+
+
+# --- what cannot be --------------------------------------------------------------------------
+
+
+def refused(encoder: LoadedEncoder, source: object, says: str, **told) -> None:
+    with pytest.raises(InputError, match=says) as fault:
+        vz.capture(encoder, source, **told)
+    assert a_sentence(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("valid", "says"),
+    [
+        (torch.ones(2, 4), r"torch\.float32; it must be bool.*attention_mask\.bool\(\)"),
+        (torch.ones(2, 4, dtype=torch.long), "must be bool"),
+        (torch.ones(4, 2, dtype=torch.bool), r"shape \(4, 2\).*= \(2, 4\)"),
+        (torch.ones(4, dtype=torch.bool), r"shape \(1, 4\)"),
+        (torch.ones(2, 1, 4, dtype=torch.bool), r"shape \(2, 1, 4\)"),
+        (torch.tensor([[True] * 4, [False] * 4]), "Row 2 holds nothing but padding, as valid says"),
+        ("yes", "must be"), (object(), "valid"), ([[True], [True, False]], "valid must be a bool"),
+    ],
+)  # fmt: skip
+def test_valid_that_cannot_be(valid, says):
+    refused(bert(), IDS, says, valid=valid)
+
+
+def test_padding_that_cannot_be():
+    refused(bert(), torch.tensor([[7, 8], [0, 0]]), "Row 2 holds nothing but id 0")
+    refused(bert(), [[7, 8], [0]], "Row 2 holds nothing but id 0")
+    refused(bert(), [[7, 8], [9]], "several lengths", valid=torch.ones(2, 2, dtype=torch.bool))
+    refused(bert(True), "w1 w2", "valid marks the real tokens of ids", valid=[True, True])
+    inputs = Inputs(
+        IDS, torch.ones(2, 4, dtype=torch.bool), (Sample(("x",) * 4, (False,) * 4),) * 2
+    )
+    refused(bert(), inputs, "leave valid out", valid=torch.ones(2, 4, dtype=torch.bool))
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ([[7, 8], []], "Row 2 is empty"), ([[7, 8], 9], "each must be one input"),
+        ([[[7], [8]]], "each must be one input"), ([[7, "x"]], "cannot become a tensor"),
+        ([7.5, 8], "give token ids"),
+        ([[7.5, 8.0]], "whole numbers"), ([10**30], "cannot become a tensor"),
+        ([True, False], "whole numbers"), (np.array(["a"]), "cannot become a tensor"),
+        ([IDS, IDS], "each must be one input"), ({}, "holds nothing; this model takes input_ids"),
+        ({"pixel_values": 1}, "this model takes input_ids"),
+        ({"input_ids": IDS, "position_ids": IDS}, "position_ids"),
+        ({"input_ids": IDS, "attention_mask": IDS}, "must hold 0 for padding and 1"),
+        ({"input_ids": IDS, "token_type_ids": IDS[:1]}, "token_type_ids has shape"),
+        ({"input_ids": IDS, "token_type_ids": IDS}, "Segment 9 is outside the 2"),
+    ],
+)  # fmt: skip
+def test_sources_that_cannot_be(source, says):
+    refused(bert(), source, says)
+
+
+def test_a_mask_and_valid_at_once():
+    given = {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)}
+    refused(bert(), given, "Give the real tokens once", valid=torch.ones(2, 4, dtype=torch.bool))
+
+
+def test_capture_of_what_is_not_loaded():
+    reference, _ = held("BERT")
+    refused(reference, IDS, r"not BertModel; write vz\.capture\(vz\.load\(model\), …\)")
+    refused(None, IDS, "not NoneType")
