@@ -27,7 +27,7 @@ def run(tmp_path):
 
 def test_the_line_of_the_readme(run, minilm, tmp_path, capsys):
     assert run("out.csv", "--methods", "mean,cls", "--layers", "-1") == 0
-    assert "3 items, by mean, cls, after layer 6" in capsys.readouterr().out
+    assert "3 items, by mean, cls, after 6 blocks" in capsys.readouterr().out
     rows = list(csv.reader((tmp_path / "out.csv").open(encoding="utf-8", newline="")))[1:]
     trace = vz.capture(minilm, "another, longer text of more words")
     for row in rows:
@@ -41,7 +41,7 @@ def test_the_line_of_the_readme(run, minilm, tmp_path, capsys):
 
 def test_the_models_own_pooling_is_the_default_and_is_named(run, minilm, tmp_path, capsys):
     assert run("out.npz") == 0
-    said = "by declared (the model's own: mean, then normalized to length 1), after layer 6"
+    said = "by declared (the model's own: mean, then normalized to length 1), after 6 blocks"
     assert said in capsys.readouterr().out
     trace = vz.capture(minilm, "third")
     mean = trace.output.mean(dim=0).numpy()
@@ -50,7 +50,7 @@ def test_the_models_own_pooling_is_the_default_and_is_named(run, minilm, tmp_pat
         found = file["vectors_declared"][0, 2]
     assert np.abs(found - mean / np.linalg.norm(mean)).max() <= 1e-6
     assert run("out.npz", "--model", "grammar") == 0
-    assert "by mean (the model declares none), after layer" in capsys.readouterr().out
+    assert "by mean (the model declares none), after" in capsys.readouterr().out
 
 
 def test_every_layer_and_method(run, tmp_path):

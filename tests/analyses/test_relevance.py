@@ -248,7 +248,7 @@ def test_a_run_that_differs_is_refused(monkeypatch):
 def test_what_cannot_be_asked_is_refused(tmp_path, minilm):
     encoder, _ = loaded(tmp_path, "masked")
     inputs = encoder.read(TEXT)
-    with pytest.raises(SelectionError, match="no head that gives an answer"):
+    with pytest.raises(SelectionError, match="no prediction head"):
         relevance(minilm, minilm.read("a"))
     with pytest.raises(SelectionError, match=r"no head 'classify'; it has masked"):
         relevance(encoder, inputs, task="classify")

@@ -325,7 +325,7 @@ def test_the_command_reads_with_a_prompt(tmp_path, capsys):
     given = ["pool", str(tmp_path / "texts.txt"), "--model", str(folder), "--prompt", "query"]
     assert main([*given, "-o", str(tmp_path / "out.npz"), "--device", "cpu"]) == 0
     said = capsys.readouterr()
-    assert "by declared (the model's own: mean), after layer 2" in said.out
+    assert "by declared (the model's own: mean), after 2 blocks" in said.out
     assert "Item 1: The model's prompt 'query : ' was put before the text." in said.err
     with np.load(tmp_path / "out.npz") as file:
         texts = [text.strip() for text in TEXTS]

@@ -63,7 +63,7 @@ def test_a_view_says_its_place():
     assert named == ["residual_change", "over_smoothing"]
     for place in placed:
         assert bool(place.row) == bool(place.label) == (place.tab == "flow")
-        place.row.format(query="", layer=0)  # and nothing else
+        place.row.format(query="", layer=0, after="")  # and nothing else
 
 
 def test_layer_by_key_says_its_axes_names_on_hover():

@@ -131,7 +131,7 @@ def test_over_smoothing_lines(padded):
         assert lines["mean length"].y[layer] == pytest.approx(norms.mean())
         top = lines["mean length"].y[layer] + lines["mean length"].error_y.array[layer]
         assert top == pytest.approx(np.percentile(norms, 90))
-    assert "no proof of over-smoothing" in shown_text(figure)
+    assert "does not prove over-smoothing" in shown_text(figure)
 
 
 def test_residual_parts_in_both_forms(minilm, padded, scene, picture, monkeypatch):

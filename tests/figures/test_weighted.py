@@ -81,7 +81,7 @@ def test_the_added_lengths_of_one_query_in_each_layer(minilm, head):
         apart = np.abs(lengths.z[layer, real] - expected[real]).max()
         assert apart <= 1e-6 * expected.max(), layer
     assert np.isnan(lengths.z[:, ~real]).all() and "masked" in masked.name
-    assert "adds to 2 “[SEP]”" in figure.layout.title.text
+    assert "attention to 2 “[SEP]”" in figure.layout.title.text
     assert "layers are not multiplied" in shown_text(figure)
     assert figure.layout.yaxis.title.text == "Layer"
 

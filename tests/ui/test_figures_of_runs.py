@@ -45,13 +45,13 @@ def test_a_view_is_the_figure_that_python_draws(site, run, minilm):
     ("path", "said"),
     [
         ("nothing", "There is no view 'nothing'"),
-        ("rollout?fuse=median", "Heads fused by is 'median'"),
+        ("rollout?fuse=median", "Combine heads by is 'median'"),
         ("rollout?layers=2", "has no option 'layers'"),
         ("rollout?query=99", "There is no query 99"),
         ("rollout?query=two", "Query is 'two'; give a whole number"),
         ("value_weighted?head=mean", "give a whole number, or sum"),
         ("nothing.csv", "There is no view 'nothing'"),
-        ("relevance", "has no head that gives an answer"),
+        ("relevance", "has no prediction head"),
     ],
 )
 def test_faults_are_sentences(site, run, path, said):
@@ -84,7 +84,7 @@ def test_numbers_come_as_a_table(site, minilm):
     packed = httpx.get(f"{site}viz/run/{key}/figure/value_weighted_depth.npz?query=3").content
     arrays = np.load(io.BytesIO(packed), allow_pickle=False)
     assert np.array_equal(arrays["z_0"], np.float32([line[1:] for line in lines[1:]]))
-    assert "adds to 3" in str(arrays["title"])
+    assert "attention to 3" in str(arrays["title"])
 
 
 def test_formulas_are_only_text_in_a_table(site):
@@ -109,7 +109,7 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     place = listed["rollout"]["place"]
     assert (place["tab"], place["slot"], place["label"]) == ("flow", "query", "Rollout")
     assert listed["head_atlas"]["place"] is None
-    assert "no head that gives an answer" in listed["relevance"]["missing"]
+    assert "no prediction head" in listed["relevance"]["missing"]
     assert "This run is of a text" in listed["patch_overlay"]["missing"]
 
 

@@ -99,7 +99,7 @@ def test_the_words_are_shaded_by_the_chosen_layer(flow, minilm):
         for at in (0, 3, 14):
             title = page.get_attribute(f".viz-flow .viz-word[data-token='{at}']", "title")
             assert float(title.split(": ")[-1]) == pytest.approx(rows[layer, at], abs=6e-5)
-        assert f"after layer {layer}" in page.inner_text(".viz-flow-reading h3")
+        assert f"after {layer + 1} block" in page.inner_text(".viz-flow-reading h3")
 
 
 def test_relevance_of_labels_and_queries(flow):

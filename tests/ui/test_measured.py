@@ -138,7 +138,7 @@ def test_the_answer_comes_with_the_route(site, client, masked):
         ("rows?layer=9&query=0", "There is no layer 9"),
         ("measured?measure=fame&layer=0&head=0&query=0", "choose weight, value, rollout, rel"),
         ("measured?measure=value&layer=0&head=0&query=99", "There is no query 99"),
-        ("measured?measure=relevance&layer=0&head=0&query=0", "has no head that gives an answer"),
+        ("measured?measure=relevance&layer=0&head=0&query=0", "has no prediction head"),
     ],
 )
 def test_what_is_not_there_is_said(site, key, path, says):

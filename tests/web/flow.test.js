@@ -50,9 +50,12 @@ test("among what was searched keys stay, and begin at the first", () => {
 });
 
 test("a row is said of its query and layer, and a part in brackets only of a query", () => {
-  const template = "What rises[, read at {query}], after layer {layer}";
-  assert.equal(rowSaid(template, "3 “$&{layer}[x]”", 2), "What rises, read at 3 “$&{layer}[x]”, after layer 2");
-  assert.equal(rowSaid(template, "", 0), "What rises, after layer 0");
+  const template = "What rises[, read at {query}], {after}, of layer {layer}";
+  assert.equal(
+    rowSaid(template, "3 “$&{layer}[x]”", 2),
+    "What rises, read at 3 “$&{layer}[x]”, after 3 blocks, of layer 2",
+  );
+  assert.equal(rowSaid(template, "", 0), "What rises, after 1 block, of layer 0");
 });
 
 test("a control begins at what is selected, where the view has that; else as usual", () => {

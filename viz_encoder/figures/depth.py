@@ -15,15 +15,19 @@ def depth_figure(
     *,
     bar: str,
     key_title: str,
-    layer_title: str = "After layer",
+    layer_title: str = "After so many blocks",
+    first: int = 1,
 ) -> tuple[go.Figure, int]:
-    """The heatmap, and of how many keys each cell is the largest; NaN is drawn as masked."""
+    """The heatmap, and of how many keys each cell is the largest; NaN is drawn as masked.
+
+    `first` is the number of the first row: 1 where a row is a state, 0 where it is a layer itself.
+    """
     step = -(-len(tokens) // MAX_KEYS)
     starts = np.arange(0, len(tokens), step)
     values = np.fmax.reduceat(rows, starts, axis=1)
     place = {
         "x": [_name(tokens, start, step) for start in starts.tolist()],
-        "y": list(range(len(rows))),
+        "y": list(range(first, first + len(rows))),
     }
     where = f"{_axis(layer_title)} %{{y}}<br>{_axis(key_title)} %{{x}}<br>"
     figure = go.Figure()

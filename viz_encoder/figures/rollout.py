@@ -11,7 +11,7 @@ from viz_encoder.trace import Trace
 
 BAR = "Rollout<br>(share of the query's total)"
 MEASURED = (
-    "how attention could carry each input token to the query: the heads are fused, each layer "
+    "how attention could carry each input token to the query: the heads are combined, each layer "
     "counts half as attention and half as the residual stream, and the layers are multiplied. "
     "Each row sums to 1."
 )
@@ -50,7 +50,7 @@ VIEW = View(
         "query",
         1,
         "Rollout",
-        row="Attention rollout to {query}, after layer {layer}",
+        row="Attention rollout to {query}, {after}",
         own_part=True,
     ),
     look="Read the rows from top to bottom: from which tokens the query "

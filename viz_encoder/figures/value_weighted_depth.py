@@ -42,7 +42,12 @@ def draw(
         raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
     rows = np.stack([_lengths(encoder, trace, at, head, query) for at in range(trace.n_layers)])
     figure, step = depth_figure(
-        rows, trace.tokens, bar=BAR, key_title="Key (whose place adds)", layer_title="Layer"
+        rows,
+        trace.tokens,
+        bar=BAR,
+        key_title="Key (whose place adds)",
+        layer_title="Layer",
+        first=0,
     )
     pooled = f", longest of {step} keys" if step > 1 else ""
     whose = "sum over heads" if head == "sum" else f"head {head} of each layer"

@@ -1,6 +1,7 @@
 // One row or column as it was asked for: its numbers with all they are of, and what is said of them.
 
 import { number } from "../core/dom.js";
+import { afterBlocks } from "../core/states.js";
 import { COLUMN, descending, MEASURES, TOLD } from "../views/shading.js";
 import { unitName } from "./map_heading.js";
 import { mapPart, WHOLE } from "./tiles.js";
@@ -94,8 +95,8 @@ export class RowView {
     const texts = {
       weight: `Where ${token} looks (${this.name})`,
       value: `Value-weighted attention to ${token} (${this.name})`,
-      rollout: `Rollout of ${token}, up to layer ${layer}`,
-      relevance: `Relevance read at ${token}, up to layer ${layer}`,
+      rollout: `Rollout of ${token}, ${afterBlocks(layer + 1)}`,
+      relevance: `Relevance read at ${token}, ${afterBlocks(layer + 1)}`,
     };
     const text = this.who ? `Who looks at ${token} (${this.name})` : texts[this.measure];
     return this.units[unit] ? text : `${text}; it is hidden here`;

@@ -19,6 +19,7 @@ export interface RunDescription {
   dtype: string;
   kernel: string;
   revision: string;
+  weights: string; // "untrained" where they are random
   tasks: string[];
   nLayers: number;
   nHeads: number;

@@ -2,5 +2,9 @@
 
 export const STATES_AXIS = "After so many blocks (0 = embeddings)";
 
+/** Where a state lies among all. @type {(n: number, last: number) => string} */
+export const blocksPassed = (n, last) =>
+  n === 0 ? "embeddings, before any block" : `after ${n} of ${last} ${last === 1 ? "block" : "blocks"}`;
+
 export const afterBlocks = (/** @type {number} */ n) =>
   n === 0 ? "in the embeddings" : n === 1 ? "after 1 block" : `after ${n} blocks`;

@@ -2,6 +2,7 @@
 
 import { button, control, controls, el } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
+import { afterBlocks, blocksPassed } from "../core/states.js";
 import { FlowSource } from "../views/shaded_input.js";
 
 /** @import { ViewPlace } from "../core/payloads.d.ts" */
@@ -67,8 +68,9 @@ export class LayerReading {
     const { run, query, table, place } = this.shown;
     const layer = Number(this.layer.value);
     const row = table.values.slice(layer * table.cols, (layer + 1) * table.cols);
-    this.layerName.textContent = `${layer} (0 to ${run.nLayers - 1})`;
-    this.layer.setAttribute("aria-valuetext", `layer ${layer}`);
+    const said = place.row.includes("{after}") ? blocksPassed(layer + 1, run.nLayers) : `layer ${layer}`;
+    this.layerName.textContent = said;
+    this.layer.setAttribute("aria-valuetext", said);
     this.heading.textContent = rowSaid(place.row, query < 0 ? "" : run.named(query), layer);
     this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase(), place.own_part);
   }
@@ -92,6 +94,6 @@ export class LayerReading {
 /** What a layer's row is, in words; what stands in [ ] only of a query. @type {(template: string, query: string, layer: number) => string} */
 export function rowSaid(template, query, layer) {
   /** @type {Record<string, string>} */
-  const known = { query, layer: String(layer) };
+  const known = { query, layer: String(layer), after: afterBlocks(layer + 1) };
   return template.replace(/\[(.*?)\]/g, query && "$1").replace(/\{(\w+)\}/g, (_, name) => known[name]);
 }

@@ -3,6 +3,7 @@
 import { current } from "../core/app_state.js";
 import { count, el } from "../core/dom.js";
 import { ADDED_TOKENS } from "../core/run.js";
+import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { Depth, Player } from "../views/layer_player.js";
 import { LogitLensPanel } from "./logit_lens.js";
@@ -72,8 +73,8 @@ class HiddenTab extends TabShell {
     if (this.shown !== run) this.#enter(run);
     const { query: token } = current.selection;
     const { layer } = this.depth;
-    const blocks = run.nLayers === 1 ? "block" : "blocks";
-    this.where.textContent = layer ? `After ${layer} of ${run.nLayers} ${blocks}` : "Embeddings, before any block";
+    const where = blocksPassed(layer, run.nLayers);
+    this.where.textContent = where[0].toUpperCase() + where.slice(1);
     this.source.show(run, token);
     const state = { run, layer, token, special: this.special.checked };
     this.loading = Promise.all(this.panels.map((panel) => panel.show(state)));

@@ -2,7 +2,7 @@
 
 import { button, caption, control, controls, el, query, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { afterBlocks } from "../core/states.js";
+import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { learned } from "./learned_query.js";
 import { Padding } from "./padding.js";
@@ -60,7 +60,7 @@ class PoolingTab extends TabShell {
     super(root, "viz-pool");
     this.body.append(
       el("h2", { class: "viz-part" }, "This input"),
-      controls(control("Layer", this.layer, this.layerName)),
+      controls(control("Hidden states", this.layer, this.layerName)),
       el("div", { class: "viz-pool-columns" }, this.#methods(), this.#alike()),
       el(
         "section",
@@ -124,7 +124,7 @@ class PoolingTab extends TabShell {
   #load(/** @type {Run} */ run, pause = 0) {
     const [layer, last] = [Number(this.layer.value), Number(this.layer.max)];
     const what = layer === last ? ": the output" : "";
-    this.layerName.textContent = `${afterBlocks(layer)} of ${last}${what}`;
+    this.layerName.textContent = `${blocksPassed(layer, last)}${what}`;
     this.stale = false;
     return this.#asked.run(
       async (fresh) => {

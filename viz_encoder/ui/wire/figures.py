@@ -28,7 +28,8 @@ PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 MODEL_GONE = model_gone("draw this")
 NO_PICTURE = "This run is of a text, and this view draws pictures."
 NO_HEAD = (
-    "This model has no head that gives an answer; choose one that has, such as grammar or scene."
+    "This model has no prediction head, so it gives no answer; choose one that has, such as "
+    "grammar or scene."
 )
 TABLES = (".csv", ".npz")
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
