@@ -486,9 +486,9 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     assert page.text_content("#viz-mask-code") == by_rule
     page.wait_for_selector("[aria-label=Reach][data-painted$=':0:10']")
     said = ".viz-mask-sentence[data-layer]"
-    assert page.inner_text(said) == "After 1 layer “it” (10) can know 5 of 15 tokens."
+    assert page.inner_text(said) == "After 1 block “it” (10) can know 5 of 15 tokens."
     page.click("[aria-label=Reach] [aria-label='Next layer']")
-    assert page.inner_text(said) == "After 2 layers “it” (10) can know 9 of 15 tokens."
+    assert page.inner_text(said) == "After 2 blocks “it” (10) can know 9 of 15 tokens."
     known = page.eval_on_selector_all(".viz-mask-known", "all => all.map(c => +c.dataset.token)")
     assert known == list(range(6, 15))
     page.select_option("#viz-mask-preset", "causal")

@@ -14,7 +14,7 @@ import { reach } from "./requests.js";
 
 const PAUSE = 150; // ms without another mask before the server is asked
 const SAYS =
-  "Look for tokens that must not know of each other. Computed from the mask alone, and the model’s own if it has one: a token knows itself, and everything that the tokens it may attend to knew one layer before. How much it really takes from them is not measured here.";
+  "Look for tokens that must not know of each other. Computed from the mask alone, and the model’s own if it has one: a token knows itself, and everything that the tokens it may attend to knew one block before. How much it really takes from them is not measured here.";
 
 export class Reach {
   /** @type {Run | null} */
@@ -34,7 +34,7 @@ export class Reach {
   square = el("div", {}, this.grid.node, this.legend);
   body = el("div", { class: "viz-mask-two" }, el("div", {}, this.sentence, this.chips), this.square);
   node = section(
-    ...["viz-mask-box", "Reach", "Reach: what a token can know after each layer"],
+    ...["viz-mask-box", "Reach", "Reach: what a token can know after each block"],
     ...[caption(SAYS), this.player.node, this.fault, this.body],
   );
   #asked = new Latest((sentence) => {
@@ -97,14 +97,14 @@ export class Reach {
     const { allowed, forbidden } = maskColors();
     const knows = run.tokens.map((_, at) => known.at(token, at));
     const many = knows.filter(Boolean).length;
-    this.sentence.textContent = `After ${layer + 1} ${layer ? "layers" : "layer"} “${run.tokens[token]}” (${token}) can know ${many} of ${run.n} tokens.`;
+    this.sentence.textContent = `After ${layer + 1} ${layer ? "blocks" : "block"} “${run.tokens[token]}” (${token}) can know ${many} of ${run.n} tokens.`;
     this.sentence.dataset.layer = String(layer);
     this.chips.replaceChildren(...run.tokens.map((name, at) => this.#chip(name, at, knows[at])));
     this.grid.chosen = [token, token];
     this.grid.show(run.tokens, (at) => (known.cells[at] ? allowed : forbidden));
     this.grid.canvas.setAttribute(
       "aria-label",
-      `Reach after ${layer + 1} layers, rows are the tokens that know, columns those that are known. ${this.sentence.textContent} Up and down choose the token.`,
+      `Reach after ${layer + 1} ${layer ? "blocks" : "block"}, rows are the tokens that know, columns those that are known. ${this.sentence.textContent} Up and down choose the token.`,
     );
     this.legend.replaceChildren(swatches({ "the query can know of the key": allowed, "it cannot": forbidden }));
     this.node.dataset.painted = `${run.key}:${layer}:${token}`;
