@@ -22,7 +22,7 @@ from viz_encoder.trace.notebook_cell import Cell
 
 MAX_BYTES = 1_000_000
 FINE_SHARE = 4  # 16 bits a weight are taken where they need no more than a quarter of the room
-WHOLE_CELLS = 6  # maps of more cells than so many times the room are not tried whole
+WHOLE_CELLS = 12  # maps of more cells than so many times the room are not tried whole
 SIDES = (512, 256, 128, 64, 32)  # cells a side, where not even one whole map has room
 SIZE = "⟨size⟩"  # stands where the size is written once it is known
 PICTURE_BYTES = 60_000
