@@ -168,8 +168,8 @@ def _require_lengths(lengths: Any) -> None:
 def _require_short(where: str, lengths: Sequence[int]) -> None:
     if max(lengths, default=0) > LONGEST:
         raise InputError(
-            f"{where} {max(lengths):,} tokens; an audit goes up to {LONGEST:,} because it makes whole "
-            "maps. Faults of a mask show in short inputs, too."
+            f"{where} {max(lengths):,} tokens; an audit goes up to {LONGEST:,} because it makes "
+            "whole maps. Faults of a mask show in short inputs, too."
         )
 
 

@@ -111,7 +111,9 @@ def _opened(path: Path) -> Iterator[Any]:
         with safe_open(str(path), framework="pt") as file:
             yield file
     except (SafetensorError, OSError, ValueError) as fault:
-        raise CheckpointError(f"{path.name} is not a complete safetensors file: {fault}.") from fault
+        raise CheckpointError(
+            f"{path.name} is not a complete safetensors file: {fault}."
+        ) from fault
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

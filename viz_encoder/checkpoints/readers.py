@@ -113,7 +113,7 @@ def own_image_settings(file: Json) -> dict[str, Any]:
     """What config.json's image says, in the words of ImageReader."""
     own = file.get("image", {})
     if not isinstance(own, Mapping):
-        raise CheckpointError(f"config.json garbles image: {shown(own)}; it must hold mean and std.")
+        raise CheckpointError(f"config.json garbles image: {shown(own)}; it holds mean and std.")
     return {name: own[name] for name in (*PLAIN, *LISTS) if name in own}
 
 

@@ -35,7 +35,8 @@ class Place:
     slot: str
     order: int = 0  # among those of its tab, from the first on
     label: str = ""  # its name there; the view's title where there is none
-    # In "flow": what one layer's row is, with {query}, and {layer} or {after} (its blocks); [what is left out without one].
+    # In "flow": what one layer's row is, with {query}, and {layer} or {after} (so many blocks);
+    # [what is left out without a query].
     row: str = ""
     own_part: bool = False  # the query begins with a part of its own, beside which others are small
 
