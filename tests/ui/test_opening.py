@@ -160,6 +160,32 @@ def test_look_up_load_and_run_on_the_page(visit, folder, trace):
 
 
 @pytest.mark.browser
+def test_an_untrained_encoder_says_so_on_the_page(visit, folder, tmp_path):
+    """Random weights, saved with a tokenizer and without one."""
+    axes = {"n_layers": 2, "n_heads": 2, "d_model": 16, "d_ff": 24, "vocab_size": 45}
+    words = vz.load(folder, device="cpu").reader.tokenizer
+    vz.load(vz.EncoderConfig(**axes), tokenizer=words).save(tmp_path / "mine")
+    vz.load(vz.EncoderConfig(**axes)).save(tmp_path / "bare")
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    page.click("#viz-opening >> text=Open another model")
+    page.fill("#viz-open-name input, #viz-open-name textarea", str(tmp_path / "bare"))
+    page.click("#viz-load")
+    page.wait_for_selector("#viz-found .viz-alert")
+    assert "has no tokenizer" in page.inner_text("#viz-found")
+    page.fill("#viz-open-name input, #viz-open-name textarea", str(tmp_path / "mine"))
+    page.click("#viz-load")
+    page.wait_for_selector("text=mine (untrained) is loaded")
+    page.fill("#viz-text-a textarea", TEXT)
+    page.click("#viz-run")
+    page.wait_for_function("window.vizTab.run.model === 'mine (untrained)'")
+    page.wait_for_selector(".viz-fact:text('mine (untrained)')")
+    assert "untrained: its weights are random" in page.inner_text(".viz-notes >> nth=0")
+    assert page.evaluate("window.vizTab.run.weights") == "untrained"
+
+
+@pytest.mark.browser
 def test_a_folder_that_is_none_changes_nothing(visit):
     opened = visit()
     opened.painted()

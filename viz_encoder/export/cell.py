@@ -229,8 +229,8 @@ def _text(content: bytes) -> str:
 
 
 def _model(trace: Trace) -> str:
-    weights = trace.origin.weights
-    return f"{trace.origin.model} ({weights})" if weights else trace.origin.model
+    weights, model = trace.origin.weights, trace.origin.model
+    return f"{model} ({weights})" if weights not in model else model
 
 
 def _sizes(trace: Trace) -> str:

@@ -135,15 +135,17 @@ class Opening:
         tell = self._teller(request, progress, "Loading …")
         try:
             listed = self.models.open(ready, part, tell)
-            kind = self.models.get(listed, tell=tell).kind
+            encoder = self.models.get(listed, tell=tell)
         except VizEncoderError as fault:
             return alert(str(fault)), *SAME, *_buttons()
         except MemoryError:
             return alert("The model does not fit into memory."), *SAME, *_buttons()
         finally:
             self.stops.pop(request.session_hash or "", None)
-        if kind == "vector":
-            return alert(VECTORS) + model_panel(self.models, listed), *SAME, *_buttons()
+        if encoder.reader is None:
+            why = VECTORS if encoder.kind == "vector" else NO_TOKENIZER
+            return alert(why) + model_panel(self.models, listed), *SAME, *_buttons()
+        kind = encoder.kind
         said = f'<p class="viz-caption" role="status">{html.escape(listed)} is loaded.</p>'
         chosen = {kind: listed}
         return (
@@ -216,6 +218,11 @@ def _line(plan: Plan) -> str:
     return f"{plan.card.name} · {plan.card.family} · {in_words(plan.n_bytes)} in memory"
 
 
+NO_TOKENIZER = (
+    "This model has no tokenizer, so the page cannot read texts for it. Put its tokenizer.json "
+    "into the folder, or give token ids in Python: "
+    "viz_encoder.launch(viz_encoder.capture(viz_encoder.load(folder), ids))."
+)
 VECTORS = (
     "This model reads vectors, so the page has nothing to give it. In Python: "
     "viz_encoder.launch(viz_encoder.capture(viz_encoder.load(folder), tensor))."

@@ -1,0 +1,170 @@
+"""vz.load(EncoderConfig): random weights, seeded; all that is shown of them says "untrained"."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.checkpoints.faults import a_sentence
+from viz_encoder.errors import ConfigError
+from viz_encoder.export.save import save_view
+from viz_encoder.figures import VIEWS
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.ui.state.run_description import describe
+
+AXES = {"n_layers": 2, "n_heads": 2, "d_model": 16, "d_ff": 24, "vocab_size": 30}
+SMALL = vz.EncoderConfig(**AXES)
+IDS = torch.tensor([[3, 4, 5, 6]])
+ONE_LINE = (
+    "vz.load(vz.EncoderConfig(vocab_size=10_000, d_model=512, n_layers=6, n_heads=8, d_ff=2048, "
+    'positions="sinusoidal"))'
+)
+
+
+def weights(encoder) -> dict[str, torch.Tensor]:
+    return encoder.model.state_dict()
+
+
+def same(a, b) -> bool:
+    return all(torch.equal(weights(a)[name], weights(b)[name]) for name in weights(a))
+
+
+def test_an_untrained_encoder_is_one_line():
+    encoder = eval(ONE_LINE, {"vz": vz})
+    config = encoder.config
+    assert (config.n_layers, config.n_heads, config.d_head, config.d_ff) == (6, 8, 64, 2048)
+    trace = vz.capture(encoder, [1, 2, 9_999])
+    assert trace.proof.passed and trace.attention(5).shape == (8, 3, 3)
+    assert "position" not in " ".join(weights(encoder))
+    assert "untrained" in repr(encoder) and "untrained" in repr(trace)
+
+
+def test_the_seed_gives_the_weights_and_the_generator_is_left_alone():
+    torch.manual_seed(9)
+    before = torch.get_rng_state()
+    first, again, other = vz.load(SMALL), vz.load(SMALL, seed=0), vz.load(SMALL, seed=1)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert same(first, again) and not same(first, other)
+
+
+def test_another_process_gives_the_same_weights():
+    code = (
+        "import viz_encoder as vz; e = vz.load(vz.EncoderConfig(n_layers=2, n_heads=2, d_model=16, "
+        "d_ff=24, vocab_size=30), seed=5, device='cpu'); "
+        "print(sum(t.double().sum().item() for t in e.model.state_dict().values()).hex())"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    ours = vz.load(SMALL, seed=5, device="cpu")
+    total = sum(t.double().sum().item() for t in weights(ours).values())
+    assert printed.stdout.strip() == total.hex()
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {}, {"positions": "none", "relative_buckets": 8, "relative_distance": 16},
+        {"embedding": "patch", "image_size": (8, 8), "patch_size": 4, "prefix": ("[CLS]",),
+         "heads": [{"task": "pool", "pool": "probe"}]},
+        {"embedding": "vector", "norm": "rms", "bias": False},
+    ],
+)  # fmt: skip
+def test_what_starts_from_zero_is_drawn_too(axes):
+    """Else an untrained encoder would know no order, and its first tokens would all be one."""
+    encoder = vz.load(vz.EncoderConfig(**AXES | axes))
+    zero = [name for name, weight in weights(encoder).items() if not weight.any()]
+    assert all(name.endswith("bias") for name in zero)
+    tables = [
+        name for name in weights(encoder) if name.endswith(("position", "prefix", "relative"))
+    ]
+    for name in tables:
+        assert 0.01 < weights(encoder)[name].std() < 0.03
+
+
+def test_dtype_device_and_tokenizer_as_with_any_other():
+    grammar = vz.load("grammar", device="cpu")
+    config = vz.EncoderConfig(**{**AXES, "vocab_size": grammar.config.vocab_size})
+    encoder = vz.load(config, tokenizer=grammar.reader.tokenizer, dtype=torch.float64, device="cpu")
+    assert encoder.dtype == torch.float64
+    assert vz.capture(encoder, "the keys").tokens == vz.capture(grammar, "the keys").tokens
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "0"])
+def test_seeds_that_there_are_not(seed):
+    with pytest.raises(ConfigError, match="seed is") as fault:
+        vz.load(SMALL, seed=seed)
+    assert a_sentence(fault.value)
+
+
+def test_one_that_this_machine_could_not_hold():
+    with pytest.raises(ConfigError, match="this machine has"):
+        vz.load(vz.EncoderConfig(d_model=2**20, n_heads=1))
+
+
+def all_of_it(tmp_path):
+    """The encoder as it was made, and as it comes back from a folder and from memory."""
+    encoder = vz.load(SMALL)
+    encoder.save(tmp_path / "mine")
+    return {
+        "made": encoder,
+        "folder": vz.load(tmp_path / "mine"),
+        "again": vz.load(encoder, dtype=torch.float64),
+    }
+
+
+@pytest.mark.parametrize("how", ["made", "folder", "again"])
+def test_everything_shown_of_it_says_untrained(how, tmp_path):
+    encoder = all_of_it(tmp_path)[how]
+    assert encoder.card.untrained and encoder.card.name.endswith(" (untrained)")
+    trace = vz.capture(encoder, IDS)
+    trace.save(tmp_path / "run.safetensors")
+    for run in (trace, vz.Trace.load(tmp_path / "run.safetensors")):
+        assert run.origin.weights == "untrained" and "(untrained)" in run.origin.model
+        assert any("untrained: its weights are random" in note for note in run.notes)
+        assert "untrained" in repr(run)
+        described = describe("key", run, {"kind": "text", "model": "x"}, "text")
+        assert '"weights": "untrained"' in described and "its weights are random" in described
+    save_view(trace, tmp_path / "out.html", MapView(0, 0))
+    assert "(untrained)" in (tmp_path / "out.html").read_text()
+    save_view(trace, tmp_path / "out.npz", MapView(0, 0))
+    assert "(untrained)" in str(np.load(tmp_path / "out.npz")["model"])
+    assert "(untrained)" in trace._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["attention_map", "head_atlas", "rollout", "over_smoothing"])
+def test_figures_say_it_in_their_title(name, tmp_path):
+    trace = vz.capture(vz.load(SMALL), IDS)
+    for draw in (VIEWS[name].draw, getattr(vz.figures, name)):
+        assert draw(trace).layout.title.text.endswith("(untrained: random weights)")
+    said = vz.capture(vz.load("grammar", device="cpu"), "the keys")
+    assert "untrained" not in VIEWS[name].draw(said).layout.title.text
+
+
+def test_a_figure_of_the_encoder_says_it_too():
+    heads = [{"task": "masked", "n_out": 30}]
+    encoder = vz.load(vz.EncoderConfig(**AXES, heads=heads))
+    trace = vz.capture(encoder, IDS)
+    assert "untrained" in vz.figures.logit_lens(encoder, trace).layout.title.text
+
+
+def test_trained_encoders_are_not_called_untrained(tmp_path):
+    encoder = vz.load(SMALL)
+    with torch.no_grad():
+        encoder.model.embed.position.add_(1)
+    trained = vz.load(encoder.model)
+    trained.save(tmp_path / "trained")
+    for one in (trained, vz.load(tmp_path / "trained"), vz.load("grammar", device="cpu")):
+        assert not one.card.untrained and "untrained" not in one.card.name
+        assert vz.capture(one, IDS).origin.weights == ""
+
+
+def test_its_name_is_said_once(tmp_path):
+    encoder = vz.load(SMALL)
+    for number in range(3):
+        encoder.save(tmp_path / str(number))
+        encoder = vz.load(tmp_path / str(number))
+    assert encoder.card.name == "2 (untrained)"
