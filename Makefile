@@ -54,8 +54,13 @@ format: $(STAMPS)/dev $(MODULES)/.package-lock.json ## let ruff and biome mend w
 bench: $(STAMPS)/dev ## measure, and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks
 
-clean: ## remove what was installed and cached
-	rm -rf .venv .venv-oldest .venv-newest $(MODULES) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+docs: $(STAMPS)/docs ## build the pages of docs/ and run their cells; they open without a network
+	@OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going --fresh-env --write-all \
+		-d docs/_build/doctrees docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
+
+clean: ## remove what was installed, built and cached
+	rm -rf .venv .venv-oldest .venv-newest docs/_build $(MODULES) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 # A stamp is newer than the list it was installed from, so a second start installs nothing.
 $(STAMPS)/venv:

@@ -1,0 +1,140 @@
+"""What each API page lists, found in the package: a new analysis, figure or error needs no edit."""
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import viz_encoder as vz
+import viz_encoder.audit
+from viz_encoder import errors
+
+# Each has a page of its own.
+APART = ("viz_encoder.analyses", "viz_encoder.audit", "viz_encoder.errors")
+
+
+def listed(group: str) -> list[str]:
+    """The full names of a page's entries, each function followed by what it returns.
+
+    Raises:
+        KeyError: no such page.
+    """
+    return _GROUPS[group]()
+
+
+def _promised() -> list[str]:
+    """dir(vz) without what has a page of its own; functions first, then classes."""
+    own = _own()
+    return [f"viz_encoder.{name}" for name in sorted(own, key=lambda name: name[0].isupper())]
+
+
+def _own() -> dict[str, Any]:
+    found = {name: getattr(vz, name) for name in dir(vz)}
+    found = {name: each for name, each in found.items() if not isinstance(each, ModuleType)}
+    return {name: each for name, each in found.items() if not each.__module__.startswith(APART)}
+
+
+def _parts() -> list[str]:
+    """Every class of ours that the promised names and the analyses mention in a signature."""
+    own = list(_own().values())
+    analyses = [getattr(vz.analyses, name) for name in dir(vz.analyses)]
+    kinds = [kind for kind in _closure([*own, *analyses]) if kind not in own]
+    return sorted(
+        (_full(kind) for kind in kinds if not kind.__module__.startswith(APART)), key=_last
+    )
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _analyses() -> list[str]:
+    """Each function, and after it the results that it gives and no function before it gave."""
+    found: list[str] = []
+    for name in dir(vz.analyses):
+        kinds = _closure([getattr(vz.analyses, name)])
+        own = [_full(kind) for kind in kinds if kind.__module__.startswith("viz_encoder.analyses")]
+        found += [f"viz_encoder.analyses.{name}", *own]
+    return list(dict.fromkeys(found))
+
+
+def _figures() -> list[str]:
+    return [f"viz_encoder.figures.{name}" for name in dir(vz.figures)]
+
+
+def _audit() -> list[str]:
+    public = {
+        name: value
+        for name, value in vars(viz_encoder.audit).items()
+        if name[0] != "_" and not isinstance(value, ModuleType)
+    }
+    calls = [name for name, value in public.items() if not inspect.isclass(value)]
+    kinds = [name for name, value in public.items() if inspect.isclass(value)]
+    return [f"viz_encoder.audit.{name}" for name in (*sorted(calls), *kinds)]
+
+
+def _errors() -> list[str]:
+    return [
+        f"viz_encoder.errors.{name}"
+        for name, value in vars(errors).items()
+        if inspect.isclass(value)
+    ]
+
+
+def _endpoints() -> list[str]:
+    """The page's named endpoints, those of the input side and of every tab."""
+    page = import_module("viz_encoder.ui.page")
+    functions = [*page.SHARED_ENDPOINTS, *page.form_endpoints.HUB_ENDPOINTS]
+    functions += [function for tab in page.TABS for function in tab.endpoints]
+    return [_full(function) for function in functions]
+
+
+_GROUPS = {
+    "promised": _promised,
+    "parts": _parts,
+    "analyses": _analyses,
+    "figures": _figures,
+    "audit": _audit,
+    "errors": _errors,
+    "endpoints": _endpoints,
+}
+
+
+def _closure(roots: list[Any]) -> list[type]:
+    """Our classes that these functions and classes mention, and those that they mention in turn."""
+    found: list[type] = []
+    waiting = list(roots)
+    while waiting:
+        mentioned = [kind for hint in _hints(waiting.pop(0)) for kind in _own_classes(hint)]
+        new = [kind for kind in dict.fromkeys(mentioned) if kind not in found]
+        found += new
+        waiting += new
+    return found
+
+
+def _hints(value: Any) -> Iterator[Any]:
+    """The types in a function's signature, or of a class's fields and public methods."""
+    if not inspect.isclass(value):
+        yield from typing.get_type_hints(inspect.unwrap(value)).values()
+        return
+    if dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
+        yield from typing.get_type_hints(value).values()
+    for name, member in vars(value).items():
+        read = getattr(member, "fget", None) or getattr(member, "func", None)
+        function = read or getattr(member, "__func__", member)
+        if inspect.isfunction(function) and name[0] != "_":
+            yield from _hints(function)
+
+
+def _own_classes(hint: Any) -> Iterator[type]:
+    if inspect.isclass(hint) and hint.__module__.startswith("viz_encoder"):
+        yield hint
+    for inner in typing.get_args(hint):
+        yield from _own_classes(inner)
+
+
+def _full(value: Any) -> str:
+    return f"{value.__module__}.{value.__qualname__}"

@@ -1,0 +1,100 @@
+"""The `{api}` directive, and how signatures, fields and endpoints read on the API pages."""
+
+import inspect
+import re
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from docutils.nodes import Node
+from docutils.statemachine import StringList
+from fields import fields_of
+from listed import listed
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+BUILT_BY_HAND = ("EncoderConfig", "AuditInputs", "AuditScope")  # their signature is worth reading
+
+
+class Api(SphinxDirective):
+    """```{api} analyses```: everything of a page, in the order of `listed`."""
+
+    required_arguments = 1
+
+    def run(self) -> list[Node]:
+        """The entries as autodoc makes them."""
+        lines = ["```{eval-rst}"]
+        for name in listed(self.arguments[0]):
+            lines += [f".. {_directive(_found(name))}:: {name}", ""]
+        return self.parse_text_to_nodes(StringList([*lines, "```"], source="listed.py"))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect all of it."""
+    app.add_directive("api", Api)
+    app.connect("autodoc-process-docstring", _add_fields, priority=300)
+    app.connect("autodoc-process-docstring", _escape, priority=400)  # before napoleon's 500
+    app.connect("autodoc-process-signature", _shorten)
+    app.connect("autodoc-skip-member", _is_former)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _found(name: str) -> Any:
+    module, _, last = name.rpartition(".")
+    return getattr(import_module(module), last)
+
+
+def _directive(value: Any) -> str:
+    if not inspect.isclass(value):
+        return "autofunction"
+    return "autoexception" if issubclass(value, BaseException) else "autoclass"
+
+
+def _escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Let |x| and a * b stand as they are: our docstrings are plain text but for `code`."""
+    whole = "\n".join(lines)
+    spans = re.split(r"(`+[^`]+`+)", whole)
+    plain = [
+        re.sub(r"([|*])", r"\\\1", text) if at % 2 == 0 else text for at, text in enumerate(spans)
+    ]
+    lines[:] = "".join(plain).split("\n")
+
+
+def _add_fields(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Write a dataclass's fields below its docstring, with their types and comments."""
+    own = fields_of(value) if what == "class" else []
+    if not own or "Attributes:" in lines:
+        lines[:] = ["Fields:" if line == "Attributes:" else line for line in lines]
+        return
+    lines += ["", "Fields:"]
+    for one in own:
+        default = f" Default: ``{one.default}``." if one.default else ""
+        said = f"{one.comment[:1].upper()}{one.comment[1:]}." if one.comment else ""
+        lines += [f"    {one.name} (``{one.type}``): {said}{default}".rstrip()]
+
+
+def _shorten(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, signature: Any, returned: Any
+) -> tuple[Any, Any]:
+    """Leave out what nobody writes: a result's constructor, and an endpoint's runner."""
+    if what == "class" and fields_of(value) and name.rpartition(".")[2] not in BUILT_BY_HAND:
+        return "", None
+    if signature and signature.startswith("(runner: "):  # of an endpoint: no client sends it
+        rest = signature.partition(", ")[2]
+        return f"({rest}" if rest else "()", returned
+    return signature and re.sub(r"= ([A-Z_]{3,})\b", partial(_value, value), signature), returned
+
+
+def _value(function: Any, named: re.Match[str]) -> str:
+    """A default that the source gives by a constant's name, as what it is."""
+    constant = getattr(inspect.unwrap(function), "__globals__", {}).get(named[1], named[1])
+    return f"= {constant!r}" if isinstance(constant, int | float | str | tuple) else named[0]
+
+
+def _is_former(
+    app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out old names, which are there for one version."""
+    return True if (value.__doc__ or "").startswith("The former name") else None

@@ -1,0 +1,222 @@
+"""What docs/ says is true: its cells run, its commands work, its API pages list all there is."""
+
+import importlib.util
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxtyping import Float
+
+import viz_encoder as vz
+import viz_encoder.audit
+from tests.ui.conftest import serving
+from viz_encoder import errors
+from viz_encoder.cli import main
+from viz_encoder.ui.serve import Settings, make_app
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
+PAGES = {name: text for name, text in PAGES.items() if not name.startswith("_")}
+EXECUTED = sorted(name for name, text in PAGES.items() if "```{code-cell}" in text)
+
+
+def part(name: str) -> Any:
+    """A module of docs/_sphinx that needs no Sphinx."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / "_sphinx" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CELLS, LISTED = part("cells"), part("listed")
+
+
+def fenced(page: str, kind: str) -> list[str]:
+    """The blocks of a page between ```kind and ```, without their options."""
+    found = re.findall(rf"^```{re.escape(kind)}\n(.*?)^```$", PAGES[page], re.DOTALL | re.MULTILINE)
+    return [re.sub(r"\A(:\w+:.*\n)+", "", block) for block in found]
+
+
+@dataclass
+class Ran:
+    """A page's names after all of its cells, what each cell shows, and what they printed."""
+
+    scope: dict[str, Any]
+    shown: list[Any]
+    printed: str
+
+
+def run_page(page: str) -> Ran:
+    """Run all cells of a page as the build does."""
+    ran = Ran({"__name__": "page"}, [], "")
+    for number, code in enumerate(fenced(page, "{code-cell} python")):
+        printed, value = CELLS.run_cell(code, ran.scope, f"{page}, cell {number}")
+        ran.printed += printed
+        ran.shown += [] if value is None else [value]
+    return ran
+
+
+def test_the_bert_in_memory_stands_in_a_cell():
+    ran = run_page("notebook.md")
+    assert type(ran.scope["model"]).__name__ == "BertModel"
+    assert "<iframe" in ran.shown[0]._repr_html_()
+    assert ran.scope["weights"].shape == (12, 12)
+    assert abs(float(ran.shown[1].sum()) - 1) < 0.06  # each is rounded to 2 decimals
+    assert ran.printed.startswith("The maps are the ones that ran: ")
+
+
+def test_how_to_read_a_map_runs_as_it_says():
+    ran = run_page("reading.md")
+    least = ran.shown[1]["entropy"]
+    assert "ln 12 = 2.48 nats" in ran.printed and least.min() >= 0 and least.max() < 2.48
+    rollout = ran.shown[2]
+    assert rollout.data
+    cosine = ran.shown[3]["cosine"]
+    assert list(ran.shown[3]["blocks"]) == list(range(7)) and cosine[6] > cosine[0]
+
+
+def test_finding_heads_runs_as_it_says():
+    ran = run_page("heads.md")
+    best = ran.shown[0].iloc[0]
+    weights = ran.scope["trace"].attention(int(best["layer"]), int(best["head"])).numpy()
+    assert round(float(np.diagonal(weights, -1).mean()), 2) >= 0.5
+    assert np.asarray(ran.scope["rollout"]).shape == (6, 12)
+    for name in (*dir(vz.analyses), *dir(vz.figures)):
+        assert name in ran.printed
+
+
+def test_the_planted_bug_is_found_and_mended():
+    ran = run_page("masks.md")
+    assert ran.scope["report"].verdict == "FAIL"
+    assert [check.name for check in ran.scope["report"].failed] == ["constants"]
+    first, second = ran.printed.splitlines()
+    assert first == ran.scope["report"].sentence and second == f"FAIL: {first}"
+
+
+def test_pooling_runs_as_it_says():
+    ran = run_page("pooling.md")
+    assert len(ran.scope["found"].table()) == 9
+    assert abs(ran.shown[2] - 1) < 1e-6
+    moved = ran.shown[-1].set_index("case")["relative"]
+    assert moved["masked"] < 1e-5 and min(moved.drop("masked")) > 0.1
+
+
+def test_record_runs_as_it_says():
+    ran = run_page("record.md")
+    trace = ran.scope["trace"]
+    assert trace.proof.passed and float(trace.attention(1, 3)[:, 3].abs().max()) == 0
+    assert len(ran.printed.splitlines()) == 2
+
+
+def test_every_executed_page_has_a_test_here():
+    source = Path(__file__).read_text("utf-8")
+    assert sorted(re.findall(r'run_page\("(\w+\.md)"\)', source)) == EXECUTED
+
+
+def test_the_commands_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    [block] = fenced("commands.md", "bash")
+    for line in block.strip().splitlines():
+        program, *given = shlex.split(line)
+        assert program == "viz-encoder" and main(given) == 0, line
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("run.safetensors", "map.csv", "rollout.json")
+    }
+
+
+def test_every_command_is_on_its_page(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^ {4}(\w+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert listed
+    for command in listed:
+        assert f"| `viz-encoder {command}" in PAGES["commands.md"]
+
+
+def test_what_the_audit_command_is_given_is_right():
+    scope: dict[str, Any] = {}
+    exec(fenced("commands.md", "python")[0], scope)
+    assert vz.audit_mask(**scope["masks"]()).verdict == "PASS"
+
+
+def test_the_client_runs_against_a_server():
+    scope: dict[str, Any] = {}
+    with serving(make_app(Settings())) as address:
+        exec(fenced("commands.md", "python")[1].replace("http://127.0.0.1:7860/", address), scope)
+    assert len(scope["weights"]) == len(scope["run"]["tokens"])
+    assert scope["share"]["data"]
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_every_link_leads_to_a_file_and_every_page_is_listed(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", PAGES[page]):
+        assert (DOCS / page).parent.joinpath(target).exists(), target
+    entries = re.findall(r"^[\w/]+$", PAGES["index.md"], re.MULTILINE)
+    assert page == "index.md" or page.removesuffix(".md") in entries
+
+
+def test_the_api_pages_list_everything():
+    groups = re.findall(r"```\{api\} (\w+)", "".join(PAGES.values()))
+    names = [name for group in groups for name in LISTED.listed(group)]
+    assert len(names) == len(set(names))
+    assert all(name.startswith("viz_encoder.") for name in names)
+    last = {name.rpartition(".")[2] for name in names}
+    packages = {"analyses", "figures"}
+    assert set(dir(vz)) - packages <= last
+    for package in packages:
+        promised = {f"viz_encoder.{package}.{name}" for name in dir(getattr(vz, package))}
+        assert promised <= set(names) and f"{package}" in groups
+    assert {"AuditInputs", "AuditScope", "MaskReport", "Check"} <= last
+    faults = {name for name, each in vars(errors).items() if isinstance(each, type)}
+    assert faults <= last
+    assert {"Rollout", "Proof", "LoadedEncoder", "Recording", "run_text", "zoo_audit"} <= last
+
+
+def test_a_new_analysis_and_its_result_are_listed_by_themselves(monkeypatch):
+    kind = type("Newest", (), {"__module__": "viz_encoder.analyses.newest"})
+
+    def newest(trace: vz.Trace) -> kind:
+        """A new one."""
+
+    monkeypatch.setitem(vz.analyses._FOUND, "newest", newest)
+    monkeypatch.setattr(vz.analyses, "newest", newest, raising=False)
+    added = ["viz_encoder.analyses.newest", "viz_encoder.analyses.newest.Newest"]
+    assert [name for name in LISTED.listed("analyses") if "newest" in name] == added
+
+
+@dataclass
+class Base:
+    """What Derived inherits."""
+
+    width: int = 3  # in tokens
+
+
+@dataclass
+class Derived(Base):
+    """A dataclass with all that a field can have."""
+
+    # A comment of its own line speaks of several fields, and is no field's.
+    rows: Float[np.ndarray, "layer key"] | None = None
+    _hidden: int = 0
+
+
+def test_fields_are_read_as_the_source_has_them():
+    width, rows = part("fields").fields_of(Derived)
+    assert (width.name, width.type, width.default, width.comment) == (
+        "width",
+        "int",
+        "3",
+        "in tokens",
+    )
+    assert rows.type == "Float[ndarray, 'layer key'] | None"
+    assert (rows.default, rows.comment) == ("None", "")
+    assert part("fields").fields_of(int) == []
+
+
+def test_the_audit_is_listed_by_its_short_names():
+    for name in LISTED.listed("audit"):
+        assert hasattr(viz_encoder.audit, name.removeprefix("viz_encoder.audit."))
