@@ -49,6 +49,7 @@ def test_every_action_has_a_named_endpoint(client):
     named = client.view_api(return_format="dict")["named_endpoints"]
     wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
     wanted |= {"/model", "/open_model", "/predictions", "/change"}
+    wanted |= {"/look_up", "/cached_models", "/download_model"}
     wanted |= {"/column", "/measured"}
     wanted |= {"/pooled", "/padding_drift", "/compare_set", "/compare_pictures"}
     wanted |= {"/set_table", "/set_cosine", "/set_neighbors", "/attention_pooling"}
