@@ -23,7 +23,10 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_class_signature = "mixed"
-autodoc_default_options = {"members": True, "inherited-members": "tuple,Sequence,ABC,Module"}
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "str,tuple,Sequence,ABC,Module,BaseException",
+}
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
@@ -37,6 +40,7 @@ napoleon_numpy_docstring = False
 napoleon_custom_sections = [("Fields", "params_style")]
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = "viz_encoder"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from enum import Enum
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,7 +14,7 @@ from listed import listed
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-BUILT_BY_HAND = ("EncoderConfig", "AuditInputs", "AuditScope")  # their signature is worth reading
+NOT_WRITTEN = ("The former name", "Alias for field number")  # old names; what Fields has
 
 
 class Api(SphinxDirective):
@@ -34,8 +35,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("api", Api)
     app.connect("autodoc-process-docstring", _add_fields, priority=300)
     app.connect("autodoc-process-docstring", _escape, priority=400)  # before napoleon's 500
+    app.connect("autodoc-process-docstring", _keep_colons, priority=600)  # after napoleon
     app.connect("autodoc-process-signature", _shorten)
-    app.connect("autodoc-skip-member", _is_former)
+    app.connect("autodoc-skip-member", _is_left_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -60,11 +62,22 @@ def _escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: 
     lines[:] = "".join(plain).split("\n")
 
 
+def _keep_colons(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Undo what napoleon makes of a property: it takes what stands before a colon for a type."""
+    if what == "property" and any(line.startswith(":type:") for line in lines):
+        lines[:] = (inspect.getdoc(value) or "").split("\n")
+        _escape(app, what, name, value, options, lines)
+
+
 def _add_fields(
     app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
 ) -> None:
     """Write a dataclass's fields below its docstring, with their types and comments."""
     own = fields_of(value) if what == "class" else []
+    if _is_enum(value):
+        lines += ["", "One of " + ", ".join(f"``{str(member)!r}``" for member in value) + "."]
     if not own or "Attributes:" in lines:
         lines[:] = ["Fields:" if line == "Attributes:" else line for line in lines]
         return
@@ -79,12 +92,18 @@ def _shorten(
     app: Sphinx, what: str, name: str, value: Any, options: Any, signature: Any, returned: Any
 ) -> tuple[Any, Any]:
     """Leave out what nobody writes: a result's constructor, and an endpoint's runner."""
-    if what == "class" and fields_of(value) and name.rpartition(".")[2] not in BUILT_BY_HAND:
-        return "", None
+    if what == "class" and (fields_of(value) or _is_enum(value)):
+        # Where the docstring tells of the fields, their types stand in the signature alone.
+        told = "Attributes:" in (value.__doc__ or "")
+        return (signature or "").replace("<factory>", "{}") if told else "", None
     if signature and signature.startswith("(runner: "):  # of an endpoint: no client sends it
         rest = signature.partition(", ")[2]
         return f"({rest}" if rest else "()", returned
     return signature and re.sub(r"= ([A-Z_]{3,})\b", partial(_value, value), signature), returned
+
+
+def _is_enum(value: Any) -> bool:
+    return inspect.isclass(value) and issubclass(value, Enum)
 
 
 def _value(function: Any, named: re.Match[str]) -> str:
@@ -93,8 +112,8 @@ def _value(function: Any, named: re.Match[str]) -> str:
     return f"= {constant!r}" if isinstance(constant, int | float | str | tuple) else named[0]
 
 
-def _is_former(
+def _is_left_out(
     app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Leave out old names, which are there for one version."""
-    return True if (value.__doc__ or "").startswith("The former name") else None
+    """Leave out what no one writes or what stands above it already."""
+    return True if (value.__doc__ or "").startswith(NOT_WRITTEN) else None
