@@ -200,7 +200,8 @@ def test_it_has_the_rights_that_the_umask_leaves(tmp_path):
     finally:
         os.umask(old)
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o750
-    assert (tmp_path / "mine/config.json").stat().st_mode & 0o777 == 0o640
+    for name in ("config.json", "model.safetensors"):
+        assert (tmp_path / "mine" / name).stat().st_mode & 0o777 == 0o640
 
 
 def test_weights_that_no_folder_may_hold(tmp_path):

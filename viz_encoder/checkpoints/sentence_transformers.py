@@ -6,6 +6,7 @@ is imported by a name from a file, and no pickle is opened.
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
@@ -56,7 +57,7 @@ def read_declared(folder: Path, d_model: int, most: int) -> Declared | None:
     try:
         named = [_named(entry) for entry in read_json_list(folder, MODULES, MAX_MODULES)]
         if named[:1] != [("Transformer", "")]:
-            raise CheckpointError("its first module is no Transformer beside modules.json")
+            raise CheckpointError("its first module is not a Transformer beside modules.json")
         modules = [_module(folder, kind, path) for kind, path in named[1:]]
         settings = next((read_json(folder, n) for n in SETTINGS if there(folder / n)), {})
         limit = settings.get("max_seq_length")
@@ -149,7 +150,9 @@ def _named(entry: object) -> tuple[str, str]:
         )
     path = entry.get("path", "")
     if not isinstance(path, str) or (path and not FOLDER.fullmatch(path)):
-        raise CheckpointError(f"{MODULES} names the folder {shown(path)}; it must be one in here")
+        raise CheckpointError(
+            f"{MODULES} names the folder {shown(path)}; it must be inside this folder"
+        )
     return kind, path
 
 
@@ -210,7 +213,7 @@ def _pooling_settings(declared: Declared, d_model: int) -> Json:
 def _write_step(folder: Path, step: Step) -> None:
     if isinstance(step, LayerNorm):
         _write(folder / "config.json", {"dimension": len(step.weight)})
-        save_file({"norm.weight": step.weight, "norm.bias": step.bias}, folder / WEIGHTS)
+        _write_weights(folder, {"norm.weight": step.weight, "norm.bias": step.bias})
     elif isinstance(step, Dense):
         n_out, n_in = step.weight.shape
         part = "linear" if step.activation == "Identity" else "activation"
@@ -226,8 +229,12 @@ def _write_step(folder: Path, step: Step) -> None:
             "linear.bias": step.bias,
             "residual.weight": step.residual_weight,
         }
-        kept = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-        save_file(kept, folder / WEIGHTS)
+        _write_weights(folder, {name: each for name, each in tensors.items() if each is not None})
+
+
+def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
+    save_file(tensors, folder / WEIGHTS)
+    shutil.copymode(folder / "config.json", folder / WEIGHTS)  # safetensors writes private files
 
 
 def _write(path: Path, content: object) -> None:

@@ -43,7 +43,9 @@ def own_tensors(state: Mapping[str, Tensor], config: EncoderConfig) -> dict[str,
     tensors = {name: tensor.detach().cpu() for name, tensor in state.items()}
     for name, tensor in tensors.items():
         if not bool(torch.isfinite(tensor).all()):
-            raise CheckpointError(f"{name} holds NaN or infinite values, so it cannot be loaded.")
+            raise CheckpointError(
+                f"{name} holds NaN or infinite values, so it could not be loaded again."
+            )
     if _same(tensors.get(DECODER), tensors.get(WORDS)):
         del tensors[DECODER]
     tensors = _layers_once(_probe_once(tensors, config), config.n_layers)
@@ -106,6 +108,7 @@ def write_folder(
         text = json.dumps(file, indent=2, ensure_ascii=False, allow_nan=False)
         (beside / CONFIG).write_text(text + "\n", encoding="utf-8")
         save_file(tensors, beside / WEIGHTS)
+        shutil.copymode(beside / CONFIG, beside / WEIGHTS)  # safetensors writes private files
         if extra is not None:
             extra(beside)
         _replace(target, beside)
@@ -128,11 +131,11 @@ def _target(folder: Any, overwrite: bool) -> Path:
             return target
     except (OSError, TypeError, ValueError, RuntimeError) as fault:
         raise CheckpointError(
-            f"{str(folder)[:80]!r} is no folder to write to: {_words(fault)}."
+            f"{str(folder)[:80]!r} is not a folder that can be written to: {_words(fault)}."
         ) from fault
     if overwrite:
         raise CheckpointError(
-            f"{target} holds {', '.join(found)[:80]}, which is not only what this package wrote; "
+            f"{target} holds {', '.join(found)[:80]}, and not only what this package wrote; "
             "choose another folder."
         )
     raise CheckpointError(
