@@ -119,10 +119,10 @@ def test_a_saved_run_has_no_model(site, minilm, tmp_path):
     key = Client(site, verbose=False).predict(sent, api_name="/open_saved")["key"]
     listed = httpx.get(f"{site}viz/run/{key}/views").json()
     for view in ("relevance", "value_weighted", "value_weighted_depth"):
-        assert listed[view]["missing"].startswith("The model of this run is not here")
+        assert listed[view]["missing"].startswith("The model of this run is not loaded here")
     assert not listed["rollout"]["missing"]
     answer = httpx.get(f"{site}viz/run/{key}/figure/relevance")
-    assert "The model of this run is not here" in answer.json()["message"]
+    assert "The model of this run is not loaded here" in answer.json()["message"]
 
 
 def test_the_endpoint_gives_the_figure(site, run, minilm):

@@ -156,7 +156,7 @@ def test_keys_on_a_picture_stay_in_their_row_and_say_what_is_chosen(flow):
     row[to] = 0
     order = np.argsort(-row)[:3]
     most = ", ".join(f"{at} “{trace.tokens[at]}” {row[at]:.4f}" for at in order)
-    expected = f"Query {to} “{trace.tokens[to]}”: beside itself, largest for {most}."
+    expected = f"Query {to} “{trace.tokens[to]}”: apart from itself, largest for {most}."
     assert page.inner_text(".viz-flow-told") == expected
     assert f"Chosen: query {to} “{trace.tokens[to]}”" in canvas.get_attribute("aria-label")
 
@@ -207,7 +207,7 @@ def test_a_saved_run_offers_the_rollout_alone(flow, site, minilm, tmp_path):
     assert page.is_checked("#viz-flow input[value=rollout]")
     assert page.is_disabled("#viz-flow input[value=relevance]")
     assert page.is_disabled("#viz-flow input[value=value_weighted_depth]")
-    assert "The model of this run is not here" in page.inner_text(".viz-flow")
+    assert "The model of this run is not loaded here" in page.inner_text(".viz-flow")
 
 
 def test_any_view_has_controls_of_its_own(flow, minilm):

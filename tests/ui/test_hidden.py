@@ -146,7 +146,10 @@ def test_a_long_document_is_answered(client, long_run):
     nearest = client("long", "nearest?layer=3&token=700").json()
     order = np.argsort(-whole[700], kind="stable")
     assert nearest["neighbors"] == order[order != 700][:10].tolist()
-    assert "model of this run is not here" in client("long", "attention_vs_mlp").json()["message"]
+    assert (
+        "model of this run is not loaded here"
+        in client("long", "attention_vs_mlp").json()["message"]
+    )
     assert trace.n_layers == 6
 
 
@@ -280,7 +283,7 @@ def test_panels_say_what_numpy_finds_and_mark_the_hovered_token(shown, trace):
     until(opened, "#viz-hidden-similarity .viz-hidden-told", words)
     check_marked(opened, 3)
     fitted = PCA(2).fit(hidden.reshape(-1, hidden.shape[-1]))
-    first, second = (f"{100 * share:.1f} %" for share in fitted.explained_variance_ratio_)
+    first, second = (f"{100 * share:.1f}%" for share in fitted.explained_variance_ratio_)
     label = page.get_attribute(".viz-hidden-pca", "aria-label")
     assert f"Component 1: {first} of the variance; Component 2: {second}" in label
     page.locator(".viz-hidden-pca").scroll_into_view_if_needed()
@@ -371,7 +374,7 @@ def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
     opened.open_saved(path)
     opened.page.wait_for_url("**run=**", timeout=60_000)
     until(opened, "#viz-hidden-similarity h4", "each cell is the mean of up to 4 × 4 tokens")
-    until(opened, "#viz-hidden-change", "The model of this run is not here")
+    until(opened, "#viz-hidden-change", "The model of this run is not loaded here")
     opened.page.wait_for_selector("#viz-hidden-change[data-painted]", timeout=60_000)
     assert opened.page.is_hidden("#viz-hidden-logit_lens")
     slide(opened, 3)

@@ -165,7 +165,7 @@ def test_a_download_that_is_stopped_keeps_the_page_free(hub):
     def tell(share: float) -> None:
         if share > 0:
             stopped.set()
-            raise SelectionError("Stopped; nothing of it was kept.")
+            raise SelectionError("Stopped; nothing was kept.")
 
     with pytest.raises(SelectionError, match="Stopped"):
         models.download(NAME, tell=tell)

@@ -258,7 +258,7 @@ def test_what_does_not_fit_is_a_sentence(site, key, path, body, says):
 
 def test_a_saved_run_keeps_all_but_running(site, saved):
     told = httpx.get(f"{site}viz/run/{saved}/mask/offered").json()
-    assert told["missing"].startswith("The model of this run is not here")
+    assert told["missing"].startswith("The model of this run is not loaded here")
     assert post(site, saved, "preset", b'{"name": "causal"}').status_code == 200
     answer = post(site, saved, "run", bytes(29))
     assert answer.json()["message"] == told["missing"]
@@ -360,7 +360,7 @@ def test_painting_by_mouse_and_keys_and_back(masks):
     page.keyboard.press("r")
     expected[13] = False
     np.testing.assert_array_equal(painted_mask(page), expected)
-    assert "Without any key: query 13 “tired”." in page.inner_text(".viz-mask-painter")
+    assert "No key left for query 13 “tired”." in page.inner_text(".viz-mask-painter")
     page.keyboard.press("Control+z")
     np.testing.assert_array_equal(painted_mask(page), before)
     page.keyboard.press("Control+Shift+z")
@@ -556,7 +556,7 @@ def test_predictions_without_and_with_the_mask(masks):
 def test_a_saved_run_paints_and_does_not_run(masks, saved):
     page = masks(run=saved)
     assert page.is_disabled("#viz-mask-run")
-    assert "The model of this run is not here" in page.inner_text("#viz-masks")
+    assert "The model of this run is not loaded here" in page.inner_text("#viz-masks")
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
     page.wait_for_selector("[aria-label=Reach][data-painted]")

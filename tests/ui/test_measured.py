@@ -149,7 +149,7 @@ def test_what_is_not_there_is_said(site, key, path, says):
 def test_a_saved_run_has_no_model_to_ask(trace):
     saved = Entry(trace, np.inf, None)
     for measure in ("value", "relevance"):
-        with pytest.raises(SelectionError, match="The model of this run is not here"):
+        with pytest.raises(SelectionError, match="The model of this run is not loaded here"):
             Measures().of(saved, measure, 0, 0, 0)
     assert Measures().of(saved, "rollout", 0, 0, 0).values.sum() == pytest.approx(1, abs=1e-5)
 

@@ -101,8 +101,8 @@ def test_the_strongest_patches_are_kept_as_dino_keeps_them(shaded, wide):
         many = int(re.search(r"The strongest (\d+) of 150 patches", said)[1])
         assert many == kept_by_dino(patches, percent / 100)
         held = 100 * float(np.sort(patches)[-many:].sum() / patches.sum())
-        assert held >= percent and re.search(rf"holds? {held:.1f} % of the weight on patches", said)
-        assert f"The prefix tokens hold {100 * prefix:.1f} % of the whole row" in said
+        assert held >= percent and re.search(rf"holds? {held:.1f}% of the weight on patches", said)
+        assert f"The prefix tokens hold {100 * prefix:.1f}% of the whole row" in said
         assert "not counted" in said
     opened.page.fill("#viz-keep", "100")
     assert opened.page.inner_text(".viz-held").startswith("All 150 patches are shaded.")
@@ -123,7 +123,7 @@ def test_patches_that_are_not_kept_show_the_picture(shaded, wide):
     opened.page.fill("#viz-keep", "100")
     assert np.abs(np.subtract(patch(opened, less), bare)).max() <= 4
     outputs = opened.page.locator(".viz-picture-controls output").all_inner_texts()
-    assert outputs == ["1 %", "100 % of the sum"]
+    assert outputs == ["1%", "100% of the sum"]
 
 
 def test_all_heads_of_a_layer_in_one_request(shaded, wide):
@@ -182,7 +182,7 @@ def test_registers_stand_beside_the_picture(shaded, registers):
     opened.page.fill("#viz-keep", "60")
     said = opened.page.inner_text(".viz-held")
     assert said.startswith(f"The strongest {kept_by_dino(row[4:], 0.6)} of 96 patches hold 60.")
-    assert f"hold {100 * row[:4].sum() / row.sum():.1f} % of the whole row" in said
+    assert f"hold {100 * row[:4].sum() / row.sum():.1f}% of the whole row" in said
 
 
 @pytest.mark.parametrize("width", [390, 1440])

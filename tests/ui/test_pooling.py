@@ -162,12 +162,13 @@ def test_the_models_own_pooling_is_chosen_first_and_marked(tab):
     assert page.inner_text(f"{own} .viz-pool-own") == "the model's own"
     said = page.locator("#viz-pooling [aria-label=Methods] [role=status]")
     words = "mean, then normalized to length 1"
-    assert f"Chosen is the model's own pooling, as sentence-transformers computes it: {words}." in (
-        said.inner_text()
+    assert (
+        f"The chosen row is the model's own pooling, as sentence-transformers computes it: {words}."
+        in (said.inner_text())
     )
     page.click(".viz-pool-methods [data-method=max]")
     assert said.inner_text() == (
-        f"Chosen is max, not the model's own pooling. The model declares: {words}."
+        f"The chosen row is max, not the model's own pooling. The model declares: {words}."
     )
 
 

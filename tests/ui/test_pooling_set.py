@@ -69,7 +69,7 @@ def test_the_table_is_sorted_and_its_first_row_is_the_answer(site, client, topic
     values = [row["silhouette"] for row in topics["table"] if row["silhouette"] is not None]
     assert values == sorted(values, reverse=True) and len(values) > 40
     first = topics["table"][0]
-    start = f"Best by silhouette: {first['method']} at layer {first['layer']}, {values[0]:.3f};"
+    start = f"Best by silhouette: {first['method']} after {first['layer']} blocks, {values[0]:.3f};"
     assert topics["answer"].startswith(start)
     by = client.predict(topics["key"], "recall_at_1", api_name="/set_table")
     recalls = [row["recall_at_1"] for row in by if row["recall_at_1"] is not None]
@@ -179,7 +179,10 @@ def test_the_learned_weights_are_the_softmax_of_the_query(runner):
         shown["weights"], weights(runner.store.get(item).trace.hidden(4)), rtol=2e-5
     )
     assert tuple(shown["tokens"]) == runner.store.get(item).trace.tokens
-    assert "learned at layer 4" in pooled_plain(run, 5, entry)["leftOut"]["attention"]
+    assert (
+        "learned on the states after 4 blocks"
+        in pooled_plain(run, 5, entry)["leftOut"]["attention"]
+    )
     assert len(found["losses"]) == 2 and len(found["losses"][0]) == 3
     assert found["chance"] == 0.25 and set(found["accuracy"]) == {"attention", "mean", "cls"}
     with pytest.raises(InputError, match="number of seeds"):
@@ -193,7 +196,7 @@ def test_an_answer_names_who_is_better_by_another_column(topics):
 
 def test_an_answer_says_how_the_models_own_pooling_does(topics):
     own = next(r for r in topics["table"] if (r["method"], r["layer"]) == ("declared", 6))
-    said = f"(the model's own, declared at layer 6: {own['silhouette']:.3f})."
+    said = f"(the model's own, declared, after 6 blocks: {own['silhouette']:.3f})."
     assert topics["answer"].endswith(said) and topics["own"] == "mean, then normalized to length 1"
     rows = [Separation("mean", 6, *[0.5] * 5), Separation("declared", 6, 0.5 - 1e-8, *[0.5] * 4)]
     assert answer(rows).endswith("(as the model's own, declared).")
@@ -277,10 +280,10 @@ def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page.fill("#viz-set-lines textarea", "one text\nanother text\na third one")
     page.click("#viz-set-compare")
     drawn(page, ":declared:6")
-    assert "Chosen is the model's own pooling" in page.inner_text("#viz-set")
+    assert "The chosen row is the model's own pooling" in page.inner_text("#viz-set")
     page.select_option("#viz-set-method", "mean")
     drawn(page, ":mean:6")
-    assert "Chosen is mean, not the model's own pooling" in page.inner_text("#viz-set")
+    assert "The chosen row is mean, not the model's own pooling" in page.inner_text("#viz-set")
     assert "With labels" in page.inner_text("#viz-set .viz-pool-answer")
     assert not page.is_visible(".viz-set-table")
     lines = "\n".join(f"text {at}: " + "many words " * 100 for at in range(500))

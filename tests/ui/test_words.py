@@ -151,7 +151,7 @@ def test_relevance_names_its_answer(shaded):
         scores = encoder.model.heads["masked"](trace.output[None], trace.valid[None])[0, place]
     name = encoder.reader.tokenizer.id_to_token(int(scores.argmax()))
     assert opened.page.inner_text(".viz-says").startswith(
-        f"Of the answer “{name}” at token {place}."
+        f"For the answer “{name}” at token {place}."
     )
 
 

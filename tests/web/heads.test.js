@@ -68,7 +68,7 @@ test("the heads that match, and what they do in a sentence", () => {
   assert.match(names("previous under 0.05")[1], /^No head puts at most 0.05 .* 0.0 is closest, with 0.1.$/);
   assert.match(names("previous > 0.9")[1], / 1.0 is closest, with 0.7.$/);
   assert.match(names("[cls]")[1], /on the first token, here “\[CLS\]”\.$/);
-  assert.match(names("broad")[1], /have an entropy of at least 1.6 nats \(0.8 of that of even attention\)|No head/);
+  assert.match(names("broad")[1], /have an entropy of at least 1.6 nats \(0.8 × that of uniform attention\)|No head/);
 });
 
 test("an order by value: unknown ones last, equal ones as they stood", () => {

@@ -109,14 +109,14 @@ test("weight in words", () => {
   const said = (total, rows, keys, view) => weightSentence("Marked", rows, keys, total, { ...VIEW, ...view });
   assert.equal(
     said(1.5, [0, 3], [2, 3]),
-    "Marked: 3 queries × 1 key hold 50.0 % of these queries' weight (1.5000 in total, 0.5000 per query).",
+    "Marked: 3 queries × 1 key hold 50.0% of these queries' weight (1.5000 in total, 0.5000 per query).",
   );
   assert.match(
     said(0.0003, [4, 5], [0, 2], { renorm: true }),
-    /1 query × 2 keys hold less than 0.1 % of this query's renorm/,
+    /1 query × 2 keys hold less than 0.1% of this query's renorm/,
   );
   assert.match(said(123.456, [0, 200], [0, 2], { words: true }), /200 query words × 2 key words .*\(123.5 in total/);
-  assert.match(said(0.001, [4, 5], [0, 2]), /hold 0.1 % of this query's weight/);
+  assert.match(said(0.001, [4, 5], [0, 2]), /hold 0.1% of this query's weight/);
   assert.match(said(2, [0, 2], [0, 2], { head: "max" }), /hold a weight of 2.0000, 1.0000 per query/);
 });
 
@@ -131,13 +131,13 @@ test("what the map shows, in words", () => {
   ];
   const cell = (value, step) => cellSentence(VIEW, query, key, { value, step });
   assert.equal(cell(0.25, [1, 1]), "3.5  query 2 “un” → key 3–4 “doing”: 0.2500");
-  assert.match(cell(0.25, [2, 3]), /around query .*: at most 0.2500 in 2 × 3 cells; zoom in for each$/);
-  assert.match(cell(NaN, [1, 2]), /: masked, all 1 × 2 cells$/);
+  assert.match(cell(0.25, [2, 3]), /around query .*: at most 0.2500 in 2 × 3 cells; zoom in to see each$/);
+  assert.match(cell(NaN, [1, 2]), /: all 1 × 2 cells masked$/);
   const tiles = [
     { empty: 2, step: [3, 3] },
     { empty: 0, step: [2, 2] },
   ];
-  assert.match(heading(VIEW, tiles), /; 2 queries have no weight .*; each cell is the largest of 2 × 2, zoom in/);
+  assert.match(heading(VIEW, tiles), /; 2 queries have no weight .*; each cell is the largest of 2 × 2; zoom in/);
 });
 
 test("the legend says its scale", () => {

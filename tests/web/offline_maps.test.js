@@ -50,7 +50,7 @@ test("cells are called by their tokens, blocks by the first and the last", () =>
   assert.deepEqual([pooled.label(0, 0), pooled.label(0, 1), pooled.label(1, 2)], ["0–2", "3–4", "2 “z”"]);
   assert.equal(pooled.sentence(1, 0, 0.2), "query 3–4 → key 0 “x”: weight 0.2 ± 0.1, the largest of the block");
   assert.equal(pooled.sentence(1, 2, NaN), "query 3–4 → key 2 “z”: masked, may not attend");
-  assert.match(pooled.kept, /^Kept in 8 bits: 4 steps .* weight, 0.8, .* at most 0.1\. Each cell .* up to 3 × 1\.$/);
+  assert.match(pooled.kept, /^Stored in 8 bits: 4 steps .* weight, 0.8, .* at most 0.1\. Each cell .* up to 3 × 1\.$/);
 });
 
 test("merged words have their own names and numbers", () => {

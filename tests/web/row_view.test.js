@@ -78,7 +78,7 @@ test("another measure is a token's own, and relevance names its answer", async (
   await row.fetch(fresh);
   assert.deepEqual([...row.values], [0, 1, 2, 1]);
   assert.deepEqual([row.whole, row.parts, row.units.length], [null, null, 4]);
-  assert.match(row.kind.says, /^Of the answer “it”\. /);
+  assert.match(row.kind.says, /^For the answer “it”\. /);
   assert.equal(row.heading(1), "Relevance read at query 1 “un”, after 3 blocks");
   assert.match(row.sentence(1, row.values), /receives most from key 2/);
 });

@@ -34,7 +34,7 @@ HEADS = {
     Task.MASKED: "which token stands at each [MASK]",
     Task.CLASSIFY: "one label for the input",
     Task.TOKENS: "one label for each token",
-    Task.REPLACED: "how likely each token was replaced",
+    Task.REPLACED: "how likely it is that each token was replaced",
     Task.POOL: "one vector for the input",
 }
 
@@ -81,10 +81,10 @@ def _input(config: EncoderConfig) -> Part:
 def _positions(config: EncoderConfig) -> Part:
     ways, equations = [], []
     if config.positions is Positions.LEARNED:
-        ways.append("learned, one vector a position")
+        ways.append("learned, one vector per position")
         equations.append("x ← x + P[position]")
     if config.positions is Positions.SINUSOIDAL:
-        ways.append("sines and cosines of fixed rates")
+        ways.append("sines and cosines of fixed frequencies")
         equations.append("P[t, 2i] = sin(t / 10000^(2i/d)), P[t, 2i+1] = cos(…)")
     if config.rotary_base is not None:
         by = "by row and column of the patch" if config.rotary_grid else "by position"
@@ -98,7 +98,8 @@ def _positions(config: EncoderConfig) -> Part:
     if config.relative_buckets:
         ways.append(f"relative: a learned number for each of {config.relative_buckets} distances")
         equations.append("score ← score + b[key − query]")
-    return Part("Positions", "; ".join(ways) or "none: order is not known", "; ".join(equations))
+    said = "; ".join(ways) or "none: the model does not know the order"
+    return Part("Positions", said, "; ".join(equations))
 
 
 def _blocks(config: EncoderConfig) -> Part:
@@ -134,10 +135,10 @@ def _mask(config: EncoderConfig) -> Part:
     rules = ["a token may attend to every real token"]
     equation = "padding: A[q, k] = 0"
     if config.causal:
-        rules = ["a token may attend to itself and what is before it"]
+        rules = ["a token may attend to itself and the tokens before it"]
         equation = "k > q: A[q, k] = 0"
     if config.window is not None:
-        whole = f", but for layers {', '.join(map(str, config.global_layers))}"
+        whole = f", except in layers {', '.join(map(str, config.global_layers))}"
         rules.append(f"within {config.window} tokens{whole * bool(config.global_layers)}")
         equation += f"; |q − k| > {config.window}: A[q, k] = 0"
     return Part("Mask", ", ".join(rules), equation)
@@ -153,7 +154,7 @@ def _feed_forward(config: EncoderConfig) -> Part:
 
 
 def _head(config: EncoderConfig, head: HeadConfig) -> Part:
-    name, words = f"Head: {head.task}", HEADS[head.task]
+    name, words = f"Prediction head: {head.task}", HEADS[head.task]
     if head.pool is not HeadPool.PROBE:
         return Part(name, words)
     words += f", by a learned query that looks at all tokens with {config.n_heads} heads"

@@ -15,7 +15,7 @@ def depth_figure(
     *,
     bar: str,
     key_title: str,
-    layer_title: str = "After so many blocks",
+    layer_title: str = "After n blocks",
     first: int = 1,
 ) -> tuple[go.Figure, int]:
     """The heatmap, and of how many keys each cell is the largest; NaN is drawn as masked.

@@ -11,8 +11,8 @@ from viz_encoder.trace import Trace
 
 FORMER_TOKENS = {"all": False, "without special": True}
 HIDE_SPECIAL = Control("hide_special", "Hide special tokens", SWITCH)
-STATE = Control("layer", "After so many blocks (0 = embeddings)", counts="state")
-STATE_AXIS = "After so many blocks (0 = embeddings)"
+STATE = Control("layer", "After n blocks (0 = embeddings)", counts="state")
+STATE_AXIS = "After n blocks (0 = embeddings)"
 BLOCK_AXIS = "Block"
 MAX_KEYS = 2048
 FEW = 26  # most layers of which each has its number on an axis

@@ -16,10 +16,10 @@ BEST, ANSWER = "most likely label", "the model's answer"
 WRITTEN = 40  # most tokens whose labels are written into the cells
 TOP = 5
 CAPTION = (
-    "Measured: what the trained head says of the hidden states after each block, read through the "
-    "final norm where there is one; the last row is the model's answer. Not measured: what earlier "
-    "layers hold in a form that this head, trained on the output alone, cannot read. At words "
-    "that are not masked, a masked-token head may have been trained little or not at all."
+    "Measured: what the trained head predicts from the hidden states after each block, read "
+    "through the final norm if there is one; the last row is the model's answer. Not measured: "
+    "what earlier layers hold in a form that this head, trained on the output alone, cannot read. "
+    "At tokens that are not masked, a masked-token head may have had little or no training."
 )
 
 
@@ -29,7 +29,7 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label
     Of a run of more than 2,048 real tokens the first 2,048 are drawn, and the title says so.
 
     Args:
-        encoder: the model that ran; its head is what speaks.
+        encoder: the model that ran; its prediction head is used.
         trace: the run.
         show: "most likely label" or "the model's answer", whose color is the probability that each
             layer gives to what the output answers.

@@ -17,7 +17,7 @@ MEASURED = (
     "through the layers; the read token's own starting value of 1 is subtracted."
 )
 NOT_MEASURED = (
-    "what lowers the score, what values and feed-forward networks do, and whether the answer "
+    "what lowers the score, what the values and feed-forward networks do, and whether the answer "
     "would change without a token."
 )
 
@@ -36,9 +36,9 @@ def draw(
     Args:
         encoder: a model with a head that answers.
         inputs: one sequence of at most 1,024 tokens, from `encoder.read`.
-        task: which head, where there are several; the first where not given.
+        task: which head, if there are several; the first if not given.
         label: its number or name; the most likely one where not given.
-        token: where the label stands, for heads that speak of tokens.
+        token: where the label stands, for heads that answer for each token.
         query: whose row is read; where not given, `token`'s or the one that the head reads.
 
     Raises:

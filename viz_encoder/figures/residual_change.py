@@ -27,17 +27,18 @@ BAR = "Length of the part ÷ length<br>of what it is added to (no unit)"
 COLORS = "#348ba6", "#c2571a", "#7a5ba8"
 PRE = (
     "Measured: the length of what attention, and of what the feed-forward network, adds to the "
-    "residual stream, by the length of what it is added to. "
+    "residual stream, divided by the length of what it is added to. "
 )
 POST = (
-    "Measured: the length of what attention, and of what the feed-forward network, adds, by the "
-    "length of what it is added to: each in its sum before the norm, which then rescales it. "
+    "Measured: the length of what attention, and of what the feed-forward network, adds, divided "
+    "by the length of what it is added to: each in its sum before the norm, which then rescales "
+    "it. "
 )
 NOT = (
     "Not measured: directions (parts may cancel each other or the residual), and whether a part "
     "matters to the answer."
 )
-BARS = " Bars: the middle 80 % of tokens. Cosine: hidden states before and after the block."
+BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after the block."
 
 
 @renamed(tokens=("hide_special", hides_special))

@@ -17,7 +17,7 @@ MEASURED = (
 )
 NOT_MEASURED = (
     "what the values hold, what the feed-forward networks do, whether heads cancel, and what the "
-    "model made of it; the half is a convention."
+    "model made of the result; counting half and half is a convention."
 )
 
 

@@ -16,10 +16,10 @@ KEPT, SUBTRACTED = "kept", "subtracted"
 SIGNED = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"]  # −1 … 0 … 1
 CAPTION = (
     "Measured: whether the hidden states of two tokens point the same way. Not measured: their "
-    "lengths, and whether the model treats the tokens alike; a few large dimensions may hold the "
-    "cosine, and tokens of unrelated inputs may be alike too."
+    "lengths, and whether the model treats the tokens alike; a few large dimensions may dominate "
+    "the cosine, and tokens of unrelated inputs may be alike too."
 )
-CENTERED = " The mean of these tokens was subtracted, so negative cosines must occur."
+CENTERED = " The mean of these tokens was subtracted, so some cosines must be negative."
 
 
 @renamed(tokens=("hide_special", hides_special))

@@ -14,7 +14,7 @@ from viz_encoder.model.head import Head
 Hidden = Float[Tensor, "batch token d_model"]
 Valid = Bool[Tensor, "batch token"]
 Pooled = Float[Tensor, "batch d_model"]
-NO_FILES = "its folder has no modules.json, by which sentence-transformers says it"
+NO_FILES = "its folder has no modules.json, in which sentence-transformers declares it"
 PoolerHead = Callable[[Tensor, Tensor], Tensor]  # hidden states and valid → one vector a sequence
 
 METHODS = {  # name: what it is; some read something beside the hidden states: NEEDS
@@ -26,7 +26,7 @@ METHODS = {  # name: what it is; some read something beside the hidden states: N
     "cls_mean": "the first token and the mean of the tokens after the prefix, side by side",
     "first_last": "the mean over the tokens of the first and the last layer",
     "attention": "a mean weighted by a learned query",
-    "pooler": "the model's own head",
+    "pooler": "the model's own pooler",
 }
 NEEDS = {"declared": "encoder", "first_last": "first", "attention": "query", "pooler": "head"}
 HELP = {
@@ -66,8 +66,8 @@ def pool(
         n_prefix: for "cls_mean": how many tokens at the front ([CLS], registers) stay out of the
             mean.
         encoder: for "declared": what `viz_encoder.load` returned.
-        n_prompt: for "declared": how many tokens at the front are a prompt's, as
-            `Sample.n_prompt` has it; asked for only where it makes a difference.
+        n_prompt: for "declared": how many tokens at the front are a prompt's, as in
+            `Sample.n_prompt`; needed only if it makes a difference.
 
     Raises:
         SelectionError: no such method, or what it needs is not given; a model that declares none.
@@ -192,7 +192,7 @@ def head_shares(
     """How much each head of the pooler's learned query looks at each token: 0 at padding.
 
     Each head's row sums to 1. The mean over heads is one row: `.mean(dim=-2)`. The pooled vector
-    is no weighted mean of the hidden states: values are projected, and a feed-forward network
+    is not a weighted mean of the hidden states: values are projected, and a feed-forward network
     follows.
 
     Raises:

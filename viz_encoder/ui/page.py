@@ -213,7 +213,7 @@ def _told(work: Callable[[], str]) -> tuple[Any, Any]:
     except VizEncoderError as fault:
         return gr.skip(), alert(str(fault))
     except MemoryError:
-        return gr.skip(), alert("That needs more memory than there is; shorten the input.")
+        return gr.skip(), alert("That needs more memory than is available; shorten the input.")
 
 
 def _example(name: str) -> Image.Image | None:

@@ -9,7 +9,7 @@ import { ADDED_TOKENS } from "../core/run.js";
 const SWITCHES = /** @type {const} */ ({
   hide: ["Hide special tokens", `Leave out the ${ADDED_TOKENS}`],
   renorm: ["Renormalize rows", "Divide each query's weights by their sum over the tokens shown"],
-  words: ["Merge sub-words", "One row and column a word: the mean over its queries, the sum over its keys"],
+  words: ["Merge sub-words", "One row and one column per word: the mean over its queries, the sum over its keys"],
 });
 
 export class DisplayOptions {
@@ -33,7 +33,7 @@ export class DisplayOptions {
     this.#run = run;
     [this.hide.checked, this.renorm.checked, this.words.checked] = [hide, renorm, words];
     this.#enable("renorm", renorm || hide || head === "max", "Rows already sum to 1; hide special tokens first");
-    const single = run.grid ? "A picture has no words" : "Each word of this run is one token";
+    const single = run.grid ? "A picture has no words" : "Every word of this run is a single token";
     this.#enable("words", words || run.mergeable, single);
   }
 

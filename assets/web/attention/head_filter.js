@@ -23,12 +23,12 @@ const share = (statistic, words, where) => phrase(statistic, words, `put # of th
 
 const ENTROPY = "have an entropy of # nats";
 const AWAY = "look # tokens away on average";
-const BROAD = { least: (/** @type {number} */ even) => 0.8 * even, from: "0.8 of that of even attention" };
-const SHARP = { most: (/** @type {number} */ even) => 0.3 * even, from: "0.3 of that of even attention" };
-const FAR = { least: (/** @type {number} */ even) => even, from: "as far as even attention" };
+const BROAD = { least: (/** @type {number} */ even) => 0.8 * even, from: "0.8 × that of uniform attention" };
+const SHARP = { most: (/** @type {number} */ even) => 0.3 * even, from: "0.3 × that of uniform attention" };
+const FAR = { least: (/** @type {number} */ even) => even, from: "as far as uniform attention" };
 const NEAR = {
   most: (/** @type {number} */ even) => Math.min(3, even / 2),
-  from: "3, or half as far as even attention",
+  from: "3, or half as far as uniform attention",
 };
 const PHRASES = [
   share("previous", "previous token, previous, token before, before, preceding", "the previous token"),
@@ -57,7 +57,7 @@ const PHRASES = [
   phrase(
     "change",
     "changed, change, different, reference",
-    "moved # of their weight, against the reference",
+    "moved # of their weight, compared with the reference",
     least(0.1),
   ),
 ];

@@ -8,7 +8,7 @@ import { MAP_CHANGE } from "./head_statistics.js";
 /** @import { HeadStatistics, Selection, Test } from "./types.d.ts" */
 
 const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "Lowest first" };
-const HINT = "Dims the heads that do not match; Enter goes to the next one that does.";
+const HINT = "Dims the heads that do not match; Enter goes to the next match.";
 
 /** By value, unknown ones last, equal ones by layer and head.
  * @template {{ value?: number | null }} Kind @param {Kind[]} heads @param {boolean} lowest */
@@ -33,7 +33,7 @@ export class HeadOrder extends Emitter {
     id: "viz-find",
     type: "search",
     list: "viz-find-words",
-    placeholder: "such as: previous token",
+    placeholder: "e.g. previous token",
     autocomplete: "off",
     title: HINT,
     oninput: () => this.#search(),
@@ -117,7 +117,7 @@ export class HeadOrder extends Emitter {
     const titled = (/** @type {string[]} */ listed) => options(listed.map((name) => [name, measures.text(name).title]));
     const changes = titled(names.filter((name) => !(name in measures.own)));
     this.choice.replaceChildren(...titled(Object.keys(measures.own)));
-    if (changes.length) this.choice.append(el("optgroup", { label: "Against the reference" }, ...changes));
+    if (changes.length) this.choice.append(el("optgroup", { label: "Compared with the reference" }, ...changes));
     this.choice.value = names.includes(before) ? before : names[0];
     this.#names = names.join();
   }
@@ -156,7 +156,7 @@ export class HeadOrder extends Emitter {
 
   #progress(/** @type {string} */ statistic) {
     const { measures } = this;
-    return `after all layers are computed: layer ${measures.known(statistic)} of ${measures.run?.nLayers} …`;
+    return `once all layers are computed: layer ${measures.known(statistic)} of ${measures.run?.nLayers} …`;
   }
 
   // To the next head that matches, in the order shown.

@@ -15,7 +15,7 @@ const plainOf = (/** @type {string} */ name) => name.replace(`${MAP_CHANGE}:`, "
 const isChange = (/** @type {string} */ name) => name.startsWith(`${MAP_CHANGE}:`);
 
 const OF_MAPS = {
-  title: "Change of the map",
+  title: "Change in the map",
   unit: "share moved",
   edge: "",
   over: "Mean over the real queries.",

@@ -19,7 +19,7 @@ const STILL = 120; // milliseconds without a scroll, after which they are
 const QUICK = 1200; // of one token's, so many are drawn while the pointer moves from one to the next
 const REST = 80; // milliseconds without a move, after which all of them are
 const ABOUT =
-  "Width and opacity grow with the square root of the weight. Each head has its color. A line shows where a head " +
+  "Width and opacity grow with the square root of the weight. Each head has its own color. A line shows where a head " +
   "looks, not why the model answers as it does.";
 const RELOADING = ["layer", "head", "hide", "renorm", "words"];
 

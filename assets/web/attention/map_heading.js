@@ -21,7 +21,8 @@ export function heading(/** @type {MapView} */ view, /** @type {{ empty: number,
   const empty = tiles[0]?.empty ?? 0;
   const left = empty ? [`${empty} ${empty === 1 ? "query has" : "queries have"} no weight on the tokens shown`] : [];
   const step = tiles.at(-1)?.step ?? [1, 1];
-  const pooled = step[0] * step[1] > 1 ? [`each cell is the largest of ${step[0]} × ${step[1]}, zoom in for each`] : [];
+  const pooled =
+    step[0] * step[1] > 1 ? [`each cell is the largest of ${step[0]} × ${step[1]}; zoom in to see each`] : [];
   return [`Layer ${view.layer}, ${which}`, ...changes(view), ...left, ...pooled].join("; ");
 }
 
@@ -34,6 +35,6 @@ export function cellSentence({ layer, head }, query, key, { value, step }) {
   const [which, pair] = [mapName(layer, head), `query ${unitName(query)} → key ${unitName(key)}`];
   const cells = `${step[0]} × ${step[1]} cells`;
   if (step[0] * step[1] === 1) return `${which}  ${pair}: ${number(value)}`;
-  if (Number.isNaN(value)) return `${which}  around ${pair}: masked, all ${cells}`;
-  return `${which}  around ${pair}: at most ${number(value)} in ${cells}; zoom in for each`;
+  if (Number.isNaN(value)) return `${which}  around ${pair}: all ${cells} masked`;
+  return `${which}  around ${pair}: at most ${number(value)} in ${cells}; zoom in to see each`;
 }

@@ -62,7 +62,7 @@ export async function paperPng(text, millimeters) {
   canvas.height = Math.round((canvas.width * image.naturalHeight) / image.naturalWidth);
   context2d(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
   /** @type {Blob | null} */ const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
-  if (!blob) throw new Error("This browser could not draw the picture; take the SVG.");
+  if (!blob) throw new Error("This browser could not draw the picture; use the SVG instead.");
   return withDpi(blob, DPI);
 }
 

@@ -82,7 +82,7 @@ export class RowView {
   get kind() {
     if (this.who) return COLUMN;
     const kind = MEASURES[this.measure];
-    return this.measure === "relevance" ? { ...kind, says: `Of the answer ${this.answer}. ${kind.says}` } : kind;
+    return this.measure === "relevance" ? { ...kind, says: `For the answer ${this.answer}. ${kind.says}` } : kind;
   }
 
   named(/** @type {number} */ unit, side = this.side) {

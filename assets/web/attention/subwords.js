@@ -31,7 +31,7 @@ export class SubWords {
     const [query, key] = [shown[row], shown[col]];
     if (query.tokens.length * key.tokens.length === 1) {
       this.#latest.stop();
-      this.node.textContent = "One token each: nothing is merged in this cell.";
+      this.node.textContent = "This cell is one query token and one key token: nothing is merged.";
       return;
     }
     const ask = () => sentence(run, { ...selection, words: false }, query, key);

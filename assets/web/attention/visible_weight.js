@@ -99,7 +99,7 @@ export function weightSentence(what, rows, keys, total, { head, renorm, words })
   const part = `${what}: ${many(queries, sides[0], sides[1])} × ${many(keys[1] - keys[0], sides[2], sides[3])}`;
   const [each, all] = [total / queries, amount(total)];
   if (head === "max" && !renorm) {
-    return `${part} hold a weight of ${all}, ${number(each)} per query (the rows of a maximum need not sum to 1).`;
+    return `${part} hold a weight of ${all}, ${number(each)} per query (with the maximum over heads, rows need not sum to 1).`;
   }
   const whose = `${queries === 1 ? "this query's" : "these queries'"} ${renorm ? "renormalized weight" : "weight"}`;
   return `${part} hold ${percent(each)} of ${whose} (${all} in total, ${number(each)} per query).`;
@@ -109,4 +109,4 @@ export function weightSentence(what, rows, keys, total, { head, renorm, words })
 const many = (n, one, several) => `${count(n)} ${n === 1 ? one : several}`;
 const amount = (/** @type {number} */ total) => (total >= 100 ? count(Math.round(total * 10) / 10) : number(total));
 const percent = (/** @type {number} */ share) =>
-  share > 0 && share < 0.0005 ? "less than 0.1 %" : `${(share * 100).toFixed(1)} %`;
+  share > 0 && share < 0.0005 ? "less than 0.1%" : `${(share * 100).toFixed(1)}%`;

@@ -1,6 +1,6 @@
 // What a hidden state is called: "after n blocks", on every tab alike.
 
-export const STATES_AXIS = "After so many blocks (0 = embeddings)";
+export const STATES_AXIS = "After n blocks (0 = embeddings)";
 
 /** Where a state lies among all. @type {(n: number, last: number) => string} */
 export const blocksPassed = (n, last) =>

@@ -97,7 +97,7 @@ export class LogitLensPanel extends Panel {
         ? ` ${tokens.length} of ${count(real)} tokens, around the chosen one.`
         : "";
     const masked =
-      task === "masked" ? " At words that are not masked, this head may have been trained little or not at all." : "";
+      task === "masked" ? " At tokens that are not masked, this head may have had little or no training." : "";
     this.scale.hidden = unit !== "probability";
     const stops = [0, 64, 128, 192, 255].map((at) => rgbText(theme().ramp[at]));
     this.bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
@@ -135,7 +135,7 @@ export class LogitLensPanel extends Panel {
         "thead",
         {},
         el("tr", {}, el("td"), el("th", axis, whole ? "Whole input" : "Token")),
-        el("tr", {}, el("th", { scope: "col", class: "viz-hidden-axis" }, "After so many blocks"), ...names),
+        el("tr", {}, el("th", { scope: "col", class: "viz-hidden-axis" }, "After n blocks"), ...names),
       ),
       el("tbody", {}, ...rows),
     );

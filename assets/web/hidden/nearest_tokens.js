@@ -17,7 +17,7 @@ export class NearestPanel extends Panel {
       acts,
       "nearest",
       "Nearest tokens",
-      "Look at which tokens' states point most nearly the same way (cosine). It does not follow that the model treats them alike.",
+      "Look for the tokens whose states point most nearly in the same direction (cosine). The model need not treat them alike.",
     );
     this.body.append(this.heading, this.list);
   }
@@ -37,8 +37,7 @@ export class NearestPanel extends Panel {
     const { neighbors, cosines } = await fresh(run.json(`hidden/${path}`, fresh.signal));
     this.list.setAttribute("aria-label", `Nearest to ${run.named(token)}`);
     this.list.replaceChildren(...neighbors.map((at, rank) => this.#item(run, at, cosines[rank] ?? NaN)));
-    if (!neighbors.length)
-      this.list.append(el("li", { class: "viz-caption" }, "This run has no other token of this kind."));
+    if (!neighbors.length) this.list.append(el("li", { class: "viz-caption" }, "This run has no other such token."));
     this.mark(this.hovered);
     return `${token}:${layer}:${special}`;
   }

@@ -190,7 +190,7 @@ export class PcaPanel extends Panel {
 }
 
 const axis = (/** @type {Shown} */ { shares }, /** @type {0 | 1} */ number) =>
-  `Component ${number + 1}: ${(100 * shares[number]).toFixed(1)} % of the variance`;
+  `Component ${number + 1}: ${(100 * shares[number]).toFixed(1)}% of the variance`;
 
 /** @type {(context: CanvasRenderingContext2D, place: [x: number, y: number], radius: number) => void} */
 function dot(context, [x, y], radius) {

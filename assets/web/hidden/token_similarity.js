@@ -51,7 +51,7 @@ export class TokenSimilarityPanel extends Panel {
     const [, each] = cells.edges;
     const pooled = cells.kept.length >= cells.edges.length;
     const of = pooled ? `; each cell is the mean of up to ${each} × ${each} tokens` : "";
-    this.heading.textContent = `Cosine of each two tokens ${afterBlocks(layer)}${of}`;
+    this.heading.textContent = `Cosine of every pair of tokens ${afterBlocks(layer)}${of}`;
     return `${layer}:${special}:${token}`;
   }
 
@@ -85,7 +85,7 @@ export class TokenSimilarityPanel extends Panel {
     this.chart.show(lines, layer, lowest > -0.05 ? 0 : null, 1);
     const layers = [...new Set([0, layer, cosine.length - 1])];
     const said = layers.map((at) => `${twoDigits(cosine[at])} ${afterBlocks(at)}`);
-    this.sentence.textContent = `Mean cosine of two tokens: ${said.join(", ")}.`;
+    this.sentence.textContent = `Mean cosine over pairs of tokens: ${said.join(", ")}.`;
   }
 }
 

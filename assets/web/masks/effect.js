@@ -9,7 +9,7 @@ import { FlowSource } from "../views/shaded_input.js";
 /** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, result: MaskResult, query: number }} Shown */
 
-const UNIT = "‖h − h′‖ / ‖h′‖, h′ without the mask: a share of its length";
+const UNIT = "‖h − h′‖ / ‖h′‖, where h′ is the state without the mask";
 const POOLED = ["Pooled by", "Cosine (1 = same direction)", "Difference (share of its length)"];
 
 export class Effect {
@@ -27,7 +27,7 @@ export class Effect {
     const left = el("div", {}, title, this.bars, says, this.pooled);
     const right = el("div", {}, this.heading, this.source.node);
     this.node = section(
-      ...["viz-mask-result-part", "What the mask changes", "What the mask changes, against the run without it"],
+      ...["viz-mask-result-part", "What the mask changes", "What the mask changes, compared with the run without it"],
       el("div", { class: "viz-mask-two" }, left, right),
     );
   }
@@ -49,7 +49,7 @@ export class Effect {
     const rows = Object.entries(result.pooled).map(([method, { cosine, difference }]) =>
       tableRow(method, signed(cosine), number(difference)),
     );
-    this.pooled.replaceChildren(table("viz-mask-table", POOLED, rows, "Pooled output: with the mask against without"));
+    this.pooled.replaceChildren(table("viz-mask-table", POOLED, rows, "Pooled output with and without the mask"));
   }
 
   /** @type {(at: number, value: Maybe, share: number) => HTMLElement} */

@@ -81,7 +81,7 @@ export class Painter {
   tell([row, col] = this.grid.chosen) {
     const { tokens, grid } = this;
     if (!this.editable) {
-      this.said.textContent = `${count(tokens.length)} tokens: a mask is painted by hand up to ${this.limit}; choose a preset or a file. Each cell stands for several tokens.`;
+      this.said.textContent = `${count(tokens.length)} tokens: masks can be painted by hand for up to ${this.limit}; choose a preset or a file. Each cell stands for several tokens.`;
       return;
     }
     const may = (this.seen ?? this.mask).at(row, col);
@@ -109,7 +109,7 @@ export class Painter {
   #changed() {
     const { forbidden, empty } = this.mask.summary();
     const alone = empty.length
-      ? ` Without any key: ${empty.length === 1 ? "query" : "queries"} ${listed(empty, this.tokens)}.`
+      ? ` No key left for ${empty.length === 1 ? "query" : "queries"} ${listed(empty, this.tokens)}.`
       : "";
     this.seen = null;
     this.undoing.disabled = !this.history.has(-1);

@@ -120,7 +120,7 @@ function factsOf(found, leaks) {
   const [extra, missing] = [result.extra[layer], result.missing[layer]];
   const passed =
     extra || missing
-      ? `Layer ${layer} got another mask than yours: ${count(extra)} pairs more allowed, ${count(missing)} more forbidden.`
+      ? `Layer ${layer} got a different mask from yours: ${count(extra)} more pairs allowed, ${count(missing)} more forbidden.`
       : `Layer ${layer} got your mask, pair by pair.`;
   const leaking = leaks
     ? `${count(leaks)} leaking ${leaks === 1 ? "cell" : "cells"} in this map.`
@@ -134,7 +134,7 @@ function emptyOf(/** @type {Found} */ { run, result, observed, step }) {
   if (!result.empty.length || step > 1) return "";
   const rows = result.empty.map((row) => observed.subarray(row * run.n, (row + 1) * run.n));
   const gives = rows.every((row) => row.every((weight) => weight === 0))
-    ? "zeros: no weight on any key, so that only the residual stream carries them on"
-    : "weight on keys nonetheless";
-  return ` Without any key by your mask: ${listed(result.empty, run.tokens)}. This encoder gave them ${gives}.`;
+    ? "zeros: no weight on any key, so only the residual stream carries them forward"
+    : "weight on keys anyway";
+  return ` Your mask leaves no key for ${listed(result.empty, run.tokens)}. This encoder gave them ${gives}.`;
 }

@@ -14,11 +14,11 @@ export class Guesses {
   /** @type {{ plain: Run, masked: Run } | null} */
   runs = null;
   task = el("select", { id: "viz-mask-task", onchange: () => this.#load() });
-  tasks = controls(control("Head", this.task));
+  tasks = controls(control("Prediction head", this.task));
   said = status();
   body = el("div", { class: "viz-mask-guesses" });
   node = section(
-    ...["viz-mask-result-part", "Predictions without and with the mask", "Predictions, without the mask and with it"],
+    ...["viz-mask-result-part", "Predictions without and with the mask", "Predictions without the mask and with it"],
     ...[this.tasks, this.said, this.body],
   );
   #asked = new Latest((sentence) => {
@@ -55,7 +55,7 @@ function tableOf(before, after, tokens) {
   const labels = new Set([before, after].flatMap((guess) => guess.labels.slice(0, TOP)));
   const share = (/** @type {Prediction} */ guess, /** @type {string} */ label) => {
     const at = guess.labels.indexOf(label);
-    return el("td", {}, at < 0 ? "below its first ten" : number(guess.shares[at]));
+    return el("td", {}, at < 0 ? "not in the top ten" : number(guess.shares[at]));
   };
   const rows = Array.from(labels, (label) => {
     const name = el("th", { scope: "row" }, el("bdi", {}, label));

@@ -91,7 +91,7 @@ export class Presets {
     );
     this.lengths.value = by?.lengths?.join(", ") ?? "";
     this.sizes.replaceChildren(...sizes.map(({ label }, at) => control(label, this.fields[at])));
-    if (lengths) this.sizes.append(control("or lengths of their own", this.lengths));
+    if (lengths) this.sizes.append(control("or lengths of your own", this.lengths));
     this.sizes.hidden = false;
     this.sentence.textContent = sentence;
   }

@@ -14,7 +14,7 @@ import { reach } from "./requests.js";
 
 const PAUSE = 150; // ms without another mask before the server is asked
 const SAYS =
-  "Look for tokens that must not know of each other. Computed from the mask alone, and the model’s own if it has one: a token knows itself, and everything that the tokens it may attend to knew one block before. How much it really takes from them is not measured here.";
+  "Look for tokens that must not know about each other. Computed from the mask alone, plus the model’s own if it has one: a token knows itself and everything that the tokens it may attend to knew one block earlier. How much it actually takes from them is not measured here.";
 
 export class Reach {
   /** @type {Run | null} */
@@ -104,7 +104,7 @@ export class Reach {
     this.grid.show(run.tokens, (at) => (known.cells[at] ? allowed : forbidden));
     this.grid.canvas.setAttribute(
       "aria-label",
-      `Reach after ${layer + 1} ${layer ? "blocks" : "block"}, rows are the tokens that know, columns those that are known. ${this.sentence.textContent} Up and down choose the token.`,
+      `Reach after ${layer + 1} ${layer ? "blocks" : "block"}: rows are the tokens that know, columns the tokens they can know. ${this.sentence.textContent} Up and down choose the token.`,
     );
     this.legend.replaceChildren(swatches({ "the query can know of the key": allowed, "it cannot": forbidden }));
     this.node.dataset.painted = `${run.key}:${layer}:${token}`;

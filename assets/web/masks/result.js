@@ -29,7 +29,7 @@ export class Result {
   effect = new Effect((query) => current.selection.set({ query }));
   guesses = new Guesses();
   sentence = el("p", { class: "viz-mask-sentence", id: "viz-mask-sentence" });
-  stale = caption("The mask was changed since; run again to see its effect.");
+  stale = caption("The mask has changed since; run again to see its effect.");
   everywhere = button("Show this run in all tabs", () => current.enter(this.run), { id: "viz-mask-everywhere" });
   back = button("Back to the run without a mask", () => current.enter(this.plain), { id: "viz-mask-back" });
   shown = el("span", { class: "viz-caption", role: "status" });
@@ -146,7 +146,7 @@ export class Result {
   #warn() {
     const planted = this.#plantedWords(this.mistake.value);
     this.warning.hidden = !planted;
-    this.warning.textContent = `A mistake is planted: the code that runs ${planted}. Your painted mask stays the intent, so whatever it forbids and the run does is a leak.`;
+    this.warning.textContent = `A mistake is planted: the code that runs ${planted}. Your painted mask is still the intent, so any weight on a pair it forbids is a leak.`;
   }
 
   // What the code does by mistake; nothing where it makes none.

@@ -95,7 +95,7 @@ export class KeptMap {
     const block = this.pooled ? ` Each cell is the largest weight of up to ${steps[0]} × ${steps[1]}.` : "";
     if (!levels) return `Exact, float32.${block}${about.note ? ` ${about.note}` : ""}`;
     return (
-      `Kept in ${levels > 255 ? 16 : 8} bits: ${levels} steps from 0 to this map's largest weight, ` +
+      `Stored in ${levels > 255 ? 16 : 8} bits: ${levels} steps from 0 to this map's largest weight, ` +
       `${digits(this.top, 4)}, so a weight is off by at most ${digits(this.off, 2)}.${block}`
     );
   }

@@ -30,7 +30,7 @@ export class PictureStrip {
       from: () => this.chosen - grid.prefix,
       beyond: () => this.prefix.focus(grid.prefix - 1),
     });
-    const label = "Prefix tokens, which stand for no patch";
+    const label = "Prefix tokens (not patches)";
     this.prefix = new Words({ label, preview, choose, beyond: () => this.patches.canvas.focus() });
     const names = facts.tokens.slice(0, grid.prefix).map((name, at) => ({ name, tokens: [at] }));
     this.prefix.show(names, [], 0);
@@ -46,7 +46,7 @@ export class PictureStrip {
   /** The chips and the patches are those of every map here. @type {(map: KeptMap, values: Float32Array) => void} */
   show(map) {
     const { rows, cols } = this.grid;
-    const said = `Picture of ${rows} rows × ${cols} columns of patches. Arrow keys choose the one that looks.`;
+    const said = `Picture of ${rows} rows × ${cols} columns of patches. Arrow keys choose the query.`;
     this.patches.canvas.setAttribute("aria-label", `${said} Head ${map.about.name}.`);
   }
 

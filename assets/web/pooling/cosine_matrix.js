@@ -41,7 +41,7 @@ export class ItemMatrix extends SquareMatrix {
   shown = ordered([], 0);
 
   constructor(/** @type {(item: number) => unknown} */ choose) {
-    const node = el("section", { class: "viz-set-cosines", "aria-label": "Cosine of every two items" });
+    const node = el("section", { class: "viz-set-cosines", "aria-label": "Cosine of every pair of items" });
     super(node, "viz-set-matrix", "items", (row) => choose(this.shown.order[row]));
     node.append(this.heading, this.canvas, this.told, controls(control("Scale", this.range), this.scale));
   }
@@ -51,7 +51,7 @@ export class ItemMatrix extends SquareMatrix {
     if (this.set !== set) this.cell = null;
     Object.assign(this, { set, item, shown: ordered(set.labels, n) });
     const { order } = this.shown;
-    this.heading.textContent = `Cosine of every two items: ${title}`;
+    this.heading.textContent = `Cosine of every pair of items: ${title}`;
     this.told.textContent = HINT;
     this.fill(
       Float32Array.from(values, (_, at) => values[order[Math.floor(at / n)] * n + order[at % n]]),

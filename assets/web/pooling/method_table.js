@@ -9,7 +9,7 @@ import { fixed, ownBadge } from "./results.js";
 // Each with its title and what it is; a text, the number of a layer, and then numbers.
 const COLUMNS = {
   method: ["Method", "how tokens become one vector"],
-  layer: ["After blocks", "0 = embeddings"],
+  layer: ["After n blocks", "0 = embeddings"],
   silhouette: [
     "Silhouette",
     "mean over items of (b − a) / max(a, b): a = mean distance within its group, b = to the nearest other group; " +

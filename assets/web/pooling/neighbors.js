@@ -44,7 +44,9 @@ export class Neighbors {
       this.title.textContent = `Nearest neighbors of item ${item} by ${method}, ${afterBlocks(layer)}`;
       this.whole.replaceChildren(...named(set, item));
       this.list.replaceChildren(...found.map((near) => this.#near(set, near)));
-      this.said.textContent = found.length ? "" : "This item has no neighbor: its vector is zero, or it is alone.";
+      this.said.textContent = found.length
+        ? ""
+        : "This item has no neighbor: its vector is zero, or it is the only item.";
       this.node.dataset.painted = `${item}:${method}:${layer}`;
     });
   }

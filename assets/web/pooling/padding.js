@@ -25,7 +25,7 @@ const CLASSIC = [
 ];
 const DRIFT =
   "Drift: length of the difference ÷ length of the vector of the text alone (no unit). " +
-  "1e−7 is the rounding of float32. Choose a cell to read why.";
+  "1e−7 is float32 rounding. Choose a cell to read why.";
 
 const of = (/** @type {Drift} */ { method, case: name }) => `${method}:${name}`;
 
@@ -52,7 +52,7 @@ export class Padding {
     "section",
     { class: "viz-pool-padding", "aria-label": "Padding made visible" },
     el("h2", { class: "viz-part" }, "Padding made visible"),
-    caption("The same text alone, and again with padding behind it, as a longer text in its batch gives it."),
+    caption("The same text alone, and again with padding after it, as if batched with a longer text."),
     this.controls,
     this.said,
     this.result,
@@ -84,7 +84,7 @@ export class Padding {
     this.count.textContent = padding;
     await this.#asked.run(
       async (fresh) => {
-        this.said.textContent = "Running it padded …";
+        this.said.textContent = "Running it with padding …";
         /** @type {PaddingDrift} */
         const found = await fresh(run.json(`padding?padding=${padding}&layer=${layer}`));
         this.#draw(found);
@@ -97,7 +97,7 @@ export class Padding {
   #draw(/** @type {PaddingDrift} */ { tokens, padding, layer, rows, cases, worst }) {
     const byCell = new Map(rows.map((row) => [of(row), row]));
     this.result.hidden = false;
-    this.said.textContent = `${tokens} tokens and ${padding} of padding, ${afterBlocks(layer)}.`;
+    this.said.textContent = `${tokens} tokens and ${padding} padding tokens, ${afterBlocks(layer)}.`;
     this.classic.replaceChildren(
       ...CLASSIC.flatMap(([method, name, title]) => {
         const row = byCell.get(`${method}:${name}`);

@@ -52,6 +52,6 @@ export const ownBadge = (method) => (method === OWN ? [el("span", { class: "viz-
 export function ownOrNot(own, method) {
   if (!own) return "";
   return method === OWN
-    ? `Chosen is the model's own pooling, as sentence-transformers computes it: ${own}.`
-    : `Chosen is ${method}, not the model's own pooling. The model declares: ${own}.`;
+    ? `The chosen row is the model's own pooling, as sentence-transformers computes it: ${own}.`
+    : `The chosen row is ${method}, not the model's own pooling. The model declares: ${own}.`;
 }

@@ -46,7 +46,7 @@ class SetView {
     this.more,
     this.notes,
     this.table.node,
-    controls(control("Method", this.method), control("After blocks", this.layer)),
+    controls(control("Method", this.method), control("After n blocks", this.layer)),
     this.own,
     this.fault,
     el("div", { class: "viz-pool-columns" }, this.matrix.node, this.neighbors.node),
@@ -69,7 +69,7 @@ class SetView {
     this.body.hidden = false;
     this.answer.textContent = set.answer || UNLABELLED;
     const one = `One item is ${(1 / names.length).toFixed(3)} of recall@1 and of nearest-centroid accuracy`;
-    const [of, small] = groups ? [` of ${groups} labels`, ` ${one}: smaller differences say nothing.`] : ["", ""];
+    const [of, small] = groups ? [` of ${groups} labels`, ` ${one}: smaller differences mean nothing.`] : ["", ""];
     this.more.textContent = `${names.length} items${of}, read by ${model}.${small}`;
     const said = [...Object.entries(leftOut).map(([name, why]) => `${name}: ${why}`), ...notes];
     this.notes.replaceChildren(...said.map((text) => el("li", {}, text)));

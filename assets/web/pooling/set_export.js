@@ -22,7 +22,7 @@ export class SetExport {
         "The vectors of the chosen method and layer, to check a number by hand",
         () => `csv?${this.row}`,
       ),
-      this.#button("All vectors (CSV)", "Every method at every layer, a row an item", () => "csv"),
+      this.#button("All vectors (CSV)", "Every method at every layer, one row per item", () => "csv"),
       this.#button("All vectors (npz)", "The same for NumPy", () => "npz"),
       this.#button(
         "All vectors (Parquet)",

@@ -14,16 +14,15 @@ import { Shares } from "./token_shares.js";
 
 const PAUSE = 120; // ms without another choice before the server is asked
 const METHODS = ["Method", "What it is", "Numbers", "Norm", "Cosine to mean"];
-const MAX_SHARES =
-  "In how many dimensions the token has the largest value, as a share of all dimensions. The first of equals wins.";
+const MAX_SHARES = "The share of dimensions in which the token has the largest value. The first of equal tokens wins.";
 const LOOKS =
   "Weights of the learned query over the tokens, a mean over its heads. " +
-  "A feed-forward network follows, so they are no shares of the vector.";
+  "A feed-forward network follows, so they are not shares of the vector.";
 const SHARES =
-  "The token's part projected on the pooled vector, divided by its squared length. " +
+  "The token's part projected onto the pooled vector, divided by its squared length. " +
   "A negative share points away from the result.";
 const NO_SHARES =
-  "The model's own head is a function of the whole vector; it is not a sum over tokens, so there are no shares.";
+  "The model's own pooler is a function of the whole vector; it is not a sum over tokens, so there are no shares.";
 
 const NO_PARTS =
   "The model's own pooling takes a maximum or goes through a dense layer; it is not a sum over tokens, so there are no shares.";

@@ -31,7 +31,7 @@ function cells(heatmap, title, marks) {
   });
   const cut =
     down < rows || across < cols
-      ? ` The first ${count(down)} of ${count(rows)} rows and ${count(across)} of ${count(cols)} columns; CSV has all.`
+      ? ` The first ${count(down)} of ${count(rows)} rows and ${count(across)} of ${count(cols)} columns; the CSV has all of them.`
       : "";
   return framed(title, `${title}. ${heatmap.unit}.${cut}`, head, lines);
 }
@@ -49,7 +49,8 @@ function points(figure, title) {
   const { xaxis, yaxis } = figure.layout;
   const head = tableHead("Series", ...[xaxis, yaxis].map((axis) => plainText(axis?.title?.text)));
   const total = all.reduce((sum, { x }) => sum + x.length, 0);
-  const cut = total > lines.length ? ` The first ${lines.length} of ${count(total)} points; CSV has all.` : "";
+  const cut =
+    total > lines.length ? ` The first ${lines.length} of ${count(total)} points; the CSV has all of them.` : "";
   return framed(title, `${title}.${cut}`, head, lines);
 }
 

@@ -116,7 +116,7 @@ export class Picture extends PatchCanvas {
     Object.assign(this, { query, key, chosen });
     this.prefix.mark(chosen < this.first ? chosen : -1);
     const { rows, cols } = this.grid;
-    const beyond = this.first ? "; up from the first row are the prefix tokens" : "";
+    const beyond = this.first ? "; the prefix tokens are above the first row" : "";
     const label = `Picture of ${rows} rows × ${cols} columns of patches. Chosen: ${this.units[chosen]?.name ?? "none"}. Arrow keys choose a patch${beyond}.`;
     this.canvas.setAttribute("aria-label", label);
   }
@@ -171,14 +171,14 @@ export class Picture extends PatchCanvas {
 
   /** @type {(id: string, label: string, value: number, unit: string) => { input: HTMLInputElement, node: HTMLElement }} */
   #slider(id, label, value, unit) {
-    const said = el("output", { for: id }, `${value} ${unit}`);
+    const said = el("output", { for: id }, `${value}${unit}`);
     const input = el("input", { type: "range", class: "viz-slider", id, min: 1, max: 100, value });
     input.addEventListener("input", () => {
-      said.textContent = `${input.value} ${unit}`;
+      said.textContent = `${input.value}${unit}`;
       if (this.painted) this.paint(this.painted.values, this.painted.scales, this.painted.what);
     });
     return { input, node: el("label", { class: "viz-control" }, label, input, said) };
   }
 }
 
-const percent = (/** @type {number} */ share) => `${(100 * (share || 0)).toFixed(1)} %`;
+const percent = (/** @type {number} */ share) => `${(100 * (share || 0)).toFixed(1)}%`;

@@ -85,7 +85,7 @@ export class FlowSource {
       : gradient("right", scale);
     const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
     const blocks = step > 1 ? ` Each shade is the largest of ${step} tokens.` : "";
-    const most = `(the largest on ${own ? "another patch than the query" : "a patch"}; shown on dark and on light)`;
+    const most = `(the largest on ${own ? "a patch other than the query" : "a patch"}; shown on dark and on light)`;
     this.scaleNode.replaceChildren("0 ", bar, ` ${number(high)}${grid ? ` ${most}` : ""}, ${unit}.${blocks}`);
   }
 
@@ -96,7 +96,7 @@ export class FlowSource {
       step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : run.named(at);
     const whose =
       this.role === "query" && query >= 0
-        ? `Query ${run.named(query)}: ${own ? "beside itself, " : ""}largest`
+        ? `Query ${run.named(query)}: ${own ? "apart from itself, " : ""}largest`
         : "Largest";
     return `${whose} for ${most.map((at) => `${named(at)} ${number(numbers[at])}`).join(", ") || "nothing else"}.`;
   }
@@ -150,7 +150,7 @@ export class FlowSource {
     patches.draw(this.image, overlay(values, grid, tints, OPACITY));
     patches.outline(query - grid.prefix, css("--viz-mark", this.node), 3);
     const chosen = query < 0 ? "where the head reads" : `${this.role} ${run.named(query)}`;
-    const beyond = grid.prefix ? "; up from the first row are the prefix tokens" : "";
+    const beyond = grid.prefix ? "; the prefix tokens are above the first row" : "";
     const label = `Picture of ${grid.rows} rows × ${grid.cols} columns of patches, shaded. Chosen: ${chosen}. Arrow keys choose a patch${beyond}.`;
     patches.canvas.setAttribute("aria-label", label);
     return tints;

@@ -31,13 +31,13 @@ export const MEASURES = {
     title: "rollout up to this layer",
     own: true,
     unit: "share of the query's hidden state",
-    says: "How attention could carry each input token to the query, heads averaged and the residual stream counted as a half (Abnar & Zuidema, 2020); not what values and feed-forward networks make of it.",
+    says: "How attention could carry each input token to the query, heads averaged and the residual stream counted as one half (Abnar & Zuidema, 2020); not what values and feed-forward networks make of it.",
   },
   relevance: {
     title: "relevance to the answer",
     own: true,
     unit: "relevance, without a unit",
-    says: "Through which weights the answer's score would rise, to first order, all heads up to this layer (Chefer et al., 2021); no proof of a cause, and not to be compared between answers.",
+    says: "Through which weights the answer's score would rise, to first order, all heads up to this layer (Chefer et al., 2021); not proof of a cause, and not comparable between answers.",
   },
 };
 

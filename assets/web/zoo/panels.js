@@ -21,8 +21,8 @@ const OBSERVED = {
   },
   gradients: {
     name: "gradient",
-    heading: "gradients of the outputs by the inputs",
-    panel: "on whom outputs depend",
+    heading: "gradients of the outputs with respect to the inputs",
+    panel: "which tokens outputs depend on",
     unit: "gradient, share of the largest in its row",
     gap: "not measured",
     none: "gradient not measured",
@@ -30,7 +30,7 @@ const OBSERVED = {
   nothing: {
     name: "",
     heading: "no weights",
-    panel: "nothing, the model raised an error",
+    panel: "nothing: the model raised an error",
     unit: "",
     gap: "nothing to see",
     none: "nothing observed",
@@ -78,7 +78,7 @@ export class Panels extends MaskPanels {
     const { picture, observed, leaks, lost } = this.parts;
     const seen = OBSERVED[picture.observed_is];
     const captions = {
-      intended: `Intended: ${picture.layer === null ? "which tokens a token may know of" : "who may look at whom"}`,
+      intended: `Intended: ${picture.layer === null ? "which tokens a token may know about" : "which query may look at which key"}`,
       passed: picture.passed
         ? `Passed to the model, read as “${picture.passed_as}”`
         : "Passed: nothing that can be read as a mask",
@@ -105,7 +105,7 @@ export class Panels extends MaskPanels {
   #calm(/** @type {AuditPicture} */ { observed }) {
     if (this.passing) return "Nothing failed; this is how it ran in eval mode.";
     return observed
-      ? "No check drew a picture, for what fails is not in a map; this is how it ran in eval mode."
+      ? "No check drew a picture, because what fails does not show in a map; this is how it ran in eval mode."
       : "The model raised an error before it attended.";
   }
 
@@ -118,7 +118,7 @@ export class Panels extends MaskPanels {
     const may = (/** @type {boolean[]} */ flags) => (flags[at] ? "may look" : "forbidden");
     const token = (/** @type {number} */ place) => `${place}${isPadding(picture, place) ? " (padding)" : ""}`;
     const value = Number.isNaN(observed[at]) ? none : `${name} ${number(observed[at])}`;
-    const ends = leaks.includes(at) ? ": a leak" : lost.includes(at) ? ": it should get something" : "";
+    const ends = leaks.includes(at) ? ": a leak" : lost.includes(at) ? ": it should get some weight" : "";
     return `Query ${token(row)} → key ${token(col)}: intended ${may(intended)}, passed ${passed ? may(passed) : "unreadable"}, ${value}${ends}.`;
   }
 }
@@ -145,4 +145,4 @@ const nameOf = (/** @type {AuditPicture} */ { title, intended, observed_is: obse
   `${title}, ${intended.length} tokens, ${observed}, ${placesOf(leaks).length} leaking`;
 
 const sizeOf = (/** @type {AuditPicture} */ { intended, real }) =>
-  `${intended.length} tokens${real ? `, ${real.filter(Boolean).length} of them real, the others padding (·)` : ""}.`;
+  `${intended.length} tokens${real ? `, ${real.filter(Boolean).length} of them real, the rest padding (·)` : ""}.`;

@@ -17,7 +17,7 @@ export class Report {
     const { checks, not_tested: untested } = report;
     const shown = checks.filter((check) => !check.follows_from && check.verdict !== "NOT TESTED");
     const rows = shown.map((check) => rowOf(check, checks, fixed ? "" : specimen.flagged_by));
-    const says = "Checks, in the order in which they were asked";
+    const says = "Checks, in the order they ran";
     const reasons = untested.map((reason) => el("li", {}, reason));
     this.verdict.replaceChildren(badge(report.verdict), " ", report.sentence);
     this.node.replaceChildren(
@@ -41,7 +41,7 @@ function rowOf(check, all, named) {
   if (cause) said.append(el("div", { class: "viz-zoo-cause" }, el("strong", {}, "Cause: "), cause));
   if (cure) {
     const text = el("span", { class: "viz-zoo-cure-text" }, cure);
-    said.append(el("div", { class: "viz-zoo-cure" }, el("strong", {}, "Cure: "), text));
+    said.append(el("div", { class: "viz-zoo-cure" }, el("strong", {}, "Fix: "), text));
   }
   if (name === named) title.append(el("div", { class: "viz-caption" }, "the check made for this bug"));
   const others = all.filter(({ follows_from: from }) => from === name);

@@ -12,9 +12,9 @@ import { SpecimenList } from "./specimen_list.js";
 /** @import { Zoo } from "../core/payloads.d.ts" */
 
 const OWN =
-  "intent says who may look at whom: True = may look, rows = queries. make_mask is the function of yours that makes the mask you pass; model(x, passed) is called with it.";
+  "intent says which query may look at which key: True = may look, rows = queries. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
 const TERMINAL =
-  "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 where the audit fails:";
+  "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 if the audit fails:";
 
 // Called by the page once; it needs no run.
 export async function mount(/** @type {HTMLElement} */ root) {

@@ -64,7 +64,7 @@ def make_form(models: Models) -> Form:
         picture_model = _model_picker(models.names("image"), "viz-picture-model")
     run = gr.Button("Run", variant="primary", elem_id="viz-run")
     notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
-    caption("Ctrl + Enter runs it too.")
+    caption("Or press Ctrl + Enter.")
     about_box = gr.Accordion("Model architecture", open=False, elem_id="viz-about-box")
     with about_box:
         about = gr.HTML("", elem_id="viz-about", apply_default_css=False)

@@ -192,7 +192,7 @@ class Opening:
 
         def tell(share: float) -> None:
             if stop.is_set():
-                raise SelectionError("Stopped; nothing of it was kept.")
+                raise SelectionError("Stopped; nothing was kept.")
             progress(share, desc=words)
 
         return tell
@@ -220,7 +220,7 @@ def _line(plan: Plan) -> str:
 
 NO_TOKENIZER = (
     "This model has no tokenizer, so the page cannot read texts for it. Put its tokenizer.json "
-    "into the folder, or give token ids in Python: "
+    "in the folder, or give token ids in Python: "
     "viz_encoder.launch(viz_encoder.capture(viz_encoder.load(folder), ids))."
 )
 VECTORS = (

@@ -21,7 +21,7 @@ def model_panel(models: Models, name: str) -> str:
 def plan_panel(plan: Plan) -> str:
     """The facts of a model that was looked at, with the memory that loading it takes."""
     needed, free = plan.n_bytes, free_bytes()
-    verdict = "" if needed < free else " <strong>That is more than is free.</strong>"
+    verdict = "" if needed < free else " <strong>That is more than is available.</strong>"
     memory = f"Its weights need {in_words(needed)}; {in_words(free)} are free.{verdict}"
     return f'<p class="viz-caption">{memory}</p>{_panel(plan)}'
 

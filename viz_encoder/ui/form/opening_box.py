@@ -33,7 +33,7 @@ def make_opening_box(models: Models) -> OpeningBox | None:
     small: dict[str, Any] = {"size": "sm", "min_width": 70}
     with gr.Accordion("Open another model", open=False, elem_id="viz-opening") as box:
         cached = gr.Dropdown(
-            [], label="Downloaded before", visible=False, elem_id="viz-cached", filterable=True
+            [], label="Already downloaded", visible=False, elem_id="viz-cached", filterable=True
         )
         name = gr.Textbox(
             label="A folder on this computer, or a model on the Hugging Face hub",

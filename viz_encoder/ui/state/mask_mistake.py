@@ -31,10 +31,10 @@ class Mistake(StrEnum):
 
 
 _WORDS = {
-    Mistake.NONE: "passes it on as it is",
+    Mistake.NONE: "passes it on unchanged",
     Mistake.IGNORED: "ignores it",
-    Mistake.INVERTED: "inverts it (True taken for ignore)",
-    Mistake.TRANSPOSED: "transposes it (queries taken for keys)",
+    Mistake.INVERTED: "inverts it (reads True as ignore)",
+    Mistake.TRANSPOSED: "transposes it (reads queries as keys)",
 }
 
 

@@ -94,7 +94,7 @@ class Models:
         if _is_folder(name):
             return plan(name, part=part, tell=tell)
         if not is_hub_id(name):
-            raise SelectionError(f"There is no folder {shown(name)} on this machine.")
+            raise SelectionError(f"There is no folder {shown(name)} on this computer.")
         require_part(part)
         return plan_cached(name, part) or patient(lambda: look_up(name, part=part), tell)
 

@@ -56,7 +56,8 @@ class Runner:
                 raise InputError(f"The text is {type(text).__name__}, not text; type some text.")
             if len(text) > MAX_CHARACTERS:
                 raise TooLong(
-                    f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken."
+                    f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} "
+                    "are allowed."
                 )
         pair = bool(text_b.strip())
         source = (text_a, text_b) if pair else text_a

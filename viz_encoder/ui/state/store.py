@@ -18,7 +18,7 @@ from viz_encoder.ui.state.mask_mistake import Masked
 
 def model_gone(purpose: str) -> str:
     """The sentence for what needs the model of a run that came without one."""
-    return f"The model of this run is not here; run the text or picture again to {purpose}."
+    return f"The model of this run is not loaded here; run the text or picture again to {purpose}."
 
 
 @dataclass(eq=False)

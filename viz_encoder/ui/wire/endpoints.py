@@ -12,7 +12,7 @@ from gradio.events import api
 from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
 
-NO_MEMORY = "That needs more memory than there is; shorten the input."
+NO_MEMORY = "That needs more memory than is available; shorten the input."
 UNFORESEEN = "That could not be done; the server's log says why. Try another input."
 Endpoint = Callable[..., Any]
 

@@ -65,7 +65,9 @@ ENDPOINTS = (proof, predictions)
 def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
     """The predictions of a run, ten labels each, as plain data."""
     if entry.encoder is None:
-        raise SelectionError("The model of this run is not here, so its heads cannot be asked.")
+        raise SelectionError(
+            "The model of this run is not loaded here, so its prediction heads cannot run."
+        )
     found = predictions_of(entry.encoder, entry.trace, task=task, layer=layer)
     return [
         {

@@ -26,7 +26,9 @@ def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
     kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
     at = next((place for place, entry in enumerate(kept) if key in entry), None)
     if at is None:
-        raise SelectionError(f"Key {key} is a special token, and those are hidden; show them.")
+        raise SelectionError(
+            f"Key {key} is a special token, and special tokens are hidden; show them first."
+        )
     parts = (
         overview(
             *(trace, view.layer, view.head),

@@ -61,7 +61,7 @@ def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes
     if query is None and trace.n_tokens > MAX_TOKENS:
         raise TooLong(
             f"This run has {trace.n_tokens:,} tokens; a whole map is given as a table up to "
-            f"{MAX_TOKENS:,}. Take the chosen query's row, or the saved run."
+            f"{MAX_TOKENS:,}. Use the chosen query's row, or the saved run."
         )
     return npz_bytes(trace, view, query) if kind == "npz" else csv_lines(trace, view, query)
 
@@ -76,7 +76,7 @@ def _code(entry: Entry, view: MapView, query: int | None) -> str:
     card = entry.encoder.card
     model = card.source if Path(card.source).is_dir() else card.name
     if not texts:
-        said = "# Name your own picture's file in place of picture.png.\n"
+        said = "# Replace picture.png with your own picture's file.\n"
         return said + snippet(Path("picture.png"), view, model=model, query=query)
     source = (texts[0], texts[1]) if len(texts) > 1 else texts[0]
     return snippet(source, view, model=model, query=query)

@@ -6,7 +6,7 @@ from viz_encoder.export.states import state_arrays
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.hidden.results import FORMER, Asked, measure_states, plain
 
-GOES = "The old name goes in the next version."
+GOES = "The old name will be removed in the next version."
 
 
 def hidden_states(

@@ -64,8 +64,8 @@ def _together(entry: Entry, hide_special: bool) -> Float[np.ndarray, "state toke
     count = len(real_token_numbers(trace, hide_special=hide_special))
     if count > MAX_TOGETHER:
         raise TooLong(
-            f"This run has {count:,} such tokens; the matrices of all layers come together up to "
-            f"{MAX_TOGETHER}. Ask for each layer's own."
+            f"This run has {count:,} such tokens; the matrices of all layers come in one file "
+            f"up to {MAX_TOGETHER}. Ask for one layer at a time."
         )
     layers = range(n_states(trace))
     found = (token_similarity(trace, at, hide_special=hide_special) for at in layers)

@@ -133,7 +133,7 @@ def reach_of(
     """
     if len(mask) > MAX_REACH:
         raise TooLong(
-            f"This run has {len(mask):,} tokens; reach is shown up to {MAX_REACH}. Take a shorter "
+            f"This run has {len(mask):,} tokens; reach is shown up to {MAX_REACH}. Use a shorter "
             "input."
         )
     held = store.get(key)

@@ -65,11 +65,11 @@ async def body_of(request: Request, most: int, what: str) -> bytes:
     declared = request.headers.get("content-length", "")
     content = bytearray()
     if declared.isdigit() and int(declared) > most:
-        raise TooLong(f"{what} has {int(declared):,} bytes; at most {most:,} are taken here.")
+        raise TooLong(f"{what} has {int(declared):,} bytes; at most {most:,} are allowed here.")
     async for chunk in request.stream():
         content += chunk
         if len(content) > most:
-            raise TooLong(f"{what} has over {most:,} bytes; that is more than is taken here.")
+            raise TooLong(f"{what} has over {most:,} bytes, the most allowed here.")
     return bytes(content)
 
 
@@ -77,7 +77,7 @@ def require_size(n_tokens: int) -> int:
     """The number of tokens, if a mask is made for so many."""
     if n_tokens > MAX_TOKENS:
         raise TooLong(
-            f"This run has {n_tokens:,} tokens; masks are made up to {MAX_TOKENS:,}. Take a "
+            f"This run has {n_tokens:,} tokens; masks are made for up to {MAX_TOKENS:,}. Use a "
             "shorter input."
         )
     return n_tokens
@@ -119,14 +119,14 @@ def made_by(given: object, n_tokens: int) -> Mask:
 def _named(given: Mapping[str, Any]) -> Preset:
     name = given.get("name")
     if not isinstance(name, str):
-        raise InputError(f"Name a preset by its name: {', '.join(PRESETS)}.")
+        raise InputError(f"Name one of the presets: {', '.join(PRESETS)}.")
     return preset(name)
 
 
 def _sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     sizes = given.get("sizes") or {}
     if not isinstance(sizes, Mapping):
-        raise InputError("Give the sizes of a preset by their names.")
+        raise InputError("Give the sizes of a preset by name.")
     return dict(sizes)
 
 
@@ -147,8 +147,8 @@ def from_file(content: bytes, name: str, convention: str, n_tokens: int) -> Mask
         mask = read_mask(path, convention)
     if mask.shape[-1] != n_tokens:
         raise InputError(
-            f"The file is of {mask.shape[-1]:,} tokens; this run has {n_tokens:,}, padding and "
-            "special tokens included."
+            f"The file's mask is for {mask.shape[-1]:,} tokens; this run has {n_tokens:,}, "
+            "including padding and special tokens."
         )
     return mask.expand(n_tokens, n_tokens).clone()
 
@@ -167,7 +167,7 @@ def code_of(mask: Mask, target: str, given: object) -> str:
             return mask_code(n_tokens, target, rule=made.name, sizes=sizes)
     if n_tokens > PAINTED:
         raise TooLong(
-            f"This mask has {n_tokens:,} rows; rows are written out up to {PAINTED}. Choose a "
+            f"This mask has {n_tokens:,} rows; up to {PAINTED} can be written out. Choose a "
             "preset, whose rule is one line."
         )
     return mask_code(mask, target)

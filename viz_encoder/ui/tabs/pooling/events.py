@@ -14,7 +14,7 @@ from viz_encoder.ui.tabs.pooling.set_items import example, given_items, kind_of
 from viz_encoder.ui.tabs.pooling.set_runs import Report, compare, learn
 from viz_encoder.ui.wire.errors import alert
 
-NO_MEMORY = "That needs more memory than there is; give fewer or shorter items."
+NO_MEMORY = "That needs more memory than is available; give fewer or shorter items."
 Told = tuple[Any, Any]  # the result's description, and the notice beside it
 
 

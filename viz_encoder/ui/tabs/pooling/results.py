@@ -21,7 +21,7 @@ from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
 NO_TEXT = (
-    "Padding is what makes texts of one batch equally long. This run is of a picture, and pictures "
+    "Padding makes the texts of one batch equally long. This run is of a picture, and pictures "
     "of one batch have one size: there is no padding."
 )
 UNTRAINED = "Attention pooling needs a learned query; train one below."
@@ -146,7 +146,8 @@ def _query(
             f"is of {printable(encoder.card.name)}; train one on a set that this model has read."
         )
     if layer != found.layer:
-        return None, f"The query below was learned at layer {found.layer}; choose that layer."
+        learned_on = f"The query below was learned on the states after {found.layer} blocks"
+        return None, f"{learned_on}; choose those."
     return {layer: found.query}, ""
 
 
@@ -156,9 +157,7 @@ def _room(entry: Entry, encoder: LoadedEncoder) -> dict[str, Any]:
         return {"room": 0, "noRoom": NO_TEXT}
     most = encoder.reader.max_tokens
     room = max(0, most - int(entry.trace.valid.sum()))
-    full = (
-        f"The text fills all {most:,} tokens that this model reads, so no padding fits behind it."
-    )
+    full = f"The text fills all {most:,} tokens that this model reads, so no padding fits after it."
     return {"room": room, "noRoom": "" if room else full}
 
 

@@ -41,9 +41,11 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
     text = lines if isinstance(lines, str) else ""
     paths = [Path(path) for path in files or ()]
     if not text.strip() and not paths:
-        raise InputError("The set is empty; give one text a line, or files, or take an example.")
+        raise InputError(
+            "The set is empty; give one text per line, or files, or choose an example."
+        )
     if text.strip() and paths:
-        raise InputError("There are lines in the box and files too; clear one of them.")
+        raise InputError("There are both lines in the box and files; clear one of them.")
     if len(text) > MAX_CHARACTERS:
         raise TooLong(
             f"The box holds {len(text):,} characters; at most {MAX_CHARACTERS:,} are read."
@@ -54,7 +56,7 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
     if len(pictures) == len(paths):
         return named_pictures(pictures, [path.name for path in pictures])
     if pictures or len(paths) > 1:
-        raise InputError("Give one CSV or text file, or pictures only; not several kinds at once.")
+        raise InputError("Give one CSV or text file, or only pictures; not several kinds at once.")
     if paths[0].suffix.lower() not in TEXT_FILES:
         raise InputError(
             f"{paths[0].name!r} is not a set; give one of {', '.join(TEXT_FILES)}, or pictures."

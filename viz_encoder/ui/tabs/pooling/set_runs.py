@@ -152,7 +152,7 @@ def answer(rows: Sequence[Separation]) -> str:
         return f"No pooling can be compared: {why}"
     best, last = known[0], max(row.layer for row in rows)
     if best.silhouette <= 0:
-        where = f"{best.method} at layer {best.layer}, {best.silhouette:.3f}"
+        where = f"{best.method} after {best.layer} blocks, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
     others = [
         f"{title} {getattr(best, name):.2f}{_better(known, name, best)}"
@@ -162,10 +162,11 @@ def answer(rows: Sequence[Separation]) -> str:
     more = f"; {', '.join(others)}" if others else ""
     own = next((row for row in known if row.method == "declared" and row.layer == last), None)
     if own is not None and best.silhouette - own.silhouette > SAME:
-        more += f" (the model's own, declared at layer {last}: {own.silhouette:.3f})"
+        more += f" (the model's own, declared, after {last} blocks: {own.silhouette:.3f})"
     elif own is not None:
         more += " (as the model's own, declared)"
-    return f"Best by silhouette: {best.method} at layer {best.layer}, {best.silhouette:.3f}{more}."
+    where = f"{best.method} after {best.layer} blocks, {best.silhouette:.3f}"
+    return f"Best by silhouette: {where}{more}."
 
 
 def _better(rows: Sequence[Separation], name: str, best: Separation) -> str:
@@ -173,7 +174,7 @@ def _better(rows: Sequence[Separation], name: str, best: Separation) -> str:
     top = max(rows, key=lambda row: np.nan_to_num(getattr(row, name), nan=-2))
     if getattr(top, name) <= getattr(best, name):
         return ""
-    return f" (best: {top.method} at layer {top.layer}, {getattr(top, name):.2f})"
+    return f" (best: {top.method} after {top.layer} blocks, {getattr(top, name):.2f})"
 
 
 def _check_training(layer: float, n_seeds: float, steps: float) -> None:

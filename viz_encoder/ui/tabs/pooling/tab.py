@@ -20,14 +20,14 @@ QUICK: dict[str, Any] = {
 }
 FILES = [".csv", ".tsv", ".txt", ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif"]
 SET_HELP = (
-    "One text a line, or a CSV whose first line is text,label (and word, to pool one word of each "
-    "text). Texts are read by the text model on the left, pictures by the picture model; pictures "
-    "named like cat_1.png have the label cat."
+    "One text per line, or a CSV whose first line is text,label (and word, to pool one word of "
+    "each text). Texts are read by the text model on the left, pictures by the picture model; "
+    "pictures named like cat_1.png have the label cat."
 )
 LEARN_HELP = (
-    "A query is learned so that the weighted mean of the tokens tells the labels apart; the model "
-    "stays as it is. It learns from the set above where that has labels, else from the built-in 40 "
-    "sentences of 4 topics."
+    "Training learns a query so that the weighted mean of the tokens tells the labels apart; the "
+    "model itself does not change. It learns from the set above if that has labels, otherwise from "
+    "the built-in 40 sentences on 4 topics."
 )
 
 
@@ -82,7 +82,7 @@ def _learn_part(place: Place, events: PoolingEvents, shown: gr.HTML) -> None:
         layer = gr.Number(-1, label="Layer (−1 = the last)", precision=0, elem_id="viz-learn-layer")
         seeds = gr.Slider(1, MAX_SEEDS, 3, step=1, label="Seeds", elem_id="viz-learn-seeds")
         steps = gr.Slider(
-            10, MAX_STEPS, STEPS, step=10, label="Steps of AdamW", elem_id="viz-learn-steps"
+            10, MAX_STEPS, STEPS, step=10, label="AdamW steps", elem_id="viz-learn-steps"
         )
         start = gr.Button("Train", variant="primary", size="sm", elem_id="viz-learn-train")
         stop = gr.Button("Stop", size="sm", visible=False, elem_id="viz-learn-stop")
