@@ -154,7 +154,7 @@ def test_names_that_the_hub_is_never_asked_for(monkeypatch, name):
 )
 def test_revisions_that_the_hub_is_never_asked_for(monkeypatch, revision):
     asked = answer(monkeypatch, path=Path("nowhere"))
-    assert "is no branch, tag or commit" in refuse(NAME, revision=revision)
+    assert "is not a branch, tag or commit" in refuse(NAME, revision=revision)
     assert not asked
 
 

@@ -165,7 +165,7 @@ def test_what_sentence_transformers_adds_comes_too(hub):
     ("status", "says"),
     [
         (429, "too many requests from here (429)"),
-        (503, "a fault of its own now (503)"),
+        (503, "a problem of its own (503)"),
         (418, "The hub did not give organization/model"),
     ],
 )
@@ -183,9 +183,9 @@ def test_gated_models_and_revisions(hub):
 
 def test_what_answers_in_the_hubs_place(hub):
     hub.said[NAME] = b"<html>Please log in to this network</html>"
-    assert "is there a proxy or a login page between?" in refused(NAME)
+    assert "is there a proxy or a login page in between?" in refused(NAME)
     hub.said[NAME] = b"[]"
-    assert "is there a proxy or a login page between?" in refused(NAME)
+    assert "is there a proxy or a login page in between?" in refused(NAME)
 
 
 def test_a_hub_that_does_not_answer(hub, monkeypatch):
