@@ -47,7 +47,7 @@ def layer_change(reference: Trace, trace: Trace, layer: int) -> LayerChange:
     before, after = (_layer(run, layer) for run in (reference, trace))
     if _sizes(before) != _sizes(after):
         raise SelectionError(
-            f"The maps of layer {layer} are of other sizes: the reference has {_said(before)}, "
+            f"The maps of layer {layer} differ in size: the reference has {_said(before)}, "
             f"this run {_said(after)}. Only maps of the same size can be subtracted; compare "
             "statistics instead."
         )

@@ -62,7 +62,7 @@ class PaddingDrift(TableResult):
         raise SelectionError(f"There is no {method!r} in the case {case!r}; see rows.")
 
     def columns(self) -> Columns:
-        """A line a method and case."""
+        """One line per method and case."""
         names = [field.name for field in fields(Drift)]
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
@@ -125,7 +125,7 @@ def padding_drift(
 def _single(encoder: LoadedEncoder, text: str | tuple[str, str]) -> Inputs:
     if not isinstance(encoder.reader, TextReader):
         raise InputError(
-            f"{encoder.card.name} reads no texts; pictures of one batch have one size, and no "
+            f"{encoder.card.name} reads no texts; the pictures in a batch have one size, and no "
             "padding."
         )
     return encoder.read(text)
@@ -198,7 +198,7 @@ def _why(
     ratio = float(np.linalg.norm(vector) / np.linalg.norm(alone)) if alone.any() else float("nan")
     raised = int((np.abs(vector - alone) > 1e-5 * np.abs(alone).max()).sum())
     if case == "masked":
-        return "Padding takes no part; what is left is the rounding of float32."
+        return "Padding takes no part; what is left is float32 rounding."
     if case == "attended":
         return (
             f"The real tokens attended to {n_padding} padding tokens, so their own hidden states "
@@ -206,9 +206,11 @@ def _why(
         )
     too = " The encoder attended to padding too." if case == "neither" else ""
     if method == "declared":
-        return "The model's own pooling; the row of what it pools by, such as mean, says why." + too
+        return (
+            "The model's own pooling; the row of the method it uses, such as mean, says why." + too
+        )
     if method == "pooler" or (method == "cls" and case != "neither"):
-        return "It reads the first token, or what the model's own head reads." + too
+        return "It reads the first token, or what the model's own pooler reads." + too
     if method == "cls":
         return "Only because the encoder attended to padding."
     if method == "last":

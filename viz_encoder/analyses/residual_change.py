@@ -38,7 +38,7 @@ class HiddenChange(TableResult):
     tokens: Int[np.ndarray, " token"]
 
     def columns(self) -> Columns:
-        """A line a state and token; NaN for what changed before the first block."""
+        """One line per state and token; NaN for what changed before the first block."""
         none = np.full((1, len(self.tokens)), np.nan)
         cosines, changes = (np.concatenate([none, part]) for part in (self.cosines, self.changes))
         axes = {"blocks": range(len(self.norms)), "token": self.tokens}
@@ -69,7 +69,7 @@ class ResidualChange(TableResult):
     apart: float  # largest difference of the blocks' outputs from those that ran, as a share
 
     def columns(self) -> Columns:
-        """A line a block and token."""
+        """One line per block and token."""
         names = "attention", "feed_forward", "attention_shares", "feed_forward_shares"
         axes = {"layer": range(len(self.attention)), "token": self.tokens}
         return long_columns(axes, {name: getattr(self, name) for name in names})
@@ -173,7 +173,7 @@ def block_parts(encoder: LoadedEncoder, trace: Trace, layer: int) -> BlockParts:
     allowed = max(TOLERANCE, 16 * torch.finfo(dtype).eps)
     if not apart <= allowed:  # NaN too
         raise TraceError(
-            f"Block {layer} comes out {apart:.2g} away from what ran (of the largest value; "
+            f"Block {layer} is off by {apart:.2g} of the largest value from what ran ("
             f"{allowed:.2g} would be rounding), so its parts are not shown. Give the model that "
             "ran, with the weights it ran with."
         )

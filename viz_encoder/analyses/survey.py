@@ -61,14 +61,14 @@ STATISTICS = {
         "Weight on the previous token",
         "share",
         "heads that look at the previous token",
-        "The first query has none and counts 0.",
+        "The first query has none and counts as 0.",
         most=_but_one,
     ),
     "next": Statistic(
         "Weight on the next token",
         "share",
         "heads that look at the next token",
-        "The last query has none and counts 0.",
+        "The last query has none and counts as 0.",
         most=_but_one,
     ),
     "diagonal": Statistic(
@@ -101,7 +101,7 @@ class LayerSurvey(TableResult):
     statistics: dict[str, Float[np.ndarray, " head"]]
 
     def columns(self) -> Columns:
-        """A line a head, a column a statistic."""
+        """One line per head, one column per statistic."""
         heads = list(range(len(self.thumbnails_max)))
         return {"head": heads} | {n: values.tolist() for n, values in self.statistics.items()}
 
@@ -113,7 +113,7 @@ class Survey(SeriesResult[LayerSurvey], items="layers"):
     layers: tuple[LayerSurvey, ...]
 
     def columns(self) -> Columns:
-        """A line a layer and head, a column a statistic."""
+        """One line per layer and head, one column per statistic."""
         found: Columns = {name: [] for name in ("layer", "head", *STATISTICS)}
         for number, layer in enumerate(self.layers):
             own = layer.columns()

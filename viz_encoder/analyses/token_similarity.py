@@ -52,7 +52,7 @@ class OverSmoothing(TableResult):
     tokens: Int[np.ndarray, " token"]
 
     def columns(self) -> Columns:
-        """A line a state."""
+        """One line per state."""
         values = {"cosine": self.cosine, "apart": self.apart, "centered": self.centered}
         return long_columns({"blocks": range(len(self.cosine))}, values)
 
@@ -83,8 +83,8 @@ def token_similarity(
         layer: after how many blocks, as in `trace.hidden`; 0 = embeddings.
         hide_special: whether special tokens such as [CLS] are left out.
         centered: whether the mean of these tokens is subtracted first, so that what they all share
-            does not make each alike to each.
-        size: most blocks a side; each token apart where not given.
+            does not make all tokens alike.
+        size: most blocks a side; each token by itself where not given.
 
     Raises:
         SelectionError: no such layer, no token left, or a size below 1.
@@ -146,7 +146,7 @@ def between_runs(traces: Sequence[Trace], *, hide_special: bool = False) -> Betw
     sizes = {(n_states(trace), trace.hidden(0).shape[-1]) for trace in traces}
     if len(traces) < 2 or len(sizes) > 1:
         raise SelectionError(
-            f"{len(traces)} runs of {len(sizes)} kinds of models; give two runs of one at least."
+            f"{len(traces)} runs of {len(sizes)} kinds of models; give at least two runs of one."
         )
     kept = [real_token_numbers(trace, hide_special=hide_special) for trace in traces]
     cosine = [_between(traces, kept, layer) for layer in range(n_states(traces[0]))]
