@@ -112,7 +112,7 @@ def test_faults_are_plain(minilm, monkeypatch):
     pairs = [Item("a", "x"), Item("b", "x"), Item("c", "y"), Item("d", "y")]
     with pytest.raises(InputError, match="at least 2 labels; these have 1"):
         attention_pooling(minilm, pairs[:2])
-    with pytest.raises(InputError, match="'y' stands once"):
+    with pytest.raises(InputError, match="'y' appears once"):
         attention_pooling(minilm, pairs[:3])
     with pytest.raises(InputError, match="0 seeds"):
         attention_pooling(minilm, pairs, seeds=())

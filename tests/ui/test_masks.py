@@ -367,7 +367,7 @@ def test_painting_by_mouse_and_keys_and_back(masks):
     np.testing.assert_array_equal(painted_mask(page), expected)
     page.click("text=Invert")
     np.testing.assert_array_equal(painted_mask(page), ~expected)
-    page.click("text=Clear")
+    page.click("#viz-masks >> text=Clear")
     assert painted_mask(page).all()
     page.check("#viz-mask-symmetric")
     page.click("[data-tool=cell]")

@@ -42,11 +42,11 @@ class AttentionPooling(ArrayResult, TableResult, main="queries"):
 
     @property
     def query(self) -> Float[np.ndarray, " d_model"]:
-        """That of the first seed, as `vz.pool` takes it."""
+        """The query of the first seed, as `vz.pool` takes it."""
         return self.queries[0]
 
     def columns(self) -> Columns:
-        """A line a seed and pooling: its accuracy on items held out."""
+        """One line per seed and pooling: its accuracy on items held out."""
         return long_columns(
             {"pooling": COMPARED, "seed": self.seeds},
             {"accuracy": np.stack([self.accuracy[name] for name in COMPARED])},
@@ -71,11 +71,11 @@ def attention_pooling(
     classifier, folds and steps.
 
     Args:
-        encoder: the model; its hidden states are read through its final norm, where it has one.
+        encoder: the model; its hidden states are read through its final norm, if it has one.
         items: labeled items; 40 sentences of 4 topics where not given.
         layer: 0 = embeddings, -1 = the output.
-        seeds: of the starting values and of the folds; the same seed gives the same numbers.
-        steps: of AdamW.
+        seeds: for the starting values and the folds; the same seed gives the same numbers.
+        steps: how many AdamW takes.
         progress: called with the number of trainings done and of all; if it returns False, the
             training stops with a TraceError.
 
@@ -124,13 +124,11 @@ def _inputs(
 def _targets(items: Sequence[Item]) -> tuple[tuple[str, ...], Int[Tensor, " item"]]:
     counts = Counter(item.label for item in items)
     if len(counts) < 2:
-        raise InputError(
-            f"Training needs labeled items of at least 2 labels; these have {len(counts)}."
-        )
+        raise InputError(f"Training needs items with at least 2 labels; these have {len(counts)}.")
     rare = [label for label, count in counts.items() if count < 2]
     if rare:
         raise InputError(
-            f"The label {rare[0]!r} stands once; each needs 2 items, so that one can be held out."
+            f"The label {rare[0]!r} appears once; each needs 2 items, so that one can be held out."
         )
     names = tuple(sorted(counts))
     return names, torch.tensor([names.index(item.label) for item in items])
@@ -146,7 +144,7 @@ def _states(
             n_tokens, d_model = batch.states.after[0].shape[1:]
             if len(items) * n_tokens * d_model > MAX_NUMBERS:
                 raise TooLong(
-                    f"{len(items):,} items of up to {n_tokens:,} tokens are too much to train on; "
+                    f"{len(items):,} items of up to {n_tokens:,} tokens are too many to train on; "
                     "give fewer or shorter ones."
                 )
             hidden = torch.zeros(len(items), n_tokens, d_model)

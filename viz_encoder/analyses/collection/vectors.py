@@ -48,7 +48,7 @@ class Neighbors(SeriesResult[Neighbor], items="nearest"):
     nearest: tuple[Neighbor, ...]
 
     def columns(self) -> Columns:
-        """A line an item."""
+        """One line per item."""
         names = [field.name for field in fields(Neighbor)]
         return {name: [getattr(each, name) for each in self.nearest] for name in names}
 
@@ -85,7 +85,7 @@ class Collection(TableResult):
         return facts_html(f"Collection of {self.model}", facts)
 
     def columns(self) -> Columns:
-        """A line an item; `table()` is what compares the poolings."""
+        """One line per item; `table()` is what compares the poolings."""
         return {
             "item": list(range(len(self.items))),
             "name": list(self.names),
@@ -177,7 +177,7 @@ def collection(
     where the model declares it, after its default prompt; `notes` say what that changed.
 
     Args:
-        encoder: the model; hidden states are read through its final norm, where it has one.
+        encoder: the model; hidden states are read through its final norm, if it has one.
         items: what `read_set` returned, or texts.
         methods: all that this model has where not given; "word" = the mean over the tokens of
             each item's word.
@@ -241,8 +241,8 @@ def _words(batch: Batch, items: Sequence[Item]) -> Bool[Tensor, "batch token"]:
         at = _tokens_of(items[number].word, sample)
         if not at:
             raise InputError(
-                f"Item {number + 1}: the word {items[number].word!r} is not among the tokens that "
-                "were read of this text; write it as it stands there."
+                f"Item {number + 1}: the word {items[number].word!r} is not among the tokens "
+                "read from this text; write it as it appears there."
             )
         within[row, at] = True
     return within
