@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 from transformers import BertConfig, BertModel
 
 from viz_encoder import EncoderConfig
@@ -55,6 +56,13 @@ def bert(shape: Shape, n_tokens: int, implementation: str) -> BertModel:
     )
     torch.manual_seed(0)
     return BertModel(config, add_pooling_layer=False).eval()
+
+
+def torch_encoder(shape: Shape) -> nn.TransformerEncoder:
+    """torch.nn's own encoder, which runs one fused kernel a layer."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(shape.d_model, shape.n_heads, shape.d_ff, batch_first=True)
+    return nn.TransformerEncoder(layer, shape.n_layers).eval()
 
 
 def inputs(n_tokens: int) -> Inputs:
