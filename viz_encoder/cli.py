@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from viz_encoder import __version__
-from viz_encoder.analyses.collection import Collection, collection
 from viz_encoder.audit.command import add_audit
-from viz_encoder.checkpoints import BUILTIN, LoadedEncoder, Plan, known_families, load, plan
+from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
-from viz_encoder.errors import SelectionError, VizEncoderError
+from viz_encoder.errors import VizEncoderError
 from viz_encoder.figure_command import add_figure
-from viz_encoder.inputs.items import read_set
-from viz_encoder.model.pooling import METHODS
+from viz_encoder.pool_command import add_pool
 from viz_encoder.terminal import print_anything, typed
 from viz_encoder.trace import Trace, capture
 from viz_encoder.trace.map_view import Head, MapView
@@ -57,12 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"viz-encoder {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    serve = commands.add_parser("serve", help="open the page in a browser's reach")
+    serve = commands.add_parser("serve", help="serve the page for a browser")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     serve.add_argument("--port", type=_port, default=7860, help="first port to try (%(default)s)")
     serve.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     serve.add_argument(
-        "--public", action="store_true", help="for strangers: smaller limits, no paths"
+        "--public", action="store_true", help="serve strangers: smaller limits, no paths"
     )
     serve.add_argument(
         "--hub",
@@ -77,17 +75,17 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument(
         "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
     )
-    trace.add_argument("--part", default="", help="text or vision, of a model that has both")
+    trace.add_argument("--part", default="", help="text or vision, for a model that has both")
     trace.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     trace.add_argument("-o", "--output", default="run.safetensors", help="%(default)s")
     trace.set_defaults(run=_trace)
     _add_export(commands)
     add_figure(commands)
     add_audit(commands)
-    _add_pool(commands)
+    add_pool(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")
     models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")
-    models.add_argument("--part", default="", help="text or vision, of a model that has both")
+    models.add_argument("--part", default="", help="text or vision, for a model that has both")
     models.set_defaults(run=_models)
     return parser
 
@@ -106,8 +104,12 @@ def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     export.add_argument("--layer", type=int, default=0, help="counted from 0 (%(default)s)")
     export.add_argument("--head", default="0", help="a number, several (1,7), mean or max (0)")
-    export.add_argument("--query", type=int, help="one token's row alone; in .html, marked")
-    export.add_argument("--hide-special", action="store_true", help="leave out tokens as [CLS]")
+    export.add_argument(
+        "--query", type=int, help="only this token's row; in .html, the row to mark"
+    )
+    export.add_argument(
+        "--hide-special", action="store_true", help="leave out special tokens such as [CLS]"
+    )
     export.add_argument(
         "--renormalize", action="store_true", help="divide rows by their sum over the kept keys"
     )
@@ -119,29 +121,6 @@ def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "shared (0 to 1), or log (%(default)s)",
     )
     export.set_defaults(run=_export)
-
-
-def _add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    pool = commands.add_parser("pool", help="one vector for each text or picture of a set")
-    pool.add_argument("source", help=".txt, one text a line; .csv (text,label); or a folder")
-    pool.add_argument("-o", "--output", required=True, help="ends in .csv, .npz, .arrow, .parquet")
-    pool.add_argument(
-        "--methods",
-        help=f"all, or of {', '.join(METHODS)}; what the model declares, or else mean",
-    )
-    pool.add_argument(
-        "--prompt", help="the name of one of the model's prompts, which goes before each text"
-    )
-    pool.add_argument(
-        "--layers", default="-1", help="all, or numbers: --layers=-2,-1 (%(default)s)"
-    )
-    pool.add_argument("--table", help="also write how well labels are told apart: table.csv")
-    pool.add_argument(
-        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
-    )
-    pool.add_argument("--part", default="", help="text or vision, of a model that has both")
-    pool.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
-    pool.set_defaults(run=_pool)
 
 
 def _serve(given: argparse.Namespace) -> None:
@@ -177,69 +156,6 @@ def _export(given: argparse.Namespace) -> None:
     code = snippet(Path(given.trace), view, query=given.query)
     size = save_view(trace, Path(given.output), view, query=given.query, snippet=code)
     print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
-
-
-def _pool(given: argparse.Namespace) -> None:
-    from viz_encoder.export.vectors import check_kind, save_vectors
-
-    check_kind(given.output)
-    for path in filter(None, (given.output, given.table)):
-        require_writable(path)
-    items = read_set(Path(given.source))
-    encoder = load(given.model, device=given.device, part=given.part)
-    methods = None if given.methods == "all" else _methods(given.methods, encoder)
-    layers = None if given.layers == "all" else _layers(given.layers)
-    read = {"prompt": given.prompt, "progress": _tell}
-    found = collection(encoder, items, methods=methods, layers=layers, **read)
-    if given.table:
-        _save_table(found, Path(given.table))
-    size = save_vectors(found, given.output)
-    by, at = ", ".join(found.methods), ", ".join(map(str, found.layers))
-    done = f"{len(items):,} items, by {by}{_chosen(given.methods, encoder)}, after {at} blocks"
-    print(f"{given.output}: {done}: {size:,} bytes.")
-    for note in found.notes:
-        print(note, file=sys.stderr)
-
-
-def _methods(text: str | None, encoder: LoadedEncoder) -> list[str]:
-    """The methods asked for; where none is, the model's own."""
-    if text is None:
-        return ["mean" if encoder.declared is None else "declared"]
-    return text.split(",")
-
-
-def _chosen(text: str | None, encoder: LoadedEncoder) -> str:
-    """Whose method it is, where the person named none."""
-    if text is not None:
-        return ""
-    if encoder.declared is None:
-        return " (the model declares none)"
-    return f" (the model's own: {encoder.declared.words})"
-
-
-def _layers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise SelectionError(
-            f"--layers is {text[:40]!r}; give numbers such as 0,-1, or all."
-        ) from None
-
-
-def _save_table(found: Collection, path: Path) -> None:
-    from viz_encoder.export.vectors import save_table
-
-    rows = found.table()
-    save_table(rows, path)
-    print(f"{'method':12}{'layer':>6}{'silhouette':>12}{'centroid':>10}{'recall@1':>10}")
-    for row in rows[:10]:
-        scores = f"{row.silhouette:12.3f}{row.centroid_accuracy:10.3f}{row.recall_at_1:10.3f}"
-        print(f"{row.method:12}{row.layer:6}{scores} {row.why}".rstrip())
-
-
-def _tell(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr)
 
 
 def _head(text: str) -> Head:

@@ -1,0 +1,102 @@
+"""The command `pool`: one vector for each text or picture of a set, and how well labels divide."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from viz_encoder.analyses.collection import Collection, collection
+from viz_encoder.checkpoints import LoadedEncoder, load
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs.items import read_set
+from viz_encoder.model.pooling import METHODS
+from viz_encoder.whole_file import require_writable
+
+
+def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to those of viz-encoder."""
+    pool = commands.add_parser("pool", help="one vector for each text or picture of a set")
+    pool.add_argument("source", help=".txt, one text per line; .csv (text,label); or a folder")
+    pool.add_argument("-o", "--output", required=True, help="ends in .csv, .npz, .arrow, .parquet")
+    pool.add_argument(
+        "--methods",
+        help=f"all, or some of {', '.join(METHODS)}; by default what the model declares, or "
+        "else mean",
+    )
+    pool.add_argument(
+        "--prompt", help="the name of one of the model's prompts, which goes before each text"
+    )
+    pool.add_argument(
+        "--layers", default="-1", help="all, or numbers: --layers=-2,-1 (%(default)s)"
+    )
+    pool.add_argument(
+        "--table", help="also write a table of how well labels are told apart: table.csv"
+    )
+    pool.add_argument(
+        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
+    )
+    pool.add_argument("--part", default="", help="text or vision, for a model that has both")
+    pool.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    pool.set_defaults(run=_pool)
+
+
+def _pool(given: argparse.Namespace) -> None:
+    from viz_encoder.export.vectors import check_kind, save_vectors
+
+    check_kind(given.output)
+    for path in filter(None, (given.output, given.table)):
+        require_writable(path)
+    items = read_set(Path(given.source))
+    encoder = load(given.model, device=given.device, part=given.part)
+    methods = None if given.methods == "all" else _methods(given.methods, encoder)
+    layers = None if given.layers == "all" else _layers(given.layers)
+    read = {"prompt": given.prompt, "progress": _tell}
+    found = collection(encoder, items, methods=methods, layers=layers, **read)
+    if given.table:
+        _save_table(found, Path(given.table))
+    size = save_vectors(found, given.output)
+    by, at = ", ".join(found.methods), ", ".join(map(str, found.layers))
+    done = f"{len(items):,} items, by {by}{_chosen(given.methods, encoder)}, after {at} blocks"
+    print(f"{given.output}: {done}: {size:,} bytes.")
+    for note in found.notes:
+        print(note, file=sys.stderr)
+
+
+def _methods(text: str | None, encoder: LoadedEncoder) -> list[str]:
+    """The methods asked for; where none is, the model's own."""
+    if text is None:
+        return ["mean" if encoder.declared is None else "declared"]
+    return text.split(",")
+
+
+def _chosen(text: str | None, encoder: LoadedEncoder) -> str:
+    """Whose method it is, where the person named none."""
+    if text is not None:
+        return ""
+    if encoder.declared is None:
+        return " (the model declares none)"
+    return f" (the model's own: {encoder.declared.words})"
+
+
+def _layers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SelectionError(
+            f"--layers is {text[:40]!r}; give numbers such as 0,-1, or all."
+        ) from None
+
+
+def _save_table(found: Collection, path: Path) -> None:
+    from viz_encoder.export.vectors import save_table
+
+    rows = found.table()
+    save_table(rows, path)
+    print(f"{'method':12}{'layer':>6}{'silhouette':>12}{'centroid':>10}{'recall@1':>10}")
+    for row in rows[:10]:
+        scores = f"{row.silhouette:12.3f}{row.centroid_accuracy:10.3f}{row.recall_at_1:10.3f}"
+        print(f"{row.method:12}{row.layer:6}{scores} {row.why}".rstrip())
+
+
+def _tell(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr)
