@@ -141,7 +141,7 @@ def refused(folder: object, says: str, **options) -> None:
 def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years")
     refused(tmp_path, "is not empty; choose another folder, or give overwrite=True")
-    refused(tmp_path, r"holds thesis\.tex, which is not only", overwrite=True)
+    refused(tmp_path, r"holds thesis\.tex, and not only", overwrite=True)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -190,7 +190,7 @@ def test_a_fault_leaves_nothing_half_written(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("folder", ["a\0b", "x" * 300, None, 5, "/dev/null", "~nobody-x/a"])
 def test_what_is_no_folder(folder):
-    refused(folder, "no folder to write to|cannot be written")
+    refused(folder, "not a folder that can be written to|cannot be written")
 
 
 def test_it_has_the_rights_that_the_umask_leaves(tmp_path):
@@ -218,7 +218,7 @@ def test_tensors_of_one_layer_beside_those_of_all_are_refused(tmp_path):
     path = tmp_path / "mine/model.safetensors"
     tensors = load_file(path)
     save_file({**tensors, "layers.all.attn.q.weight": torch.zeros(16, 16)}, path)
-    with pytest.raises(KeyMismatch, match="Some tensors are of one layer and others of all"):
+    with pytest.raises(KeyMismatch, match="Some tensors belong to one layer and others to all"):
         vz.load(tmp_path / "mine")
 
 
@@ -238,3 +238,20 @@ def test_settings_that_are_garbled(tmp_path, change):
     with pytest.raises(CheckpointError) as fault:
         vz.load(tmp_path / "mine", device="cpu")
     assert a_sentence(fault.value)
+
+
+def test_what_lies_in_a_folder_of_ours_is_not_lost(tmp_path):
+    folder = tmp_path / "saved"
+    small().save(folder)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "mine.txt").write_text("kept")
+    with pytest.raises(CheckpointError, match="choose another folder"):
+        small().save(folder, overwrite=True)
+    assert (folder / "1_Pooling" / "mine.txt").read_text() == "kept"
+
+
+def test_an_empty_working_folder_stays_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small().save(".")
+    assert Path.cwd() == tmp_path and {"config.json", "model.safetensors"} <= set(os.listdir())
+    require_same(small(), vz.load("."), torch.tensor([[1, 2], [3, 4]]))

@@ -87,7 +87,7 @@ def _require_plain(settings: Json, prompts: Json) -> None:
     """Refuse settings under which the encoder or its vectors would be others."""
     kind = prompts.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
-        raise CheckpointError(f"it is of a {shown(kind)}, which makes no single vector of a text")
+        raise CheckpointError(f"it is a {shown(kind)}, which does not make one vector from a text")
     for key, plain in (
         ("transformer_task", "feature-extraction"),
         ("module_output_name", "token_embeddings"),
@@ -97,9 +97,9 @@ def _require_plain(settings: Json, prompts: Json) -> None:
     output = settings.get("modality_config") or {"text": {}}
     text = output.get("text") if isinstance(output, Mapping) else None
     if not isinstance(text, Mapping) or "message" in output:
-        raise CheckpointError("its modality_config is not of plain texts")
+        raise CheckpointError("its modality_config is not for plain texts")
     if text.get("method_output_name", "last_hidden_state") != "last_hidden_state":
-        raise CheckpointError("it pools something else than the last hidden state")
+        raise CheckpointError("it pools something other than the last hidden state")
     for key in CARRIED:
         carried = settings.get(key) or {}
         odd = set(carried) - HARMLESS if isinstance(carried, Mapping) else {str(carried)}
@@ -114,7 +114,7 @@ def _pooling(about: Json, d_model: int) -> tuple[tuple[str, ...], bool]:
     width = about.get("embedding_dimension", about.get("word_embedding_dimension"))
     if width != d_model:
         raise CheckpointError(
-            f"its Pooling reads {shown(width)} numbers a token; the encoder gives {d_model}"
+            f"its Pooling reads {shown(width)} numbers per token; the encoder gives {d_model}"
         )
     on = [mode for flag, mode in FLAGS.items() if about.get(flag)]
     given = about.get("pooling_mode", on or "mean")
@@ -186,7 +186,7 @@ def _prompts(about: Json) -> tuple[Mapping[str, str], str | None]:
         if not isinstance(text, str) or len(text) > MAX_LETTERS or not _encodable(text):
             raise CheckpointError(f"it has the prompt {shown(text)}; it must be a text")
     if default is not None and default not in kept:
-        raise CheckpointError(f"its default prompt {shown(default)} is none of its prompts")
+        raise CheckpointError(f"its default prompt {shown(default)} is not one of its prompts")
     return MappingProxyType(kept), default if default is not None and kept[default] else None
 
 

@@ -59,7 +59,9 @@ def inside(folder: Path, name: str) -> Path:
     snapshot = root.parent.name == "snapshots" and repo.name.startswith("models--")
     stores = (repo / "blobs", repo.parent / "blobs") if snapshot else (repo / "blobs",)
     if not any(real.is_relative_to(place) for place in (root, *stores)):
-        raise UnsafeFile(f"{name} is a link that leaves the folder {folder.name}; copy it there.")
+        raise UnsafeFile(
+            f"{name} is a link that leaves the folder {folder.name}; copy the file there."
+        )
     if not real.is_file():
         raise UnsafeFile(f"{name} is not a regular file.")
     return path
@@ -149,7 +151,9 @@ def read_header(path: Path) -> dict[str, tuple[int, ...]]:
     except (ValueError, RecursionError) as fault:
         raise CheckpointError(f"{path.name} has no readable safetensors header.") from fault
     if not isinstance(entries, dict):
-        raise CheckpointError(f"{path.name} has a header of {type(entries).__name__}, no object.")
+        raise CheckpointError(
+            f"{path.name} has a header of {type(entries).__name__}, not an object."
+        )
     if len(entries) > MAX_TENSORS:
         raise UnsafeFile(
             f"{path.name} lists {len(entries):,} tensors; the limit is {MAX_TENSORS:,}."

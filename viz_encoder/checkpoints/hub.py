@@ -34,7 +34,7 @@ def download(
         revision: branch, tag or commit; the newest of the main branch if not given.
         tell: called now and then while files come; what it raises ends the download. Without it
             the hub's own bars are shown.
-        part: "text" or "vision", of a model that has both.
+        part: "text" or "vision", for a model that has both.
 
     Raises:
         CheckpointError: no such model or revision, none that we load, no access, no connection.
@@ -156,6 +156,6 @@ def _require_room(found: HubModel) -> None:
     free = shutil.disk_usage(there).free if there is not None else needed
     if needed > free:
         raise CheckpointError(
-            f"{found.name} needs {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free where "
-            "the hub's cache is. Set HF_HOME to a folder with more room."
+            f"{found.name} needs {needed / 1e6:,.0f} MB, but only {free / 1e6:,.0f} MB are free "
+            "where the hub's cache is. Set HF_HOME to a folder with more room."
         )

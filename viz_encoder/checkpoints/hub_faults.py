@@ -29,7 +29,7 @@ OF_THE_DISK = (errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT)
 
 
 class HubUnreachable(CheckpointError):
-    """The hub gave no answer now; what is in the local cache can still be opened."""
+    """The hub did not answer; models in the local cache can still be opened."""
 
 
 def is_hub_id(name: str) -> bool:
@@ -41,7 +41,7 @@ def is_hub_id(name: str) -> bool:
 def require_revision(revision: str) -> None:
     """Refuse what is no branch, tag or commit, before it becomes part of a path or an address."""
     if revision and (not REVISION.fullmatch(revision) or ".." in revision or len(revision) > 200):
-        raise CheckpointError(f"{shown(revision)} is no branch, tag or commit of the hub.")
+        raise CheckpointError(f"{shown(revision)} is not a branch, tag or commit on the hub.")
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def _said(name: str, revision: str, fault: BaseException) -> CheckpointError | N
 def _why(fault: BaseException) -> str:
     """Why the hub did not answer, and what to do."""
     if isinstance(fault, OfflineModeIsEnabled):
-        return "the hub is not asked, for HF_HUB_OFFLINE is set; unset it"
+        return "the hub is not asked, because HF_HUB_OFFLINE is set; unset it"
     if "Timeout" in type(fault).__name__:
         return "the hub did not answer in time; try again later"
     return "the hub cannot be reached from here; connect to the internet"
@@ -108,12 +108,12 @@ def _refusal(name: str, fault: Exception) -> CheckpointError:
     status = getattr(getattr(fault, "response", None), "status_code", 0)
     if status == 429:
         return HubUnreachable(
-            f"The hub has had too many requests from here (429), and did not tell of {name}; try "
-            "again in a few minutes, or log in with `hf auth login`."
+            f"The hub has had too many requests from here (429), and did not answer about {name}; "
+            "try again in a few minutes, or log in with `hf auth login`."
         )
     if status >= 500:
         return HubUnreachable(
-            f"The hub has a fault of its own now ({status}), and did not tell of {name}; try "
+            f"The hub has a problem of its own ({status}), and did not answer about {name}; try "
             "again later."
         )
     said = " ".join(str(fault).split())[:200].rstrip(".")

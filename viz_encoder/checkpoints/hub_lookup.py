@@ -58,11 +58,11 @@ def look_up(name: str, revision: str = "", part: str = "") -> HubModel:
     Args:
         name: organization/name, or an old short name.
         revision: branch, tag or commit; the newest of the main branch if not given.
-        part: "text" or "vision", of a model that has both.
+        part: "text" or "vision", for a model that has both.
 
     Raises:
         HubUnreachable: no network, no answer in time, or too many requests.
-        UnknownFamily: its model_type is none that we load.
+        UnknownFamily: its model_type is not one that we load.
         UnsafeFile: it has pickled weights only, or asks to run code.
         CheckpointError: no such model or revision, or no access to it.
     """
@@ -97,8 +97,8 @@ def _wanted(name: str, sizes: Mapping[str, int | None]) -> tuple[str, ...]:
         if pickled:
             raise UnsafeFile(
                 f"{name} has only pickled weights on the hub ({pickled[0][:60]}), which are never "
-                "opened, for they can run code. Look for a revision of it with model.safetensors; "
-                "or, where you trust it, load it with transformers, save it with "
+                "opened, because they can run code. Look for a revision of it with "
+                "model.safetensors; or, if you trust it, load it with transformers, save it with "
                 "save_pretrained(folder), and open that folder."
             )
         raise CheckpointError(f"{name} has no model.safetensors on the hub; choose another model.")
@@ -136,8 +136,8 @@ class _readable:
         odd = (TypeError, KeyError, AttributeError, RecursionError, json.JSONDecodeError)
         if isinstance(fault, odd) or type(fault) is ValueError:
             raise CheckpointError(
-                f"What came in place of the hub's answer for {self.name} cannot be read; is there "
-                "a proxy or a login page between?"
+                f"The answer for {self.name} cannot be read, and may not come from the hub; is "
+                "there a proxy or a login page in between?"
             ) from fault
 
 

@@ -22,6 +22,6 @@ def require_known_code(model: nn.Module, packages: tuple[str, ...]) -> None:
         where = f"its module {name}" if name else "the model"
         code = "a forward of its own" if replaced else f"code of {package}"
         raise UnknownFamily(
-            f"{type(model).__name__} cannot be loaded, for only weights are read: {where} "
+            f"{type(model).__name__} cannot be loaded, because only weights are read: {where} "
             f"({kind}) runs {code}."
         )

@@ -7,10 +7,11 @@ from reprlib import repr as shown  # cut short: it may be a stranger's, of any l
 import torch
 from torch import Tensor, nn
 
+from viz_encoder.checkpoints.agreement import compare_runs
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.given_readers import NOTHING, Given, read_given
 from viz_encoder.checkpoints.loaded import LoadedEncoder
-from viz_encoder.checkpoints.memory import in_memory, plan_memory
+from viz_encoder.checkpoints.memory import InMemory, in_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
 from viz_encoder.checkpoints.readers import NO_READING, given_reading
 from viz_encoder.checkpoints.rename import require_match
@@ -42,26 +43,27 @@ def load(
 ) -> LoadedEncoder:
     """Load a model by name, from a folder or the hub, from memory, or as random weights.
 
-    Of a model in memory the weights are copied, so training it later changes nothing here: load it
-    again to see the change. Only its settings and weights are read; dropout is off, and hooks of
-    the model do not run. It may be in training mode, on another device, in another dtype, or
+    The weights of a model in memory are copied, so training it later changes nothing here: load it
+    again to see the change. Only its settings and weights are read; dropout is off, and the model's
+    hooks do not run. It may be in training mode, on another device, in another dtype, or
     wrapped by torch.compile or DistributedDataParallel.
 
     Args:
         model: a built-in name ("all-MiniLM-L6-v2", "scene"); the path of a folder; the id of a
-            model on the Hugging Face hub ("organization/name"), which is then downloaded; a model
-            of transformers, a SentenceTransformer, a ViT of timm or a vz.Encoder in memory; an
-            EncoderConfig, for an untrained encoder; or what `load` returned, which is given back.
-        tokenizer: a fast tokenizer of transformers or a tokenizers.Tokenizer, of a model in memory
+            model on the Hugging Face hub ("organization/name"), which is then downloaded; a
+            transformers model, a SentenceTransformer, a timm ViT or a vz.Encoder in memory; an
+            EncoderConfig, for an untrained encoder; or what `load` returned, which is returned
+            as it is.
+        tokenizer: a fast transformers tokenizer or a tokenizers.Tokenizer, for a model in memory
             or in place of a folder's own. Without one, a model of texts takes token ids.
-        processor: an image processor of transformers, likewise. Without one, a model of pictures in
+        processor: a transformers image processor, likewise. Without one, a model of pictures in
             memory takes pixels.
         device: "auto" (where a model in memory is; else CUDA, else MPS, else CPU) or any torch
             device.
-        dtype: the type to compute in; float32 where not given, whatever the model's own is.
-        part: "text" or "vision", of a model that has both (CLIP, SigLIP); "vision" if not given.
+        dtype: the type to compute in; float32 where not given, whatever the model's own dtype is.
+        part: "text" or "vision", for a model that has both (CLIP, SigLIP); "vision" if not given.
         revision: branch, tag or commit on the hub; the newest of the main branch if not given.
-        seed: of an untrained encoder's weights; 0 if not given. torch's own generator is left
+        seed: for an untrained encoder's weights; 0 if not given. torch's own generator is left
             alone.
 
     Raises:
@@ -74,7 +76,7 @@ def load(
             f"dtype is {shown(dtype)}; it must be torch.float64, float32, bfloat16 or float16."
         )
     if seed is not None and not isinstance(model, EncoderConfig):
-        raise CheckpointError("seed is of random weights: it goes with an EncoderConfig alone.")
+        raise CheckpointError("seed is for random weights: it goes only with an EncoderConfig.")
     given = read_given(tokenizer, processor)
     if isinstance(model, LoadedEncoder) and device == "auto" and not dtype and given == NOTHING:
         return model
@@ -88,7 +90,20 @@ def load(
         found = plan_memory(source, part)
     else:
         found = plan(model, part=part, revision=revision)
-    return fill(found, given=given).to(where, dtype or torch.float32)
+    encoder = fill(found, given=given)
+    if isinstance(found.source, InMemory) and found.source.runs is not None:
+        encoder = _compared(encoder, found, found.source.runs)
+    return encoder.to(where, dtype or torch.float32)
+
+
+def _compared(encoder: LoadedEncoder, plan: Plan, model: nn.Module) -> LoadedEncoder:
+    """The encoder once its run is the model's own; a note where the model could not be run."""
+    why = compare_runs(model, encoder, plan)
+    kind = str(next(model.parameters()).dtype).removeprefix("torch.")
+    said = [f"Its run was not compared with the model's own: {why}."] if why else []
+    if kind not in ("float32", "float64"):
+        said.append(f"The model in memory is {kind}; here it is computed in float32.")
+    return replace(encoder, card=replace(encoder.card, notes=(*encoder.card.notes, *said)))
 
 
 def fill(plan: Plan, tell: Tell = silent, given: Given = NOTHING) -> LoadedEncoder:
@@ -130,7 +145,9 @@ def without_weights(config: EncoderConfig) -> Encoder:
         with torch.device("meta"):
             return Encoder(config)
     except ConfigError as fault:
-        raise CheckpointError(f"config.json describes no possible encoder: {fault}") from fault
+        raise CheckpointError(
+            f"config.json does not describe a possible encoder: {fault}"
+        ) from fault
 
 
 def _ours(plan: Plan, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -28,7 +28,7 @@ KINDS = {Embedding.TOKEN: "text", Embedding.PATCH: "image", Embedding.VECTOR: "v
 
 @dataclass(frozen=True, repr=False)
 class ModelCard(OneLine):
-    """What a person should know of a loaded model."""
+    """What a person should know about a loaded model."""
 
     name: str
     source: str
@@ -98,7 +98,7 @@ class LoadedEncoder:
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a folder that `load`, the page and the command open again, bit for bit the same.
 
-        It holds config.json, model.safetensors and, where the encoder reads texts, tokenizer.json.
+        It holds config.json, model.safetensors and, if the encoder reads texts, tokenizer.json.
         An untrained encoder stays marked as such; after training it, save `vz.load(encoder.model)`.
 
         Args:
@@ -138,7 +138,7 @@ class LoadedEncoder:
             valid: which tokens of a ready-made tensor are real; see `capture`.
             prompt: the name of one of `declared.prompts`, whose text goes before each text.
             declared: read texts as sentence-transformers does: cut at `declared.max_tokens`, and
-                after the model's default prompt where no other is named.
+                after the model's default prompt if no other is named.
 
         Raises:
             InputError: a source that this encoder cannot read.
@@ -148,7 +148,10 @@ class LoadedEncoder:
             tokenizer = self.reader.tokenizer if isinstance(self.reader, TextReader) else None
             return read_ready_made(source, valid, self.config, self.padding, tokenizer)
         if valid is not None:
-            raise InputError("valid marks the real tokens of ids; a text or picture tells its own.")
+            raise InputError(
+                "valid marks the real tokens of ids, pixels or vectors; leave it out for a text or "
+                "picture."
+            )
         if self.reader is None:
             raise InputError(f"{self.card.name} {WITHOUT_READER[self.kind]}")
         if prompt is None and not declared:

@@ -48,6 +48,7 @@ class InMemory:
     card: ModelCard
     check: Callable[[EncoderConfig], None] = _anything
     declares: Callable[[int, int], Declared | None] = _nothing
+    runs: nn.Module | None = None  # what our run is compared with
 
     @property
     def folder(self) -> Path | None:
@@ -178,7 +179,7 @@ def _of_transformers(model: nn.Module, given: Given) -> InMemory:
     _require_known(model, OF_TRANSFORMERS)
     card = ModelCard(transformers_model.name_of(model), IN_MEMORY, "")
     file, tensors = transformers_model.file_of(model), transformers_model.tensors_of(model)
-    return InMemory(file, tensors, given, card)
+    return InMemory(file, tensors, given, card, runs=model)
 
 
 def _is_sentence_transformer(model: nn.Module) -> bool:

@@ -75,6 +75,11 @@ def text_reading(
 ) -> Reading:
     """The reader of a tokenizer, and the padding; what the tokenizer names counts, if it can."""
     usual = _pad_id(config, file)
+    if family.pads_take_no_position and None not in (named, usual) and named != usual:
+        raise CheckpointError(
+            f"The tokenizer pads with id {named}, but this model counts positions past id {usual}, "
+            "its own padding; use the tokenizer that belongs to it."
+        )
     pad_id = named if named is not None and named < config.vocab_size else usual
     if tokenizer is None:
         return Reading(None, padding_of(pad_id, file, family, None))
@@ -98,7 +103,9 @@ def _own_length(file: Json) -> int:
     own = file.get("text", {})
     length = own.get("padded_to", 0) if isinstance(own, Mapping) else None
     if isinstance(length, bool) or not isinstance(length, int) or length < 0:
-        raise CheckpointError(f"config.json garbles text: {shown(own)}; save the model again.")
+        raise CheckpointError(
+            f"The text entry of config.json is not valid: {shown(own)}; save the model again."
+        )
     return length
 
 
@@ -113,7 +120,9 @@ def own_image_settings(file: Json) -> dict[str, Any]:
     """What config.json's image says, in the words of ImageReader."""
     own = file.get("image", {})
     if not isinstance(own, Mapping):
-        raise CheckpointError(f"config.json garbles image: {shown(own)}; it holds mean and std.")
+        raise CheckpointError(
+            f"The image entry of config.json is not valid: {shown(own)}; it must hold mean and std."
+        )
     return {name: own[name] for name in (*PLAIN, *LISTS) if name in own}
 
 
@@ -132,9 +141,11 @@ def image_reader(config: EncoderConfig, settings: Mapping[str, Any]) -> ImageRea
             **given,
         )
     except ConfigError as fault:
-        raise CheckpointError(f"The picture settings describe no possible one: {fault}") from fault
+        raise CheckpointError(f"The picture settings are not possible: {fault}") from fault
     except (TypeError, AttributeError) as fault:
-        raise CheckpointError(f"The picture settings garble mean or std: {fault}.") from fault
+        raise CheckpointError(
+            f"The mean or std in the picture settings is not valid: {fault}."
+        ) from fault
 
 
 def _whole_patches(size: Any, config: EncoderConfig) -> tuple[int, int]:

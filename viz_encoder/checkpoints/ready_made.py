@@ -47,7 +47,7 @@ def read_ready_made(
     values, segments, told_by = source, None, "valid"
     if isinstance(source, Mapping):
         if valid is not None:
-            raise InputError(f"Give the real tokens once: by {MASK}, or by valid=.")
+            raise InputError(f"Mark the real tokens once: with {MASK} or with valid=.")
         values, valid, segments = _unpacked(source, config)
         told_by = MASK
     values, n_real = _rows(values, config, padding)
@@ -80,7 +80,7 @@ def _unpacked(source: Mapping[str, Any], config: EncoderConfig) -> tuple[Any, An
     if name not in source or odd:
         held = ", ".join(map(str, source))[:80] or "nothing"
         raise InputError(
-            f"The input holds {held}; this model takes {name}, and beside it {MASK} and {SEGMENTS}."
+            f"The input holds {held}; this model takes {name}, and with it {MASK} and {SEGMENTS}."
         )
     mask = source.get(MASK)
     if mask is not None:
@@ -99,7 +99,7 @@ def _tensor(value: Any, name: str) -> Tensor:
         return torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError, OverflowError) as fault:
         raise InputError(
-            f"{name} cannot become a tensor: {str(fault)[:100].rstrip('.')}."
+            f"{name} cannot be made into a tensor: {str(fault)[:100].rstrip('.')}."
         ) from fault
 
 
@@ -112,15 +112,17 @@ def _rows(source: Any, config: EncoderConfig, padding: Padding) -> tuple[Tensor,
     rows = [_tensor(each, f"Row {number}") for number, each in enumerate(source, 1)]
     rows = [row[0] if row.ndim == n_axes + 1 and len(row) == 1 else row for row in rows]
     if empty := [number for number, row in enumerate(rows, 1) if not row.numel()]:
-        raise InputError(f"Row {empty[0]} is empty; give each row a token.")
+        raise InputError(f"Row {empty[0]} is empty; give each row at least one token.")
     shapes = {(row.ndim, row.shape[1:], row.dtype) for row in rows}
     if rows[0].ndim != n_axes or len(shapes) > 1:
         found = ", ".join(str(tuple(row.shape)) for row in rows[:4])
-        raise InputError(f"The rows have shapes {found}; each must be one input, of one kind.")
+        raise InputError(f"The rows have shapes {found}; each must be one input of the same kind.")
     lengths = [len(row) for row in rows]
     if config.embedding is Embedding.PATCH:
         if len(set(lengths)) > 1:
-            raise InputError(f"The pictures have {lengths[0]} and other numbers of channels.")
+            raise InputError(
+                f"The pictures differ in their number of channels; one has {lengths[0]}."
+            )
         return torch.stack(rows), None
     fill = 0 if config.embedding is Embedding.VECTOR else padding.id or 0
     whole = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=fill)

@@ -16,7 +16,7 @@ def family_of(file: Json, part: str) -> tuple[Family, Json]:
 
     Raises:
         UnsafeFile: the file asks to run code of its own.
-        UnknownFamily: its model_type is none that we load.
+        UnknownFamily: its model_type is not one that we load.
         CheckpointError: it garbles what tells its family.
     """
     if "auto_map" in file:
@@ -52,8 +52,10 @@ def plainly() -> Iterator[None]:
     try:
         yield
     except ConfigError as fault:
-        raise CheckpointError(f"config.json describes no possible encoder: {fault}") from fault
+        raise CheckpointError(
+            f"config.json does not describe a possible encoder: {fault}"
+        ) from fault
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
         raise CheckpointError(
-            f"config.json lacks or garbles a setting: {str(fault)[:200]}."
+            f"A setting in config.json is missing or not valid: {str(fault)[:200]}."
         ) from fault

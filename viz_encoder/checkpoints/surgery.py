@@ -14,7 +14,9 @@ def share_layers(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]
     shared = {name: tensor for name, tensor in tensors.items() if name.startswith(ALL)}
     kept = {name: tensor for name, tensor in tensors.items() if name not in shared}
     if shared and any(name.startswith("layers.") for name in kept):
-        raise KeyMismatch("Some tensors are of one layer and others of all; save the model again.")
+        raise KeyMismatch(
+            "Some tensors belong to one layer and others to all layers; save the model again."
+        )
     for name, tensor in shared.items():
         part = name.removeprefix(ALL)
         kept |= {f"layers.{number}.{part}": tensor for number in range(n_layers)}

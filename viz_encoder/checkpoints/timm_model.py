@@ -47,7 +47,7 @@ def require_as_built(model: nn.Module) -> Callable[[EncoderConfig], None]:
         if config.heads and pool not in POOLS:
             raise CheckpointError(
                 f"This model's global_pool is {shown(pool)}, and its classifier is computed here "
-                f"with {', '.join(POOLS)} alone; model.reset_classifier(0) takes it off."
+                f"with {', '.join(POOLS)} alone; model.reset_classifier(0) removes it."
             )
         activation = _first(model, "mlp", "act")
         x = torch.linspace(*PROBE)

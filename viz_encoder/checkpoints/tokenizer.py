@@ -62,7 +62,7 @@ def _from_words(folder: Path) -> Tokenizer:
     if missing or len(vocabulary) != len(words):
         raise CheckpointError(
             f"vocab.txt {'lacks ' + missing[0] if missing else 'lists a word twice'}; it must be "
-            "BERT's list of words, one a line."
+            "BERT's list of words, one per line."
         )
     settings = _settings(folder)
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))

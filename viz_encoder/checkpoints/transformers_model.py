@@ -12,8 +12,8 @@ from viz_encoder.checkpoints.hub_faults import is_hub_id
 from viz_encoder.errors import CheckpointError
 
 ADAPTED = (
-    "This model is wrapped by adapters (PEFT, such as LoRA), whose weights stand beside its own; "
-    "give what model.merge_and_unload() returns."
+    "This model is wrapped by adapters (PEFT, such as LoRA), whose weights are separate from its "
+    "own; give what model.merge_and_unload() returns."
 )
 QUANTIZED = "This model's weights are quantized; load it without a quantization_config."
 

@@ -45,7 +45,7 @@ def mark_padding(
     if n_real is not None:
         if given is not None:
             raise InputError(
-                "The rows have several lengths, which tell the padding; leave valid out."
+                "The rows differ in length, which already tells the padding; leave out valid=."
             )
         valid = torch.arange(n_tokens) < torch.tensor(n_real)[:, None]
     word = _named(padding, tokenizer)
@@ -105,8 +105,8 @@ def _pads(
         return pads
     if int(pads.sum(1).max()) > 1:
         raise InputError(
-            f"{word} is this model's padding and also stands in each text without any; say which "
-            "tokens are real by valid= (batch × token, True = real)."
+            f"{word} is this model's padding and also appears in every text that has none; say "
+            "which tokens are real with valid= (batch × token, True = real)."
         )
     return torch.zeros_like(pads)
 

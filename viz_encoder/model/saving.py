@@ -148,6 +148,9 @@ def _is_ours(folder: Path, found: list[str]) -> bool:
     """Whether there is nothing but an encoder that was saved here."""
     if CONFIG not in found or not all(map(OURS.fullmatch, found)):
         return False
+    inner = (entry.name for part in folder.iterdir() if part.is_dir() for entry in part.iterdir())
+    if not {CONFIG, WEIGHTS}.issuperset(inner):
+        return False
     try:
         file = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except ValueError:
@@ -159,6 +162,10 @@ def _replace(target: Path, new: Path) -> None:
     """Put the new folder in its place; the former one comes back where that fails."""
     if not target.exists():
         new.rename(target)
+        return
+    if not any(target.iterdir()):  # which may be somebody's working folder
+        for entry in new.iterdir():
+            entry.rename(target / entry.name)
         return
     former = target.parent / f".{target.name[:40]}.{secrets.token_hex(4)}"
     target.rename(former)

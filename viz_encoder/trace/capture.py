@@ -47,16 +47,16 @@ def capture(
 ) -> Trace | list[Trace]:
     """Run the encoder on one input, or on several as one batch.
 
-    What is padding is never attended to, and a note of each trace says what was taken as such. In
-    token ids it is what `valid` or an attention_mask says, else the model's padding id, where
-    config.json or the tokenizer names one.
+    Padding is never attended to, and a note on each trace says what was taken as padding. In token
+    ids it is what `valid` or an attention_mask says, else the model's padding id, if config.json or
+    the tokenizer names one.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
         source: one input: a text, a (text A, text B) pair, a picture (PIL image or path), token
             ids as a list of numbers or a tensor (token), pixels (channel, height, width) or vectors
             (token, d_model); or several: a list of these, a tensor or array with a batch axis,
-            what `encoder.read` returned, or what a tokenizer or an image processor of transformers
+            what `encoder.read` returned, or what a transformers tokenizer or image processor
             returned, whose attention_mask and token_type_ids count.
         mask: a custom mask, True = may attend: "query key", "batch query key" or
             "batch head query key"; it is combined (&) with padding and the model's own masks.
@@ -77,7 +77,12 @@ def capture(
     elif valid is None:
         inputs = source
     else:
-        raise InputError("These inputs know their padding; leave valid out.")
+        raise InputError("These inputs already know their padding; leave out valid=.")
+    if mask is not None and not isinstance(mask, Tensor):
+        raise InputError(
+            f"mask is {type(mask).__name__}; give a bool tensor, True = may attend: "
+            "torch.as_tensor(mask)."
+        )
     result = run(encoder, inputs, mask)
     origin = _origin(encoder, result)
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
@@ -94,7 +99,7 @@ def _loaded(encoder: object) -> LoadedEncoder:
         return LoadedEncoder(encoder, None, ModelCard("Encoder", "in memory"))
     raise InputError(
         f"capture takes what vz.load returns, not {type(encoder).__name__}; write "
-        "vz.capture(vz.load(model), …), or watch any PyTorch model by vz.record(model, …)."
+        "vz.capture(vz.load(model), …), or watch any PyTorch model with vz.record(model, …)."
     )
 
 
