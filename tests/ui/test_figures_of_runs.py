@@ -110,7 +110,7 @@ def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     assert (place["tab"], place["slot"], place["label"]) == ("flow", "query", "Rollout")
     assert listed["head_atlas"]["place"] is None
     assert "no prediction head" in listed["relevance"]["missing"]
-    assert "This run is of a text" in listed["patch_overlay"]["missing"]
+    assert "This run read a text" in listed["patch_overlay"]["missing"]
 
 
 def test_a_saved_run_has_no_model(site, minilm, tmp_path):

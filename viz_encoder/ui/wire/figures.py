@@ -26,7 +26,7 @@ from viz_encoder.ui.wire.errors import ErrorRoute
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 MODEL_GONE = model_gone("draw this")
-NO_PICTURE = "This run is of a text, and this view draws pictures."
+NO_PICTURE = "This run read a text, and this view draws pictures."
 NO_HEAD = (
     "This model has no prediction head, so it gives no answer; choose one that has, such as "
     "grammar or scene."

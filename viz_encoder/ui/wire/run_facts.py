@@ -41,7 +41,7 @@ def picture_route(entry: Held) -> Response:
     """The picture as it was cut into patches."""
     pixels = entry.trace.sample.picture
     if pixels is None:
-        raise SelectionError("This run is of a text; it has no picture.")
+        raise SelectionError("This run read a text; it has no picture.")
     return answers.picture(answers.png(pixels))
 
 
