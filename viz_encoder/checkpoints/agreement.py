@@ -72,7 +72,7 @@ def _output(model: nn.Module, values: Tensor, plan: Plan) -> Output | str:
         with _evaluated(model), torch.no_grad():
             states = inner(**{name: given}).last_hidden_state
             if plan.family.model_types[0].startswith("clip_vision"):  # ours has it for all tokens
-                states = inner.post_layernorm(states)
+                states = inner.get_submodule("post_layernorm")(states)
     except Exception as fault:  # code of another package, on a model of any shape
         return f"it could not be run ({str(fault).partition(chr(10))[0][:120].rstrip('.')})"
     return states[0].float().cpu()
@@ -85,7 +85,8 @@ def _encoder_of(model: nn.Module, plan: Plan) -> nn.Module:
         if side in half and isinstance(getattr(model, f"{side}_model", None), nn.Module):
             return getattr(model, f"{side}_model")
     if "t5" in plan.family.model_types[0]:
-        return model.get_encoder()  # type: ignore[operator, no-any-return]
+        encoder: nn.Module = model.get_encoder()  # type: ignore[operator]
+        return encoder
     base = getattr(model, "base_model", model) if "For" in type(model).__name__ else model
     return base if isinstance(base, nn.Module) else model
 
