@@ -48,7 +48,7 @@ class TooLong(InputError):
 
 
 class NotAnImage(InputError):
-    """Bytes that are no picture we can decode."""
+    """Bytes that are not a picture we can decode."""
 
 
 class SelectionError(VizEncoderError):

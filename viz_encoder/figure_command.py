@@ -19,17 +19,19 @@ def add_figure(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     """Add the command to those of viz-encoder."""
     figure = commands.add_parser("figure", help="write any view of a saved run to a file")
     figure.add_argument("trace", help="a saved run: run.safetensors")
-    figure.add_argument("view", help="such as rollout; a wrong name lists them all")
+    figure.add_argument("view", help="which view, such as rollout; a wrong name lists them all")
     figure.add_argument("-o", "--output", required=True, help=f"ends in {', '.join(KINDS)}")
     figure.add_argument(
         "--option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="of the view, such as query=3; may be given several times",
+        help="an option of the view, such as query=3; may be given several times",
     )
-    figure.add_argument("--model", help="that ran, for views that need it: a name or a folder")
-    figure.add_argument("--part", default="", help="text or vision, of a model that has both")
+    figure.add_argument(
+        "--model", help="the model that ran, for views that need it: a name or a folder"
+    )
+    figure.add_argument("--part", default="", help="text or vision, for a model that has both")
     figure.add_argument("--source", help="the picture that was run, for relevance")
     figure.set_defaults(run=_figure)
 

@@ -98,7 +98,7 @@ def test_what_cannot_be_said_is_nan_with_a_reason():
     vectors = np.eye(4, dtype=np.float32)
     assert "one label" in separation("cls", 0, vectors, [*"aaaa"]).why
     alone = separation("cls", 0, vectors, [*"abcd"])
-    assert alone.silhouette == 0 and np.isnan(alone.recall_at_1) and "stands once" in alone.why
+    assert alone.silhouette == 0 and np.isnan(alone.recall_at_1) and "appears once" in alone.why
     vectors[2] = 0
     row = separation("cls", 0, vectors, [*"aabb"])
     assert np.isnan(row.silhouette) and row.why.startswith("Item 2 has a zero vector")
@@ -224,7 +224,7 @@ def test_sets_are_read_in_many_forms(tmp_path):
     [
         ("", InputError, "is empty"),
         ("text,label\na,x\nb,\n", InputError, "Item 2 has no label"),
-        ("text,label\na, b,x\n", InputError, "Line 2 .* 3 cells .* into quotes"),
+        ("text,label\na, b,x\n", InputError, "Line 2 .* 3 cells .* put quotes around"),
         ("text,label\n,x\n", InputError, "Line 2 .* no text"),
         ("x\n" * 2001, TooLong, "2,001 items"),
         ("x" * 10_001, TooLong, "10,001 characters"),

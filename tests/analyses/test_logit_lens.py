@@ -138,7 +138,7 @@ def test_what_is_not_there_is_said(minilm):
     grammar = vz.load("grammar", device="cpu")
     trace = vz.capture(grammar, "the dog [MASK]")
     for options, says in (
-        ({"task": "classify"}, "no head 'classify'"),
+        ({"task": "classify"}, "no prediction head 'classify'"),
         ({"tokens": [99]}, "no token 99"),
         ({"tokens": []}, "tokens is empty"),
         ({"top": 0}, "top is 0"),
@@ -146,7 +146,7 @@ def test_what_is_not_there_is_said(minilm):
         with pytest.raises(SelectionError, match=says):
             logit_lens(grammar, trace, **options)
     text = vz.capture(minilm, "a dog")
-    with pytest.raises(SelectionError, match="no head that predicts"):
+    with pytest.raises(SelectionError, match="no prediction head"):
         logit_lens(minilm, text)
     with pytest.raises(SelectionError, match="give the model that ran"):
         logit_lens(grammar, text)

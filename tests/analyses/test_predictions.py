@@ -94,9 +94,9 @@ def test_what_cannot_be_said_is_refused(tmp_path, minilm):
     encoder, _ = loaded(tmp_path, BertForMaskedLM)
     trace = vz.capture(encoder, TEXT)
     assert tasks(minilm) == ()
-    with pytest.raises(SelectionError, match="no head that predicts"):
+    with pytest.raises(SelectionError, match="no prediction head"):
         predictions(minilm, vz.capture(minilm, "a"))
-    with pytest.raises(SelectionError, match="no head 'classify'; it has masked"):
+    with pytest.raises(SelectionError, match="no prediction head 'classify'; it has masked"):
         predictions(encoder, trace, task="classify")
     with pytest.raises(SelectionError, match="no token 9"):
         predictions(encoder, trace, tokens=[9])

@@ -241,7 +241,7 @@ def test_a_run_that_differs_is_refused(monkeypatch):
     monkeypatch.setattr(
         written_out, "attention_weights", lambda q, k, *a, **s: right(q * 1.1, k, *a, **s)
     )
-    with pytest.raises(TraceError, match=r"off, more than 0\.0001"):
+    with pytest.raises(TraceError, match=r"value, more than 0\.0001"):
         relevance(encoder, inputs)
 
 
@@ -250,12 +250,14 @@ def test_what_cannot_be_asked_is_refused(tmp_path, minilm):
     inputs = encoder.read(TEXT)
     with pytest.raises(SelectionError, match="no prediction head"):
         relevance(minilm, minilm.read("a"))
-    with pytest.raises(SelectionError, match=r"no head 'classify'; it has masked"):
+    with pytest.raises(SelectionError, match=r"no prediction head 'classify'; it has masked"):
         relevance(encoder, inputs, task="classify")
-    with pytest.raises(SelectionError, match="say which, as token=3"):
+    with pytest.raises(SelectionError, match="say which, such as token=3"):
         relevance(encoder, inputs)
     for token in (-1, 6, 8):
-        with pytest.raises(SelectionError, match=rf"no token {token} that is no padding.*0 to 5"):
+        with pytest.raises(
+            SelectionError, match=rf"no token {token}, or it is padding; choose 0 to 5"
+        ):
             relevance(encoder, padded(inputs, 4), token=token)
     with pytest.raises(SelectionError, match="no query 7"):
         relevance(encoder, inputs, token=2, query=7)

@@ -58,7 +58,7 @@ def test_outputs_that_are_scores_are_not_called_probabilities(tmp_path):
 def test_typed_padding_is_refused_where_it_would_shift_positions(tmp_path):
     save(Case("x", "roberta", roberta(), None), tmp_path)
     encoder = vz.load(tmp_path, device="cpu")
-    with pytest.raises(InputError, match="stands at no position"):
+    with pytest.raises(InputError, match="which has no position"):
         vz.capture(encoder, f"w1 {WORDS[1]} w2")
 
 

@@ -92,7 +92,7 @@ def test_the_folder_is_sound_before_it_is_spoiled(folder):
         ({"pooling_mode": []}, "we compute cls"),
         ({"pooling_mode": 3}, "we compute cls"),
         ({"pooling_mode_of_tomorrow": True}, "pooling_mode_of_tomorrow"),
-        ({"word_embedding_dimension": 7}, "reads 7 numbers a token; the encoder gives"),
+        ({"word_embedding_dimension": 7}, "reads 7 numbers per token; the encoder gives"),
         ({"include_prompt": "no"}, "include_prompt is 'no'"),
     ],
 )
@@ -106,9 +106,9 @@ def test_poolings(folder, settings, says):
     [
         ("{", "modules.json is not valid JSON"),
         ({"a": 1}, "must hold a list"),
-        ([], "no Transformer"),
+        ([], "not a Transformer"),
         ([{"type": f"{PLACE}.Transformer"}] * 21, "at most 20"),
-        ([{"type": f"{PLACE}.Transformer", "path": "0_Transformer"}], "no Transformer beside"),
+        ([{"type": f"{PLACE}.Transformer", "path": "0_Transformer"}], "not a Transformer beside"),
         ([{"type": f"{PLACE}.Transformer"}], "followed by nothing"),
         ([{"type": f"{PLACE}.Transformer"}, {"type": "their_code.Pooling"}], "code of its own"),
         ([{"type": f"{PLACE}.Transformer"}, {"path": "1_Pooling"}], "names no type"),
@@ -116,7 +116,7 @@ def test_poolings(folder, settings, says):
         *(
             ([{"type": f"{PLACE}.Transformer"}, {"type": f"{PLACE}.Pooling", "path": path}], says)
             for path in ("../outside", "/tmp", "a/b", "..", 3, "x" * 200)
-            for says in ["must be one in here"]
+            for says in ["must be inside this folder"]
         ),
     ],
 )
@@ -186,7 +186,11 @@ def test_a_link_out_of_the_folder_is_not_followed(folder, tmp_path):
         ("config_sentence_transformers.json", {"prompts": {"query": 3}}, "has the prompt 3"),
         ("config_sentence_transformers.json", {"prompts": {"q": "x" * 10_001}}, "has the prompt"),
         ("config_sentence_transformers.json", '{"prompts": {"q": "\\ud800"}}', "has the prompt"),
-        ("config_sentence_transformers.json", {"default_prompt_name": "q"}, "none of its prompts"),
+        (
+            "config_sentence_transformers.json",
+            {"default_prompt_name": "q"},
+            "not one of its prompts",
+        ),
         ("sentence_bert_config.json", {"max_seq_length": "many"}, "max_seq_length is 'many'"),
         ("sentence_bert_config.json", {"max_seq_length": 0}, "max_seq_length is 0"),
         ("sentence_bert_config.json", {"transformer_task": "fill-mask"}, "transformer_task"),
@@ -194,9 +198,9 @@ def test_a_link_out_of_the_folder_is_not_followed(folder, tmp_path):
         (
             "sentence_bert_config.json",
             {"modality_config": {"text": {"method_output_name": "pooler_output"}}},
-            "pools something else",
+            "pools something other",
         ),
-        ("sentence_bert_config.json", {"modality_config": {"image": {}}}, "not of plain texts"),
+        ("sentence_bert_config.json", {"modality_config": {"image": {}}}, "not for plain texts"),
         ("sentence_bert_config.json", {"tokenizer_args": {"padding_side": "left"}}, "padding_side"),
         ("sentence_bert_config.json", {"query_expansion": {"length": 3}}, "query_expansion"),
         ("sentence_bert_config.json", "[]", "not an object"),

@@ -234,7 +234,7 @@ def test_padding_that_also_ends_each_text_is_not_guessed():
     assert not encoder.padding.ends_texts  # this tokenizer adds no end
     both = LoadedEncoder(encoder.model, None, encoder.card, ends(encoder))
     assert vz.capture(both, [5, 6, pad_id]).valid.all()
-    refused(both, [5, 6, pad_id, pad_id], r"is this model's padding and also stands in each text")
+    refused(both, [5, 6, pad_id, pad_id], r"is this model's padding and also appears in every text")
     ids = torch.tensor([[5, 6, pad_id, pad_id]])
     marked = vz.capture(both, ids, valid=torch.tensor([[True, True, True, False]]))
     assert marked.valid.tolist() == [True, True, True, False]
@@ -298,22 +298,22 @@ def test_valid_that_cannot_be(valid, says):
 def test_padding_that_cannot_be():
     refused(bert(), torch.tensor([[7, 8], [0, 0]]), "Row 2 holds nothing but id 0")
     refused(bert(), [[7, 8], [0]], "Row 2 holds nothing but id 0")
-    refused(bert(), [[7, 8], [9]], "several lengths", valid=torch.ones(2, 2, dtype=torch.bool))
+    refused(bert(), [[7, 8], [9]], "differ in length", valid=torch.ones(2, 2, dtype=torch.bool))
     refused(bert(True), "w1 w2", "valid marks the real tokens of ids", valid=[True, True])
     inputs = Inputs(
         IDS, torch.ones(2, 4, dtype=torch.bool), (Sample(("x",) * 4, (False,) * 4),) * 2
     )
-    refused(bert(), inputs, "leave valid out", valid=torch.ones(2, 4, dtype=torch.bool))
+    refused(bert(), inputs, "leave out valid=", valid=torch.ones(2, 4, dtype=torch.bool))
 
 
 @pytest.mark.parametrize(
     ("source", "says"),
     [
         ([[7, 8], []], "Row 2 is empty"), ([[7, 8], 9], "each must be one input"),
-        ([[[7], [8]]], "each must be one input"), ([[7, "x"]], "cannot become a tensor"),
+        ([[[7], [8]]], "each must be one input"), ([[7, "x"]], "cannot be made into a tensor"),
         ([7.5, 8], "give token ids"),
-        ([[7.5, 8.0]], "whole numbers"), ([10**30], "cannot become a tensor"),
-        ([True, False], "whole numbers"), (np.array(["a"]), "cannot become a tensor"),
+        ([[7.5, 8.0]], "whole numbers"), ([10**30], "cannot be made into a tensor"),
+        ([True, False], "whole numbers"), (np.array(["a"]), "cannot be made into a tensor"),
         ([IDS, IDS], "each must be one input"), ({}, "holds nothing; this model takes input_ids"),
         ({"pixel_values": 1}, "this model takes input_ids"),
         ({"input_ids": IDS, "position_ids": IDS}, "position_ids"),
@@ -328,7 +328,7 @@ def test_sources_that_cannot_be(source, says):
 
 def test_a_mask_and_valid_at_once():
     given = {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)}
-    refused(bert(), given, "Give the real tokens once", valid=torch.ones(2, 4, dtype=torch.bool))
+    refused(bert(), given, "Mark the real tokens once", valid=torch.ones(2, 4, dtype=torch.bool))
 
 
 def test_capture_of_what_is_not_loaded():

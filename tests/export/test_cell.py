@@ -86,7 +86,7 @@ def test_what_has_no_room_is_named():
     facts, found = facts_of(cell.document), maps_of(cell.document)
     assert cell.nbytes <= 1_000_000 and 1 < len(found) < 24
     holds(trace, cell.document)
-    assert facts["left_out"].startswith(f"{len(found)} of 24 heads have room here.")
+    assert facts["left_out"].startswith(f"{len(found)} of 24 heads fit here.")
     layer, head = map(int, re.search(r"layer=(\d+), head=(\d+)", facts["left_out"]).groups())
     assert (layer, head) not in found and layer in (2, 4)
     first = facts["opening"]["layer"]
@@ -137,7 +137,7 @@ def test_it_opens_on_a_link_between_words_that_stand_apart(animal):
         ({"query": -1}, "There is no query -1"),
         ({"query": "dog"}, "no token 'dog'"),
         ({"query": "the"}, "Tokens 1, 7 are all 'the'"),
-        ({"max_bytes": 1000}, "no map has room"),
+        ({"max_bytes": 1000}, "too little for any map"),
     ],
 )
 def test_what_is_not_there_is_said(animal, asked, said):

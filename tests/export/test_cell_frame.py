@@ -179,7 +179,7 @@ def test_a_picture_is_shaded_where_its_patches_are(notebook, picture):
 def test_blocks_and_what_is_left_out_are_named(notebook):
     trace = random_trace(1500, 2, 2)
     _, frame = notebook(trace.show(max_bytes=300_000))
-    assert re.search(r"of 4 heads have room here", frame.locator("#left-out").inner_text())
+    assert re.search(r"of 4 heads fit here", frame.locator("#left-out").inner_text())
     assert "Each cell is the largest weight of" in frame.locator("#near").inner_text()
     assert "the largest weight of tokens" in frame.locator("#said").inner_text()
 

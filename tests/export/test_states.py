@@ -166,5 +166,5 @@ def test_npz_comes_back(minilm, trace):
 def test_another_run_is_refused(minilm, trace):
     short = vz.capture(minilm, "short")
     for write in (state_arrays, lambda *given: list(state_lines(*given))):
-        with pytest.raises(SelectionError, match="names token 13, and the run has 3 tokens"):
+        with pytest.raises(SelectionError, match="names token 13, but the run has 3 tokens"):
             write(short, over_smoothing(trace))

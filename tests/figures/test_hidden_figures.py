@@ -209,7 +209,7 @@ def test_the_head_read_off_every_layer(monkeypatch):
 def test_a_head_of_the_whole_picture_has_one_column(scene, picture, minilm):
     heat = vz.figures.logit_lens(scene, picture).data[0]
     assert heat.z.shape == (5, 1) and heat.x == ("whole input",) and heat.text[-1][0] == "7"
-    with pytest.raises(SelectionError, match="no head that predicts"):
+    with pytest.raises(SelectionError, match="no prediction head"):
         vz.figures.logit_lens(minilm, vz.capture(minilm, "a"))
 
 

@@ -448,7 +448,7 @@ def test_why_nothing():
 
     model, linear = Model(), nn.Linear(D_MODEL, D_MODEL)
     assert "not called in the block" in reason(model, lambda: None)
-    assert "attended by none" in reason(linear, lambda: linear(source()))
+    assert "without any attention that" in reason(linear, lambda: linear(source()))
 
     def on_a_thread():
         thread = threading.Thread(target=model, args=(source(),))

@@ -174,7 +174,7 @@ def test_files_hold_the_same_numbers(client, trace):
         ("nearest?token=99", "There is no token 99"),
         ("sharpness", "There is no measure 'sharpness'"),
         ("take/pca.exe", "There is no download 'exe'; choose csv, npz."),
-        ("logit_lens", "no head that predicts anything"),
+        ("logit_lens", "has no prediction head"),
     ],
 )
 def test_what_is_not_there_is_said(client, path, said):

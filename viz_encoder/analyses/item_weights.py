@@ -31,7 +31,7 @@ class SetWeights(SeriesResult[ItemWeights], items="items"):
     items: tuple[ItemWeights, ...]
 
     def columns(self) -> Columns:
-        """A line a token of each item."""
+        """One line per token of each item."""
         each = [
             (number, at, token, weight)
             for number, item in enumerate(self.items)

@@ -39,7 +39,7 @@ class LogitLens(ArrayResult, TableResult, main="shares"):
     task: Task
 
     def columns(self) -> Columns:
-        """A line a state, place and rank; `answer` is the same share of the model's answer."""
+        """One line per state, place and rank; `answer` is the same share of the model's answer."""
         n_states, _, n_ranks = self.shares.shape
         axes = {"blocks": range(n_states), "token": self.tokens, "rank": range(n_ranks)}
         answers = np.repeat(self.finals[..., None], n_ranks, axis=-1)
@@ -54,17 +54,17 @@ def logit_lens(
     tokens: Sequence[int] | None = None,
     top: int = 5,
 ) -> LogitLens:
-    """The head read off the embeddings and off the states after each block.
+    """The prediction head applied to the embeddings and to the states after each block.
 
-    A head was trained on the output alone. Read off earlier states through the final norm (the
-    "logit lens", nostalgebraist, 2020) it shows how near those are to the answer in the head's
-    eyes; what an earlier layer holds in another form it does not see. At words that are
-    not masked, a masked-token head may have been trained little or not at all.
+    A prediction head was trained on the output alone. Applied to earlier states through the final
+    norm (the "logit lens", nostalgebraist, 2020), it shows how near those are to the answer as the
+    head sees it, but not what an earlier layer holds in another form. At words that are not masked,
+    a masked-token head may have been trained little or not at all.
 
     Args:
-        encoder: the model that ran; its head is what speaks.
+        encoder: the model that ran; its prediction head is used.
         trace: the run.
-        task: which head, where there are several; the first where not given.
+        task: which head, if there are several; the first if not given.
         tokens: at which tokens; all real ones where not given.
         top: how many labels a place at most.
 

@@ -31,7 +31,7 @@ def mask_effect(masked: Trace, plain: Trace) -> MaskEffect:
     """How far every token's hidden state and each pooled output moved.
 
     Raises:
-        InputError: the runs are of other models or inputs.
+        InputError: the runs are from different models or inputs.
     """
     if masked.tokens != plain.tokens or masked.n_layers != plain.n_layers:
         raise InputError(

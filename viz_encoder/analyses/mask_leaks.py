@@ -17,7 +17,7 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
     """What the maps of a run do where an intended mask forbids.
 
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
-    where there is none. mass[l, h] is the share of their weight that real queries put on forbidden
+    if there is none. mass[l, h] is the share of their weight that real queries put on forbidden
     keys, a mean. Weights are shares of a query's total, 0 … 1. Padding queries do not count.
     """
 
@@ -29,7 +29,7 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
     empty: tuple[int, ...]  # real queries that the intent leaves without any key
 
     def columns(self) -> Columns:
-        """A line a layer and head; query and key are those of the largest leak, -1 for none."""
+        """One line per layer and head; query and key are those of the largest leak, -1 for none."""
         n_layers, n_heads = self.leak.shape
         values = {"leak": self.leak, "mass": self.mass}
         at = {"query": self.at[..., 0], "key": self.at[..., 1]}

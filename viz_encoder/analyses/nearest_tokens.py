@@ -25,7 +25,7 @@ class NearestTokens(TableResult):
     layer: int
 
     def columns(self) -> Columns:
-        """A line a neighbor, the nearest first."""
+        """One line per neighbor, the nearest first."""
         return {
             "rank": list(range(len(self.neighbors))),
             "token": self.neighbors.tolist(),

@@ -50,7 +50,7 @@ class PooledInput(TableResult):
     )
 
     def columns(self) -> Columns:
-        """A line a layer and method: its length, and its cosine with every method."""
+        """One line per layer and method: its length, and its cosine with every method."""
         values = {"norm": self.norms}
         for at, name in enumerate(self.methods):
             values[f"cosine_{name}"] = self.cosines[..., at]
@@ -67,8 +67,8 @@ def pooled(
 ) -> PooledInput:
     """All pooled vectors of one run, their cosines, norms and the tokens' shares.
 
-    The hidden states of every layer are read through the model's final norm, where it has one.
-    The pooler was trained on the output alone: read off an earlier layer, it shows how near that
+    The hidden states of every layer are read through the model's final norm, if it has one.
+    The pooler was trained on the output alone: applied to an earlier layer, it shows how near that
     layer is to it.
 
     Args:

@@ -29,7 +29,7 @@ class Guess(ArrayResult, TableResult, main="shares"):
     unit: str  # "probability", or "score" of a head with one output that is no yes or no
 
     def columns(self) -> Columns:
-        """A line a label, the most likely first."""
+        """One line per label, the most likely first."""
         n_labels = len(self.labels)
         return {
             "token": [self.token] * n_labels,
@@ -46,7 +46,7 @@ class Predictions(SeriesResult[Guess], items="guesses"):
     guesses: tuple[Guess, ...]
 
     def columns(self) -> Columns:
-        """A line a token and label, the most likely first."""
+        """One line per token and label, the most likely first."""
         each = [guess.columns() for guess in self.guesses]
         names = each[0] if each else ("token", "rank", "label", "probability")
         return {name: [value for one in each for value in one[name]] for name in names}
@@ -61,19 +61,19 @@ def predictions(
     tokens: Sequence[int] | None = None,
     top: int = 10,
 ) -> Predictions:
-    """What the head says, read off the output, or off the hidden states after some layer.
+    """What the prediction head says, given the output or the hidden states after some blocks.
 
-    A head was trained on the output alone: read off an earlier layer (the "logit lens",
-    nostalgebraist, 2020) it shows how near that layer's hidden states are to the answer.
+    A head was trained on the output alone: applied after fewer blocks (the "logit lens",
+    nostalgebraist, 2020) it shows how near those hidden states are to the answer.
 
     Args:
-        encoder: the model that ran; its head is what speaks.
+        encoder: the model that ran; its prediction head is used.
         trace: the run.
-        task: which head, where there are several; the first where not given.
+        task: which head, if there are several; the first if not given.
         layer: after how many blocks, as in `trace.hidden`; the output where not given. The final
-            norm is applied first where the model has one.
+            norm is applied first if the model has one.
         tokens: at which tokens; each [MASK] for a masked-token head where not given, and every
-            real token for other heads that speak of tokens.
+            real token for other heads that answer for each token.
         top: how many labels at most.
 
     Raises:

@@ -32,7 +32,7 @@ class Projection(ArrayResult, TableResult, main="points"):
     center: str
 
     def columns(self) -> Columns:
-        """A line a state and token."""
+        """One line per state and token."""
         axes = {"blocks": self.layers, "token": self.tokens}
         first, second = np.moveaxis(self.points, -1, 0)
         return long_columns(axes, {"component_1": first, "component_2": second})

@@ -59,13 +59,13 @@ def relevance(
     Args:
         encoder: a model with a head that answers.
         inputs: one sequence, from `encoder.read`; at most 1,024 tokens.
-        task: which head, where there are several; the first where not given.
+        task: which head, if there are several; the first if not given.
         label: its number or name (a token of the vocabulary, for a masked-token head); the most
             likely one where not given.
-        token: where the label stands, for heads that speak of tokens.
+        token: where the label stands, for heads that answer for each token.
         query: whose row of R is read; where not given, `token`'s or the one that the head reads,
             [CLS] mostly. A head that reads several gets their mean, by its own weights where it
-            looks by a learned query: the paper has none such.
+            looks by a learned query: the paper has no such head.
 
     Raises:
         SelectionError: no such head, label, token or query, or a model in training mode.
@@ -133,8 +133,8 @@ def _apart(output: Tensor, plain: Tensor, valid: Bool[Tensor, " token"]) -> floa
     allowed = max(TOLERANCE, 16 * torch.finfo(output.dtype).eps)
     if not apart <= allowed:
         raise TraceError(
-            f"With its maps written out, the model's output is {apart:.1g} of its largest value "
-            f"off, more than {allowed:.1g}; load it with dtype float32, or on the CPU."
+            f"With its maps written out, the model's output is off by {apart:.1g} of its largest "
+            f"value, more than {allowed:.1g}; load it with dtype float32, or on the CPU."
         )
     return apart
 
@@ -183,7 +183,7 @@ def _choose(encoder: LoadedEncoder, task: Task | str) -> HeadConfig:
     wanted = str(task) or next(iter(known))
     if wanted not in known:
         raise SelectionError(
-            f"{encoder.card.name} has no head {task!r}; it has {', '.join(known)}."
+            f"{encoder.card.name} has no prediction head {task!r}; it has {', '.join(known)}."
         )
     return known[wanted]
 
@@ -191,17 +191,21 @@ def _choose(encoder: LoadedEncoder, task: Task | str) -> HeadConfig:
 def _place(head: HeadConfig, token: int | None, valid: Bool[Tensor, " token"]) -> int | None:
     if head.pool is not HeadPool.EACH:
         if token is not None:
-            raise SelectionError(f"The head {head.task} speaks of the whole input; give no token.")
+            raise SelectionError(
+                f"The prediction head {head.task} answers for the whole input; give no token."
+            )
         return None
     if token is None:
-        raise SelectionError(f"The head {head.task} speaks of tokens; say which, as token=3.")
+        raise SelectionError(
+            f"The prediction head {head.task} answers for each token; say which, such as token=3."
+        )
     return _real("token", token, valid)
 
 
 def _real(what: str, number: int, valid: Bool[Tensor, " token"]) -> int:
     if not 0 <= number < len(valid) or not bool(valid[number]):
         last = int(valid.nonzero()[-1])
-        raise SelectionError(f"There is no {what} {number} that is no padding; choose 0 to {last}.")
+        raise SelectionError(f"There is no {what} {number}, or it is padding; choose 0 to {last}.")
     return number
 
 

@@ -86,7 +86,7 @@ def _check(trace: Trace, fuse: str) -> None:
             f"Heads cannot be fused by {fuse!r}; choose one of {', '.join(FUSES)}."
         )
     if any(layer.cross for layer in trace.layers):
-        raise SelectionError("Rollout follows one sequence; this run is of cross-attention.")
+        raise SelectionError("Rollout follows one sequence; this run is cross-attention.")
 
 
 def _row(trace: Trace, query: int, depth: int, fuse: str) -> Float[np.ndarray, " key"]:

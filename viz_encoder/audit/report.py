@@ -104,7 +104,7 @@ class MaskReport(TableResult):
         return {check.name: check for check in self.checks}[name]
 
     def columns(self) -> Columns:
-        """A line a check, with every field of `Check`."""
+        """One line per check, with every field of `Check`."""
         names = [one.name for one in fields(Check)]
         found = {name: [getattr(check, name) for check in self.checks] for name in names}
         return found | {"verdict": [str(check.verdict) for check in self.checks]}

@@ -135,7 +135,7 @@ class EncoderConfig:
         unknown = [name for name in axes if name not in cls.__dataclass_fields__]
         if unknown:
             raise ConfigError(
-                f"There is no axis {shown(unknown[0])}; the axes are "
+                f"EncoderConfig has no axis {shown(unknown[0])}; its axes are "
                 f"{', '.join(cls.__dataclass_fields__)}."
             )
         return cls(**axes)
@@ -207,7 +207,7 @@ class EncoderConfig:
         if not self.d_head:
             if self.d_model % self.n_heads:
                 raise ConfigError(
-                    f"d_model = {self.d_model} cannot be shared out among n_heads = "
+                    f"d_model = {self.d_model} cannot be divided among n_heads = "
                     f"{self.n_heads}; choose a d_model that is a multiple of {self.n_heads}."
                 )
             object.__setattr__(self, "d_head", self.d_model // self.n_heads)

@@ -58,7 +58,9 @@ def draw_cell(
     room = max_bytes - empty.nbytes - 200  # and the digits of its size
     packed = _pack(trace, _ordered(places, opening[:2]), room)
     if not packed.tops:
-        raise SelectionError(f"max_bytes is {max_bytes:,}, in which no map has room; give more.")
+        raise SelectionError(
+            f"max_bytes is {max_bytes:,}, which is too little for any map; give more."
+        )
     cell = replace(empty, document=_document(trace, opening, places, packed))
     size = f"{cell.nbytes / 1000:,.0f} kB"
     return replace(cell, document=cell.document.replace(SIZE, size))
@@ -197,7 +199,7 @@ def _left_out(asked: list[Place], kept: list[Place]) -> str:
         return ""
     layer, head = missing[0]
     return (
-        f"{len(kept)} of {len(asked)} heads have room here. For another, such as head "
+        f"{len(kept)} of {len(asked)} heads fit here. For another, such as head "
         f"{layer}.{head}: trace.show(layer={layer}, head={head}), or max_bytes= for more."
     )
 

@@ -80,7 +80,7 @@ def require_proven(trace: Trace) -> None:
     """
     proof = trace.proof
     if proof.checked and not proof.passed:
-        raise TraceError(f"The maps are not shown, for their check failed. {proof.sentence}")
+        raise TraceError(f"The maps are not shown, because their check failed. {proof.sentence}")
 
 
 def document(name: str, *, pictures: bool = False, **parts: str) -> str:

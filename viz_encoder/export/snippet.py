@@ -22,7 +22,7 @@ def snippet(
             model is named.
         view: the map; where it hides, renormalizes or merges, `viz_encoder.export.arrays` gives it.
         model: what `viz_encoder.load` takes.
-        part: "text" or "vision", of a model that has both.
+        part: "text" or "vision", for a model that has both.
         query: the number of one token, for its row alone.
 
     Any text is quoted by `repr`, so none can end the string it stands in.

@@ -41,7 +41,7 @@ def state_lines(trace: Trace, result: Result) -> Iterator[str]:
         result: what an analysis of hidden states gave.
 
     Raises:
-        SelectionError: the result is of another run.
+        SelectionError: the result is from another run.
     """
     _check(trace, result)
     for row in _rows(trace, result):
@@ -54,7 +54,7 @@ def state_arrays(trace: Trace, result: Result) -> dict[str, np.ndarray]:
     """Every field of a result by its name, its tokens' names, and the model, as npz keeps them.
 
     Raises:
-        SelectionError: the result is of another run.
+        SelectionError: the result is from another run.
     """
     _check(trace, result)
     found = {field.name: np.asarray(getattr(result, field.name)) for field in fields(result)}
@@ -162,7 +162,7 @@ def _check(trace: Trace, result: Result) -> None:
     largest = int(_numbers(result).max(initial=WHOLE))
     if largest >= trace.n_tokens:
         raise SelectionError(
-            f"This result names token {largest}, and the run has {trace.n_tokens} tokens; "
+            f"This result names token {largest}, but the run has {trace.n_tokens} tokens; "
             "give the run that was measured."
         )
 

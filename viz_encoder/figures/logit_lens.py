@@ -35,7 +35,7 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label
             layer gives to what the output answers.
 
     Raises:
-        SelectionError: no such choice, no head that predicts, or a trace of another model.
+        SelectionError: no such choice, no prediction head, or a trace of another model.
     """
     choice("show", show, (BEST, ANSWER))
     kept = real_token_numbers(trace).tolist()

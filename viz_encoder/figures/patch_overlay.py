@@ -23,7 +23,7 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0, query: int = 0) -> go.
     """
     grid, picture = trace.grid, trace.sample.picture
     if grid is None or picture is None:
-        raise SelectionError("This run is of a text; patch_overlay draws pictures.")
+        raise SelectionError("This run read a text; patch_overlay draws pictures.")
     if not 0 <= query < trace.n_tokens:
         raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
     weights = row(trace, layer, head, query).weights

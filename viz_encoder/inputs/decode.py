@@ -174,7 +174,7 @@ def _what_it_is(content: bytes) -> str:
     if _begins_like_a_picture(content):
         return _CUT_OFF
     if content[4:8] == b"ftyp":
-        kind = "a HEIC or AVIF picture, as phones save them"
+        kind = "a HEIC or AVIF picture, such as phones save"
     elif b"<svg" in head:
         kind = "an SVG drawing, which has no pixels"
     elif head.startswith(b"%pdf"):

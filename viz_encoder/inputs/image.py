@@ -83,7 +83,7 @@ class ImageReader:
             raise InputError("The list of pictures is empty; give at least one picture.")
         if self.n_channels not in (1, 3):
             raise InputError(
-                f"This model reads {self.n_channels} channels, and a picture has 1 or 3; "
+                f"This model reads {self.n_channels} channels, but a picture has 1 or 3; "
                 "give it a tensor."
             )
         samples = tuple(self._sample(each) for each in sources)

@@ -61,8 +61,8 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
     for column, values in (("label", [i.label for i in items]), ("word", [i.word for i in items])):
         if any(values) and not all(values):
             raise InputError(
-                f"Item {values.index('') + 1} has no {column} and others have one; give each item "
-                f"a {column}, or none."
+                f"Item {values.index('') + 1} has no {column}, but others have one; give every "
+                f"item a {column}, or no item."
             )
     return tuple(items)
 
@@ -80,7 +80,7 @@ def _content(path: Path) -> str:
         if not stat.S_ISREG(found.st_mode):  # a device never ends, and a pipe may never begin
             raise InputError(f"{shortened(path)} is not a regular file; give one, or a folder.")
         if found.st_size > MAX_BYTES:
-            raise TooLong(f"{path.name} has more than {MAX_BYTES // 10**6} MB.")
+            raise TooLong(f"{path.name} is over {MAX_BYTES // 10**6} MB.")
         return path.read_bytes().decode("utf-8-sig")
     except OSError as fault:
         raise InputError(f"{shortened(path)} cannot be read: {fault.strerror}.") from fault
@@ -114,7 +114,7 @@ def _table(content: str, delimiter: str, header: list[str]) -> list[Item]:
             if len(row) > len(header):
                 raise InputError(
                     f"Line {reader.line_num} of the CSV has {len(row)} cells and its header names "
-                    f'{len(header)}; put a text with "{delimiter}" in it into quotes.'
+                    f'{len(header)}; put quotes around a text that holds "{delimiter}".'
                 )
             cells = dict(zip(header, (cell.strip() for cell in row), strict=False))
             if not cells.get("text"):

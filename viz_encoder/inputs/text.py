@@ -76,7 +76,7 @@ class TextReader:
             raise InputError("The tokenizer makes no tokens of this text; type another.")
         if self.refuses_padding and self.pad_id in full.ids:
             raise InputError(
-                f"{self._pad_token} in the text is this model's padding, which stands at no "
+                f"{self._pad_token} in the text is this model's padding, which has no "
                 "position; leave it out."
             )
         encoding = self._cut(full, texts, most, notes)

@@ -171,7 +171,7 @@ class Declared:
         if n_prompt is None and self.needs_prompt:
             raise SelectionError(
                 f"This model {self.needs_prompt}, so its declared pooling must know how many "
-                "tokens are the prompt's: n_prompt=trace.sample.n_prompt, of a text that was read "
+                "tokens are the prompt's: n_prompt=trace.sample.n_prompt, for a text that was read "
                 "with encoder.read(text, prompt=…); 0 = the text has no prompt."
             )
         if self.max_tokens is not None and (n_tokens := int(valid.sum(-1).max())) > self.max_tokens:
@@ -188,7 +188,7 @@ class Declared:
     def too_long(self, n_tokens: int) -> str:
         """Why a run that is longer than the model's own vectors read has none of them."""
         return (
-            f"The run has {n_tokens:,} tokens, and this model's own vectors are made of the first "
+            f"The run has {n_tokens:,} tokens, but this model's own vectors use only the first "
             f"{self.max_tokens:,} (its max_seq_length), so they differ. Read the text with "
             "encoder.read(text, declared=True), which cuts it there, or choose another pooling."
         )

@@ -96,7 +96,7 @@ def from_batch_of_rows(mask: Shaped[Tensor, "*axes"]) -> Bool[Tensor, "batch key
     """A (B, 1, 1, T) mask, where True = may attend, as the (B, T) tokens that are valid."""
     if mask.ndim != 4 or mask.shape[1:3] != (1, 1):
         raise InputError(
-            f"The mask has shape {tuple(mask.shape)}; this door takes (batch, 1, 1, key)."
+            f"The mask has shape {tuple(mask.shape)}; this function takes (batch, 1, 1, key)."
         )
     return _require_bool(mask)[:, 0, 0, :]
 
@@ -104,8 +104,8 @@ def from_batch_of_rows(mask: Shaped[Tensor, "*axes"]) -> Bool[Tensor, "batch key
 def _require_bool(mask: Tensor) -> Tensor:
     if mask.dtype != torch.bool:
         raise InputError(
-            f"The mask is {mask.dtype}; it must be torch.bool, for ~ on whole numbers flips bits "
-            "and masks nothing. Use mask == 0 or mask == 1."
+            f"The mask is {mask.dtype}; it must be torch.bool, because ~ on whole numbers flips "
+            "bits and masks nothing. Use mask == 0 or mask == 1."
         )
     return mask
 

@@ -17,7 +17,7 @@ from viz_encoder.trace.trace import Trace
 BRACKETS = ("[]", "<>")
 INFERRED = (
     "Which tokens are real was inferred from the masks that ran: a token is real if any query may "
-    "attend to it. If the mask itself is in doubt, say it: recording.trace(valid=…).",
+    "attend to it. If the mask itself is in doubt, say which are real: recording.trace(valid=…).",
 )
 
 
@@ -72,7 +72,7 @@ def _one_stack(chosen: Chosen) -> list[RecordedCall]:
     stacks = _stacks(calls)
     if len(stacks) > 1:
         raise TraceError(
-            f"The {kind} of this run is of several sequences: {_listed(stacks)}. "
+            f"The {kind} of this run belongs to several sequences: {_listed(stacks)}. "
             f"Choose one: recording.trace(within={stacks[0]!r})."
         )
     n_samples = min(call.shape[0] for call in calls)

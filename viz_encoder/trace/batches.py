@@ -96,7 +96,7 @@ def _read(read_one: Read, sources: Sequence[Any], number: int) -> Inputs:
     if len(inputs.samples) != 1:
         raise InputError(
             f"Item {number + 1} of {len(sources):,} holds {len(inputs.samples):,} inputs; give "
-            "each as an item of its own."
+            "each one as a separate item."
         )
     return inputs
 

@@ -22,16 +22,16 @@ def why_nothing_was_captured(
     if any(isinstance(part, ScriptModule) for part in module.modules()):
         return f"{start}it is traced or scripted (TorchScript). Record the original nn.Module."
     if n_runs == 0:
-        return f"{start}it was not called in the block. Call the very module given to record()."
+        return f"{start}it was not called in the block. Call the module that was given to record()."
     kernel = getattr(getattr(module, "config", None), "_attn_implementation", None)
     if kernel not in (None, "sdpa", "eager"):
         return (
-            f"{start}it attends by {kernel!r}, which is not seen. "
+            f"{start}its attention is {kernel!r}, which record() cannot see. "
             "Load it with attn_implementation='sdpa'."
         )
     if not eager:
         return f"{start}it may compute its softmax itself. Try record(module, eager=True). {SEEN}"
-    return f"{start}it ran, but attended by none of what is seen. {SEEN}"
+    return f"{start}it ran, but without any attention that record() can see. {SEEN}"
 
 
 def is_compiled(modules: Iterable[nn.Module]) -> bool:

@@ -25,13 +25,13 @@ def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
     """
     known = tasks(encoder)
     if not known:
-        raise SelectionError(f"{encoder.card.name} has no head that predicts anything.")
+        raise SelectionError(f"{encoder.card.name} has no prediction head.")
     wanted = task or known[0]
     for head in encoder.config.heads:
         if head.task == wanted and head.task in known:
             return head
     raise SelectionError(
-        f"{encoder.card.name} has no head {task!r}; it has {', '.join(map(str, known))}."
+        f"{encoder.card.name} has no prediction head {task!r}; it has {', '.join(map(str, known))}."
     )
 
 

@@ -24,9 +24,9 @@ def record(
 ) -> "Iterator[Recording]":
     """Capture each attention call of `module` in the block; its outputs and gradients stay as is.
 
-    Seen are scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder (its fused
-    path too) and softmax times values, on this thread. Not seen: traced or compiled modules, and
-    other kernels (flash-attn, xformers, flex_attention).
+    It sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder (its fused
+    path too) and softmax times values, on this thread. It does not see traced or compiled modules,
+    or other kernels (flash-attn, xformers, flex_attention).
 
     Args:
         module: the model, or the part of it to record; other models in the block are left out.
@@ -90,8 +90,8 @@ class Recording:
             tokens: a name for each token; numbers where not given.
             sample: which sequence of the batch.
             run: which call of the module in the block: 0 is the first, -1 the last.
-            within: only modules whose name starts so, such as "encoder"; needed where a model has
-                several stacks of attention layers.
+            within: only modules whose names start with this, such as "encoder"; needed if a model
+                has several stacks of attention layers.
             cross: the cross-attention layers (keys are other tokens than queries) instead of the
                 self-attention layers.
             key_tokens: names for the keys of cross-attention.
@@ -100,7 +100,7 @@ class Recording:
             grid: the patches of a picture.
 
         Raises:
-            TraceError: nothing was captured, or no one stack is meant; it says what to do.
+            TraceError: nothing was captured, or several stacks were; it says what to do.
         """
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault

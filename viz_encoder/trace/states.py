@@ -172,7 +172,7 @@ def choose_methods(
                 "Attention pooling needs a learned query; train one on labeled items first."
             )
     if not methods:
-        raise SelectionError(f"No pooling is chosen; choose of {', '.join(METHODS)}.")
+        raise SelectionError(f"No pooling is chosen; choose from {', '.join(METHODS)}.")
     return tuple(dict.fromkeys(methods))
 
 

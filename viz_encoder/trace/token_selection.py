@@ -28,7 +28,7 @@ def real_token_numbers(trace: Trace, *, hide_special: bool = False) -> Int[np.nd
         if real and not (hide_special and trace.sample.special[at])
     ]
     if not kept:
-        none = "tokens but special ones; keep those: hide_special=False"
+        none = "tokens but special ones; keep them with hide_special=False"
         what = none if hide_special else "real tokens"
         raise SelectionError(f"This run has no {what}.")
     return np.array(kept)

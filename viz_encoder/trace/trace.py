@@ -114,7 +114,7 @@ class Trace:
             a query that may attend to nothing has a row of zeros.
 
         Raises:
-            SelectionError: no such layer or head, or rows that are no forward slice.
+            SelectionError: no such layer or head, or rows that are not a forward slice.
         """
         ran, heads = self._choose(layer, head)
         weights = ran.weights(heads, _forward(rows))
@@ -166,12 +166,13 @@ class Trace:
             layer: counted from 0; several, such as range(3); all where not given.
             head: counted from 0, likewise.
             query: the token to open on, by its number or its name; where not given, that of the
-                strongest link between two different words that stand apart.
-            max_bytes: what it may add to the notebook. Heads that have no room are left out, the
+                strongest link between two different words that are not adjacent.
+            max_bytes: what it may add to the notebook. Heads that do not fit are left out, the
                 chosen one's layer last; it says so.
 
         Raises:
-            SelectionError: no such layer, head or token, several tokens of that name, or no room.
+            SelectionError: no such layer, head or token, several tokens of that name, or no
+                room.
             TraceError: the check of the maps failed, so they are not shown.
         """
         # Upwards, and so by name and only when called: the export knows all analyses and figures.

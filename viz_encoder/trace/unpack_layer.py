@@ -66,12 +66,12 @@ def _check_kinds(layer: LayerTrace, n: int) -> None:
 def _check_sizes(layer: LayerTrace, n: int) -> None:
     q, k, v = layer.q, layer.k, layer.v
     if any(x.ndim != 3 for x in (q, k, v)):
-        raise Damaged("queries, keys or values that are none")
+        raise Damaged("queries, keys or values that do not have three axes")
     shared = q.shape[0] and k.shape[0] and k.shape[1] and q.shape[0] % k.shape[0] == 0
     if not shared or k.shape[:2] != v.shape[:2] or q.shape[2] != k.shape[2]:
         raise Damaged("queries and keys of sizes that do not fit")
     if q.shape[1] != n or (not layer.cross and k.shape[1] != n):
-        raise Damaged(f"{q.shape[1]} queries and {k.shape[1]} keys of {n} tokens")
+        raise Damaged(f"{q.shape[1]} queries and {k.shape[1]} keys for {n} tokens")
 
 
 def _check_extras(layer: LayerTrace, n: int) -> None:

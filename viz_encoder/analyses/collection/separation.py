@@ -43,7 +43,7 @@ class SeparationTable(SeriesResult[Separation], items="rows"):
     rows: tuple[Separation, ...]
 
     def columns(self) -> Columns:
-        """A line a method and layer."""
+        """One line per method and layer."""
         names = [field.name for field in fields(Separation)]
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
@@ -72,7 +72,7 @@ def separation(method: str, layer: int, vectors: Vectors, labels: Sequence[str])
         recall_at_1=_share(nearest_hits(cosine, groups), asked),
         within=float(cosine[same & pairs].mean()) if asked.any() else NAN,
         between=float(cosine[~same].mean()),
-        why="" if asked.any() else "Each label stands once, so no group has two items.",
+        why="" if asked.any() else "Each label appears once, so no group has two items.",
     )
 
 
