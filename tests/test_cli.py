@@ -150,7 +150,7 @@ def _called(arguments: list[str], capsys) -> tuple[int, str]:
         (["pool", "{pipe}", "-o", "a.csv"], 1, "is not a regular file; give one, or a folder"),
         (["pool", "{folder}", "-o", "a.csv"], 1, "The set is empty"),
         (["models", LONG], 1, "no folder"),
-        (["audit", LONG], 2, "names no function"),
+        (["audit", LONG], 2, "does not name a function"),
     ],
 )
 def test_odd_values_are_answered_plainly(tmp_path, monkeypatch, saved, capsys, given, status, says):

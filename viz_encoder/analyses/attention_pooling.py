@@ -72,7 +72,7 @@ def attention_pooling(
 
     Args:
         encoder: the model; its hidden states are read through its final norm, if it has one.
-        items: labeled items; 40 sentences of 4 topics where not given.
+        items: labeled items; 40 sentences of 4 topics if not given.
         layer: 0 = embeddings, -1 = the output.
         seeds: for the starting values and the folds; the same seed gives the same numbers.
         steps: how many AdamW takes.

@@ -65,7 +65,7 @@ def logit_lens(
         encoder: the model that ran; its prediction head is used.
         trace: the run.
         task: which head, if there are several; the first if not given.
-        tokens: at which tokens; all real ones where not given.
+        tokens: at which tokens; all real ones if not given.
         top: how many labels a place at most.
 
     Raises:

@@ -53,7 +53,7 @@ def nearest_tokens(
         trace: the run.
         token: whose neighbors, by its number; never its own neighbor in its own layer.
         layer: after how many blocks, as in `trace.hidden`.
-        among: the layers that are searched; `layer` alone where not given.
+        among: the layers that are searched; `layer` alone if not given.
         top: how many at most.
         hide_special: whether special tokens such as [CLS] are left out.
 

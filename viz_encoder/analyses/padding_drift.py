@@ -83,7 +83,7 @@ def padding_drift(
         text: what is pooled, or a pair of texts.
         n_padding: how many padding tokens are added.
         layer: 0 = embeddings, -1 = the output.
-        methods: all that this model has where not given.
+        methods: all that this model has if not given.
         query: for "attention", the query learned at this layer.
 
     Raises:

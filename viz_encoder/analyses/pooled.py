@@ -76,7 +76,7 @@ def pooled(
         trace: the run, padded or not.
         methods: names of `viz_encoder.model.pooling.METHODS`; all that this model has where not
             given.
-        layers: 0 = embeddings, -1 = the output; all where not given.
+        layers: 0 = embeddings, -1 = the output; all if not given.
         queries: for "attention": layer → the query learned there.
 
     Raises:

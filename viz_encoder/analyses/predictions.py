@@ -70,9 +70,9 @@ def predictions(
         encoder: the model that ran; its prediction head is used.
         trace: the run.
         task: which head, if there are several; the first if not given.
-        layer: after how many blocks, as in `trace.hidden`; the output where not given. The final
+        layer: after how many blocks, as in `trace.hidden`; the output if not given. The final
             norm is applied first if the model has one.
-        tokens: at which tokens; each [MASK] for a masked-token head where not given, and every
+        tokens: at which tokens; each [MASK] for a masked-token head if not given, and every
             real token for other heads that answer for each token.
         top: how many labels at most.
 

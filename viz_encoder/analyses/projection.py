@@ -53,7 +53,7 @@ def projection(
 
     Args:
         trace: the run.
-        layers: after how many blocks, as in `trace.hidden`; the embeddings and all where not given.
+        layers: after how many blocks, as in `trace.hidden`; the embeddings and all if not given.
         hide_special: whether special tokens such as [CLS] are left out.
         center: "together" subtracts one mean; "each layer" subtracts each layer's own, so that the
             drift of all tokens from layer to layer does not take up an axis.

@@ -61,9 +61,9 @@ def relevance(
         inputs: one sequence, from `encoder.read`; at most 1,024 tokens.
         task: which head, if there are several; the first if not given.
         label: its number or name (a token of the vocabulary, for a masked-token head); the most
-            likely one where not given.
+            likely one if not given.
         token: where the label stands, for heads that answer for each token.
-        query: whose row of R is read; where not given, `token`'s or the one that the head reads,
+        query: whose row of R is read; if not given, `token`'s or the one that the head reads,
             [CLS] mostly. A head that reads several gets their mean, by its own weights where it
             looks by a learned query: the paper has no such head.
 

@@ -84,7 +84,7 @@ def token_similarity(
         hide_special: whether special tokens such as [CLS] are left out.
         centered: whether the mean of these tokens is subtracted first, so that what they all share
             does not make all tokens alike.
-        size: most blocks a side; each token by itself where not given.
+        size: most blocks a side; each token by itself if not given.
 
     Raises:
         SelectionError: no such layer, no token left, or a size below 1.

@@ -62,8 +62,8 @@ def value_weighted(
         encoder: the model that ran; its output projection is needed.
         trace: the run.
         layer: counted from 0.
-        head: one head, counted from 0; all where not given.
-        rows: which queries, as a forward slice such as slice(0, 8); all where not given.
+        head: one head, counted from 0; all if not given.
+        rows: which queries, as a forward slice such as slice(0, 8); all if not given.
 
     Raises:
         SelectionError: no such layer, head or rows, a trace of another model, cross-attention.
@@ -93,7 +93,7 @@ def value_weighted_sum(
         encoder: the model that ran.
         trace: the run.
         layer: counted from 0.
-        rows: which queries, as a forward slice; all where not given.
+        rows: which queries, as a forward slice; all if not given.
 
     Raises:
         SelectionError: as of `value_weighted`.

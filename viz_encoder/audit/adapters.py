@@ -104,7 +104,7 @@ def multihead_attention(
 
 
 def our_encoder(encoder: Encoder, make_mask: MakeMask | None = None) -> Adapted:
-    """Our Encoder, by valid (True = a real token) and mask (True = may look).
+    """Our Encoder, by valid (True = a real token) and mask (True = may attend).
 
     Where no make_mask is given only valid is passed: causal and window are its config's own.
     """
@@ -142,7 +142,7 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
     keywords = inspect.signature(module.forward).parameters
     if "inputs_embeds" not in keywords:
         raise InputError(
-            f"{type(module).__name__} takes no inputs_embeds; hand over a function "
+            f"{type(module).__name__} takes no inputs_embeds; give a function "
             "model(x, passed) and AuditInputs(make=…), which makes what it takes."
         )
 
@@ -166,7 +166,7 @@ def transformers_model(module: nn.Module, make_mask: MakeMask | None = None) -> 
 
 def _needed(intent: Intent | None, make_mask: MakeMask | None) -> Intent:
     if intent is None and make_mask is None:
-        raise InputError("With an intent a layer, say make_mask=: what your code passes.")
+        raise InputError("With one intent per layer, give make_mask=: what your code passes.")
     return intent or (lambda valid: valid)
 
 

@@ -24,9 +24,9 @@ class AuditInputs:
         make: make(seed, batch, length) → what the model takes in place of x.
         vocab_size: the model takes token ids below it in place of x.
         pad_id: the id at padded positions.
-        valid: Bool "batch token" of your own; batch and length must differ.
-        padding_side: where padding stands: "right" or "left", on which the model is judged, the
-            other side being told; or "both", on which it is judged.
+        valid: Bool "batch token" chosen by you; batch and length must differ.
+        padding_side: the side of the padding on which the model is judged: "right" or "left" (the
+            other side is only reported), or "both".
     """
 
     make: Callable[[int, int, int], Tensor] | None = None
@@ -54,10 +54,10 @@ class AuditScope:
         lengths: numbers of tokens to audit, the first in full.
         window: the width of a sliding window: lengths below, at and above it are audited too.
         max_positions: the longest input: lengths just below and at it are audited too.
-        dtype: the dtype it will run in, if that is not the module's own: tried too.
+        dtype: the dtype it will run in, if that is not the module's own; it is tried too.
         documents: documents(valid) → whole numbers "batch token", the packed document of each
             token; True takes them from the intent.
-        pooled: pooled(output, valid) → "batch d", which padding may not change.
+        pooled: pooled(output, valid) → "batch d", which padding must not change.
         step: step(x of one token, cache or None) → (output, cache): the model with a KV cache.
         variants: implementations that must agree with the model on real tokens, by name.
     """
@@ -101,7 +101,7 @@ def require_intents(given: Any) -> tuple[Intent, ...]:
     """The intents, one for all layers or one a layer.
 
     Raises:
-        InputError: they are no functions.
+        InputError: they are not functions.
     """
     many = isinstance(given, Sequence) and not isinstance(given, str)
     intents = (given,) if callable(given) else tuple(given) if many else ()
@@ -148,8 +148,8 @@ def require_groups(inputs: Any, scope: Any) -> tuple[AuditInputs, AuditScope]:
     for name, value, kind in given:
         if value is not None and not isinstance(value, kind):
             raise InputError(
-                f"{name} is {type(value).__name__}; it must be an {kind.__name__}, which "
-                "viz_encoder.audit has."
+                f"{name} is {type(value).__name__}; it must be an {kind.__name__}, from "
+                "viz_encoder.audit."
             )
     return inputs or AuditInputs(), scope or AuditScope()
 

@@ -57,15 +57,15 @@ def audit_mask(
         model: model(x, passed) → the output, "batch token d" (or "batch d" if it pools); a tensor,
             or a tuple or ModelOutput whose first tensor is taken. Or a module that is known:
             nn.TransformerEncoder, nn.MultiheadAttention, a transformers model, our Encoder.
-        intent: intent(valid) → Bool "batch query key", True = may look; a list of them, one a
-            layer, where layers differ.
-        make_mask: make_mask(valid) → what your code passes; intent(valid) where not given.
+        intent: intent(valid) → Bool "batch query key", True = may attend; a list of them, one
+            per layer, if layers differ.
+        make_mask: make_mask(valid) → what your code passes; intent(valid) if not given.
         d_model: the width of x, "batch token d_model".
-        n_layers: how often the model attends; counted in a recording where not given.
+        n_layers: how often the model attends; counted in a recording if not given.
         inputs: token ids, a padding or inputs of your own in place of x.
-        scope: lengths, a dtype, documents, a cache … that are to be tried too.
-        module: the nn.Module to watch and to switch to eval, where `model` does not lead to it.
-        seed: of the inputs.
+        scope: lengths, a dtype, documents, a cache … to try as well.
+        module: the nn.Module to watch and to switch to eval, if `model` does not lead to it.
+        seed: for the inputs.
 
     Raises:
         InputError: the arguments do not fit one another.
@@ -132,7 +132,7 @@ def _maker(
         return lambda seed, batch, length: own(seed, batch, length).to(subject.device)
     if vocab_size is None and d_model is None:
         raise InputError(
-            "Say d_model=, the width of x; or inputs=AuditInputs(vocab_size=…), or (make=…)."
+            "Give d_model=, the width of x; or inputs=AuditInputs(vocab_size=…), or (make=…)."
         )
 
     def make(seed: int, batch: int, length: int) -> Tensor:
@@ -155,7 +155,7 @@ def _require_as_many_as_seen(context: AuditContext) -> None:
         seen = len(context.maps.layers)
         if seen and seen != n_intents:
             raise InputError(
-                f"{n_intents} intents are given, and {seen} attention layers were seen; give 1 "
+                f"{n_intents} intents are given, but {seen} attention layers were seen; give 1 "
                 f"or all, or say n_layers={n_intents} if not every layer can be seen."
             )
 

@@ -36,7 +36,7 @@ def add_audit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     audit.add_argument("target", metavar="module:function", help=TARGET)
     audit.add_argument("--json", action="store_true", help="print the report as JSON")
-    audit.add_argument("-o", "--output", help="write the report as JSON to this file, too")
+    audit.add_argument("-o", "--output", help="also write the report as JSON to this file")
     audit.set_defaults(run=run_audit)
 
 
@@ -105,7 +105,7 @@ def _in_a_line(fault: Exception) -> str:
 def _function(target: str) -> Callable[[], Any]:
     name, colon, attribute = target.partition(":")
     if not colon or not name or not attribute:
-        raise InputError(f"{shortened(target)!r} names no function; write module:function.")
+        raise InputError(f"{shortened(target)!r} does not name a function; write module:function.")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

@@ -59,7 +59,7 @@ class Check(OneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Picture(OneLine):
-    """One layer and head of the worst case: intended, passed and observed, True = may look."""
+    """One layer and head of the worst case: intended, passed and observed, True = may attend."""
 
     title: str
     intended: Bool[np.ndarray, "query key"]
@@ -68,7 +68,7 @@ class Picture(OneLine):
     leaks: Bool[np.ndarray, "query key"]  # looked at, and forbidden
     lost: Bool[np.ndarray, "query key"]  # allowed, and never looked at
     passed: Bool[np.ndarray, "query key"] | None = None  # what the code passed, where decodable
-    passed_as: str = ""  # how it was read: "True = may look", "added to the scores" …
+    passed_as: str = ""  # how it was read: "True = may attend", "added to the scores" …
     layer: int | None = None
     head: int | None = None
     sample: int = 0

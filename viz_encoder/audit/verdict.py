@@ -124,6 +124,6 @@ def _sentence(verdict: Verdict, checks: tuple[Check, ...]) -> str:
     if verdict is Verdict.WARN:
         return f"No token looks where it may not, but: {first.evidence}"
     cause = f" Cause: {first.cause}" if first.cause else ""
-    more = f" {len(own) - 1} more checks fail of themselves." if len(own) > 2 else ""
-    more = " One more check fails of itself." if len(own) == 2 else more
+    more = f" {len(own) - 1} more checks fail on their own." if len(own) > 2 else ""
+    more = " One more check fails on its own." if len(own) == 2 else more
     return f"{first.evidence}{cause}{more}"

@@ -60,7 +60,7 @@ def load(
             memory takes pixels.
         device: "auto" (where a model in memory is; else CUDA, else MPS, else CPU) or any torch
             device.
-        dtype: the type to compute in; float32 where not given, whatever the model's own dtype is.
+        dtype: the type to compute in; float32 if not given, whatever the model's own dtype is.
         part: "text" or "vision", for a model that has both (CLIP, SigLIP); "vision" if not given.
         revision: branch, tag or commit on the hub; the newest of the main branch if not given.
         seed: for an untrained encoder's weights; 0 if not given. torch's own generator is left

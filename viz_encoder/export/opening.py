@@ -27,7 +27,7 @@ def choose_opening(
     Args:
         trace: the run.
         places: layer and head of each map that is shown.
-        query: the one that is wanted; any where not given.
+        query: the one that is wanted; any if not given.
     """
     best, found = -torch.inf, (*places[0], query or 0)
     step = -(-trace.n_tokens // MOST_ROWS)

@@ -39,7 +39,7 @@ def draw(
 
     Args:
         trace: the run.
-        token: whose way through the layers is drawn as a line; none where not given.
+        token: whose way through the layers is drawn as a line; none if not given.
         hide_special: whether special tokens such as [CLS] are left out.
         center: "together", or "each layer" on its own mean.
 

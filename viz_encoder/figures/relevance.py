@@ -37,9 +37,9 @@ def draw(
         encoder: a model with a head that answers.
         inputs: one sequence of at most 1,024 tokens, from `encoder.read`.
         task: which head, if there are several; the first if not given.
-        label: its number or name; the most likely one where not given.
+        label: its number or name; the most likely one if not given.
         token: where the label stands, for heads that answer for each token.
-        query: whose row is read; where not given, `token`'s or the one that the head reads.
+        query: whose row is read; if not given, `token`'s or the one that the head reads.
 
     Raises:
         SelectionError: no such head, label, token or query.

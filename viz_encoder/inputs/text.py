@@ -39,7 +39,7 @@ class TextReader:
         Args:
             source: what is read.
             prompt: put before each text, before text A of a pair.
-            max_tokens: longer texts are cut there; the model's own limit where not given.
+            max_tokens: longer texts are cut there; the model's own limit if not given.
 
         Raises:
             InputError: a text that is empty, or no text at all.

@@ -85,7 +85,7 @@ class Encoder(nn.Module):
 
         Args:
             values: the input, of the kind that config.embedding names.
-            valid: True = a real token, False = padding; all real where not given.
+            valid: True = a real token, False = padding; all real if not given.
             segments: which of two texts each token belongs to.
             mask: a custom mask, True = may attend; it is combined (&) with all others.
             capture: keep every layer's q, k, v and hidden state.

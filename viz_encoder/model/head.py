@@ -36,7 +36,7 @@ class Head(nn.Module):
 
         Args:
             hidden: what the encoder put out, after the final norm.
-            valid: True = a real token; all real where not given.
+            valid: True = a real token; all real if not given.
         """
         if valid is None:
             valid = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)

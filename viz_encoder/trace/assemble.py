@@ -1,6 +1,7 @@
 """From captured calls to a Trace: which layers, which sample, whose tokens."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -15,6 +16,10 @@ from viz_encoder.trace.module_stack import RecordedCall
 from viz_encoder.trace.trace import Trace
 
 BRACKETS = ("[]", "<>")
+BETWEEN = (
+    "No hidden states are kept: the model computes something between its blocks, such as a residual "
+    "that is added outside, so what a block gives is not what the next one gets."
+)
 INFERRED = (
     "Which tokens are real was inferred from the masks that ran: a token is real if any query may "
     "attend to it. If the mask itself is in doubt, say which are real: recording.trace(valid=…).",
@@ -191,9 +196,24 @@ def _hidden(
     picked = [_state(state, calls[0], sample, n_tokens) for state in states]
     output = picked[-1] if picked[-1] is not None else picked[-2]
     hidden = tuple(state for state in picked[:-1] if state is not None)
-    if len(hidden) <= len(calls):
+    if len(hidden) <= len(calls) or _changed_between(calls):
         return (), calls[0].attention.q.new_zeros(n_tokens, 0)
     return hidden, hidden[-1] if output is None else output
+
+
+def _changed_between(calls: list[RecordedCall]) -> bool:
+    """Whether a block gets something other than what the block before it gave.
+
+    So it is where the residual is added outside of the numbered modules: what they give are then
+    not the hidden states.
+    """
+    return any(
+        one.after is not None
+        and two.before is not None
+        and one.after is not two.before
+        and (one.after.shape != two.before.shape or not torch.equal(one.after, two.before))
+        for one, two in pairwise(calls)
+    )
 
 
 def _state(state: Tensor | None, call: RecordedCall, sample: int, n_tokens: int) -> Tensor | None:
@@ -221,7 +241,7 @@ def _origin(call: RecordedCall, module: nn.Module) -> Origin:
 
 def _notes(calls: list[RecordedCall]) -> tuple[str, ...]:
     """What a reader of the maps has to know, a sentence each."""
-    notes = []
+    notes = [BETWEEN] if _changed_between(calls) else []
     dropout = max(call.dropout for call in calls)
     if dropout:
         notes.append(

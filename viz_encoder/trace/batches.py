@@ -43,7 +43,7 @@ def batches(
         encoder: the model.
         sources: texts, pairs or pictures, as `capture` takes them.
         layers: after which layers hidden states are handed out, each from 0 to n_layers.
-        read: what makes inputs of a source; `encoder.read` where not given.
+        read: what makes inputs of a source; `encoder.read` if not given.
         progress: called with the number of items done and of all; if it returns False, the run
             stops.
         batch_tokens: how many tokens a batch of texts holds at most, padding counted.

@@ -58,6 +58,7 @@ class Recording:
         self._auto = eager == "auto"
         self._modules = ModuleStack(module, hidden)
         self.modules: Mapping[str, nn.Module] = self._modules.modules
+        self.leaves, self.feed = self._modules.leaves, self._modules.feed
         self.copies = self._modules.copies
         self._calls: list[RecordedCall] = []
         self._fault: Exception | None = None
@@ -87,7 +88,7 @@ class Recording:
         """One sequence of one run, as a Trace.
 
         Args:
-            tokens: a name for each token; numbers where not given.
+            tokens: a name for each token; numbers if not given.
             sample: which sequence of the batch.
             run: which call of the module in the block: 0 is the first, -1 the last.
             within: only modules whose names start with this, such as "encoder"; needed if a model
@@ -95,7 +96,7 @@ class Recording:
             cross: the cross-attention layers (keys are other tokens than queries) instead of the
                 self-attention layers.
             key_tokens: names for the keys of cross-attention.
-            valid: "token", True = a real token. Where not given, a token is real if any query of
+            valid: "token", True = a real token. If not given, a token is real if any query of
                 any layer may attend to it.
             grid: the patches of a picture.
 

@@ -105,8 +105,8 @@ class Trace:
 
         Args:
             layer: counted from 0.
-            head: one head, counted from 0; all heads where not given.
-            rows: which queries, as a slice; all where not given.
+            head: one head, counted from 0; all heads if not given.
+            rows: which queries, as a slice; all if not given.
 
         Returns:
             "head query key", or "query key" for one head. Each row sums to 1 over the keys that
@@ -163,9 +163,9 @@ class Trace:
         stays in the saved notebook. It says how near its weights are to those that ran.
 
         Args:
-            layer: counted from 0; several, such as range(3); all where not given.
+            layer: counted from 0; several, such as range(3); all if not given.
             head: counted from 0, likewise.
-            query: the token to open on, by its number or its name; where not given, that of the
+            query: the token to open on, by its number or its name; if not given, that of the
                 strongest link between two different words that are not adjacent.
             max_bytes: what it may add to the notebook. Heads that do not fit are left out, the
                 chosen one's layer last; it says so.

@@ -44,7 +44,7 @@ def launch(
     """Open the page on a captured run or on an encoder of your own, beside the built-in models.
 
     Args:
-        subject: what to show first; the built-in models alone where not given.
+        subject: what to show first; the built-in models alone if not given.
         port: the first port to try, on 127.0.0.1.
         device: where the built-in models run.
 

@@ -179,9 +179,9 @@ def collection(
     Args:
         encoder: the model; hidden states are read through its final norm, if it has one.
         items: what `read_set` returned, or texts.
-        methods: all that this model has where not given; "word" = the mean over the tokens of
+        methods: all that this model has if not given; "word" = the mean over the tokens of
             each item's word.
-        layers: 0 = embeddings, -1 = the output; all where not given.
+        layers: 0 = embeddings, -1 = the output; all if not given.
         prompt: the name of one of `encoder.declared.prompts`, which goes before each text.
         queries: for "attention": layer → the query learned there; it is needed for each layer.
         progress: called with the number of items done and of all; if it returns False, the run

@@ -35,7 +35,9 @@ def ask(context: AuditContext) -> Answer:
     limit = 1e3 * max(TOLERANCE.get(one, 1e-5) for one in (together.dtype, context.subject.dtype))
     if worst.amount <= limit:
         context.noise = worst.amount
-        return passes(f"Alone and in a batch, without padding, differ by {worst.amount:.1g}.")
+        return passes(
+            f"Outputs alone and in a batch, without padding, differ by {worst.amount:.1g}."
+        )
     text = (
         f"Sample {worst.sample} changes by {worst.amount:.2g} with its batch neighbors, without "
         "any padding."

@@ -49,7 +49,7 @@ def ask(context: AuditContext) -> Answer:
                 query=apart.query,
                 amount=apart.amount,
             )
-    return passes("Token by token and in pieces it gives what the whole gives at once.")
+    return passes("Token by token and in pieces, it gives the same as all at once.")
 
 
 def _pieces(n_tokens: int) -> list[int]:

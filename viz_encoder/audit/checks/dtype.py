@@ -48,7 +48,7 @@ def ask(context: AuditContext) -> Answer:
             f"In {name} real rows differ by {apart.amount:.2g} from {context.subject.dtype}.{odd}"
         )
         return Answer(Verdict.WARN, text, amount=apart.amount)
-    return passes(f"In {name} it holds, too; outputs differ by {apart.amount:.1g}.{odd}")
+    return passes(f"In {name} it also holds; outputs differ by {apart.amount:.1g}.{odd}")
 
 
 def _leak(context: AuditContext, case: Case) -> Answer | None:

@@ -23,7 +23,7 @@ def ask(context: AuditContext) -> Answer:
             )
             found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query)
             return found._replace(amount=apart.amount).because(diagnose("path"))
-    text = "With gradients, without and in inference mode real rows agree."
+    text = "With gradients, without them and in inference mode, real rows agree."
     if context.out.ndim > 2 and case.padded:
         pads = gap(grad, context.out, ~case.valid)
         if pads.amount > limit:

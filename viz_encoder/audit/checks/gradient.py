@@ -22,7 +22,7 @@ def ask(context: AuditContext) -> Answer:
         find_fault(context, context.base, found)
         or _lost(context, found)
         or passes(
-            f"Of {found.values[0].numel() * len(found.rows)} pairs none that is forbidden has a "
+            f"Of {found.values[0].numel() * len(found.rows)} pairs, no forbidden one has a "
             f"gradient above {GRADIENT:g} of its row's largest."
         )
     )

@@ -22,7 +22,7 @@ def ask(context: AuditContext) -> Answer:
     """Red where it was asked for (padding_side="both"); else told, for most encoders pad right."""
     side = "right" if context.setting.left else "left"
     if context.setting.given is not None:
-        return untested(f"Padding on the {side}: valid was given.")
+        return untested(f"Padding on the {side}: not tried, because valid was given.")
     valid = context.setting.padding(context.base.valid.shape[1], left=not context.setting.left)
     case = context.setting.case(valid)
     found = _find_fault(context, case)

@@ -87,8 +87,8 @@ def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer
         f"Sample {sample} with its padding is not the same in a batch of one: token {apart.query} "
         f"differs by {apart.amount:.2g}."
     )
-    cause = "consistent with: the mask is left out, or squeezed, where there is one sample."
-    cure = "Hand the mask on for every batch size, and keep its axis of samples."
+    cause = "consistent with: the mask is left out, or squeezed, if there is one sample."
+    cure = "Pass the mask on for every batch size, and keep its batch axis."
     return Answer(
         Verdict.FAIL, text, cause, cure, sample=sample, query=apart.query, amount=apart.amount
     )

@@ -24,7 +24,7 @@ def ask(context: AuditContext) -> Answer:
     if bool(real.any()):
         text = "NaN or inf in padded inputs reaches real rows: a weight of 0 does not stop it."
         return Answer(Verdict.INFO, text, cure="x.masked_fill(~valid[..., None], 0.0)")
-    return passes("NaN in padded inputs stays there.")
+    return passes("NaN in padded inputs stays in the padding.")
 
 
 QUESTION = Question("poisoned_padding", "NaN in padded inputs", ask, ("runs",), order=160)

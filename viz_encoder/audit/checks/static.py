@@ -52,7 +52,7 @@ def _said(case: Case) -> str:
         return f"Nothing that could be a mask is passed ({type(case.passed).__name__})."
     kinds = [f"{_kind(tensor)}{f' as {where}' if where else ''}" for where, tensor in tensors]
     meant = [one for one in readings(case.passed, case.valid) if _is_intent(one, case)]
-    text = f"Passed is {'; '.join(kinds)}."
+    text = f"Passed: {'; '.join(kinds)}."
     if meant:
         text += f" It is your intent where {' or '.join(dict.fromkeys(o.sense for o in meant))}."
     return text

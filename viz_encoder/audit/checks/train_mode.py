@@ -23,7 +23,7 @@ def ask(context: AuditContext) -> Answer:
             return untested("Training mode: it is random even with every dropout at 0.")
         apart = gap(out, context.out, context.base.valid)
         if apart.amount <= context.tolerance(out):
-            return passes("With every dropout at 0 training mode gives the same real rows.")
+            return passes("With every dropout at 0, training mode gives the same real rows.")
         leak = maps.find_fault(
             context, context.base, maps_of(context.subject, context.base, grad=True)
         )
@@ -34,7 +34,7 @@ def ask(context: AuditContext) -> Answer:
         return leak._replace(evidence=f"In training mode, with every dropout at 0: {told}")
     text = (
         f"In training mode, with every dropout at 0, token {apart.query} of sample {apart.sample} "
-        f"differs by {apart.amount:.2g}; no forbidden token has a part in it."
+        f"differs by {apart.amount:.2g}; no forbidden token is involved."
     )
     return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
 

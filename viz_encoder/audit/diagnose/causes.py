@@ -23,7 +23,7 @@ CAUSES = {
     ),
     "ignored": Cause(
         "every token looks at every token, as with no mask at all",
-        "Hand the mask on to the attention call, in the sense that it takes.",
+        "Pass the mask on to the attention call, in the convention that it expects.",
     ),
     "padding_ignored": Cause(
         "the pattern is right, but padding is not masked",
@@ -43,8 +43,8 @@ CAUSES = {
         "torch.triu(ones, diagonal=1) where True = ignored; torch.tril(ones) where True = keep.",
     ),
     "window": Cause(
-        "the window has another width than intended",
-        "A window of w keys, the token among them: 0 <= i - j < w one-sided, abs(i - j) <= w // 2 "
+        "the window has a different width than intended",
+        "A window of w keys, the token included: 0 <= i - j < w one-sided, abs(i - j) <= w // 2 "
         "two-sided.",
     ),
     "causal_lost": Cause(
@@ -82,7 +82,7 @@ CAUSES = {
         "Use mask == 0, or ~mask.bool().",
     ),
     "overflow": Cause(
-        "a number of the code does not fit the dtype: float16 ends at 65,504",
+        "a number in the code does not fit the dtype: float16 ends at 65,504",
         "Use torch.finfo(scores.dtype).min, or -torch.inf, or a bool mask.",
     ),
     "saturated": Cause(
@@ -112,7 +112,7 @@ CAUSES = {
     ),
     "positions": Cause(
         "positions count the padding: a token's position, or the row that is pooled, is counted "
-        "from the first place and not from the first real token",
+        "from the first place instead of from the first real token",
         "Pass position_ids that count from the first real token: "
         "(valid.cumsum(1) - 1).clamp(min=0)",
     ),
@@ -123,7 +123,7 @@ CAUSES = {
     ),
     "axes": Cause(
         "batch and sequence axes are mixed up",
-        "Set batch_first=True, or hand over x.transpose(0, 1); a (batch, token) mask is a "
-        "key_padding_mask, no attn_mask.",
+        "Set batch_first=True, or pass x.transpose(0, 1); a (batch, token) mask is a "
+        "key_padding_mask, not an attn_mask.",
     ),
 }

@@ -53,10 +53,10 @@ def readings(passed: Any, valid: Tensor) -> list[Reading]:
         if shaped is None:
             continue
         if tensor.dtype == torch.bool:
-            found.append(Reading(where, "True = may look", shaped))
+            found.append(Reading(where, "True = may attend", shaped))
             found.append(Reading(where, "True = ignored", ~shaped))
         elif set(tensor.unique().tolist()) <= {0, 1}:
-            found.append(Reading(where, "1 = may look", shaped == 1))
+            found.append(Reading(where, "1 = may attend", shaped == 1))
             found.append(Reading(where, "1 = ignored", shaped == 0))
             if tensor.is_floating_point():
                 found.append(Reading(where, "added to the scores", torch.ones_like(shaped).bool()))

@@ -141,7 +141,7 @@ def _what_adding_does(given: Tensor, other: Tensor) -> str:
         )
     return (
         f"This one holds {largest:,.0f}, which is not -inf: where every allowed score is lower "
-        "still, the mask turns over. Use -inf."
+        "still, the mask is reversed. Use -inf."
     )
 
 
@@ -152,11 +152,11 @@ def _what_it_holds(given: Tensor) -> str:
     values = set(given.flatten()[:1_000_000].unique().tolist())
     if values <= {0, 1}:
         return (
-            "It holds 0 and 1: say mask == 1 (or mask == 0) first, for ~ on whole numbers flips "
-            "bits and is never False. If 1 means keep, choose that convention."
+            "It holds 0 and 1: say mask == 1 (or mask == 0) first, because ~ on whole numbers "
+            "flips bits and is never False. If 1 means keep, choose that convention."
         )
     if values <= {0.0, -math.inf}:
-        return "It holds 0 and -inf, as a mask does that is added to scores."
+        return "It holds 0 and -inf, as a mask that is added to scores does."
     return f"Its smallest value is {min(values):g}, its largest {max(values):g}."
 
 

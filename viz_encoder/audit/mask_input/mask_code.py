@@ -38,7 +38,7 @@ def mask_code(
             where a preset makes the mask.
         target: one of TARGETS.
         rule: the name of the preset that made the mask; without it the rows are written out.
-        sizes: of that preset; its defaults where not given.
+        sizes: of that preset; its defaults if not given.
 
     Raises:
         SelectionError: there is no such target or preset.

@@ -55,7 +55,8 @@ def _read_csv(content: bytes, name: str) -> np.ndarray:
         raise InputError(f"{name} is empty; give a row of cells for each query.")
     if len(lengths) > 1:
         raise InputError(
-            f"The rows of {name} have {lengths[0]} to {lengths[-1]} cells; all must have as many."
+            f"The rows of {name} have {lengths[0]} to {lengths[-1]} cells; all must have the "
+            "same number."
         )
     words = {cell.strip().lower() for row in rows for cell in row}
     if words <= {"true", "false"}:
@@ -105,7 +106,7 @@ def _require_square(array: np.ndarray, name: str) -> np.ndarray:
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
     if array.size == 0 or not (square or array.ndim == 1):
         raise InputError(
-            f"{name} has shape {array.shape}; give a square (query, key) or one row, a value a "
+            f"{name} has shape {array.shape}; give a square (query, key) or one row, one value per "
             "token."
         )
     return array

@@ -22,11 +22,12 @@ def packed(n_tokens: int, lengths: Sequence[int]) -> Bool[Tensor, "query key"]:
     for length in lengths:
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise InputError(
-                f"A document of {shown(length)} tokens cannot be; write lengths such as 5, 7, 3."
+                f"A document of {shown(length)} tokens is not possible; write lengths such as "
+                "5, 7, 3."
             )
     if sum(lengths) > n_tokens:
         raise InputError(
-            f"These documents have {sum(lengths):,} tokens together, and this run has "
+            f"These documents have {sum(lengths):,} tokens together, but this run has "
             f"{n_tokens:,}; make them shorter."
         )
     sizes = torch.tensor([*lengths, n_tokens - sum(lengths)])

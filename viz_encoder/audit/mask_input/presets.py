@@ -108,7 +108,7 @@ def preset(name: str) -> Preset:
 
 def _require_tokens(n_tokens: int) -> int:
     if n_tokens < 1:
-        raise InputError(f"A mask over {n_tokens} tokens cannot be; take at least 1.")
+        raise InputError(f"A mask over {n_tokens} tokens is not possible; take at least 1.")
     if n_tokens > MAX_TOKENS:
         raise TooLong(f"A mask over {n_tokens:,} tokens is too large; take at most {MAX_TOKENS:,}.")
     return n_tokens
@@ -174,7 +174,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "padding-right",
             "Padding at the end",
-            "No token may look at the padding that fills the sequence up at its end.",
+            "No token may look at the padding at the end of the sequence.",
             _padding_right,
             "(query >= 0) & (key < n_tokens - {padding})",
             (_PADDING,),
@@ -182,7 +182,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "padding-left",
             "Padding at the start",
-            "No token may look at the padding in front of the sequence.",
+            "No token may look at the padding at the start of the sequence.",
             _padding_left,
             "(query >= 0) & (key >= {padding})",
             (_PADDING,),
@@ -205,7 +205,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "causal-window",
             "Causal window",
-            "Each token may look at a number of last tokens, itself counted.",
+            "Each token may look at itself and at the last few tokens before it.",
             _causal_window,
             "(key <= query) & (query - key < {width})",
             (Control("width", "Keys of a token, itself counted", 1, 3),),

@@ -17,7 +17,7 @@ def reach(mask: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tenso
     l · (w − 1) tokens far.
 
     Args:
-        mask: "… query key", True = may look, the same in all layers; or a list of them, one a
+        mask: "… query key", True = may attend, the same in all layers; or a list of them, one a
             layer, the first layer first.
         n_layers: how many layers; needed where one mask is given.
     """

@@ -131,7 +131,7 @@ def _as_intent(given: Any, valid: Tensor) -> Allowed:
         found = given.dtype if isinstance(given, Tensor) else type(given).__name__
         raise InputError(
             f"intent(valid) gave {found}; it must give a torch.bool tensor (batch, query, key) in "
-            "which True = may look. For a 0/1 mask write mask == 1."
+            "which True = may attend. For a 0/1 mask write mask == 1."
         )
     if given.ndim == 4 and given.shape[1] == 1:
         given = given[:, 0]

@@ -1,4 +1,4 @@
-"""Intents: valid "batch token" → Bool "batch query key", True = may look."""
+"""Intents: valid "batch token" → Bool "batch query key", True = may attend."""
 
 import torch
 from jaxtyping import Bool

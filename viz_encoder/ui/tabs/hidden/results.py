@@ -44,7 +44,7 @@ class Asked:
     token: object = 0  # whose nearest tokens, or around which the lens reads where there are many
     hide_special: bool = False  # whether special tokens such as [CLS] are left out
     center: str = CENTERS[0]  # of the PCA, "together" or "each layer"
-    task: str = ""  # of the lens, which prediction head; the first where not given
+    task: str = ""  # of the lens, which prediction head; the first if not given
 
 
 def measure_states(entry: Entry, what: str, asked: Asked) -> Result:

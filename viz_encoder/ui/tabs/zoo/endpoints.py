@@ -18,7 +18,7 @@ def zoo_audit(
     """The audit of a specimen, such as "A1-multihead", or of its corrected line, with pictures.
 
     seed draws the weights, 0 to 99. A picture holds intended, passed and observed by query and
-    key; True = may look.
+    key; True = may attend.
     """
     return AUDITS.of(identifier, fixed, seed)
 
