@@ -335,3 +335,13 @@ def test_capture_of_what_is_not_loaded():
     reference, _ = held("BERT")
     refused(reference, IDS, r"not BertModel; write vz\.capture\(vz\.load\(model\), …\)")
     refused(None, IDS, "not NoneType")
+
+
+def test_pixels_have_the_names_of_their_patches():
+    scene = vz.load("scene", device="cpu")
+    trace = vz.capture(scene, torch.rand(1, 1, 16, 24))
+    side = scene.config.patch_size
+    n_prefix = len(scene.config.prefix)
+    assert trace.tokens[:n_prefix] == scene.config.prefix
+    assert trace.tokens[-1] == f"r{16 // side - 1}c{24 // side - 1}"
+    assert trace.sample.special.count(True) == n_prefix

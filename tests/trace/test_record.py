@@ -543,3 +543,27 @@ def test_bad_requests():
         recording.trace(cross=True)
     with pytest.raises(TraceError, match="within 'decoder'"):
         recording.trace(within="decoder")
+
+
+class Outside(nn.Module):
+    """Adds the residual outside of the modules that attend."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.MultiheadAttention(16, 2, batch_first=True) for _ in range(2)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = x + layer(x, x, x, need_weights=False)[0]
+        return x
+
+
+def test_what_is_not_a_hidden_state_is_not_shown_as_one(rng):
+    model = Outside().eval()
+    with torch.no_grad(), record(model) as recording:
+        model(torch.randn(1, 5, 16, generator=rng))
+    trace = recording.trace()
+    assert trace.proof.passed and trace.hidden_states == ()
+    assert any("between its blocks" in note for note in trace.notes)

@@ -53,7 +53,8 @@ class LoadedEncoder:
     def __repr__(self) -> str:
         """One line: the name, what it reads and the sizes."""
         family = f"{self.card.family}, " if self.card.family else ""
-        what = f"{family}reads {self.kind}s, {self.model.size}"
+        reads = "token ids" if self.kind == "text" and self.reader is None else f"{self.kind}s"
+        what = f"{family}reads {reads}, {self.model.size}"
         return one_line(f"<LoadedEncoder {self.card.name[:60]}: {what}>")
 
     def _repr_html_(self) -> str:

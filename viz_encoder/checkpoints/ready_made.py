@@ -184,13 +184,19 @@ def _sample(
     tokenizer: Tokenizer | None,
     segments: Any,
 ) -> Sample:
-    """Ids by the tokenizer's words or as numbers; other tokens by their place."""
+    """Ids by the tokenizer's words or as numbers, patches by row and column."""
     names, special = list(map(str, range(n_tokens))), [False] * n_tokens
     if config.embedding is Embedding.TOKEN:
         known = _special_ids(tokenizer)
         ids = row.tolist()
         names = [(tokenizer and tokenizer.id_to_token(n)) or str(n) for n in ids]
         special = [n in known for n in ids]
+    elif config.embedding is Embedding.PATCH:
+        across = row.shape[-1] // config.patch_size
+        n_prefix = len(config.prefix)
+        places = range(n_tokens - n_prefix)
+        names = [*config.prefix, *(f"r{at // across}c{at % across}" for at in places)]
+        special = [at < n_prefix for at in range(n_tokens)]
     special = [its or not true for its, true in zip(special, real.tolist(), strict=True)]
     told = tuple(segments.tolist()) if isinstance(segments, Tensor) else ()
     return Sample(tokens=tuple(names), special=tuple(special), segments=told, notes=notes)

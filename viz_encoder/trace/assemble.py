@@ -17,8 +17,8 @@ from viz_encoder.trace.trace import Trace
 
 BRACKETS = ("[]", "<>")
 BETWEEN = (
-    "No hidden states are kept: the model computes something between its blocks, such as a residual "
-    "that is added outside, so what a block gives is not what the next one gets."
+    "No hidden states are kept: the model computes something between its blocks, such as a "
+    "residual that is added outside, so what a block gives is not what the next one gets."
 )
 INFERRED = (
     "Which tokens are real was inferred from the masks that ran: a token is real if any query may "
