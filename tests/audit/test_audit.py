@@ -113,6 +113,6 @@ def test_intents_are_counted_against_the_layers_of_a_module():
     with pytest.raises(InputError, match="3 intents are given for 2 layers"):
         vz.audit_mask(encoder_of_torch(), [padding] * 3, lambda valid: ~valid)
     for n_intents in (3, 4):
-        with pytest.raises(InputError, match=f"{n_intents} intents are given, and 2 attention"):
+        with pytest.raises(InputError, match=f"{n_intents} intents are given, but 2 attention"):
             vz.audit_mask(Stack(), [padding] * n_intents, padding, d_model=8)
     assert vz.audit_mask(Stack(), [padding] * 2, padding, d_model=8).verdict == "PASS"

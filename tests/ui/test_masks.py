@@ -227,7 +227,7 @@ def test_one_row_of_a_file_is_meant_for_every_query(site, key, plain):
         ("upload?name=m.npy&convention=keep", file_of(np.eye(9) > 0), "this run has 15"),
         ("upload?name=m.txt&convention=keep", b"x", "neither .npy nor .csv"),
         ("upload?name=m.npy&convention=odd", file_of(np.eye(15) > 0), "no mask convention"),
-        ("upload?name=m.npy&convention=keep", b"\x93NUMPY nonsense", "no array"),
+        ("upload?name=m.npy&convention=keep", b"\x93NUMPY nonsense", "not an array"),
         ("upload?name=m.npy&convention=keep", file_of(np.array([{}])), "Python objects"),
         ("upload?name=m.csv&convention=keep", b"x" * 100_000, "at most"),
         ("run", b"abc", "The mask has 3 bytes"),
@@ -239,10 +239,10 @@ def test_one_row_of_a_file_is_meant_for_every_query(site, key, plain):
         ("preset", b"[" * 5000, "not JSON"),
         ("preset", b"[]", "Name a preset"),
         ("preset", b'{"name": "odd"}', "no mask preset"),
-        ("preset", b'{"name": ["causal"]}', "by its name"),
+        ("preset", b'{"name": ["causal"]}', "Name one of the presets"),
         ("preset", b'{"name": "window", "sizes": {"reach": -1}}', "at least 0"),
         ("preset", b'{"name": "window", "sizes": {"reach": ""}}', "whole number"),
-        ("preset", b'{"name": "window", "sizes": [1]}', "by their names"),
+        ("preset", b'{"name": "window", "sizes": [1]}', "sizes of a preset by name"),
         ("preset", b'{"name": "window", "sizes": {"odd": 1}}', "no size"),
         ("preset", b'{"lengths": [90]}', "90 tokens"),
         ("preset", b'{"lengths": "5"}', "whole numbers"),
@@ -503,7 +503,7 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     page.wait_for_selector("#viz-masks .viz-alert:visible")
     faults = masks.opened.faults  # the browser itself reports the refused file
     faults[:] = [fault for fault in faults if "404" not in fault]
-    assert "The file is of 2 tokens" in page.inner_text("#viz-masks .viz-alert:visible")
+    assert "mask is for 2 tokens" in page.inner_text("#viz-masks .viz-alert:visible")
     np.testing.assert_array_equal(painted_mask(page), mask)
 
 
