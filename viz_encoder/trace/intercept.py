@@ -6,7 +6,7 @@ are there only while a recording is open, and only act on the thread that opened
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,7 +24,7 @@ from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
 from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.torch_ops import FOLLOWS, STARTS, Operations
+from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
 PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself
@@ -36,8 +36,6 @@ class Listener(Protocol):
     """Who is told: a recording."""
 
     modules: Mapping[str, nn.Module]  # all that is recorded, by name
-    leaves: Set[int]  # those of them, by id, in which nothing can attend
-    feed: Callable[[tuple[Any, ...]], None]  # a leaf starts, with these arguments
     copies: LastCopy
     eager: bool
 
@@ -74,18 +72,16 @@ class Interceptor(TorchFunctionMode):
         self._above: list[TorchFunctionMode] | None = None
         self._was_away: list[bool] = []
         self._marked: dict[int, nn.Module] = {}
-        self._leaves: frozenset[int] = frozenset()  # of all listeners
         self._plain: set[type[nn.Module]] = set()  # of which no fused kernel ever runs
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Run func; if it is part of attention, by way of what looks at it."""
-        operations = self.operations
-        handler = (FOLLOWS if operations.busy else STARTS).get(func)
+        handler = self.operations.handler(func)
         if handler is None or (types and not all(one in PLAIN for one in types)):
             return func(*args, **kwargs) if kwargs else func(*args)
-        return handler(operations, func, args, kwargs or {})
+        return handler(self.operations, func, args, kwargs or {})
 
     @property
     def eager(self) -> bool:
@@ -127,25 +123,10 @@ class Interceptor(TorchFunctionMode):
     def listen(self, listener: Listener) -> None:
         """Tell this listener too; its nn.MultiheadAttentions now show us their keywords."""
         self.listeners.append(listener)
-        self._find_leaves()
         for module in listener.modules.values():
             if _runs_code_of(module, nn.MultiheadAttention):
                 module._forward_pre_hooks_with_kwargs[self._before_id] = True
                 self._marked[id(module)] = module
-
-    def leave_out(self, listener: Listener) -> None:
-        """Tell this listener no more."""
-        self.listeners.remove(listener)
-        self._find_leaves()
-
-    def _find_leaves(self) -> None:
-        """What any listener follows is no leaf, even where it is one to another."""
-        leaves = {leaf for listener in self.listeners for leaf in listener.leaves}
-        followed = (
-            {id(part) for part in listener.modules.values()} - listener.leaves
-            for listener in self.listeners
-        )
-        self._leaves = frozenset(leaves.difference(*followed))
 
     def _enter(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
@@ -153,10 +134,6 @@ class Interceptor(TorchFunctionMode):
         if threading.get_ident() != self._thread:
             for listener in self.listeners:
                 listener.elsewhere(module)
-            return
-        if id(module) in self._leaves:
-            for listener in self.listeners:
-                listener.feed(args)
             return
         self._each(lambda listener: listener.enter(module, args))
         self._was_away.append(self._away)
@@ -166,7 +143,7 @@ class Interceptor(TorchFunctionMode):
             self._go(False)
 
     def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
-        if id(module) in self._leaves or threading.get_ident() != self._thread:
+        if threading.get_ident() != self._thread:
             return
         *keywords, out = rest  # torch leaves the keywords out where forward has failed
         kwargs = keywords[0] if keywords else {}
@@ -265,4 +242,4 @@ def _added(interceptor: Interceptor, listener: Listener) -> Iterator[None]:
     try:
         yield
     finally:
-        interceptor.leave_out(listener)
+        interceptor.listeners.remove(listener)

@@ -94,7 +94,7 @@ class ModuleStack:
         self.modules = dict(module.named_modules())
         self.names = {id(part): name for name, part in self.modules.items()}
         self._numbered = {id(m) for n, m in self.modules.items() if _last_name(n).isdecimal()}
-        self.leaves = {id(part) for part in self.modules.values() if _is_leaf(part)} - {id(module)}
+        self._leaves = {id(part) for part in self.modules.values() if _is_leaf(part)}
         self.root = type(module).__name__
         self.hidden = hidden
         self.run = -1
@@ -118,16 +118,13 @@ class ModuleStack:
             self._last = None
         elif args:
             parent.fed.add(id(args[0]))
+        if parent is not None and id(module) in self._leaves:
+            return
         numbered = id(module) in self._numbered
         inside = parent is not None and (parent.inside or parent.numbered)
         wanted = self.hidden and (numbered or not inside)
         before = self._copy(args[0]) if wanted and args else None
         self._stack.append(_Frame(module, name, numbered, inside, before))
-
-    def feed(self, args: tuple[Any, ...]) -> None:
-        """A leaf starts."""
-        if self._stack and args:
-            self._stack[-1].fed.add(id(args[0]))
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> RecordedCall:
         """The module that runs has attended."""

@@ -1,6 +1,6 @@
 """record: capture the attention of any PyTorch model while it runs, unchanged."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -58,8 +58,6 @@ class Recording:
         self._auto = eager == "auto"
         self._modules = ModuleStack(module, hidden)
         self.modules: Mapping[str, nn.Module] = self._modules.modules
-        self.leaves: Set[int] = self._modules.leaves
-        self.feed: Callable[[tuple[Any, ...]], None] = self._modules.feed
         self.copies = self._modules.copies
         self._calls: list[RecordedCall] = []
         self._fault: Exception | None = None

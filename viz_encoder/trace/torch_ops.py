@@ -59,10 +59,12 @@ class Operations:
         self.cross: bool | None = None
         self.scores: tuple[Any, ...] = ()
 
-    @property
-    def busy(self) -> bool:
-        """Whether a softmax is on its way, or multi_head is; most functions then count."""
-        return self.softmax is not None or self.n_heads is not None
+    def handler(self, func: Any) -> Handler | None:
+        """What looks at this function now; most functions of a model are not looked at."""
+        start = STARTS.get(func)
+        if start is None and (self.softmax is not None or self.n_heads is not None):
+            return FOLLOWS.get(func)
+        return start
 
     def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """scaled_dot_product_attention: everything is in its arguments."""
@@ -226,8 +228,7 @@ STARTS: dict[Any, Handler] = {
     **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), Operations.soften),
     torch.special.softmax: Operations.soften,
 }
-FOLLOWS: dict[Any, Handler] = {  # while a softmax is on its way, or inside multi_head
-    **STARTS,
+FOLLOWS: dict[Any, Handler] = {  # of a softmax that is on its way, or inside multi_head
     **dict.fromkeys((F.dropout, torch.dropout), Operations.drop),
     **dict.fromkeys(
         (Tensor.view, Tensor.reshape, Tensor.contiguous, Tensor.flatten, torch.reshape),
