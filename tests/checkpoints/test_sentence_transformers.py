@@ -36,18 +36,19 @@ from viz_encoder.errors import InputError, SelectionError
 
 pytestmark = pytest.mark.parity
 EXACT = 1e-5
-SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+SPECIAL = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 WORDS = ("query", "passage", ":", "the", "a", "bank", "river", "loan", "green", "Green")
 TOKENS = [*SPECIAL.values(), "[MASK]", *WORDS]
 TEXTS = ["the bank", "a green river : the loan", "loan", "the river a bank the Green loan " * 2]
 SIZES = {
     **{"vocab_size": len(TOKENS), "hidden_size": 16, "num_hidden_layers": 2},
     **{"num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 40},
+    "pad_token_id": 1,
 }
 MODELS = {
     "bert": lambda: BertModel(BertConfig(**SIZES)),
-    "roberta": lambda: RobertaModel(RobertaConfig(**SIZES, pad_token_id=0, type_vocab_size=1)),
-    "mpnet": lambda: MPNetModel(MPNetConfig(**SIZES, pad_token_id=0)),
+    "roberta": lambda: RobertaModel(RobertaConfig(**SIZES, type_vocab_size=1)),
+    "mpnet": lambda: MPNetModel(MPNetConfig(**SIZES)),
 }
 
 

@@ -88,7 +88,7 @@ def test_the_page_shows_it(trace, chromium, tmp_path):
     page.wait_for_selector("body[data-painted]")
     said = page.inner_text("#kept")
     assert "Exact" in said and "merged" in said and "divided by its sum" in said
-    left, top, cell = page.evaluate("[vizPage.left, vizPage.top, vizPage.cell]")
+    left, top, cell = page.evaluate("[vizPage.drawn.left, vizPage.drawn.top, vizPage.drawn.cell]")
     page.click("#map", position={"x": left + cell / 2, "y": top + cell / 2})
     assert "query 1 “the” → key 1 “the”" in page.inner_text("#readout")
     shown = float(re.search(r"weight ([\d.e-]+)$", page.inner_text("#readout"))[1])

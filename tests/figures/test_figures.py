@@ -204,5 +204,5 @@ def test_the_overlay_is_the_row(picture, trace):
     expected = picture.attention(1, 2)[7, picture.grid.n_prefix :].numpy()
     assert np.abs(figure.data[1].z.ravel() - expected).max() <= 1e-6
     assert figure.data[1].z.shape == (picture.grid.n_rows, picture.grid.n_cols)
-    with pytest.raises(SelectionError, match="of a text"):
+    with pytest.raises(SelectionError, match="read a text"):
         vz.figures.patch_overlay(trace)

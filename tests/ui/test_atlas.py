@@ -132,8 +132,8 @@ def test_it_waits_for_all_layers(visit):
     page.fill("#viz-find", "previous token")
     assert shown(opened) == names(range(72))
     said = page.inner_text(".viz-order-said")
-    assert "Ordering after all layers are computed: layer 4 of 6" in said
-    assert "Searching after all layers are computed: layer 4 of 6" in said
+    assert "Ordering once all layers are computed: layer 4 of 6" in said
+    assert "Searching once all layers are computed: layer 4 of 6" in said
     for route in held:
         route.continue_()
     page.unroute("**/statistics?layer=4")
@@ -149,8 +149,8 @@ def test_it_waits_for_all_layers(visit):
         ("next token over 20%", "next", 0.2, "at least 0.2 of"),
         ("[CLS]", "first", 0.5, "on the first token, here “[CLS]”"),
         ("special tokens", "special", 0.5, "on special tokens"),
-        ("low entropy", "entropy", -0.3 * math.log(15), "at most 0.812 nats (0.3 of"),
-        ("broad", "entropy", 0.8 * math.log(15), "at least 2.17 nats (0.8 of"),
+        ("low entropy", "entropy", -0.3 * math.log(15), "at most 0.812 nats (0.3 ×"),
+        ("broad", "entropy", 0.8 * math.log(15), "at least 2.17 nats (0.8 ×"),
         ("far", "distance", np.abs(np.subtract.outer(range(15), range(15))).mean(), "4.98 tokens"),
         ("near", "distance", -2.4888888, "at most 2.49 tokens away"),
         ("one large weight", "largest", 0.9, "a largest weight of at least 0.9"),
@@ -192,7 +192,7 @@ def test_a_search_by_place(opened, text, kept, says):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("banana", "“banana” is not understood. Known are previous token, next token"),
+        ("banana", "“banana” is not understood. You can write previous token, next token"),
         ("not previous", "“not” is not understood"),
         ("layer 9", "There is no layer 9; this run has layers 0 to 5."),
         ("entropy", "Say how much"),
@@ -264,7 +264,7 @@ def test_the_change_against_a_reference(opened, minilm, trace):
 def test_runs_of_unequal_lengths_are_compared_by_statistics(opened, surveyed, minilm):
     page = opened.page
     run(opened, SENTENCES[1], keep=True)
-    assert "only statistics compared" in page.inner_text(".viz-reference-said")
+    assert "only the statistics of each head" in page.inner_text(".viz-reference-said")
     assert page.locator("#viz-statistic option[value=change]").count() == 0
     page.select_option("#viz-statistic", "first")
     page.get_by_role("button", name="Show the statistic's change").click()
@@ -291,7 +291,7 @@ def run(opened, text, *, keep=False):
     page = opened.page
     if keep:
         page.get_by_role("button", name="Set as reference").click()
-        assert "run that is shown" in page.inner_text(".viz-reference-said")
+        assert "This run is the reference" in page.inner_text(".viz-reference-said")
     key = page.evaluate("vizTab.run.key")
     page.fill("#viz-text-a textarea", text)
     page.click("#viz-run")

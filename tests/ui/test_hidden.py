@@ -315,7 +315,7 @@ def check_nearest(opened, trace, cosines: np.ndarray, token: int) -> None:
     check_marked(opened, int(order[2]))
     found.nth(2).click()
     opened.page.wait_for_function("at => vizTab.selection.query === at", arg=int(order[2]))
-    until(opened, "#viz-hidden-nearest h4", f"To {order[2]} “")
+    until(opened, "#viz-hidden-nearest h4", f"Nearest to {order[2]} “")
 
 
 def check_lines(opened, trace, hidden: np.ndarray) -> None:
@@ -394,7 +394,7 @@ def test_a_picture_is_pointed_at_and_played_through(shown):
     page.mouse.down()
     page.mouse.up()
     last = trace.n_layers
-    until(opened, "#viz-hidden-nearest h4", f"To 20 “{trace.tokens[20]}” after {last} blocks")
+    until(opened, "#viz-hidden-nearest h4", f"Nearest to 20 “{trace.tokens[20]}” after {last} blocks")
     alike = cosine_similarity(states(trace)[last])[20]
     alike[20] = -2
     first = page.locator(".viz-hidden-neighbor").first

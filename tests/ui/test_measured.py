@@ -221,4 +221,7 @@ def test_a_column_of_the_map_as_it_is_shown(site, key, trace, flags, monkeypatch
 
 def test_a_hidden_key_has_no_column(site, key):
     answer = ask(site, key, "column?layer=3&head=5&key=0&special=false")
-    assert answer.status_code == 404 and "those are hidden; show them." in answer.json()["message"]
+    assert (
+        answer.status_code == 404
+        and "special tokens are hidden; show them first." in answer.json()["message"]
+    )

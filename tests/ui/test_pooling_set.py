@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_said(client):
     for lines, files, part in (
         ("", [], "is empty"),
         ("a", ["b.csv"], "clear one of them"),
-        ("", ["a.png", "b.csv"], "pictures only"),
+        ("", ["a.png", "b.csv"], "only pictures"),
         ("", ["a.exe"], "is not a set"),
     ):
         with pytest.raises(InputError, match=part):
