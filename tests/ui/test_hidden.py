@@ -348,7 +348,7 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
         f"“[MASK]”, after 4 blocks: “{label}” {share:.4f}",
     )
     check_marked(opened, 6)
-    assert "trained on the output alone" in page.inner_text("#viz-hidden-logit_lens")
+    assert "trained on the last row only" in page.inner_text("#viz-hidden-logit_lens")
     page.click(".viz-hidden-logit-lens tbody th[data-layer='2']")
     until(opened, ".viz-hidden-where", "After 2 of 4 blocks")
     page.uncheck("#viz-hidden-special")
