@@ -394,7 +394,9 @@ def test_a_picture_is_pointed_at_and_played_through(shown):
     page.mouse.down()
     page.mouse.up()
     last = trace.n_layers
-    until(opened, "#viz-hidden-nearest h4", f"Nearest to 20 “{trace.tokens[20]}” after {last} blocks")
+    until(
+        opened, "#viz-hidden-nearest h4", f"Nearest to 20 “{trace.tokens[20]}” after {last} blocks"
+    )
     alike = cosine_similarity(states(trace)[last])[20]
     alike[20] = -2
     first = page.locator(".viz-hidden-neighbor").first
