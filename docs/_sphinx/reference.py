@@ -91,7 +91,7 @@ def _add_fields(
 def _shorten(
     app: Sphinx, what: str, name: str, value: Any, options: Any, signature: Any, returned: Any
 ) -> tuple[Any, Any]:
-    """Leave out what nobody writes: a result's constructor, and an endpoint's runner."""
+    """Remove what users never pass: a result's constructor arguments, an endpoint's runner."""
     if what == "class" and (fields_of(value) or _is_enum(value)):
         # Where the docstring tells of the fields, their types stand in the signature alone.
         told = "Attributes:" in (value.__doc__ or "")

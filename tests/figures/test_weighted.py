@@ -116,7 +116,7 @@ def test_relevance_of_any_query_and_of_labels_that_are_digits(scene):
     found = relevance(scene, inputs, label=3, query=20)
     assert np.array_equal(figure.data[0].z, found.rows - found.reads)
     assert "read at 20 " in figure.layout.title.text
-    with pytest.raises(SelectionError, match="no head 'masked'"):
+    with pytest.raises(SelectionError, match="no prediction head 'masked'"):
         vz.figures.relevance(scene, inputs, task="masked")
     with pytest.raises(SelectionError, match="no label '77'"):  # all digits, and still a name
         vz.figures.relevance(scene, inputs, label="77")

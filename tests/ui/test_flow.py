@@ -279,20 +279,20 @@ def test_until_a_choice_has_come_the_older_one_is_shown_as_that(flow, minilm):
     page.fill(".viz-flow-reading input[type=range]", "2")
     values, heading = shown_words(page)
     np.testing.assert_allclose(values, older[2], atol=6e-5)
-    assert "Where 3 “" in heading
+    assert "Attention rollout to 3 “" in heading
     assert opacity(page, ".viz-flow-source") < 0.6
     assert opacity(page, ".viz-flow .viz-figure-title") < 0.6
     page.check("#viz-flow input[value=value_weighted_depth]")  # another measure, of query 5
     page.fill(".viz-flow-reading input[type=range]", "1")
     values, heading = shown_words(page)
     np.testing.assert_allclose(values, older[1], atol=6e-5)
-    assert "Where 3 “" in heading
+    assert "Attention rollout to 3 “" in heading
     page.check("#viz-flow input[value=rollout]")
     release()
     painted(page, "rollout?query=5&")
     values, heading = shown_words(page)
     np.testing.assert_allclose(values, rollout(trace, 5).rows[1], atol=6e-5)
-    assert "Where 5 “" in heading and opacity(page, ".viz-flow-source") == 1
+    assert "Attention rollout to 5 “" in heading and opacity(page, ".viz-flow-source") == 1
     assert waiting
 
 

@@ -49,7 +49,7 @@ def test_maps_that_fail_their_check_are_hidden(visit, upload, minilm):
     opened = visit()
     opened.painted()
     upload(opened, replace(trace, layers=(*trace.layers[:2], changed, *trace.layers[3:])))
-    hidden_with(opened, "they failed their check")
+    hidden_with(opened, "they failed verification")
 
 
 @pytest.mark.parametrize("part", ["proof", "thumbnails", "map"])

@@ -4,12 +4,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from viz_encoder.config import EncoderConfig, HeadConfig
 
 Json = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]
+Run = Callable[[nn.Module, Mapping[str, Tensor]], Tensor]
+
+
+def last_states(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
+    """The last hidden states of a model of transformers, "batch token d_model"."""
+    base = getattr(model, "base_model", model) if "For" in type(model).__name__ else model
+    states: Tensor = base(**inputs).last_hidden_state
+    return states
+
+
+def states_of_tower(side: str) -> Run:
+    """The same of one half of two, "text" or "vision"; of that half alone too."""
+    return lambda model, inputs: last_states(getattr(model, f"{side}_model", model), inputs)
 
 
 @dataclass(frozen=True)
@@ -50,4 +63,6 @@ class Family:
     part_of: tuple[str, str] | None = None  # ("clip", "vision"): one half of a two-part model
     wordpiece: bool = False  # vocab.txt will do where there is no tokenizer.json
     pads_take_no_position: bool = False  # so a typed padding token would shift all that follow
+    # How a model in memory is run, to compare: its last hidden states, or a fault.
+    run: Run = last_states
     padded_to: int = 0  # texts are always padded to this length, and the padding is attended to

@@ -82,28 +82,25 @@ def load(
         return model
     if isinstance(model, nn.Module | LoadedEncoder):
         source = in_memory(model, given)
-        device = str(source.device) if device == "auto" else device
-    where = choose_device(device)
-    if isinstance(model, EncoderConfig):
-        found = plan_memory(untrained(model, given, seed or 0), part)
-    elif isinstance(model, nn.Module | LoadedEncoder):
-        found = plan_memory(source, part)
+        where = choose_device(str(source.device) if device == "auto" else device)
+        encoder = _filled(source, part)
     else:
-        found = plan(model, part=part, revision=revision)
-    encoder = fill(found, given=given)
-    if isinstance(found.source, InMemory) and found.source.runs is not None:
-        encoder = _compared(encoder, found, found.source.runs)
+        where = choose_device(device)
+        if isinstance(model, EncoderConfig):
+            encoder = _filled(untrained(model, given, seed or 0), part)
+        else:
+            encoder = fill(plan(model, part=part, revision=revision), given=given)
     return encoder.to(where, dtype or torch.float32)
 
 
-def _compared(encoder: LoadedEncoder, plan: Plan, model: nn.Module) -> LoadedEncoder:
-    """The encoder once its run is the model's own; a note where the model could not be run."""
-    why = compare_runs(model, encoder, plan)
-    kind = str(next(model.parameters()).dtype).removeprefix("torch.")
-    said = [f"Its run was not compared with the model's own: {why}."] if why else []
-    if kind not in ("float32", "float64"):
-        said.append(f"The model in memory is {kind}; here it is computed in float32.")
-    return replace(encoder, card=replace(encoder.card, notes=(*encoder.card.notes, *said)))
+def _filled(source: InMemory, part: str) -> LoadedEncoder:
+    """The encoder of a source that knows what was given beside it, its run held to the model's."""
+    found = plan_memory(source, part)
+    encoder = fill(found)
+    if source.runs is None:
+        return encoder
+    notes = *encoder.card.notes, *compare_runs(source.runs, encoder, found)
+    return replace(encoder, card=replace(encoder.card, notes=notes))
 
 
 def fill(plan: Plan, tell: Tell = silent, given: Given = NOTHING) -> LoadedEncoder:

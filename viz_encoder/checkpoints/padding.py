@@ -37,7 +37,7 @@ def padding_of(
 
 
 def _ends_texts(pad_id: int, file: Json, tokenizer: Tokenizer | None) -> bool:
-    """Whether a text without padding holds the id; the tokenizer knows, where there is one."""
+    """Whether a text without padding contains the id, by the tokenizer if there is one."""
     if tokenizer is not None:
         return pad_id in tokenizer.encode("a").ids
     ends = [file.get(name) for name in ENDS]

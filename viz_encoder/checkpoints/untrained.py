@@ -20,7 +20,7 @@ def untrained(config: EncoderConfig, given: Given, seed: int) -> InMemory:
     untrained encoder would not know any order. torch's generator is left as it was.
 
     Raises:
-        ConfigError: a seed that is no whole number, or weights that would not fit this machine.
+        ConfigError: the seed is not a whole number, or the weights do not fit in memory.
     """
     require_count("seed", seed, least=0)
     with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():

@@ -12,7 +12,7 @@ from viz_encoder.trace import Trace
 MOST_ROWS = 256  # queries that are looked through
 NEAR = 2  # words so near are often parts of one, as in didn't
 LETTERS = 2  # of a word that is worth opening on
-MARKS = ("##", "▁", "Ġ", "Ċ")  # of sub-words and word starts, which nobody types
+MARKS = ("##", "▁", "Ġ", "Ċ")  # of sub-words and word starts, which users do not type
 
 
 def choose_opening(

@@ -86,8 +86,8 @@ def require_proven(trace: Trace) -> None:
 def document(name: str, *, pictures: bool = False, **parts: str) -> str:
     """The template of that name with its script, its style and what else it holds, in one text.
 
-    Its policy lets it ask for nothing, and run and look like nothing but what is in here; pictures
-    that it holds itself are let in where there are any.
+    Its Content-Security-Policy blocks the network and allows only this script and this style, and
+    embedded pictures if `pictures` is set.
     """
     script = join_modules(OFFLINE / f"{name}.js", OFFLINE.parent)
     style = _asset(f"{name}.css")

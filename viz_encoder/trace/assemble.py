@@ -48,7 +48,10 @@ def assemble(
     n_tokens = _n_tokens(calls, tokens)
     layers = tuple(_layer(call, chosen.sample, n_tokens) for call in calls)
     names = _names(tokens, n_tokens, "tokens")
-    hidden, output = _hidden(calls, chosen.sample, n_tokens)
+    between = (BETWEEN,) if _changed_between(calls) else ()
+    hidden, output = (
+        _no_hidden(calls, n_tokens) if between else _hidden(calls, chosen.sample, n_tokens)
+    )
     real = _valid(layers, chosen.cross) if valid is None else valid
     inferred = INFERRED if valid is None and not bool(real.all()) else ()
     return Trace(
@@ -59,7 +62,7 @@ def assemble(
         sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
         origin=_origin(calls[0], module),
         key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if chosen.cross else (),
-        notes=(*_notes(calls), *inferred),
+        notes=(*between, *_notes(calls), *inferred),
     )
 
 
@@ -196,9 +199,13 @@ def _hidden(
     picked = [_state(state, calls[0], sample, n_tokens) for state in states]
     output = picked[-1] if picked[-1] is not None else picked[-2]
     hidden = tuple(state for state in picked[:-1] if state is not None)
-    if len(hidden) <= len(calls) or _changed_between(calls):
-        return (), calls[0].attention.q.new_zeros(n_tokens, 0)
+    if len(hidden) <= len(calls):
+        return _no_hidden(calls, n_tokens)
     return hidden, hidden[-1] if output is None else output
+
+
+def _no_hidden(calls: list[RecordedCall], n_tokens: int) -> tuple[tuple[Tensor, ...], Tensor]:
+    return (), calls[0].attention.q.new_zeros(n_tokens, 0)
 
 
 def _changed_between(calls: list[RecordedCall]) -> bool:
@@ -241,7 +248,7 @@ def _origin(call: RecordedCall, module: nn.Module) -> Origin:
 
 def _notes(calls: list[RecordedCall]) -> tuple[str, ...]:
     """What a reader of the maps has to know, a sentence each."""
-    notes = [BETWEEN] if _changed_between(calls) else []
+    notes = []
     dropout = max(call.dropout for call in calls)
     if dropout:
         notes.append(

@@ -21,9 +21,9 @@ from viz_encoder.ui.wire.errors import alert
 
 RUN_HOST = "core/run_host.js"
 HEADING = """
-<header class="viz-heading"><h1>viz_encoder</h1><p>What each layer and head of a transformer
-encoder attends to, exactly: which tokens (keys) each token (query) takes information from.
-Attention weights alone do not explain what a model decides.</p></header>
+<header class="viz-heading"><h1>viz_encoder</h1><p>Which tokens (keys) each token (query)
+attends to, exactly, in every layer and head. Attention weights alone do not explain what a model
+decides.</p></header>
 """
 MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
 # Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.

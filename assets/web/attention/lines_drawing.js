@@ -32,7 +32,7 @@ export function parts(color) {
   return [at(1), at(3), at(5)];
 }
 
-/** `starts` holds the first row of each of two texts, none where there is one.
+/** `starts` holds the first row of each text of a pair; it is empty for a single text.
  * @type {(names: string[], width: number, height: number, starts: number[]) => Plan} */
 export function arrange(names, width, height, starts) {
   ruler.font = `600 ${FONT}`;

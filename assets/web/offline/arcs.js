@@ -22,7 +22,7 @@ export function drawArcs(canvas, box, chips, { query, links, faint }) {
   if (!chips[query]) return;
   if (single)
     for (const each of faint) arc(context, place(each.query), place(each.at), css("--faint"), 0.5 + 2 * each.weight);
-  // The strongest last, so that it lies on top.
+  // Draw the strongest arc last, on top of the others.
   for (const [at, { at: key, weight: share }] of [...links.entries()].reverse()) {
     if (!chips[key] || key === query) continue;
     context.globalAlpha = single ? 1 : 0.55;

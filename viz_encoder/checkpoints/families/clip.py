@@ -1,6 +1,10 @@
 """CLIP (Radford et al., 2021, arXiv:2103.00020): pictures and texts brought into one space."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json, last_states, states_of_tower
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, sizes
 from viz_encoder.checkpoints.tables import CLIP
@@ -51,6 +55,14 @@ DEFAULTS = {
     "projection_dim": 512,
 }
 
+
+def _vision_run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
+    """With the last norm for all tokens, as ours has it; the reference norms [CLS] alone."""
+    tower = getattr(model, "vision_model", model)
+    states: Tensor = tower.get_submodule("post_layernorm")(last_states(tower, inputs))
+    return states
+
+
 VISION = Family(
     model_types=("clip_vision_model",),
     defaults={
@@ -83,6 +95,7 @@ VISION = Family(
     ),
     adapt=join_tokens,
     part_of=("clip", "vision"),
+    run=_vision_run,
 )
 
 # The reference reads the text's vector at its end-of-text token. A tokenizer puts that one last
@@ -115,5 +128,6 @@ TEXT = Family(
         ),
     ),
     part_of=("clip", "text"),
+    run=states_of_tower("text"),
 )
 FAMILIES = (VISION, TEXT)

@@ -1,6 +1,6 @@
 """SigLIP (Zhai et al., 2023, arXiv:2303.15343): CLIP trained on pairs one by one; no [CLS]."""
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from viz_encoder.checkpoints.family import Family, HeadTable, Json, states_of_tower
 from viz_encoder.checkpoints.picture import join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, classes, sizes
 from viz_encoder.checkpoints.tables import CLIP
@@ -88,6 +88,7 @@ VISION = Family(
     ),
     adapt=join_tokens,
     part_of=("siglip", "vision"),
+    run=states_of_tower("vision"),
 )
 
 # The text model was trained on texts padded to 64 tokens, without a mask: it attends to the
@@ -112,6 +113,7 @@ TEXT = Family(
     + LAYERS,
     heads=(HeadTable(_pool, "head.*         heads.pool.out.*"),),
     part_of=("siglip", "text"),
+    run=states_of_tower("text"),
     padded_to=64,
 )
 FAMILIES = (VISION, TEXT)

@@ -1,10 +1,13 @@
 """The encoders of T5 (Raffel et al., 2019, arXiv:1910.10683) and mT5: order by distance alone."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any
 
-from viz_encoder.checkpoints.family import Family, Json
+from torch import Tensor, nn
+
+from viz_encoder.checkpoints.family import Family, Json, last_states
 from viz_encoder.checkpoints.heads import TOKEN_LABELS
 from viz_encoder.checkpoints.settings import activation
 from viz_encoder.config import EncoderConfig, Norm, NormPlacement, Positions
@@ -49,6 +52,11 @@ def _feed_forward(name: Any) -> dict[str, Any]:
     return {"gated": kind == "gated", "activation": activation(function)}
 
 
+def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
+    """The encoder alone."""
+    return last_states(model.get_encoder(), inputs)  # type: ignore[operator]
+
+
 T5 = Family(
     model_types=("t5",),
     defaults={
@@ -90,6 +98,7 @@ T5 = Family(
         classifier.*                                             -  classification head
     """,
     heads=(TOKEN_LABELS,),
+    run=_run,
 )
 MT5 = replace(
     T5,

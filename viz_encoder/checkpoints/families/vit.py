@@ -1,8 +1,10 @@
 """ViT (Dosovitskiy et al., 2020, arXiv:2010.11929), MAE (2111.06377) and DeiT (2012.12877)."""
 
-from torch import Tensor
+from collections.abc import Mapping
 
-from viz_encoder.checkpoints.family import Family, HeadTable, Json
+from torch import Tensor, nn
+
+from viz_encoder.checkpoints.family import Family, HeadTable, Json, last_states
 from viz_encoder.checkpoints.picture import average_classes, join_tokens, patches
 from viz_encoder.checkpoints.settings import activation, classes, sizes
 from viz_encoder.config import EncoderConfig, HeadConfig, HeadPool, NormPlacement, Task
@@ -92,6 +94,13 @@ AVERAGE = HeadTable(
     """,
 )
 
+
+def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
+    if getattr(model.config, "model_type", "") == "vit_mae":
+        raise RuntimeError("it hides patches at random")
+    return last_states(model, inputs)
+
+
 VIT = Family(
     model_types=("vit", "vit_mae"),  # of MAE the encoder only
     defaults=DEFAULTS,
@@ -100,6 +109,7 @@ VIT = Family(
     tensors=TENSORS,
     heads=HEADS,
     adapt=_adapt,
+    run=_run,
 )
 DEIT = Family(
     model_types=("deit",),
