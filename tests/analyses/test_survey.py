@@ -47,7 +47,7 @@ def statistics_by_loops(weights, valid, special):
     real = [i for i, v in enumerate(valid) if v]
     rows = weights[real]
     n = len(weights)
-    share = lambda shift: [weights[i, i + shift] if 0 <= i + shift < n else 0 for i in real]  # noqa: E731
+    share = lambda shift: [weights[i, i + shift] for i in real if i + shift in real]  # noqa: E731
     logs = np.log(np.where(rows > 0, rows, 1))
     return {
         "entropy": -(rows * logs).sum(axis=1).mean(),
@@ -84,6 +84,31 @@ def test_survey_equals_loops(traces, which, size, block_bytes, monkeypatch):
                 assert surveyed.statistics[name][head] == pytest.approx(value, abs=2e-5), name
 
 
+def made_of(layer, valid):
+    """A run of one layer of which only the maps and the padding are known."""
+    n = len(valid)
+    sample = Sample(tokens=("a",) * n, special=(False,) * n)
+    return vz.Trace((layer,), (), torch.zeros(n, 1), valid, sample, Origin("made up"))
+
+
+@pytest.mark.parametrize(
+    "valid", [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0], [1, 1, 0, 1, 1, 1]]
+)
+@pytest.mark.parametrize("block_bytes", [2**20, 50])
+def test_a_head_that_looks_at_its_neighbor_has_all_its_weight_there(
+    valid, block_bytes, monkeypatch
+):
+    """Padding on either side or within: only queries with a real neighbor are averaged."""
+    monkeypatch.setattr(survey_module, "BLOCK_BYTES", block_bytes)
+    n, at = len(valid), torch.arange(len(valid))
+    maps = torch.stack([torch.eye(n)[(at + shift).clamp(0, n - 1)] for shift in (-1, 1)])
+    nothing = torch.zeros(2, n, 0)
+    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=maps)
+    found = survey(made_of(layer, torch.tensor(valid).bool()))[0].statistics
+    assert found["previous"].tolist() == [1, 0]
+    assert found["next"].tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("n", [6, 7])
 def test_what_a_statistic_can_be_at_most(n):
     """Heads that have all of one statistic, and one that attends evenly."""
@@ -94,10 +119,7 @@ def test_what_a_statistic_can_be_at_most(n):
     maps = torch.stack([*maps, torch.full((n, n), 1 / n)])
     nothing = torch.zeros(len(maps), n, 0)
     layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=maps)
-    sample = Sample(tokens=("a",) * n, special=(False,) * n)
-    valid = torch.ones(n, dtype=torch.bool)
-    trace = vz.Trace((layer,), (), torch.zeros(n, 1), valid, sample, Origin("made up"))
-    found = survey(trace)[0].statistics
+    found = survey(made_of(layer, torch.ones(n, dtype=torch.bool)))[0].statistics
     said = {name: statistic.of(n) for name, statistic in STATISTICS.items()}
     for head, name in enumerate(looks):
         extra = 1 / n if name in ("previous", "next") else 0  # its edge falls on itself
@@ -170,6 +192,8 @@ def test_one_token(minilm):
     encoder = LoadedEncoder(Encoder(config), None, ModelCard("tiny", "here"))
     surveyed = survey(vz.capture(encoder, torch.tensor([[3]])))[0]
     assert surveyed.thumbnails_max.tolist() == [[[1.0]], [[1.0]]]
+    neighbors = {name: surveyed.statistics.pop(name) for name in ("previous", "next")}
+    assert np.isnan(list(neighbors.values())).all()  # one token has neither
     assert np.isfinite(list(surveyed.statistics.values())).all()
     assert surveyed.statistics["entropy"].tolist() == pytest.approx([0, 0])
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import viz_encoder as vz
-from viz_encoder.ui.state.runner import SENTENCES
+from tests.ui.texts import SENTENCES
 
 pytestmark = pytest.mark.browser
 TEXT = "The animal did not cross the street because it was too tired"
@@ -105,13 +105,13 @@ def test_the_link_keeps_the_atlas_and_is_written_once_a_frame(visit):
     page = opened.page
     assert page.input_value("#viz-statistic") == "previous"
     assert page.input_value("#viz-order") == "lowest"
-    assert "The first query has none and counts as 0." in page.inner_text(".viz-stat-heading")
+    assert "The first query has none and is left out." in page.inner_text(".viz-stat-heading")
     shown = page.eval_on_selector_all(".viz-atlas-cell", "all => all.map(c => c.dataset.head)")
     assert shown != sorted(shown, key=lambda name: [int(part) for part in name.split(".")])
     page.select_option("#viz-statistic", "next")
     page.select_option("#viz-order", "highest")
     page.wait_for_url(re.compile("stat=next&order=highest"))
-    assert "The last query has none and counts as 0." in page.inner_text(".viz-stat-heading")
+    assert "The last query has none and is left out." in page.inner_text(".viz-stat-heading")
     page.select_option("#viz-statistic", "entropy")
     page.select_option("#viz-order", "layer")
     page.wait_for_url(lambda url: "stat=" not in url and "order=" not in url)

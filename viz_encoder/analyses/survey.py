@@ -27,7 +27,7 @@ class Statistic:
     title: str
     unit: str
     meaning: str
-    edge: str = ""  # what counts as 0, in a sentence
+    edge: str = ""  # which queries are left out, in a sentence
     over: str = "Mean over the real queries."
     most: Callable[[int], float] = lambda n_tokens: 1.0  # the largest it can be
     even: Callable[[int], float] | None = None  # where all tokens get the same weight
@@ -39,10 +39,6 @@ class Statistic:
             "even": None if self.even is None else self.even(n_tokens),
         }
         return {field.name: getattr(self, field.name) for field in fields(self)} | numbers
-
-
-def _but_one(n_tokens: int) -> float:
-    return (n_tokens - 1) / n_tokens
 
 
 STATISTICS = {
@@ -61,15 +57,13 @@ STATISTICS = {
         "Weight on the previous token",
         "share",
         "heads that look at the previous token",
-        "The first query has none and counts as 0.",
-        most=_but_one,
+        "The first query has none and is left out.",
     ),
     "next": Statistic(
         "Weight on the next token",
         "share",
         "heads that look at the next token",
-        "The last query has none and counts as 0.",
-        most=_but_one,
+        "The last query has none and is left out.",
     ),
     "diagonal": Statistic(
         "Weight on the query itself", "share", "heads that look at the same token"
@@ -92,8 +86,9 @@ class LayerSurvey(TableResult):
 
     A thumbnail has at most `size` cells a side, the largest or the mean weight of a block each.
     Statistics are means over the real (not padding) queries, in the units of STATISTICS;
-    `largest` is the largest single weight of any of them. Those that compare a query's place with
-    a key's are NaN for cross-attention.
+    `previous` and `next` over those with a real token before or after them, so that they are NaN
+    for a single token; `largest` is the largest single weight of any query. Those that compare a
+    query's place with a key's are NaN for cross-attention.
     """
 
     thumbnails_max: Float[np.ndarray, "head row col"]
@@ -133,19 +128,22 @@ class _Block:
 
 
 def survey(trace: Trace, size: int = SIZE) -> Survey:
-    """All layers, in order."""
+    """All layers, in order: thumbnails of at most `size` cells a side, and statistics of each head.
+
+    As a table (with pandas), to find heads:
+    `vz.analyses.survey(trace).to_frame().nlargest(4, "previous")`.
+    """
     return Survey(tuple(survey_layers(trace, size)))
 
 
 def survey_layers(trace: Trace, size: int = SIZE) -> Iterator[LayerSurvey]:
     """Each layer as soon as it is swept; never more than a block of one head's rows is held."""
-    special = torch.tensor(trace.sample.special, dtype=torch.float32)
     for layer in trace.layers:
-        sweep = _Sweep(layer, size, special)
+        sweep = _Sweep(layer, size, trace)
         for block in _blocks(layer, trace.valid, sweep.row_step):
             for head in range(layer.n_heads):
                 sweep.add(head, block)
-        yield sweep.result(float(trace.valid.sum()))
+        yield sweep.result()
 
 
 def _blocks(layer: LayerTrace, valid: Bool[Tensor, " query"], step: int) -> Iterator[_Block]:
@@ -170,7 +168,7 @@ def _blocks(layer: LayerTrace, valid: Bool[Tensor, " query"], step: int) -> Iter
 class _Sweep:
     """What is known of one layer's heads, after the blocks that were added."""
 
-    def __init__(self, layer: LayerTrace, size: int, special: Float[Tensor, " token"]) -> None:
+    def __init__(self, layer: LayerTrace, size: int, trace: Trace) -> None:
         n, n_keys, device = layer.q.shape[1], layer.k.shape[1], layer.q.device
         self.layer = layer
         self.row_step, self.key_step = -(-n // size), -(-n_keys // size)
@@ -178,7 +176,9 @@ class _Sweep:
         self.tops = torch.zeros(shape, device=device)  # no weight is below 0
         self.sums = torch.zeros(shape, device=device)
         self.statistics = torch.zeros(layer.n_heads, len(STATISTICS), device=device)
-        self.special = None if layer.cross else special.to(device)
+        special = torch.tensor(trace.sample.special, dtype=torch.float32, device=device)
+        self.special = None if layer.cross else special
+        self.real = trace.valid.to(device, torch.float32)
 
     def add(self, head: int, block: _Block) -> None:
         weights = self.layer.weights(slice(head, head + 1), block.rows)[0].float()
@@ -194,14 +194,14 @@ class _Sweep:
         self.statistics[head, :-1] += self._sums(counted, totals, block)
         self.statistics[head, -1] = self.statistics[head, -1].maximum(largest)
 
-    def result(self, n_valid: float) -> LayerSurvey:
+    def result(self) -> LayerSurvey:
         n, n_keys = self.layer.q.shape[1], self.layer.k.shape[1]
         pairs = _sides(n, self.row_step)[:, None] * _sides(n_keys, self.key_step)
         mean = self.sums / pairs.to(self.sums.device)
         forbidden = self._forbidden()
         if forbidden is not None:
             self.tops[forbidden] = mean[forbidden] = torch.nan
-        self.statistics[:, :-1] /= n_valid
+        self.statistics[:, :-1] /= self._n_queries()
         columns = self.statistics.T.cpu().numpy()
         statistics = dict(zip(STATISTICS, columns, strict=True))
         if self.layer.cross:
@@ -217,9 +217,20 @@ class _Sweep:
         nothing = torch.zeros_like(entropy)
         if block.distance is None or self.special is None:
             return torch.stack([entropy, *(nothing,) * 4, totals[0], nothing])
-        bands = (weights.diagonal(block.rows.start + shift).sum() for shift in (-1, 1, 0))
+        bands = (self._band(weights, block.rows.start + shift) for shift in (-1, 1, 0))
         distance = torch.dot(flat, block.distance)
         return torch.stack([entropy, distance, *bands, totals[0], torch.dot(totals, self.special)])
+
+    def _band(self, weights: Float[Tensor, "query key"], first_key: int) -> Float[Tensor, ""]:
+        """The weight on real keys along one diagonal; that on padding is on no token."""
+        band = weights.diagonal(first_key)
+        return torch.dot(band, self.real[max(first_key, 0) :][: len(band)])
+
+    def _n_queries(self) -> Float[Tensor, " statistic"]:
+        """How many are averaged: for the previous and the next token, those that have one."""
+        n_real = self.real.sum()
+        n_pairs = torch.dot(self.real[1:], self.real[:-1])
+        return torch.stack([n_real] * 2 + [n_pairs] * 2 + [n_real] * (len(STATISTICS) - 5))
 
     def _by_key_cell(self, x: Float[Tensor, "row key"]) -> Float[Tensor, "row col within"]:
         missing = -x.shape[1] % self.key_step
