@@ -168,6 +168,30 @@ def test_a_run_with_a_mask_knows_the_run_without(site, key, plain):
     assert again["plain"] == key and not np.any(again["leak"])
 
 
+@pytest.mark.parametrize(
+    ("mask", "mistake", "says"),
+    [
+        (np.tri(15, dtype=bool), "none", "causal, 105 of 225 pairs forbidden"),
+        (
+            speckled(15),
+            "ignored",
+            f"{(~speckled(15)).sum()} of 225 pairs forbidden; the code ignores it",
+        ),
+        (np.ones((15, 15), dtype=bool), "none", ""),
+        (
+            np.ones((15, 15), dtype=bool),
+            "inverted",
+            "forbids nothing; the code inverts it (reads True as ignore)",
+        ),
+    ],
+)
+def test_a_run_says_which_mask_it_ran_with(site, key, mask, mistake, says):
+    run = post(site, key, f"run?mistake={mistake}", bits(mask)).json()["run"]
+    assert run["masked"] == says
+    again = httpx.get(f"{site}viz/run/{run['key']}/mask/offered").json()
+    assert again["plain"]["masked"] == ""
+
+
 @pytest.mark.parametrize("name", ["window", "causal", None])
 def test_reach_is_a_power_of_the_mask(site, key, saved, plain, name):
     n, layers = plain.n_tokens, plain.n_layers
@@ -417,6 +441,10 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     page.click("#viz-mask-everywhere")
     page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
     assert "the run with this mask" in page.inner_text(".viz-mask-result")
+    for tab, folder in (("Flow", "flow"), ("Hidden states", "hidden"), ("Pooling", "pool")):
+        page.get_by_role("tab", name=tab).click()
+        told = page.wait_for_selector(f".viz-root:has(> .viz-{folder}) > .viz-masked")
+        assert told.inner_text() == "This run was made with a mask: 104 of 225 pairs forbidden."
     page.get_by_role("tab", name="Attention").click()
     page.wait_for_selector("#viz-proof.viz-good")
     page.get_by_role("tab", name="Masks").click()
@@ -428,6 +456,9 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     np.testing.assert_array_equal(painted_mask(page), mask)
     page.click("#viz-mask-back")
     page.wait_for_function("vizTab.run.key === vizMasks.plain.key")
+    page.get_by_role("tab", name="Flow").click()
+    page.wait_for_selector(".viz-flow[data-painted]")
+    assert page.is_hidden(".viz-masked")
 
 
 @pytest.mark.browser

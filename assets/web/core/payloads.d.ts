@@ -21,6 +21,7 @@ export interface RunDescription {
   revision: string;
   weights: string; // "untrained" where they are random
   tasks: string[];
+  masked: string; // the mask that a person ran it with, in a few words; "" where there was none
   nLayers: number;
   nHeads: number;
   tokens: string[];

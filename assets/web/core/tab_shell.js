@@ -10,14 +10,16 @@ export class TabShell {
   run = null;
   seen = false;
   always = false; // brought up to date out of sight too
+  saysMask = false; // that a run was made with a mask, above all else
   empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
+  masked = el("p", { class: "viz-masked", hidden: true });
   fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
 
   /** @param {HTMLElement} root @param {string} name the class of its body */
   constructor(root, name) {
     this.root = root;
     this.body = el("div", { class: name, hidden: true });
-    root.replaceChildren(this.empty, this.fault, this.body);
+    root.replaceChildren(this.empty, this.masked, this.fault, this.body);
   }
 
   // Once it is laid out.
@@ -41,6 +43,8 @@ export class TabShell {
   refresh() {
     const { run } = this;
     this.empty.hidden = Boolean(run);
+    this.masked.hidden = !(this.saysMask && run?.masked);
+    this.masked.textContent = `This run was made with a mask: ${run?.masked}.`;
     if (!run) this.body.hidden = this.fault.hidden = true;
     if (!run || !(this.always || this.root.clientWidth)) return;
     this.body.hidden = false;

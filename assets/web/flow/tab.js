@@ -28,6 +28,7 @@ export function mount(/** @type {HTMLElement} */ root) {
 }
 
 class FlowTab extends TabShell {
+  saysMask = true;
   #asked = new Latest((sentence) => {
     this.#drop();
     this.figure.fail(sentence);

@@ -33,6 +33,7 @@ export function mount(/** @type {HTMLElement} */ root) {
 }
 
 class PoolingTab extends TabShell {
+  saysMask = true;
   picked = ""; // the method that the person chose; before, it is the model's own
   method = "";
   stale = true; // not yet drawn, of this run and with the latest learned query
