@@ -14,7 +14,7 @@ import torch
 import viz_encoder as vz
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.result import ArrayResult, TableResult
-from viz_encoder.shown import MOST, OneLine
+from viz_encoder.shown import MOST, OneLine, quoted
 
 TEXT = "The bank approved the loan"
 EVIL = '<img src=x onerror="alert(1)">\n\u202e&'
@@ -299,3 +299,13 @@ def test_a_dataclass_that_forgets_its_repr_is_seen():
         text: str
 
     assert not one_short_line(Loud("x" * 999)) and one_short_line(Quiet("x" * 999))
+
+
+@pytest.mark.parametrize("text", ["سلام", "שלום", "##לום", "dog שלום", "١٢"])
+def test_text_read_from_right_to_left_is_isolated_in_sentences(text):
+    assert quoted(text) == f"“\u2068{text}\u2069”"
+
+
+@pytest.mark.parametrize("text", ["", "dog", "[CLS]", "привет", "犬", "12"])
+def test_other_text_is_quoted_as_it_is(text):
+    assert quoted(text) == f"“{text}”"

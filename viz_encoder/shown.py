@@ -1,6 +1,7 @@
 """How values show themselves: in one line at a prompt, as a small table in a notebook."""
 
 import reprlib
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from html import escape
@@ -12,6 +13,16 @@ FEW = 4  # entries of a tuple that are written out
 LETTERS = 40  # of a text within a line
 TABLE = "border-collapse:collapse;font-size:13px;text-align:left"
 CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top"
+
+
+def quoted(text: str) -> str:
+    """A token or a word in a sentence: “text”.
+
+    What is read from right to left is isolated (UAX 9), so that it does not move the quotes and
+    numbers beside it.
+    """
+    turned = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
+    return f"“\u2068{text}\u2069”" if turned else f"“{text}”"
 
 
 class OneLine:

@@ -8,6 +8,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
 from viz_encoder.figures.view import HEAD, LAYER, QUERY, Place, View
 from viz_encoder.inputs import Grid
+from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 
@@ -51,7 +52,10 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0, query: int = 0) -> go.
     prefix = "".join(
         f", {plain(trace.tokens[at])} {_share(weights[at])}" for at in range(grid.n_prefix)
     )
-    apply(figure, f"{head_name(layer, head)}: where “{plain(trace.tokens[query])}” looks{prefix}")
+    apply(
+        figure,
+        f"{head_name(layer, head)}: where {quoted(plain(trace.tokens[query]))} looks{prefix}",
+    )
     figure.update_xaxes(title="Picture column (pixels)", showgrid=False)
     figure.update_yaxes(title="Picture row (pixels)", showgrid=False, scaleanchor="x")
     return figure

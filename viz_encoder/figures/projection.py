@@ -16,6 +16,7 @@ from viz_encoder.figures.hidden import (
 )
 from viz_encoder.figures.theme import apply, plain, weight_bar
 from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import require_real_token
 
@@ -85,7 +86,7 @@ def _add_way(figure: go.Figure, trace: Trace, found: Projection, token: int) -> 
         mode="lines+markers",
         line={"color": WAY, "width": 2},
         marker={"size": 5},
-        name=f"{token} “{plain(trace.tokens[token])}”" + ("" if len(at) else " (left out)"),
+        name=f"{token} {quoted(plain(trace.tokens[token]))}" + ("" if len(at) else " (left out)"),
         hoverinfo="skip",
         showlegend=True,
     )

@@ -10,6 +10,7 @@ from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.inputs import Inputs
+from viz_encoder.shown import quoted
 
 BAR = "Relevance added by attention<br>(no fixed unit; compare within this figure)"
 MEASURED = (
@@ -67,10 +68,12 @@ def _number(encoder: LoadedEncoder, label: int | str | None) -> int | str | None
 
 def _title(found: Relevance, tokens: tuple[str, ...]) -> str:
     """Which label, where it stands, and whose row this is."""
-    where = "" if found.token is None else f" at {found.token} “{plain(tokens[found.token])}”"
+    where = "" if found.token is None else f" at {found.token} {quoted(plain(tokens[found.token]))}"
     read = found.reads.nonzero()[0].tolist()
-    whose = f"{read[0]} “{plain(tokens[read[0]])}”" if len(read) == 1 else f"{len(read)} tokens"
-    return f"Relevance to “{plain(found.label)}”{where}, read at {whose}"
+    whose = (
+        f"{read[0]} {quoted(plain(tokens[read[0]]))}" if len(read) == 1 else f"{len(read)} tokens"
+    )
+    return f"Relevance to {quoted(plain(found.label))}{where}, read at {whose}"
 
 
 VIEW = View(

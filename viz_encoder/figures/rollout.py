@@ -7,6 +7,7 @@ from viz_encoder.analyses.rollout import rollout as compute
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import QUERY, Control, Place, View
+from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 
 BAR = "Rollout<br>(share of the query's total)"
@@ -32,7 +33,10 @@ def draw(trace: Trace, *, query: int = 0, fuse: str = "mean") -> go.Figure:
     rows = compute(trace, query, fuse).rows
     figure, step = depth_figure(rows, trace.tokens, bar=BAR, key_title="Key (which input token)")
     pooled = f", largest of {step} keys" if step > 1 else ""
-    apply(figure, f"Rollout of {query} “{plain(trace.tokens[query])}”, {fuse} over heads{pooled}")
+    apply(
+        figure,
+        f"Rollout of {query} {quoted(plain(trace.tokens[query]))}, {fuse} over heads{pooled}",
+    )
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     return figure
 

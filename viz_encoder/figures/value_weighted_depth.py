@@ -11,6 +11,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
 from viz_encoder.figures.theme import apply, caption, plain
 from viz_encoder.figures.view import QUERY, Control, Place, View
+from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 
 BAR = "Length of the added vector<br>(units of the hidden states)"
@@ -51,7 +52,7 @@ def draw(
     )
     pooled = f", longest of {step} keys" if step > 1 else ""
     whose = "sum over heads" if head == "sum" else f"head {head} of each layer"
-    name = f"{query} “{plain(trace.tokens[query])}”"
+    name = f"{query} {quoted(plain(trace.tokens[query]))}"
     apply(figure, f"Value-weighted attention to {name}, {whose}{pooled}")
     caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
     return figure

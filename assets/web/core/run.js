@@ -1,6 +1,7 @@
 // One run on the server: fetches its numbers as raw bytes, and remembers the latest answers.
 
 import { address, json, numbers } from "./server.js";
+import { numbered } from "./token_names.js";
 
 /** @import { Head, LayerStatistics, MapView, Numbers, Prediction, Proof, RunDescription, Views } from "./payloads.d.ts" */
 /** @import { Range } from "./viewport.js" */
@@ -150,7 +151,7 @@ export class Run extends Described {
 
   // A token by its number and its text.
   named(/** @type {number} */ token) {
-    return `${token} “${this.tokens[token]}”`;
+    return numbered(token, this.tokens[token]);
   }
 
   // Real tokens by their numbers, with or without those that the model adds.

@@ -3,6 +3,7 @@
 import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { caption, control, controls, count, el, options } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
+import { quoted } from "../core/token_names.js";
 import { Panel } from "./panel.js";
 
 /** @import { LogitLens } from "../core/payloads.d.ts" */
@@ -174,8 +175,8 @@ function sentence(/** @type {Shown} */ { run, found }, /** @type {number} */ lay
   const four = (/** @type {number | null} */ value) => value?.toFixed(4) ?? "?";
   const ranked = labels[layer][place]
     .slice(0, 3)
-    .map((label, rank) => `“${label}” ${four(shares[layer][place][rank])}`);
+    .map((label, rank) => `${quoted(label)} ${four(shares[layer][place][rank])}`);
   const where = tokens[place] === WHOLE ? "The whole input" : run.named(tokens[place]);
   const answer = labels[labels.length - 1][place][0];
-  return `${where}, ${afterBlocks(layer)}: ${ranked.join(", ")}; the output's answer “${answer}” ${four(finals[layer][place])} (${unit})`;
+  return `${where}, ${afterBlocks(layer)}: ${ranked.join(", ")}; the output's answer ${quoted(answer)} ${four(finals[layer][place])} (${unit})`;
 }

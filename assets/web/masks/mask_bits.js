@@ -1,6 +1,7 @@
 // A mask in the browser: one byte a cell, 1 = may attend; packed to bits on its way to the server.
 
 import { count } from "../core/dom.js";
+import { numbered } from "../core/token_names.js";
 
 /** @import { Cell } from "../views/mask_grid.js" */
 
@@ -114,7 +115,7 @@ export class History {
 
 /** Tokens by number and name, the first of them. @type {(places: number[], tokens: string[]) => string} */
 export function listed(places, tokens) {
-  const named = places.slice(0, MOST_NAMED).map((at) => `${at} “${tokens[at]}”`);
+  const named = places.slice(0, MOST_NAMED).map((at) => numbered(at, tokens[at]));
   const more = places.length - named.length;
   return `${named.join(", ")}${more ? `, and ${count(more)} more` : ""}`;
 }

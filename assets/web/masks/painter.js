@@ -2,6 +2,7 @@
 
 import { button, caption, controls, count, el } from "../core/dom.js";
 import { Viewport } from "../core/viewport.js";
+import { numbered } from "../core/token_names.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { History, listed, Mask } from "./mask_bits.js";
 import { Strokes } from "./strokes.js";
@@ -85,7 +86,7 @@ export class Painter {
       return;
     }
     const may = (this.seen ?? this.mask).at(row, col);
-    this.said.textContent = `Query ${row} “${tokens[row]}” ${may ? "may" : "may not"} attend to key ${col} “${tokens[col]}”.`;
+    this.said.textContent = `Query ${numbered(row, tokens[row])} ${may ? "may" : "may not"} attend to key ${numbered(col, tokens[col])}.`;
     grid.canvas.setAttribute(
       "aria-label",
       `Mask, ${tokens.length} queries by ${tokens.length} keys. ${this.said.textContent} Arrow keys move, Space paints the cell, R its row, C its column.`,

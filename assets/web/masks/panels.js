@@ -107,8 +107,7 @@ export class Panels extends MaskPanels {
     if (!found) return "";
     const { n, run, step, intended, passed, observed, leaking } = found;
     const at = row * n + col;
-    const name = (/** @type {number} */ place) =>
-      step > 1 ? `around ${Math.round(place * step)}` : `${place} “${run.tokens[place]}”`;
+    const name = (/** @type {number} */ place) => (step > 1 ? `around ${Math.round(place * step)}` : run.named(place));
     const may = (/** @type {Float32Array} */ part) => (part[at] ? "may attend" : "forbidden");
     return `Query ${name(row)} → key ${name(col)}: intended ${may(intended)}, passed ${may(passed)}, weight ${number(observed[at])}${leaking[at] ? ": a leak" : ""}.`;
   }

@@ -2,6 +2,7 @@
 
 import { control, controls, el, number, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { numbered } from "../core/token_names.js";
 import { section, table } from "../views/headed.js";
 
 /** @import { Prediction } from "../core/payloads.d.ts" */
@@ -61,6 +62,6 @@ function tableOf(before, after, tokens) {
     const name = el("th", { scope: "row" }, el("bdi", {}, label));
     return el("tr", { "data-label": label }, name, share(before, label), share(after, label));
   });
-  const place = before.token === null ? "Label" : `At ${before.token} “${tokens[before.token]}”`;
+  const place = before.token === null ? "Label" : `At ${numbered(before.token, tokens[before.token])}`;
   return table("viz-mask-table", [place, `${before.unit} without`, `${before.unit} with`], rows);
 }

@@ -2,6 +2,7 @@
 
 import { button, caption, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { numbered, quoted } from "../core/token_names.js";
 import { walked } from "../views/cells.js";
 import { section } from "../views/headed.js";
 import { Depth, Player } from "../views/layer_player.js";
@@ -97,7 +98,7 @@ export class Reach {
     const { allowed, forbidden } = maskColors();
     const knows = run.tokens.map((_, at) => known.at(token, at));
     const many = knows.filter(Boolean).length;
-    this.sentence.textContent = `After ${layer + 1} ${layer ? "blocks" : "block"} “${run.tokens[token]}” (${token}) can know ${many} of ${run.n} tokens.`;
+    this.sentence.textContent = `After ${layer + 1} ${layer ? "blocks" : "block"} ${quoted(run.tokens[token])} (${token}) can know ${many} of ${run.n} tokens.`;
     this.sentence.dataset.layer = String(layer);
     this.chips.replaceChildren(...run.tokens.map((name, at) => this.#chip(name, at, knows[at])));
     this.grid.chosen = [token, token];
@@ -117,7 +118,7 @@ export class Reach {
       class: `viz-word ${knows ? "viz-mask-known" : "viz-mask-unknown"}`,
       "data-token": at,
       "aria-pressed": String(at === this.token),
-      title: `${at} “${name}”: ${knows ? "can be known" : "cannot be known"}`,
+      title: `${numbered(at, name)}: ${knows ? "can be known" : "cannot be known"}`,
     });
     chip.append(el("bdi", {}, name));
     return chip;

@@ -1,5 +1,7 @@
 // The maps that a file carries: unpacked from its text, with their cells and what is said of them.
 
+import { isolated, numbered } from "../core/token_names.js";
+
 /** @import { CellFacts, Maybe, PageFacts, PageMap } from "../core/payloads.d.ts" */
 /** @typedef {Pick<PageFacts, "tokens" | "others">} Names of the queries, and of another sequence's keys */
 
@@ -78,7 +80,7 @@ export class KeptMap {
     const number = (/** @type {number} */ at) => about.numbers?.[axis][at] ?? String(at);
     if (first < last) return `${number(first).split("–")[0]}–${number(last).split("–").at(-1)}`;
     const [name = ""] = this.names(axis, cell);
-    return `${number(first)} ${quoted ? `“${name}”` : name}`;
+    return quoted ? numbered(number(first), name) : `${number(first)} ${isolated(name)}`;
   }
 
   /** A cell in words. @type {(row: number, col: number, value: number) => string} */

@@ -2,6 +2,7 @@
 
 import { makeScale, picture, theme } from "../core/colors.js";
 import { control, controls, css, el, options } from "../core/dom.js";
+import { numbered } from "../core/token_names.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 import { bar, cut, fixed, HUES, signedBar } from "./results.js";
 
@@ -125,6 +126,6 @@ export class ItemMatrix extends SquareMatrix {
 
   #name(/** @type {number} */ item) {
     const { names, labels } = /** @type {SetDescription} */ (this.set);
-    return `${item} “${cut(names[item], 90)}”${labels[item] ? ` (${labels[item]})` : ""}`;
+    return `${numbered(item, cut(names[item], 90))}${labels[item] ? ` (${labels[item]})` : ""}`;
   }
 }

@@ -6,6 +6,7 @@ import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
+import { numbered } from "../core/token_names.js";
 import { learned } from "./learned_query.js";
 import { lossCurves } from "./loss_curves.js";
 import { listed } from "./neighbors.js";
@@ -119,7 +120,7 @@ class LearnView {
 
   /** @type {(asked: string, of: { tokens: string[], grid: Grid | null }, values: Maybe[], picture: string) => void} */
   #show(asked, { tokens, grid }, values, picture) {
-    const say = (/** @type {number} */ at) => `${at} “${tokens[at]}”: ${fixed(values[at], 4)}`;
+    const say = (/** @type {number} */ at) => `${numbered(at, tokens[at])}: ${fixed(values[at], 4)}`;
     const unit = "weight of the token (no unit; the weights sum to 1)";
     this.shares.show({ tokens, values, grid, picture, say, unit });
     this.shares.node.dataset.painted = asked;

@@ -2,6 +2,7 @@
 
 import { theme } from "../core/colors.js";
 import { button, count, el } from "../core/dom.js";
+import { numbered } from "../core/token_names.js";
 import { pairOf } from "./shading.js";
 
 /** @import { Colors, Scale } from "../core/colors.js" */
@@ -170,7 +171,7 @@ export class Words {
     const of = "places" in units ? units.places.length : units.length;
     this.far.hidden = strongest < 0 || this.#holds(strongest);
     const { name, tokens } = units[Math.max(0, strongest)];
-    const elsewhere = `; the strongest ${this.side} ${tokens[0]} “${name}” is in another part`;
+    const elsewhere = `; the strongest ${this.side} ${numbered(tokens[0], name)} is in another part`;
     const part = `Tokens ${count(from.tokens[0])} to ${count(to.tokens[to.tokens.length - 1])} of ${count(of)}`;
     this.part.textContent = `${part}${this.far.hidden ? "" : elsewhere}.`;
   }

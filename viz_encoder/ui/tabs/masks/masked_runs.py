@@ -13,6 +13,7 @@ from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
 from viz_encoder.audit.measure.reach import reach
 from viz_encoder.errors import InputError, SelectionError, TooLong
+from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
 from viz_encoder.ui.state.runner import Runner
@@ -119,7 +120,7 @@ def sentence(trace: Trace, intent: Bool[Tensor, "query key"], leaks: MaskLeaks) 
     return (
         f"Leaks in {leaking} of {n_heads} heads: the largest forbidden weight is "
         f"{leaks.leak[layer, head]:.4f}, in head {layer}.{head}, from query {query} "
-        f"“{trace.tokens[query]}” to key {key} “{trace.tokens[key]}”."
+        f"{quoted(trace.tokens[query])} to key {key} {quoted(trace.tokens[key])}."
     )
 
 
