@@ -8,6 +8,7 @@ from typing import NoReturn
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.errors import SelectionError
 
 
@@ -51,3 +52,21 @@ class Masked:
     intent: Bool[Tensor, "query key"]
     mistake: Mistake
     plain: str  # its key
+
+    @property
+    def words(self) -> str:
+        """The mask in a few words, for every view of its run; "" where it changes nothing."""
+        forbidden, n_pairs = int((~self.intent).sum()), self.intent.numel()
+        if not forbidden and self.mistake is Mistake.NONE:
+            return ""
+        pairs = f"{forbidden:,} of {n_pairs:,} pairs forbidden" if forbidden else "forbids nothing"
+        name = _preset_name(self.intent) if forbidden else ""
+        mistaken = "" if self.mistake is Mistake.NONE else f"; the code {self.mistake.words}"
+        return f"{name}{', ' if name else ''}{pairs}{mistaken}"
+
+
+def _preset_name(mask: Bool[Tensor, "query key"]) -> str:
+    """What a mask is called if it is a preset with its usual sizes, such as "causal"."""
+    n_tokens = len(mask)
+    same = (its for its in PRESETS.values() if bool((its.mask(n_tokens) == mask).all()))
+    return next((its.label.lower() for its in same), "")

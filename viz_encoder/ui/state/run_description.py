@@ -9,6 +9,7 @@ from typing import Any
 from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES
+from viz_encoder.ui.state.examples import swap_of
 
 # Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
 INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -20,9 +21,17 @@ MAX_NOTES = 50
 
 
 def describe(
-    key: str, trace: Trace, link: dict[str, str], kind: str, tasks: Sequence[str] = ()
+    key: str,
+    trace: Trace,
+    link: dict[str, str],
+    kind: str,
+    tasks: Sequence[str] = (),
+    masked: str = "",
 ) -> str:
-    """One JSON object that tells the page everything but the numbers."""
+    """One JSON object that tells the page everything but the numbers.
+
+    `masked` says in a few words which mask a person ran it with; "" where there was none.
+    """
     sample, origin = trace.sample, trace.origin
     grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
     content = json.dumps(
@@ -32,6 +41,7 @@ def describe(
             "link": _short(link, key),
             **{name: shortened(value) for name, value in vars(origin).items()},
             "tasks": list(tasks),
+            "masked": masked,
             "nLayers": trace.n_layers,
             "nHeads": trace.n_heads,
             "tokens": [shortened(token) for token in trace.tokens],
@@ -43,6 +53,7 @@ def describe(
             if grid
             else None,
             "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
+            "swap": swap_of(link.get("a", "")),
             "vocabulary": _vocabulary(max(1, int(trace.valid.sum()))),
         }
     )

@@ -108,7 +108,8 @@ class Runner:
             self.store.claim(key, owner)
         kind = "image" if trace.grid else "text"
         link = {"kind": kind, "model": trace.origin.model, "run": key}
-        return describe(key, trace, link, kind, _tasks(entry.encoder))
+        masked = entry.masked.words if entry.masked else ""
+        return describe(key, trace, link, kind, _tasks(entry.encoder), masked)
 
     def _capture(
         self, model: str, kind: str, source: Any, tell: Tell
