@@ -319,6 +319,78 @@ def test_a_model_in_memory_and_a_saved_copy_pool_alike(tmp_path):
         equal(found.of("declared", -1), wanted(model, prompt_name="query"))
 
 
+class Halved(SentenceTransformer):
+    """One that computes something of its own after its modules."""
+
+    def forward(self, features, **options):
+        found = super().forward(features, **options)
+        return {**found, "sentence_embedding": found["sentence_embedding"] / 2}
+
+
+class Rounded(SentenceTransformer):
+    """One that gives out something other than it computes."""
+
+    def encode(self, inputs, **options):
+        return np.round(super().encode(inputs, **options), 1)
+
+
+def hooked(model):
+    model.register_forward_hook(
+        lambda module, given, out: {**out, "sentence_embedding": -out["sentence_embedding"]}
+    )
+    return model
+
+
+def cut(model):
+    model.truncate_dim = 4
+    return model
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (lambda model: Halved(modules=list(model), device="cpu"), "vectors differ from those that"),
+        (
+            lambda model: Rounded(modules=list(model), device="cpu"),
+            "vectors differ from those that",
+        ),
+        (hooked, "vectors differ from those that its modules make"),
+        (cut, r"truncate_dim is 4, and ours are whole, of 16 numbers: set it to None"),
+    ],
+)
+def test_a_wrapper_that_computes_something_else_is_not_pooled_for(other, says, tmp_path):
+    """Its maps are its own; only its vectors would be others."""
+    model, _ = saved(tmp_path, [Pooling(16, "mean"), Normalize()], {})
+    plain = vz.load(model, device="cpu")
+    assert not plain.declared.problem and not plain.card.notes
+    encoder = vz.load(other(model), device="cpu")
+    trace = vz.capture(encoder, "the bank")
+    assert torch.equal(trace.attention(1), vz.capture(plain, "the bank").attention(1))
+    with pytest.raises(SelectionError, match=says) as fault:
+        vz.pool(trace.output, trace.valid, "declared", encoder=encoder)
+    assert encoder.card.notes == (str(fault.value),)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plain_wrapper_equals_its_modules(case, tmp_path):
+    """With its own tokenizer, and with one that reads otherwise, which `encode` would not use."""
+    modules, options = CASES[case]()
+    model = after(base(tmp_path), *modules, **options).train()
+    renamed = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str().replace("bank", "cat"))
+    for given in (None, renamed):
+        encoder = vz.load(model, tokenizer=given, device="cpu")
+        assert not encoder.declared.problem and not encoder.card.notes
+    assert model.training  # as it was
+
+
+def test_a_wrapper_that_cannot_be_run_is_named(tmp_path):
+    model = after(base(tmp_path), Pooling(16, "mean"))
+    model.encode = lambda texts: 0
+    encoder = vz.load(model, device="cpu")
+    assert not encoder.declared.problem
+    assert "not compared with the model's own: it failed (" in encoder.card.notes[0]
+
+
 def test_the_command_reads_with_a_prompt(tmp_path, capsys):
     modules, options = CASES["mean without prompt"]()
     model, folder = saved(tmp_path, modules, options)

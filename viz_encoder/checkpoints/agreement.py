@@ -1,7 +1,9 @@
 """Whether a model in memory computes what its weights and settings say: one short run of both."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -9,8 +11,11 @@ from torch import Tensor, nn
 
 from viz_encoder.checkpoints.loaded import LoadedEncoder
 from viz_encoder.checkpoints.plan import Plan
+from viz_encoder.checkpoints.sentence_transformers import not_computed
 from viz_encoder.config import Embedding
 from viz_encoder.errors import CheckpointError
+from viz_encoder.inputs import TextReader
+from viz_encoder.model.declared import Declared
 
 N_TOKENS = 8
 ADDED = range(4)  # where most vocabularies have padding and other special tokens
@@ -44,6 +49,80 @@ def compare_runs(theirs: nn.Module, ours: LoadedEncoder, plan: Plan) -> tuple[st
         name = str(kind).removeprefix("torch.")
         notes.append(f"The model in memory is {name}; here it is computed in float32.")
     return tuple(notes)
+
+
+def compare_vectors(theirs: Any, ours: LoadedEncoder, *, by_text: bool) -> LoadedEncoder:
+    """The encoder, whose declared pooling is held to what a SentenceTransformer itself gives.
+
+    A hook on it, a class with a `forward` or an `encode` of its own, or a `truncate_dim` changes
+    the vectors and none of its modules; then the maps are right, and whoever asks for the declared
+    vectors is told.
+
+    Args:
+        theirs: the SentenceTransformer.
+        ours: its first module, loaded, and what it declares.
+        by_text: whether it reads texts with the same tokenizer, so that `encode` is compared too.
+    """
+    try:
+        notes = _vector_notes(theirs, ours, by_text)
+    except CheckpointError as fault:
+        declared = not_computed("the model", fault)
+        ours, notes = replace(ours, declared=declared), (declared.problem,)
+    return replace(ours, card=replace(ours.card, notes=(*ours.card.notes, *notes)))
+
+
+def _vector_notes(theirs: Any, ours: LoadedEncoder, by_text: bool) -> tuple[str, ...]:
+    """What could not be compared; vectors that differ by more than rounding are an error."""
+    reader, said = ours.reader, ours.declared
+    if said is None or said.problem or not isinstance(reader, TextReader):
+        return ()
+    ids = _probe(ours)[:, : said.max_tokens]
+    features = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    where = next(theirs.parameters()).device
+    on_device = {name: value.to(where) for name, value in features.items()}
+    asked: list[tuple[Callable[[], Any], Tensor]] = [
+        (lambda: theirs(on_device)["sentence_embedding"][0], _vector(ours, ids, said, 0))
+    ]
+    if by_text:
+        text = reader.tokenizer.decode(ids[0].tolist()).strip()
+        read = ours.read(text, declared=True)
+        found = _vector(ours, read.values, said, read.samples[0].n_prompt)
+        asked.append((lambda: theirs.encode([text], show_progress_bar=False)[0], found))
+    for ask, found in asked:
+        try:
+            with _evaluated(theirs), torch.no_grad():
+                expected = torch.as_tensor(ask()).float().cpu()
+        except Exception as fault:  # code of another package, or the person's own
+            why = str(fault).partition("\n")[0][:120].rstrip(".")
+            return (f"Its vectors were not compared with the model's own: it failed ({why}).",)
+        _require_same_vector(theirs, expected, found)
+    return ()
+
+
+def _vector(
+    ours: LoadedEncoder, ids: Tensor, said: Declared, n_prompt: int
+) -> Float[Tensor, " d_pooled"]:
+    with torch.no_grad():
+        hidden = ours.model(ids.to(ours.device)).output.float().cpu()
+    return said.vectors(hidden, torch.ones(hidden.shape[:2], dtype=torch.bool), n_prompt)[0]
+
+
+def _require_same_vector(theirs: Any, expected: Tensor, found: Tensor) -> None:
+    dim = getattr(theirs, "truncate_dim", None)
+    if expected.shape != found.shape:
+        why = (
+            f"its truncate_dim is {dim}, and ours are whole, of {len(found)} numbers: set it "
+            "to None and cut them yourself"
+            if dim is not None
+            else f"its own vector has shape {tuple(expected.shape)}, not {tuple(found.shape)}"
+        )
+        raise CheckpointError(why)
+    apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-12))
+    if not apart <= TOLERANCE.get(next(theirs.parameters()).dtype, 1e-4):
+        raise CheckpointError(
+            f"its own vectors differ from those that its modules make by {apart:.1e} of the "
+            "largest value, as a hook, a forward or an encode of its own can do"
+        )
 
 
 def _require_equal(name: str, expected: Output, found: Output, tolerance: float) -> None:

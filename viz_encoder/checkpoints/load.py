@@ -7,7 +7,7 @@ from reprlib import repr as shown  # cut short: it may be a stranger's, of any l
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints.agreement import compare_runs
+from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.given_readers import NOTHING, Given, read_given
 from viz_encoder.checkpoints.loaded import LoadedEncoder
@@ -100,7 +100,10 @@ def _filled(source: InMemory, part: str) -> LoadedEncoder:
     if source.runs is None:
         return encoder
     notes = *encoder.card.notes, *compare_runs(source.runs, encoder, found)
-    return replace(encoder, card=replace(encoder.card, notes=notes))
+    encoder = replace(encoder, card=replace(encoder.card, notes=notes))
+    if source.pools is None:
+        return encoder
+    return compare_vectors(source.pools, encoder, by_text=source.own_reader)
 
 
 def fill(plan: Plan, tell: Tell = silent, given: Given = NOTHING) -> LoadedEncoder:

@@ -49,6 +49,8 @@ class InMemory:
     check: Callable[[EncoderConfig], None] = _anything
     declares: Callable[[int, int], Declared | None] = _nothing
     runs: nn.Module | None = None  # what our run is compared with
+    pools: nn.Module | None = None  # a SentenceTransformer, which our vectors are compared with
+    own_reader: bool = False  # whether it reads texts as we do
 
     @property
     def folder(self) -> Path | None:
@@ -194,12 +196,14 @@ def _first(model: nn.Module) -> nn.Module | None:
 def _of_sentence_transformer(model: nn.Module, given: Given) -> InMemory:
     """Its first module, with the tokenizer there unless another was given."""
     first: Any = _first(model)
-    if given.tokenizer is None and given.image is None:
+    own_reader = given.tokenizer is None and given.image is None
+    if own_reader:
         given = read_given(getattr(first, "tokenizer", None))
     source = _of_transformers(_unwrapped(first.auto_model), given)
     if first is model:
         return source
-    return replace(source, declares=partial(declared_by_model, model))
+    declares = partial(declared_by_model, model)
+    return replace(source, declares=declares, pools=model, own_reader=own_reader)
 
 
 def _own_loaded(encoder: LoadedEncoder, given: Given) -> InMemory:

@@ -65,7 +65,7 @@ def read_declared(folder: Path, d_model: int, most: int) -> Declared | None:
         prompts = read_json(folder, PROMPTS) if there(folder / PROMPTS) else {}
         return declared(modules, settings, prompts, d_model, most, limit)
     except CheckpointError as fault:
-        return _not_computed(folder.name, fault)
+        return not_computed(folder.name, fault)
 
 
 def declared_by_model(model: Any, d_model: int, most: int) -> Declared:
@@ -86,7 +86,7 @@ def declared_by_model(model: Any, d_model: int, most: int) -> Declared:
         modules = [(type(one).__name__, one.get_config_dict(), _of_memory(one)) for one in others]
         return declared(modules, settings, prompts, d_model, most, model.max_seq_length)
     except CheckpointError as fault:
-        return _not_computed("the model", fault)
+        return not_computed("the model", fault)
 
 
 def write_declared(declared: Declared, folder: Path, d_model: int) -> bool:
@@ -131,8 +131,8 @@ def lower_cased(tokenizer: Tokenizer) -> Tokenizer:
     return tokenizer
 
 
-def _not_computed(name: str, fault: CheckpointError) -> Declared:
-    """What is said to who asks for vectors that cannot be computed."""
+def not_computed(name: str, fault: CheckpointError) -> Declared:
+    """What is said to whoever asks for vectors that cannot be computed."""
     why = str(fault).rstrip(".")
     return Declared(
         problem=f"The pooling that {name[:80]} declares cannot be computed: {why}. Choose another."
