@@ -235,17 +235,33 @@ def test_a_vit_of_timm(case, tmp_path):
     [
         (lambda model: setattr(model.blocks[0].mlp, "act", nn.ReLU()), "activation is ReLU"),
         (lambda model: setattr(model.blocks[0].norm1, "eps", 1e-3), "norms have eps 0.001"),
-        (lambda model: setattr(model, "global_pool", "max"), "global_pool is 'max'"),
     ],
 )
-def test_what_a_name_of_timm_does_not_tell_is_compared(change, says, tmp_path):
+@pytest.mark.parametrize("given", [{}, {"processor": ViTImageProcessor()}], ids=["", "processor"])
+def test_what_a_name_of_timm_does_not_tell_is_compared(change, says, given, tmp_path):
     case = next(case for case in OF_TIMM if case.name == "timm vit_tiny_patch4_16")
     model, _ = as_timm_builds_it(case, tmp_path)
-    vz.load(model, device="cpu")
+    vz.load(model, device="cpu", **given)
     change(model)
     with pytest.raises(CheckpointError, match=says) as fault:
-        vz.load(model, device="cpu")
+        vz.load(model, device="cpu", **given)
     assert a_sentence(fault.value)
+
+
+@pytest.mark.parametrize("where", ["file", "arguments", "memory"])
+@pytest.mark.parametrize("pool", ["max", ""])
+def test_a_classifier_of_timm_that_reads_another_pooling_is_named(pool, where, tmp_path):
+    case = next(case for case in OF_TIMM if case.name == "timm vit_tiny_patch4_16")
+    model, _ = as_timm_builds_it(case, tmp_path)
+    plain = vz.load(tmp_path, device="cpu")
+    file = json.loads((tmp_path / "config.json").read_text())
+    other = {"model_args": {"global_pool": pool}} if where == "arguments" else {"global_pool": pool}
+    (tmp_path / "config.json").write_text(json.dumps(file | other))
+    model.global_pool = pool
+    encoder = vz.load(model if where == "memory" else tmp_path, device="cpu")
+    assert plain.config.heads and not plain.card.notes
+    assert encoder.config == replace(plain.config, heads=())
+    assert "classification head (head) was not loaded" in encoder.card.notes[0]
 
 
 def test_ours():

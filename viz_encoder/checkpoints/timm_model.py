@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from reprlib import repr as shown
 from typing import Any
 
 import torch
@@ -12,7 +11,6 @@ from viz_encoder.config import EncoderConfig
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model.activations import ACTIVATIONS
 
-POOLS = ("token", "avg", "map")
 RECORD = "vz.record(model, …) watches it as it runs."
 PROBE = (-4.0, 4.0, 81)
 
@@ -40,15 +38,9 @@ def timm_file(model: nn.Module) -> dict[str, Any]:
 
 
 def require_as_built(model: nn.Module) -> Callable[[EncoderConfig], None]:
-    """What the tensors do not tell is compared with the modules: pooling, activation, eps."""
+    """What the tensors do not tell is compared with the modules: activation and eps."""
 
     def check(config: EncoderConfig) -> None:
-        pool = getattr(model, "global_pool", "token")
-        if config.heads and pool not in POOLS:
-            raise CheckpointError(
-                f"This model's global_pool is {shown(pool)}, and its classifier is computed here "
-                f"with {', '.join(POOLS)} alone; model.reset_classifier(0) removes it."
-            )
         activation = _first(model, "mlp", "act")
         x = torch.linspace(*PROBE)
         if activation is not None:

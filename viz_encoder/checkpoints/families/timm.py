@@ -14,6 +14,7 @@ from viz_encoder.errors import CheckpointError
 
 POOL, KINDS = ("q", "kv", "proj", "norm", "mlp.fc1", "mlp.fc2"), ("weight", "bias")
 POOLED = "heads.pool.probe."
+POOLS = ("token", "avg", "map")  # what a classifier may read; None where nothing is said
 WRAPPED = "timm_model."  # put there by transformers
 KNOWN = ("vit_", "deit_", "deit3_", "flexivit_", "eva_large_")
 SIXTEEN = (1152, 1280, 1408, 1664)  # widths with 16 heads, where others have heads of 64
@@ -131,20 +132,21 @@ def _config(file: Json) -> EncoderConfig:
 
 
 def _heads(file: Json) -> tuple[HeadConfig, ...]:
-    """Attention pooling (SigLIP's) and the classifier, unless it reads a pooling not as wide."""
+    """Attention pooling (SigLIP's) and the classifier, unless it reads what we do not compute."""
     found = file["tensors"]
     mapped = "attn_pool.latent" in found
     if mapped and not _probed(found):
         return ()
     pooler = (HeadConfig(Task.POOL, HeadPool.PROBE),) if mapped else ()
-    if "head.weight" not in found:
+    said = (file.get("model_args") or {}).get("global_pool", file.get("global_pool"))
+    if "head.weight" not in found or said not in (None, *POOLS):
         return pooler
     pool = HeadPool.CLS
     if mapped:
         pool = HeadPool.PROBE
     elif "head_dist.weight" in found:
         pool = HeadPool.CLS_DIST
-    elif "fc_norm.weight" in found or "cls_token" not in found or file.get("global_pool") == "avg":
+    elif "fc_norm.weight" in found or "cls_token" not in found or said == "avg":
         pool = HeadPool.MEAN
     n_out = found["head.weight"][0]
     names = file.get("label_names")
