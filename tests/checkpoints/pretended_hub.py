@@ -12,6 +12,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from huggingface_hub import constants
+from transformers import BertForMaskedLM
+
+from tests.checkpoints.cases.bert import build
+from tests.checkpoints.parity import Case, save
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CHUNK = 1 << 16
@@ -43,6 +47,16 @@ class Hub:
         resolved = [path for path in self.asked if path.startswith("GET ") and "/resolve/" in path]
         names = {path.rpartition("/")[2] for path in resolved}
         return sorted(names & set(found) - {"config.json"})
+
+
+def tiny_bert(folder: Path) -> Path:
+    """A tiny BERT, as transformers writes it, with a README, a pickle and code beside it."""
+    folder.mkdir()
+    save(Case("x", "bert", build(BertForMaskedLM), None), folder)
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle" * 1000)
+    (folder / "modeling.py").write_text("raise SystemExit")
+    return folder
 
 
 @contextmanager

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
-from transformers import BertForMaskedLM
 
 import viz_encoder as vz
-from tests.checkpoints.cases.bert import build
-from tests.checkpoints.parity import Case, save
-from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub
+from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
 from viz_encoder.checkpoints import (
     cached_names,
     fetch,
@@ -33,14 +30,7 @@ NAME, SHORT, MOVED = "organization/model", "bert-base-uncased", "google-bert/ber
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A tiny BERT, as transformers writes it, with a README and a pickle beside it."""
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    folder.mkdir()
-    save(Case("x", "bert", build(BertForMaskedLM), None), folder)
-    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
-    (folder / "pytorch_model.bin").write_bytes(b"a pickle" * 1000)
-    (folder / "modeling.py").write_text("raise SystemExit")
-    return folder
+    return tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture

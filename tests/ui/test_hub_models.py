@@ -8,12 +8,9 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from huggingface_hub import constants
-from transformers import BertForMaskedLM
 
 import viz_encoder as vz
-from tests.checkpoints.cases.bert import build
-from tests.checkpoints.parity import Case, save
-from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub
+from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
 from tests.ui.conftest import serving
 from viz_encoder.checkpoints import HubModel, Plan
 from viz_encoder.cli import main
@@ -27,12 +24,7 @@ TEXT = "w1 w2 [MASK] w4"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A tiny BERT, as transformers writes it."""
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    folder.mkdir()
-    save(Case("x", "bert", build(BertForMaskedLM), None), folder)
-    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
-    return folder
+    return tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture
