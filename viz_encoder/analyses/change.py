@@ -1,19 +1,14 @@
 """Change: how far each head's map moved between two runs of the same length."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
+from jaxtyping import Float
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
-
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
-BLOCK_BYTES_GPU = 2**26
+from viz_encoder.trace.row_distance import row_distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,8 +18,8 @@ class LayerChange(ArrayResult, main="heads"):
     heads[h] is the mean over the queries counted of the total variation distance between the two
     rows, ½ Σ |a − b|: the share of a query's weight that lies on other keys. 0 = the same map,
     1 = no key in common; a row of zeros, of a query that may attend to nothing, is ½ away from any
-    other. Rows and keys are compared by position, whatever tokens stand there. NaN where no query
-    is counted.
+    other. Rows and keys are compared by position, whatever tokens stand there; `compare` aligns
+    them. NaN where no query is counted.
     """
 
     heads: Float[np.ndarray, " head"]
@@ -52,9 +47,10 @@ def layer_change(reference: Trace, trace: Trace, layer: int) -> LayerChange:
             "statistics instead."
         )
     real = (reference.valid.cpu() & trace.valid.cpu()).numpy()
-    sums = [_sum(before, after, head, real) for head in range(after.n_heads)]
     n_queries = int(real.sum())
-    values = np.array(sums) / n_queries if n_queries else np.full(len(sums), np.nan)
+    if not n_queries:
+        return LayerChange(np.full(after.n_heads, np.nan, np.float32), n_queries)
+    values = row_distances(before, after)[:, real].mean(axis=1)
     return LayerChange(values.astype(np.float32), n_queries)
 
 
@@ -70,32 +66,6 @@ def _sizes(ran: LayerTrace) -> tuple[int, int, int]:
 def _said(ran: LayerTrace) -> str:
     n_heads, n_queries, n_keys = _sizes(ran)
     return f"{n_heads} heads of {n_queries:,} queries × {n_keys:,} keys"
-
-
-def _sum(
-    before: LayerTrace, after: LayerTrace, head: int, real: Bool[np.ndarray, " query"]
-) -> float:
-    """Total variation distances of one head, summed over the real queries."""
-    total = 0.0
-    for rows in _blocks(after):
-        old, new = (_weights(ran, head, rows) for ran in (before, after))
-        apart = (new - old.to(new.device)).abs_().sum(dim=1).double().cpu().numpy()
-        total += float(apart[real[rows]].sum()) / 2
-    return total
-
-
-def _weights(ran: LayerTrace, head: int, rows: slice) -> Float[Tensor, "query key"]:
-    with torch.no_grad():
-        return ran.weights(slice(head, head + 1), rows)[0].float()
-
-
-def _blocks(ran: LayerTrace) -> Iterator[slice]:
-    """All rows in order, some at a time."""
-    _, n_queries, n_keys = _sizes(ran)
-    budget = BLOCK_BYTES if ran.q.device.type == "cpu" else BLOCK_BYTES_GPU
-    step = max(1, budget // (4 * n_keys))
-    for start in range(0, n_queries, step):
-        yield slice(start, min(start + step, n_queries))
 
 
 ANALYSES = (layer_change,)

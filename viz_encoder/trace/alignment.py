@@ -1,0 +1,191 @@
+"""Alignment: which tokens of two runs are the same, by the longest common subsequence."""
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from viz_encoder.errors import TooLong
+from viz_encoder.shown import OneLine
+from viz_encoder.trace.trace import Trace
+
+MAX_BITS = 2**31  # of the table of the longest common subsequence, a bit a pair of tokens
+WORD = re.compile(r"\w+|[^\w\s]")
+Pair = tuple[int, int]
+Words = list[tuple[str, int]]  # a word's text and where it begins, counted over all texts
+Cut = dict[Pair, list[int]]  # first and last character of a text → the tokens that cover them
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Alignment(OneLine):
+    """Places of the same tokens in two runs, rising in both; padding is never among them.
+
+    by: "tokens", or "words" where the tokenizers differ: then tokens are the same that cover the
+    same characters of the same word, whatever they are called, and special tokens by their order
+    before and after the text.
+    """
+
+    pairs: tuple[Pair, ...]  # (place in this run, place in the reference)
+    only_here: tuple[int, ...]  # real tokens of this run without a partner
+    only_there: tuple[int, ...]  # real tokens of the reference without one
+    by: str
+
+
+def align(trace: Trace, reference: Trace) -> Alignment:
+    """Align the real tokens of two runs.
+
+    The longest common subsequence (Hirschberg, 1975) of the tokens, or of the words where the
+    tokenizers differ. Patches are the same only where both pictures were cut up alike.
+
+    Raises:
+        TooLong: two long runs that have little in common.
+    """
+    here, there, by = _real(trace), _real(reference), "tokens"
+    if trace.grid != reference.grid:
+        special = [at for at in here if trace.sample.special[at]]
+        pairs = _by_tokens(
+            *(trace, reference, special),
+            [at for at in there if reference.sample.special[at]],
+        )
+    else:
+        words = [] if _same_model(trace, reference) else _by_words(trace, reference)
+        if words and any(trace.tokens[a] != reference.tokens[b] for a, b in words):
+            pairs, by = words, "words"
+        else:
+            pairs = _by_tokens(trace, reference, here, there)
+    ours, theirs = {a for a, _ in pairs}, {b for _, b in pairs}
+    return Alignment(
+        tuple(pairs),
+        tuple(at for at in here if at not in ours),
+        tuple(at for at in there if at not in theirs),
+        by,
+    )
+
+
+def common_subsequence(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
+    """The places of a longest common subsequence, rising in both.
+
+    A row of its table is one whole number, a bit a column, so that a row costs a few additions
+    (Hyyrö, 2004); all rows are kept, and walked back through.
+
+    Raises:
+        TooLong: a table of more than MAX_BITS.
+    """
+    shorter = min(len(one), len(other))
+    first = _n_equal(zip(one, other, strict=False))
+    last = min(shorter - first, _n_equal(zip(reversed(one), reversed(other), strict=False)))
+    middle = one[first : len(one) - last], other[first : len(other) - last]
+    ends = [(len(one) - at, len(other) - at) for at in range(last, 0, -1)]
+    between = [(first + a, first + b) for a, b in _walked(*middle)]
+    return [*((at, at) for at in range(first)), *between, *ends]
+
+
+def _n_equal(pairs: "zip[tuple[Hashable, Hashable]]") -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _walked(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Pair]:
+    """A clear bit `column` in a row says that the subsequence grows there."""
+    if len(one) * len(other) > MAX_BITS:
+        raise TooLong(
+            f"The runs differ in {len(one):,} and {len(other):,} tokens in a row, which is more "
+            "than can be aligned; compare shorter texts."
+        )
+    places: dict[Hashable, int] = {}
+    for column, each in enumerate(one):
+        places[each] = places.get(each, 0) | 1 << column
+    every = (1 << len(one)) - 1
+    row, rows = every, list[int]()
+    for each in other:
+        here = row & places.get(each, 0)
+        row = (row + here | row - here) & every
+        rows.append(row)
+    found, a, b = list[Pair](), len(one), len(other)
+    while a and b:
+        if rows[b - 1] >> a - 1 & 1:
+            a -= 1
+        elif b > 1 and not rows[b - 2] >> a - 1 & 1:
+            b -= 1
+        else:
+            a, b = a - 1, b - 1
+            found.append((a, b))
+    return found[::-1]
+
+
+def _same_model(trace: Trace, reference: Trace) -> bool:
+    """Whether both runs are known to be of one tokenizer."""
+    return "" != trace.origin.model == reference.origin.model
+
+
+def _real(trace: Trace) -> list[int]:
+    return [at for at, real in enumerate(trace.valid.tolist()) if real]
+
+
+def _by_tokens(
+    trace: Trace, reference: Trace, here: Sequence[int], there: Sequence[int]
+) -> list[Pair]:
+    ours, theirs = [trace.tokens[at] for at in here], [reference.tokens[at] for at in there]
+    return [(here[a], there[b]) for a, b in common_subsequence(ours, theirs)]
+
+
+def _by_words(trace: Trace, reference: Trace) -> list[Pair]:
+    """Tokens of the same characters of the same words; none where the runs hold no text."""
+    if not (trace.sample.spans and reference.sample.spans):
+        return []
+    (words, cut), (their_words, their_cut) = _read(trace), _read(reference)
+    texts = [text for text, _ in words], [text for text, _ in their_words]
+    moved: dict[int, int] = {}  # a character of this run's text → the reference's
+    for a, b in common_subsequence(*texts):
+        (text, start), (_, their_start) = words[a], their_words[b]
+        moved |= {start + at: their_start + at for at in range(len(text))}
+    found = [
+        pair
+        for (start, last), tokens in cut.items()
+        if start in moved and last in moved
+        for pair in zip(tokens, their_cut.get((moved[start], moved[last]), ()), strict=False)
+    ]
+    before, after = zip(_ends(trace), _ends(reference), strict=True)
+    found += zip(*before, strict=False)
+    found += zip(*((reversed(each)) for each in after), strict=False)
+    return _rising(found)
+
+
+def _read(trace: Trace) -> tuple[Words, Cut]:
+    """The words of all texts, in small letters, and the tokens by the characters they cover."""
+    words, starts, start = Words(), [], 0
+    for text in trace.sample.texts:
+        starts.append(start)
+        for match in WORD.finditer(text):
+            small = match[0].lower()  # of some letters it is longer
+            same = len(small) == len(match[0])
+            words.append((small if same else match[0], start + match.start()))
+        start += len(text) + 1
+    joined = " ".join(trace.sample.texts)
+    cut: Cut = {}
+    segments = trace.sample.segments or (0,) * trace.n_tokens
+    for at in _real(trace):
+        low, high = trace.sample.spans[at]
+        segment = min(segments[at], len(starts) - 1)
+        low, high = starts[segment] + low, starts[segment] + high
+        while low < high and joined[low].isspace():  # of SentencePiece and byte-level tokens
+            low += 1
+        if low < high and not trace.sample.special[at]:
+            cut.setdefault((low, high - 1), []).append(at)
+    return words, cut
+
+
+def _ends(trace: Trace) -> tuple[list[int], list[int]]:
+    """The special tokens before the first that is of the text, and those after the last."""
+    real, special = _real(trace), trace.sample.special
+    before = list(takewhile(lambda at: special[at], real))
+    after = list(takewhile(lambda at: special[at], reversed(real)))
+    return before, after[::-1] if len(before) < len(real) else []
+
+
+def _rising(pairs: list[Pair]) -> list[Pair]:
+    """In order, without those that would run backwards."""
+    kept = list[Pair]()
+    for pair in sorted(pairs):
+        if not kept or (kept[-1][0] < pair[0] and kept[-1][1] < pair[1]):
+            kept.append(pair)
+    return kept
