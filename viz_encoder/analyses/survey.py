@@ -138,12 +138,19 @@ def survey(trace: Trace, size: int = SIZE) -> Survey:
 
 def survey_layers(trace: Trace, size: int = SIZE) -> Iterator[LayerSurvey]:
     """Each layer as soon as it is swept; never more than a block of one head's rows is held."""
+    return (surveyed for surveyed, _ in swept_layers(trace, size))
+
+
+def swept_layers(
+    trace: Trace, size: int = SIZE
+) -> Iterator[tuple[LayerSurvey, Float[np.ndarray, "head key"]]]:
+    """The same, each with the mean weight that every key gets over the real queries of a head."""
     for layer in trace.layers:
         sweep = _Sweep(layer, size, trace)
         for block in _blocks(layer, trace.valid, sweep.row_step):
             for head in range(layer.n_heads):
                 sweep.add(head, block)
-        yield sweep.result()
+        yield sweep.result(), sweep.key_means()
 
 
 def _blocks(layer: LayerTrace, valid: Bool[Tensor, " query"], step: int) -> Iterator[_Block]:
@@ -176,6 +183,7 @@ class _Sweep:
         self.tops = torch.zeros(shape, device=device)  # no weight is below 0
         self.sums = torch.zeros(shape, device=device)
         self.statistics = torch.zeros(layer.n_heads, len(STATISTICS), device=device)
+        self.totals = torch.zeros(layer.n_heads, n_keys, device=device)
         special = torch.tensor(trace.sample.special, dtype=torch.float32, device=device)
         self.special = None if layer.cross else special
         self.real = trace.valid.to(device, torch.float32)
@@ -190,9 +198,14 @@ class _Sweep:
         self.sums[head, block.cells] += self._by_key_cell(sums).sum(dim=2)
         counted = weights if block.valid is None else weights * block.valid
         totals = sums.sum(dim=0) if block.valid is None else counted.sum(dim=0)
+        self.totals[head] += totals
         largest = (top if block.valid is None else counted).amax()
         self.statistics[head, :-1] += self._sums(counted, totals, block)
         self.statistics[head, -1] = self.statistics[head, -1].maximum(largest)
+
+    def key_means(self) -> Float[np.ndarray, "head key"]:
+        means: Float[np.ndarray, "head key"] = (self.totals / self.real.sum()).cpu().numpy()
+        return means
 
     def result(self) -> LayerSurvey:
         n, n_keys = self.layer.q.shape[1], self.layer.k.shape[1]

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from viz_encoder.analyses.survey import LayerSurvey, survey_layers
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.analyses.survey import LayerSurvey, swept_layers
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
@@ -33,7 +36,8 @@ class Entry:
     masked: Masked | None = None  # where it ran with a mask that somebody painted
     surveyed: list[LayerSurvey] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    _sweep: Iterator[LayerSurvey] | None = None
+    _key_means: list[Float[np.ndarray, "head key"]] = field(default_factory=list)
+    _sweep: Iterator[tuple[LayerSurvey, Float[np.ndarray, "head key"]]] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -55,13 +59,20 @@ class Entry:
         with self.lock:
             while len(self.surveyed) <= layer:
                 if self._sweep is None:
-                    self._sweep = islice(survey_layers(self.trace), len(self.surveyed), None)
+                    self._sweep = islice(swept_layers(self.trace), len(self.surveyed), None)
                 try:
-                    self.surveyed.append(next(self._sweep))
+                    surveyed, means = next(self._sweep)
                 except BaseException:
                     self._sweep = None  # a generator that raised would be at its end for ever
                     raise
+                self.surveyed.append(surveyed)
+                self._key_means.append(means)
             return self.surveyed[layer]
+
+    def key_means(self, layer: int) -> Float[np.ndarray, "head key"]:
+        """The mean weight that each key gets over the real queries, from the survey's sweep."""
+        self.survey(layer)
+        return self._key_means[layer]
 
 
 class TraceStore(KeyedStore[Entry]):

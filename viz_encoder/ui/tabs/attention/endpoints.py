@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+
 from viz_encoder.analyses.column import column as column_of
 from viz_encoder.analyses.overview import overview, row
+from viz_encoder.analyses.pair import pair as pair_of
 from viz_encoder.errors import TooLong
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.attention.change import changes
+from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
 from viz_encoder.ui.wire.bytes import finite
@@ -71,6 +75,18 @@ def column(runner: Runner, key: str, layer: int, head: str, token: int) -> list[
     return found
 
 
+def pair(runner: Runner, key: str, query: int, token: int) -> dict[str, list[list[float | None]]]:
+    """Which heads link a query to a token: that one cell in every head, a list a layer.
+
+    Returns the "weights", the "means" that the token gets over all real queries, and their
+    "ratios"; null where the mask forbids the pair.
+    """
+    entry = runner.store.get(key)
+    at = parse_index("query", query, entry.trace.n_tokens), parse_key(token, entry.trace)
+    means = np.concatenate(list(key_means(entry, at[1])))
+    return plain_pair(pair_of(entry.trace, *at, means=means))
+
+
 def measured(
     runner: Runner, key: str, measure: str, layer: int, head: str, query: int
 ) -> dict[str, Any]:
@@ -96,4 +112,4 @@ def change(runner: Runner, key: str, reference: str, layer: int) -> list[float |
     return changes(runner.store, key, reference, layer)
 
 
-ENDPOINTS = (attention, attention_row, head_statistics, column, measured, change)
+ENDPOINTS = (attention, attention_row, head_statistics, column, pair, measured, change)

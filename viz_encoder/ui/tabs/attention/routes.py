@@ -11,12 +11,14 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.overview import overview, row
+from viz_encoder.analyses.pair import pair
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.downloads import named_file
+from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
@@ -30,7 +32,7 @@ from viz_encoder.ui.wire.arguments import (
     parse_range,
 )
 from viz_encoder.ui.wire.bytes import finite
-from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.concurrency import GIVEN_UP, Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
@@ -107,6 +109,20 @@ async def key_column(entry: Held, view: Shown, key: int, request: Request) -> Re
     """
     at = parse_index("key", key, entry.trace.n_tokens)
     return answers.array(await while_wanted(column_of(entry.trace, view, at), request))
+
+
+@ROUTER.get("/pair")
+async def pair_links(entry: Held, query: Query, key: int, request: Request) -> Response:
+    """One cell in every head: its weights, the key's means and their ratios, a list a layer.
+
+    The means come from the survey, each layer's once; whoever goes away stops that.
+    """
+    at = parse_key(key, entry.trace)
+    means = await while_wanted(key_means(entry, at), request)
+    if len(means) < entry.trace.n_layers:
+        return Response(status_code=GIVEN_UP)
+    found = await run_in_threadpool(pair, entry.trace, query, at, means=means)
+    return answers.plain(plain_pair(found))
 
 
 @ROUTER.get("/rows")

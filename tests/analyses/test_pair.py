@@ -1,0 +1,162 @@
+"""One cell in every head against whole maps, and its means against sums of whole columns."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses.pair import pair
+from viz_encoder.analyses.survey import swept_layers
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Sample
+from viz_encoder.trace import LayerTrace, Origin
+
+module = import_module("viz_encoder.analyses.pair")
+
+TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
+IT, ANIMAL = 10, 2
+
+
+@pytest.fixture(scope="module")
+def traces(minilm):
+    """Two runs of one padded batch; the second has padding queries and masked keys."""
+    return vz.capture(minilm, TEXTS)
+
+
+def whole_maps(trace) -> np.ndarray:
+    return np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
+def test_weights_means_and_ratios_are_those_of_whole_maps(traces, which, block_bytes, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    trace = traces[which]
+    maps, real = whole_maps(trace), trace.valid.numpy()
+    for query, key in [(0, 0), (3, 2), (1, 4)]:
+        found = pair(trace, query, key)
+        means = maps[:, :, real, key].mean(axis=2)
+        assert np.abs(found.weights - maps[:, :, query, key]).max() <= 1e-6
+        assert np.abs(found.means - means).max() <= 1e-6
+        assert np.allclose(found.ratios, maps[:, :, query, key] / means, rtol=2e-5)
+
+
+def test_the_sentence_that_everybody_knows(traces):
+    """Two heads give the same weight; only one of them means this link."""
+    found = pair(traces[0], IT, ANIMAL)
+    assert traces[0].tokens[IT] == "it" and traces[0].tokens[ANIMAL] == "animal"
+    assert set(found.ranked(2)) == {(5, 11), (3, 1)}
+    assert found.weights[5, 11] == pytest.approx(0.647, abs=5e-4)
+    assert found.weights[3, 1] == pytest.approx(0.640, abs=5e-4)
+    assert found.ratios[3, 1] == pytest.approx(5.08, abs=0.01) and found.ratios[5, 11] < 2
+
+
+def test_heads_are_ranked_by_either_measure(traces):
+    found = pair(traces[0], IT, ANIMAL)
+    for by, values in (("weight", found.weights), ("ratio", found.ratios)):
+        ranked = found.ranked(100, by)
+        assert len(ranked) == 72 and len(set(ranked)) == 72
+        inside = [values[place] for place in ranked]
+        assert inside == sorted(inside, reverse=True)
+        assert found.ranked(5, by) == ranked[:5] and found.ranked(-1, by) == ()
+    assert found.ranked(5) != found.ranked(5, "ratio")
+    with pytest.raises(SelectionError, match="not ranked by 'key'; choose weight or ratio"):
+        found.ranked(5, "key")
+
+
+def test_as_a_table(traces):
+    found = pair(traces[0], IT, ANIMAL)
+    frame = found.to_frame()
+    assert list(frame) == ["layer", "head", "weight", "mean", "ratio"] and len(frame) == 72
+    line = frame[(frame["layer"] == 3) & (frame["head"] == 1)].iloc[0]
+    assert line["weight"] == found.weights[3, 1] and line["ratio"] == found.ratios[3, 1]
+    assert np.array_equal(np.asarray(found), found.weights)
+
+
+def test_a_forbidden_pair_is_nan_and_not_ranked(traces):
+    padding = int((~traces[1].valid).nonzero()[0])
+    found = pair(traces[1], 1, padding)
+    assert np.isnan(found.weights).all() and np.isnan(found.ratios).all()
+    assert (found.means == 0).all() and found.ranked() == () == found.ranked(5, "ratio")
+
+
+def test_a_mask_of_each_head_and_query_counts(traces):
+    """A causal mask for head 0 alone: earlier queries may not see the key, by that head."""
+    trace = traces[0]
+    n, ran = trace.n_tokens, trace.layers[0]
+    mask = torch.ones(ran.n_heads, n, n, dtype=torch.bool)
+    mask[0] = torch.ones(n, n).tril().bool()
+    causal = replace(trace, layers=(replace(ran, mask=mask), *trace.layers[1:]))
+    found = pair(causal, 3, 6)
+    assert np.isnan(found.weights[0, 0]) and not np.isnan(found.weights[0, 1:]).any()
+    expected = causal.attention(0, 0)[:, 6].mean()  # those that may not look count as 0
+    assert found.means[0, 0] == pytest.approx(float(expected), abs=1e-6)
+    assert not np.isnan(pair(causal, 6, 6).weights).any()
+
+
+def test_known_means_are_taken_and_the_survey_has_them(traces):
+    for trace in traces:
+        means = [means for _, means in swept_layers(trace)]
+        maps, real = whole_maps(trace), trace.valid.numpy()
+        assert np.abs(np.stack(means) - maps[:, :, real].mean(axis=2)).max() <= 1e-6
+        given = np.stack([layer[:, 2] for layer in means])
+        found = pair(trace, 1, 2, means=given)
+        assert found.means is given
+        assert np.allclose(found.ratios, pair(trace, 1, 2).ratios, rtol=2e-5)
+
+
+def made_up(*layers: LayerTrace) -> vz.Trace:
+    n = layers[0].q.shape[1]
+    sample = Sample(tokens=("a",) * n, special=(False,) * n)
+    valid = torch.ones(n, dtype=torch.bool)
+    return vz.Trace(layers, (), torch.zeros(n, 1), valid, sample, Origin("made up"))
+
+
+def layer_of(maps, **named) -> LayerTrace:
+    nothing = torch.zeros(len(maps), maps.shape[1], 0)
+    keys = torch.zeros(len(maps), maps.shape[2], 0)
+    return LayerTrace(nothing, keys, keys, 1.0, maps=maps, **named)
+
+
+def test_cross_attention_and_layers_of_other_sizes(rng):
+    """What a layer does not have is NaN; the keys of cross-attention are counted on their own."""
+    few, many = (torch.rand(shape, generator=rng).softmax(-1) for shape in ((2, 4, 6), (3, 4, 9)))
+    trace = made_up(layer_of(few, cross=True), layer_of(many, cross=True))
+    found, beyond = pair(trace, 3, 5), pair(trace, 3, 8)
+    assert found.weights.shape == (2, 3)
+    assert np.array_equal(found.weights[0, :2], few[:, 3, 5]) and np.isnan(found.weights[0, 2])
+    assert np.allclose(found.means[1], many[:, :, 5].mean(dim=1))
+    assert np.isnan(beyond.weights[0]).all() and np.isnan(beyond.means[0]).all()
+    assert np.array_equal(beyond.weights[1], many[:, 3, 8])
+    with pytest.raises(SelectionError, match="There is no key 9; choose 0 to 8"):
+        pair(trace, 3, 9)
+    with pytest.raises(SelectionError, match="There is no query 4; choose 0 to 3"):
+        pair(trace, 4, 8)
+
+
+def test_no_map_is_held(monkeypatch):
+    """Of 2,048 tokens, a map of 16 MiB: never more than a block of rows of one head at a time."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 16, batch_first=True).eval()
+    with torch.no_grad(), vz.record(layer) as recording:
+        layer(torch.randn(1, 2048, 16))
+    long = recording.trace(tokens=["t"] * 2048)
+    expected = long.attention(0)[:, :, 77].mean(dim=1).numpy()
+    held, weights = [], LayerTrace.weights
+    monkeypatch.setattr(
+        LayerTrace,
+        "weights",
+        lambda ran, *which: held.append(found := weights(ran, *which)) or found,
+    )
+    found = pair(long, 5, 77)
+    assert max(each.nbytes for each in held) <= module.BLOCK_BYTES
+    assert np.abs(found.means[0] - expected).max() <= 1e-7
+
+
+@pytest.mark.parametrize(("query", "key"), [(15, 0), (-1, 0), (0, 15), (0, -1)])
+def test_what_is_not_there_is_said(traces, query, key):
+    with pytest.raises(SelectionError, match=r"There is no (query|key)"):
+        pair(traces[0], query, key)

@@ -1,0 +1,135 @@
+"""Pair: which heads link one token to another; the weight of one cell in every head."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.trace import LayerTrace, Trace
+
+BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES_GPU = 2**26
+BY = ("weight", "ratio")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pair(ArrayResult, TableResult, main="weights"):
+    """One cell in every head. np.asarray(pair) gives the weights, columns() a line a head.
+
+    weights: the query's weight on the key, a share of the query's total; NaN where the mask
+        forbids the pair, and where a layer has no such head or key.
+    means: the mean weight that the key gets over all real queries; a query that may not attend to
+        it counts as 0.
+    ratios: weights / means. A head that gives the key as much from everywhere has 1, however large
+        its weight is.
+    """
+
+    weights: Float[np.ndarray, "layer head"]
+    means: Float[np.ndarray, "layer head"]
+    query: int
+    key: int
+
+    @property
+    def ratios(self) -> Float[np.ndarray, "layer head"]:
+        """The weight, as a multiple of what the key gets on average; NaN where either is not."""
+        known = np.where(self.means > 0, self.means, np.nan)
+        ratios: Float[np.ndarray, "layer head"] = self.weights / known
+        return ratios
+
+    def ranked(self, n: int = 10, by: str = "weight") -> tuple[tuple[int, int], ...]:
+        """The n heads with the largest "weight" or "ratio", as (layer, head), the largest first.
+
+        Heads that have no such number are left out. A high ratio of a tiny weight says little:
+        read both.
+
+        Raises:
+            SelectionError: another measure.
+        """
+        if by not in BY:
+            raise SelectionError(f"Heads are not ranked by {by!r}; choose {' or '.join(BY)}.")
+        values = self.weights if by == "weight" else self.ratios
+        order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
+        known = order[: max(0, min(n, int(np.isfinite(values).sum())))]
+        layers, heads = np.unravel_index(known, values.shape)
+        return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+
+    def columns(self) -> Columns:
+        """One line per layer and head."""
+        n_layers, n_heads = self.weights.shape
+        values = {"weight": self.weights, "mean": self.means, "ratio": self.ratios}
+        return long_columns({"layer": range(n_layers), "head": range(n_heads)}, values)
+
+
+def pair(
+    trace: Trace, query: int, key: int, *, means: Float[np.ndarray, "layer head"] | None = None
+) -> Pair:
+    """Which heads link a query to a key: that one cell in every head, and what is usual there.
+
+    The weight alone misleads, for some heads give a key much from everywhere; so its ratio to the
+    mean over all queries stands beside it. The means walk through all maps, block by block, and
+    hold none.
+
+    Args:
+        trace: the run.
+        query: the token that looks, counted from 0.
+        key: the token that is looked at; in cross-attention, among the other sequence.
+        means: the means of this key, where they are known; computed if not given.
+
+    Raises:
+        SelectionError: no such token.
+    """
+    _check(trace, query, key)
+    if means is None:
+        means = _stacked([_means(layer, trace, key) for layer in trace.layers])
+    return Pair(_stacked([_cell(layer, query, key) for layer in trace.layers]), means, query, key)
+
+
+def _check(trace: Trace, query: int, key: int) -> None:
+    n_keys = max(layer.k.shape[1] for layer in trace.layers)
+    for what, number, count in (("query", query, trace.n_tokens), ("key", key, n_keys)):
+        if not 0 <= number < count:
+            raise SelectionError(f"There is no {what} {number}; choose 0 to {count - 1}.")
+
+
+def _cell(layer: LayerTrace, query: int, key: int) -> Float[Tensor, " head"]:
+    """One cell of each head; NaN where the mask forbids it, or the layer has no such key."""
+    if key >= layer.k.shape[1]:
+        return torch.full((layer.n_heads,), torch.nan)
+    row = layer.weights(slice(None), slice(query, query + 1))[:, 0, key].float()
+    if layer.mask is not None:
+        n_queries, n_keys = layer.mask.shape[1:]
+        allowed = layer.mask[:, query if n_queries > 1 else 0, key if n_keys > 1 else 0]
+        row = row.masked_fill(~allowed, torch.nan)
+    return row.cpu()
+
+
+def _means(layer: LayerTrace, trace: Trace, key: int) -> Float[Tensor, " head"]:
+    """The mean over the real queries of each head's weight on one key."""
+    n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
+    if key >= n_keys:
+        return torch.full((layer.n_heads,), torch.nan)
+    real = trace.valid.to(layer.q.device, torch.float32)
+    budget = BLOCK_BYTES if layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
+    step = max(1, budget // (4 * n_keys))
+    sums = torch.zeros(layer.n_heads, device=layer.q.device)
+    for head in range(layer.n_heads):
+        for start in range(0, n_queries, step):
+            rows = slice(start, min(start + step, n_queries))
+            weights = layer.weights(slice(head, head + 1), rows)[0, :, key].float()
+            sums[head] += weights @ real[rows]
+    return (sums / real.sum()).cpu()
+
+
+def _stacked(layers: list[Tensor]) -> Float[np.ndarray, "layer head"]:
+    """All layers as one array; NaN where a layer has fewer heads than another."""
+    stacked = np.full((len(layers), max(map(len, layers))), np.nan, dtype=np.float32)
+    for number, heads in enumerate(layers):
+        stacked[number, : len(heads)] = heads.numpy()
+    return stacked
+
+
+ANALYSES = (pair,)
