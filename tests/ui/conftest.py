@@ -16,6 +16,13 @@ from viz_encoder.ui.wire.static import address
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
 ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
 PAINTED = ".viz-atlas[data-painted]"
+# What the page folds away is open in tests from the start, as a person would open it.
+UNFOLD = """new MutationObserver(() => {
+  for (const each of document.querySelectorAll("details.viz-folded:not([data-unfolded])")) {
+    each.open = true;
+    each.dataset.unfolded = "";
+  }
+}).observe(document, { childList: true, subtree: true });"""
 
 
 @contextmanager
@@ -97,6 +104,9 @@ def visit(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened]]
 
     def open_page(width: int = 1440, height: int = 1000, **query: object) -> Opened:
         page = profile.new_page()
+        page.add_init_script(UNFOLD)
+        if query.pop("opening", None) is None:  # else the page opens on what stands out
+            query = {"layer": 0, "head": 0, "query": 0, "key": 0, **query}
         page.set_viewport_size({"width": width, "height": height})
         opened = Opened(page, site)
         _listen_for_faults(opened)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
-from viz_encoder.ui.state.runner import SENTENCES
 
 pytestmark = pytest.mark.browser
 KNOWN = ".viz-statistic[data-painted]"

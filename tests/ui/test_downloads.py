@@ -12,7 +12,7 @@ import torch
 from gradio_client import Client
 
 import viz_encoder as vz
-from viz_encoder.ui.state.runner import SENTENCES
+from tests.ui.texts import SENTENCES
 
 TEXT = SENTENCES[0]
 

@@ -11,10 +11,11 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.bundled import asset
 from viz_encoder.trace.map_view import SCALES
-from viz_encoder.ui.state.runner import PICTURES, SENTENCES, Runner
+from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire.static import address
 
 TEXT = SENTENCES[0]
@@ -50,7 +51,7 @@ def test_every_action_has_a_named_endpoint(client):
     wanted = {"/models", "/run_text", "/run_picture", "/attention", "/attention_row"}
     wanted |= {"/model", "/open_model", "/predictions", "/change"}
     wanted |= {"/look_up", "/cached_models", "/download_model"}
-    wanted |= {"/column", "/measured"}
+    wanted |= {"/column", "/measured", "/pair"}
     wanted |= {"/pooled", "/padding_drift", "/compare_set", "/compare_pictures"}
     wanted |= {"/set_table", "/set_cosine", "/set_neighbors", "/attention_pooling"}
     wanted |= {"/set_neighbours"}  # its former name

@@ -8,11 +8,11 @@ import torch
 from gradio_client import Client
 
 import viz_encoder as vz
+from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted
 from viz_encoder.bundled import asset
-from viz_encoder.ui.state.runner import MASKED, PICTURES, SENTENCES
 
 pytestmark = pytest.mark.browser
 

@@ -13,10 +13,11 @@ from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import cosine_similarity
 
 import viz_encoder as vz
+from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.bundled import asset
 from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.runner import MASKED, SENTENCES, Runner
+from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.hidden.results import around
 

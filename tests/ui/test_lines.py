@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.ui.state.runner import SENTENCES
+from tests.ui.texts import SENTENCES
 
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]

@@ -11,11 +11,11 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import mask_code
 from viz_encoder.audit.mask_input.presets import PRESETS
-from viz_encoder.ui.state.runner import MASKED, SENTENCES
 
 TEXT = SENTENCES[0]
 RAN = "[aria-label='Run with the mask'][data-painted]"
@@ -399,11 +399,29 @@ def test_painting_by_mouse_and_keys_and_back(masks):
     assert {tuple(cell) for cell in np.argwhere(~painted_mask(page))} == {(3, 8), (8, 3)}
     for _ in range(20):
         page.keyboard.press("Control+z")
-    page.focus(".viz-mask-painter canvas")
-    for _ in range(10):
-        page.keyboard.press("Control+z")
     assert painted_mask(page).all() and page.is_disabled("text=Undo")
     assert page.input_value("#viz-mask-preset") == "none"
+
+
+@pytest.mark.browser
+def test_undo_works_anywhere_in_the_tab_but_where_text_is_typed(masks):
+    page = masks()
+    page.select_option("#viz-mask-preset", "window")
+    page.wait_for_function("vizMasks.mask.summary().forbidden > 0")
+    window = painted_mask(page)
+    page.focus("[data-size=reach]")
+    page.keyboard.press("Control+z")
+    np.testing.assert_array_equal(painted_mask(page), window)
+    for focused in ("#viz-mask-run", "#viz-mask-preset", "#viz-mask-symmetric"):
+        page.focus(focused)
+        page.keyboard.press("Control+z")
+        assert painted_mask(page).all()
+        page.keyboard.press("Control+y")
+        np.testing.assert_array_equal(painted_mask(page), window)
+    page.get_by_role("tab", name="Attention").click()
+    page.wait_for_selector(".viz-masks", state="hidden")
+    page.keyboard.press("Control+z")
+    np.testing.assert_array_equal(painted_mask(page), window)
 
 
 @pytest.mark.browser

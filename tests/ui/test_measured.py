@@ -12,8 +12,8 @@ from transformers import BertForMaskedLM
 import viz_encoder as vz
 from tests.checkpoints.cases.bert import build
 from tests.checkpoints.parity import Case, save
+from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.errors import SelectionError, TooLong
-from viz_encoder.ui.state.runner import MASKED, SENTENCES
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.attention import columns
 from viz_encoder.ui.tabs.attention import row_measures as module

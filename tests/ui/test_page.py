@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.texts import LABELS, PICTURES, SENTENCES
 from viz_encoder.bundled import asset
-from viz_encoder.ui.state.runner import PICTURES, SENTENCES
 
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
@@ -140,7 +140,7 @@ def test_two_texts_and_control_enter(visit, minilm):
 def test_an_example_is_one_click_away(visit):
     opened = visit()
     opened.painted()
-    opened.page.get_by_role("button", name=SENTENCES[1]).click()
+    opened.page.get_by_role("button", name=LABELS[1]).click()
     opened.page.wait_for_url("**approved**")
     assert opened.page.input_value("#viz-text-a textarea") == SENTENCES[1]
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 import viz_encoder as vz
-from viz_encoder.ui.state.runner import SENTENCES, Runner
+from tests.ui.texts import LABELS, SENTENCES
+from viz_encoder.ui.state.runner import Runner
 
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
@@ -57,7 +58,7 @@ def test_maps_whose_check_is_not_there_are_hidden(visit, part):
     opened = visit(width=1000)
     opened.painted()
     opened.page.route(re.compile(f"/viz/run/.*/{part}"), lambda route: route.fulfill(status=503))
-    opened.page.get_by_role("button", name=SENTENCES[1]).click()
+    opened.page.get_by_role("button", name=LABELS[1]).click()
     hidden_with(opened, "The server answered 503")
     opened.page.unroute_all()
     opened.page.click("#viz-run")
@@ -123,7 +124,7 @@ def test_the_slower_of_two_runs_does_not_come_back(visit):
     held = []
     pattern = re.compile("/viz/run/.*/map")
     opened.page.route(pattern, lambda route: held.append(route), times=1)
-    opened.page.get_by_role("button", name=SENTENCES[1]).click()
+    opened.page.get_by_role("button", name=LABELS[1]).click()
     opened.page.wait_for_url("**approved**")
     opened.page.get_by_role("button", name=SENTENCES[0]).click()
     opened.page.wait_for_url("**animal**")

@@ -9,8 +9,8 @@ from transformers import Dinov2WithRegistersConfig, Dinov2WithRegistersModel
 
 import viz_encoder as vz
 from tests.ui.test_words import strongest, upload, wait_for_told
+from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
-from viz_encoder.ui.state.runner import PICTURES
 
 pytestmark = pytest.mark.browser
 WIDE = {"kind": "image", "example": "a wide scene", "layer": 1, "head": 2, "query": 30}

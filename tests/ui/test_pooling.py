@@ -11,7 +11,7 @@ from gradio_client.exceptions import AppError
 import viz_encoder as vz
 from tests.checkpoints.cases.siglip import vision
 from tests.checkpoints.parity import Case, save
-from viz_encoder.ui.state.runner import PICTURES, SENTENCES
+from tests.ui.texts import PICTURES, SENTENCES
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.tabs.pooling.results import pooled_plain
 

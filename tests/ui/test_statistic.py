@@ -5,8 +5,8 @@ import re
 import pytest
 
 import viz_encoder as vz
+from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
-from viz_encoder.ui.state.runner import SENTENCES
 
 pytestmark = pytest.mark.browser
 KNOWN = ".viz-statistic[data-painted]"

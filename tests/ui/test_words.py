@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.ui.state.runner import MASKED, SENTENCES
+from tests.ui.texts import MASKED, SENTENCES
 
 pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]

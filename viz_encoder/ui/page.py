@@ -1,4 +1,4 @@
-"""The page: inputs on the left, the tabs on the right, and what each event does."""
+"""The page: the form on top, the tabs below it, and what each event does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,8 @@ from viz_encoder.ui.form import endpoints as form_endpoints
 from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
-from viz_encoder.ui.state.runner import MASKED, PICTURES, SENTENCES, Runner, restore
+from viz_encoder.ui.state.examples import EXAMPLES, OPENING, PICTURES, Example
+from viz_encoder.ui.state.runner import Runner, restore
 from viz_encoder.ui.tab import Place, script_view
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, run_facts
@@ -23,7 +24,7 @@ RUN_HOST = "core/run_host.js"
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>Which tokens (keys) each token (query)
 attends to, exactly, in every layer and head. Attention weights alone do not explain what a model
-decides.</p></header>
+decides.</p><a class="viz-to-form" href="#viz-inputs">Change the text</a></header>
 """
 MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
 # Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.
@@ -53,10 +54,10 @@ def make_page(runner: Runner) -> gr.Blocks:
         title="viz_encoder", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)
     ) as page:
         gr.HTML(HEADING, apply_default_css=False)
-        with gr.Row(elem_id="viz-page"):
-            with gr.Column(scale=1, min_width=280, elem_id="viz-inputs"):
+        with gr.Column(elem_id="viz-page"):
+            with gr.Column(elem_id="viz-inputs"):
                 form = make_form(runner.models)
-            with gr.Column(scale=4, min_width=320, elem_id="viz-main"):
+            with gr.Column(elem_id="viz-main"):
                 shown = script_view(RUN_HOST, elem_id="viz-run-host")
                 views = _make_tabs(Place(runner, form, shown))
         _Events(runner, form, shown, views).connect(page)
@@ -96,22 +97,18 @@ class _Events:
 
     def connect(self, page: gr.Blocks) -> None:
         form = self.form
-        form.run.click(self.run, form.inputs, self.result, **self.running)
+        for asked in (form.run.click, form.text_a.submit, form.text_b.submit):
+            asked(self.run, form.inputs, self.result, **self.running)
         form.saved.upload(self.show_saved, form.saved, [*self.result, form.saved], **self.running)
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
         form.kind.change(reveal, form.kind, form.shown, **quick)
-        for button, sentence in zip(form.sentences, SENTENCES, strict=True):
-            filled = button.click(_giver(sentence), None, form.text_a, **quick)
-            filled.then(self.run, form.inputs, self.result, **self.running)
-        filled = form.masked.click(lambda: MASKED, None, [form.text_a, form.text_model], **quick)
-        filled.then(self.run, form.inputs, self.result, **self.running)
-        for button, name in zip(form.pictures, PICTURES, strict=True):
-            self._connect_picture(button, name)
+        for button, example in zip(form.examples, EXAMPLES, strict=True):
+            filled = button.click(_filler(example), None, form.filled, **quick)
+            self._connect_run(filled, example)
         models = [form.text_model, form.picture_model]
         page.load(self.lists, None, models, **quick)
         # A link that asks for a run fills the form and waits its turn; the first example does not.
-        opened = [form.kind, form.text_a, form.text_b, form.picture, *form.shown, *models]
-        filled = self.shown.submit(self.fill, None, opened, **quick)
+        filled = self.shown.submit(self.fill, None, form.filled, **quick)
         filled.then(self.restore, None, self.result, **self.running)
         for changed in (
             form.about_box.expand,
@@ -154,7 +151,7 @@ class _Events:
         query = dict(request.query_params)
         kind = query.get("kind", "text")
         kind = kind if kind in ("text", "pair", "image") else "text"
-        texts = query.get("a", SENTENCES[0]), query.get("b", "")
+        texts = query.get("a", OPENING.text), query.get("b", "")
         picture, model = _example(query.get("example", "")), query.get("model", "")
         lists = (self._choices(each, model) for each in ("text", "image"))
         return kind, *texts, picture, *reveal(kind), *lists
@@ -196,14 +193,17 @@ class _Events:
         chosen = model if model in names else names[0] if names else None
         return gr.update(choices=names, value=chosen)
 
-    def _connect_picture(self, button: gr.Button, name: str) -> None:
-        def show(model: str, request: gr.Request) -> tuple[Any, ...]:
-            owner = request.session_hash
-            told = _told(lambda: self.runner.picture(model, None, name, owner))
-            return _example(name), *told
+    def _connect_run(self, filled: Any, example: Example) -> None:
+        """Run the form as it was filled; a picture by its own name, which its link then has."""
 
-        outputs = [self.form.picture, *self.result]
-        button.click(show, self.form.picture_model, outputs, **self.running)
+        def show(model: str, request: gr.Request) -> tuple[Any, Any]:
+            owner = request.session_hash
+            return _told(lambda: self.runner.picture(model, None, example.picture, owner))
+
+        if example.kind == "image":
+            filled.then(show, self.form.picture_model, self.result, **self.running)
+        else:
+            filled.then(self.run, self.form.inputs, self.result, **self.running)
 
 
 def _told(work: Callable[[], str]) -> tuple[Any, Any]:
@@ -221,8 +221,17 @@ def _example(name: str) -> Image.Image | None:
     return Image.open(asset(PICTURES[name])) if name in PICTURES else None
 
 
-def _giver(value: str) -> Callable[[], str]:
-    return lambda: value
+def _filler(example: Example) -> Callable[[], tuple[Any, ...]]:
+    """Fills the form with an example and its model; what the example does not have stays."""
+
+    def fill() -> tuple[Any, ...]:
+        image = example.kind == "image"
+        texts = (gr.skip(), gr.skip()) if image else (example.text, example.other)
+        picture = _example(example.picture) if image else gr.skip()
+        models = (gr.skip(), example.model) if image else (example.model, gr.skip())
+        return example.kind, *texts, picture, *reveal(example.kind), *models
+
+    return fill
 
 
 def _teller(progress: gr.Progress) -> Callable[[float, str], None]:

@@ -8,6 +8,7 @@ import { gradient, MEASURES, scaleOf, scaleText } from "../views/shading.js";
 import { Words } from "../views/token_strip.js";
 import { HeadsStrip } from "./heads_strip.js";
 import { RowView } from "./row_view.js";
+import { WordArcs } from "./word_arcs.js";
 
 /** @import { Direction, Fresh, Grid, Measure, Run, Selection, Titles } from "./types.d.ts" */
 
@@ -57,18 +58,21 @@ export class InputView {
     const preview = (/** @type {number | null} */ unit) => this.#preview(unit);
     const choose = (/** @type {number} */ unit) => this.#choose(unit);
     this.words = new Words({ label: "The tokens. Arrow keys move, Enter chooses.", preview, choose });
+    this.arcs = new WordArcs(this.words);
     this.picture = new Picture({ preview, choose });
     this.strip = new HeadsStrip(selection, say);
     this.player = new Player(selection, () => this.#loading);
     this.node = el(
       "section",
       { class: "viz-source", "aria-label": "The words or the picture in place" },
-      ...[this.title, controls(this.switch, control("Shade by", this.measure)), this.player.node, this.words.parts],
-      ...[this.body, this.told, this.scaleLine, this.says, this.strip.node],
+      ...[this.title, this.words.parts, this.body, this.told],
+      controls(this.switch, control("Shade by", this.measure), this.player.node),
+      el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
+      this.strip.node,
     );
     this.#press();
     selection.on(() => this.run && this.load());
-    onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.words.reveal()));
+    onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));
   }
 
   async show(/** @type {Run} */ run) {
@@ -83,7 +87,7 @@ export class InputView {
     relevance.disabled = !run.tasks.length;
     if (relevance.disabled && relevance.selected) this.measure.value = "weight";
     this.body.classList.toggle("viz-source-picture", Boolean(run.grid));
-    this.body.replaceChildren(run.grid ? this.picture.node : this.words.text);
+    this.body.replaceChildren(run.grid ? this.picture.node : this.arcs.node);
     if (run.grid) this.words.parts.hidden = true;
     this.player.show(run);
     this.strip.show(run, image);
@@ -152,6 +156,13 @@ export class InputView {
     return this.#shown?.values;
   }
 
+  // The words have another width.
+  #settle() {
+    const shown = this.#shown;
+    if (shown?.values) this.arcs.draw(shown.measure === "weight" ? shown.values : null, shown.chosen);
+    this.words.reveal();
+  }
+
   get #view() {
     return this.run?.grid ? this.picture : this.words;
   }
@@ -204,7 +215,8 @@ export class InputView {
     this.high.textContent = `${number(scale.high)} ${scaleText(scale, kind.unit, values)}`;
     if (!run.grid) {
       this.words.side = who ? "query" : "key";
-      return this.words.paint(values, scale, titles);
+      this.words.paint(values, scale, titles);
+      return this.arcs.draw(measure === "weight" ? values : null, unit);
     }
     const patches = values.subarray(first);
     const tints = scaleOf(measure, name, patches, unit - first, shared);

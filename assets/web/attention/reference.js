@@ -1,9 +1,10 @@
 // One run kept as the reference that later ones are compared with, for as long as the page is open.
 
 import { button, controls, count, el } from "../core/dom.js";
+import { runText } from "../core/form.js";
 import { changeOf, MAP_CHANGE } from "./head_statistics.js";
 
-/** @import { HeadOrder, HeadStatistics, Run } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, Run, Selection } from "./types.d.ts" */
 
 const FIRST_WORDS = 40; // characters
 const [CHANGE, ITS_CHANGE] = ["Show the change", "Show the statistic's change"];
@@ -13,19 +14,40 @@ export class Reference {
   keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
   change = button(CHANGE, () => this.#show());
   forget = button("Clear reference", () => this.measures.keep(null), { title: "Stop comparing" });
+  other = el("input", {
+    type: "text",
+    class: "viz-other-text",
+    "aria-label": "Compare with another text",
+    placeholder: "Compare with another text …",
+    title: "Enter runs it, with this run as the reference",
+    onkeydown: (event) => this.#key(event),
+  });
   said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
   node = el(
     "div",
     { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
-    controls(el("strong", {}, "Compare with a reference"), this.keep, this.change, this.forget),
-    this.said,
+    el("h3", {}, "Compare"),
+    ...[this.other, controls(this.keep, this.change, this.forget), this.said],
   );
 
-  constructor(/** @type {HeadStatistics} */ measures, /** @type {HeadOrder} */ order) {
+  /** @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order */
+  constructor(selection, measures, order) {
+    this.selection = selection;
     this.measures = measures;
     this.order = order;
     measures.on(() => this.#sync());
     this.#sync();
+  }
+
+  // The typed text runs in place of this one, which becomes the reference; what is chosen stays.
+  #key(/** @type {KeyboardEvent} */ event) {
+    const text = this.other.value.trim();
+    if (event.key !== "Enter" || event.isComposing || !text || !this.measures.run) return;
+    event.stopPropagation(); // Ctrl + Enter runs the form as it is
+    this.measures.keep(this.measures.run);
+    this.selection.held = true;
+    this.other.value = "";
+    runText(text);
   }
 
   // The maps' own change where they can be subtracted, else that of the statistic looked at.

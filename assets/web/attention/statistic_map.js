@@ -6,7 +6,6 @@ import { headsOf } from "../core/selection.js";
 import { gradient } from "../views/shading.js";
 import { rank } from "./head_order.js";
 import { headNamed } from "./head_statistics.js";
-import { Reference } from "./reference.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, Run, Scale, Selection } from "./types.d.ts" */
 
@@ -32,7 +31,7 @@ export class StatisticMap {
       "section",
       { class: "viz-statistic", "aria-label": "One statistic of all heads" },
       el("div", { class: "viz-stat-heading" }, this.title, this.what),
-      ...[this.grid, this.scale, this.list, new Reference(measures, order).node],
+      ...[this.grid, this.scale, this.list],
     );
     order.on(() => this.#update());
     selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.#mark());

@@ -8,13 +8,16 @@ import { TabShell } from "../core/tab_shell.js";
 import { Atlas, sweep } from "./atlas.js";
 import { DisplayOptions } from "./display_options.js";
 import { ExportPanel } from "./export_panel.js";
+import { FindingsView } from "./findings.js";
 import { HeadChoice } from "./head_choice.js";
 import { HeadOrder } from "./head_order.js";
 import { HeadStatistics } from "./head_statistics.js";
 import { InputView } from "./input_view.js";
 import { LinesView } from "./lines.js";
 import { AttentionMap } from "./map.js";
+import { PairLinksView } from "./pair_links.js";
 import { Predictions } from "./predictions.js";
+import { Reference } from "./reference.js";
 import { StatisticMap } from "./statistic_map.js";
 import { mapPart } from "./tiles.js";
 
@@ -40,7 +43,10 @@ class AttentionTab extends TabShell {
   source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
+  pair = new PairLinksView(this.selection);
+  findings = new FindingsView(this.selection, this.pair, this.measures);
   statistic = new StatisticMap(this.selection, this.measures, this.order);
+  reference = new Reference(this.selection, this.measures, this.order);
   exports = new ExportPanel(this.selection, this.map);
   head = new HeadChoice(this.selection);
   display = new DisplayOptions(this.selection);
@@ -58,11 +64,19 @@ class AttentionTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-body");
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
-    const left = el("div", { class: "viz-left" }, this.atlas.node, this.statistic.node);
-    const right = el("div", { class: "viz-right" }, this.map.node, this.source.node);
+    const left = el("div", { class: "viz-left" }, this.pair.node, this.reference.node);
+    const folded = el(
+      "details",
+      { class: "viz-folded" },
+      el("summary", {}, "One statistic of every head"),
+      this.statistic.node,
+    );
+    const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
+    const columns = el("div", { class: "viz-columns" }, left, this.map.node, right);
     this.body.append(
-      ...[this.facts, this.notes, controls(...menus), this.readout, el("div", { class: "viz-columns" }, left, right)],
-      ...[this.lines.node, this.predictions.node, this.exports.node],
+      ...[this.facts, this.notes, this.findings.node, this.source.node],
+      ...[controls(...menus), this.readout, columns],
+      ...[this.predictions.node, this.lines.node, this.exports.node],
     );
     this.selection.on(() => this.run && this.#sync(this.run));
     this.open();
@@ -74,7 +88,8 @@ class AttentionTab extends TabShell {
     // On a narrow screen the result is below the form: go there, but not when the page opens.
     if (this.#opened && window.innerWidth < NARROW) this.root.scrollIntoView({ behavior: "smooth" });
     [this.#shown, this.#opened] = [run, true];
-    for (const { node } of [this.atlas, this.map, this.source, this.predictions]) delete node.dataset.painted;
+    for (const { node } of [this.atlas, this.map, this.source, this.pair, this.findings, this.predictions])
+      delete node.dataset.painted;
     this.exports.show(run);
     this.atlas.enter(run);
     const notes = [...run.notes, this.selection.fallen].filter(Boolean);
@@ -84,7 +99,15 @@ class AttentionTab extends TabShell {
     this.#latest.run(async (fresh) => {
       await fresh(this.map.show(run));
       await fresh(painted()); // before anything else is asked for
-      for (const part of [this.source, this.lines, this.predictions, this.atlas, this.statistic])
+      for (const part of [
+        this.source,
+        this.pair,
+        this.findings,
+        this.lines,
+        this.predictions,
+        this.atlas,
+        this.statistic,
+      ])
         await fresh(part.show(run));
       const proof = await fresh(run.proof());
       this.#tell(run, proof);

@@ -14,5 +14,6 @@ export type { HeadStatistics, HeadValue } from "./head_statistics.js";
 export type { Plan } from "./lines_drawing.js";
 export type { AttentionMap, Cell } from "./map.js";
 export type { Direction } from "./row_view.js";
+export type { HeadLink, PairLinksView } from "./pair_links.js";
 export type { LineSet, Token } from "./strongest_lines.js";
 export type { Part, Tile } from "./tiles.js";

@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { linked } from "./run_host.js";
 
-const NARROW = 760; // pixels; below, the form comes first, and the tab would jump under it
+const NARROW = 1240; // pixels; below, the heading and the form take more lines, and the tab would jump
 
 /** A root for the tab, in sight at once; null for a link, on a narrow screen, or where the page is there.
  * @returns {HTMLElement | null} */

@@ -31,6 +31,9 @@ export interface RunDescription {
   words: Maybe[];
   grid: Grid | null;
   notes: string[];
+  swap: [word: string, twin: string] | null; // of an example that has a minimal pair
+  example: boolean; // whether the input is one of the page's examples
+  opening: { layer: number; head: number; query: number; key: number } | null; // what stands out
   vocabulary: Vocabulary;
 }
 export interface Vocabulary {
@@ -41,7 +44,7 @@ export interface StatisticText {
   title: string;
   unit: string;
   meaning: string;
-  edge: string; // what counts as 0
+  edge: string; // which queries are left out
   over: string;
   most: number; // it can be, in this run
   even: Maybe; // where all tokens get the same weight
@@ -83,6 +86,28 @@ export interface MapView {
 }
 export type LayerStatistics = Record<string, Maybe[]>; // by the statistic's name, a number a head
 export type HeadChanges = Maybe[]; // of one layer against the reference's
+// One cell in every head; layer, head. Null: the mask forbids it, or there is no such head.
+export interface PairLinks {
+  weights: Maybe[][];
+  means: Maybe[][]; // that the key gets over all real queries
+  ratios: Maybe[][];
+}
+export interface Findings {
+  sentence: string; // the first finding's, or that nothing stands out
+  found: Finding[];
+}
+export interface Finding {
+  kind: string;
+  layer: number; // of the clearest head
+  head: number;
+  query: Maybe;
+  key: Maybe;
+  weight: Maybe;
+  ratio: Maybe;
+  sentence: string;
+  chip: string;
+  heads: [layer: number, head: number][]; // all that do it, the clearest first
+}
 
 // ui/wire/figures.py: what can be drawn of a run, by its name
 export type Views = Record<string, ViewDescription>;

@@ -18,6 +18,7 @@ const DEFAULTS = {
   words: false,
 };
 const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
+const PLACE = /** @type {const} */ (["layer", "head", "query", "key"]);
 const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
 
 /** The heads of a head: one number, or "1,4,7"; none where all are fused by "mean" or "max".
@@ -68,7 +69,7 @@ export function selected(address) {
  * @type {(chosen: Chosen & typeof ATLAS, link: Record<string, string>) => URLSearchParams} */
 export function addressOf(chosen, link) {
   const params = new URLSearchParams(link);
-  for (const name of /** @type {const} */ (["layer", "head", "query", "key"])) params.set(name, String(chosen[name]));
+  for (const name of PLACE) params.set(name, String(chosen[name]));
   if (chosen.scale !== DEFAULTS.scale) params.set("scale", chosen.scale);
   for (const name of SWITCHES) if (chosen[name]) params.set(name, "1");
   for (const name of /** @type {const} */ (["stat", "order"])) {
@@ -91,6 +92,9 @@ export class Selection extends Emitter {
   stat = "";
   order = "";
   fallen = ""; // what of the heads was left when the run changed
+  held = false; // the next run keeps what is chosen, whatever it is of
+  #chosen = false; // whether a person, or the link, has chosen anything
+  #model = "";
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
@@ -98,13 +102,17 @@ export class Selection extends Emitter {
   constructor() {
     super();
     Object.assign(this, selected(location.search));
+    const named = new URLSearchParams(location.search);
+    this.#chosen = PLACE.some((name) => named.has(name));
     addEventListener("pagehide", () => this.flush());
   }
 
-  // A new run: keep the selection where the run has it, else the nearest it has; of a set of heads,
+  // A new run opens on what stands out in it, where nothing was chosen yet, where the model is another,
+  // and where it is an example. Else: keep the selection where the run has it, else the nearest it has; of a set of heads,
   // those that it has.
   enter(/** @type {Run} */ run) {
     this.#link = run.link;
+    this.#open(run);
     if (!Object.hasOwn(run.vocabulary.scales, this.scale)) this.scale = DEFAULTS.scale;
     this.layer = Math.min(this.layer, run.nLayers - 1);
     const heads = headsOf(this.head);
@@ -117,11 +125,19 @@ export class Selection extends Emitter {
     this.#write();
   }
 
+  #open(/** @type {Run} */ { opening, model, example }) {
+    const other = this.#model !== "" && (model !== this.#model || example);
+    if (opening && !this.held && (!this.#chosen || other)) Object.assign(this, opening);
+    this.#model = model;
+    this.held = false;
+  }
+
   set(/** @type {Partial<Chosen>} */ changes) {
     const names = /** @type {(keyof Chosen)[]} */ (Object.keys(changes));
     const changed = names.filter((name) => this[name] !== changes[name]);
     if (!changed.length) return;
     Object.assign(this, changes);
+    if (PLACE.some((name) => name in changes)) this.#chosen = true;
     this.#write();
     this.tell(new Set(changed));
   }

@@ -3,7 +3,7 @@
 import { largest, makeScale } from "../core/colors.js";
 import { el, number } from "../core/dom.js";
 import { Words } from "../views/token_strip.js";
-import { drawArcs, isSingle, ROOM } from "./arcs.js";
+import { drawArcs, isSingle, ROOM } from "../core/arcs.js";
 
 /** @import { CellFacts } from "../core/payloads.d.ts" */
 /** @import { KeptMap } from "./maps.js" */

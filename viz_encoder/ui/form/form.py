@@ -1,4 +1,4 @@
-"""The form on the left: what to run, on which model, with examples one click away."""
+"""The form on top of the page: what to run, on which model, with examples one click away."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +7,8 @@ import gradio as gr
 
 from viz_encoder.ui.form.opening_box import OpeningBox, make_opening_box
 from viz_encoder.ui.form.picture_box import picture_box
+from viz_encoder.ui.state.examples import EXAMPLES, OPENING
 from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.runner import MASKED, PICTURES, SENTENCES
 
 KIND_NAMES = {"text": "Text", "pair": "Two texts", "image": "Picture"}
 
@@ -21,14 +21,12 @@ class Form:
     text_group: gr.Column
     text_a: gr.Textbox
     text_b: gr.Textbox
-    sentences: tuple[gr.Button, ...]
-    masked: gr.Button
     text_model: gr.Dropdown
     picture_group: gr.Column
     picture: gr.Image
-    pictures: tuple[gr.Button, ...]
     picture_model: gr.Dropdown
     run: gr.Button
+    examples: tuple[gr.Button, ...]  # in the order of EXAMPLES
     notice: gr.HTML
     about: gr.HTML
     about_box: gr.Accordion
@@ -46,40 +44,47 @@ class Form:
         """What is shown or hidden when the kind of input changes, in the order of `reveal`."""
         return [self.text_group, self.text_a, self.text_b, self.picture_group]
 
+    @property
+    def filled(self) -> list[Any]:
+        """What an example or a link fills in: the kind, the input and the models."""
+        models = [self.text_model, self.picture_model]
+        return [self.kind, self.text_a, self.text_b, self.picture, *self.shown, *models]
+
 
 def make_form(models: Models) -> Form:
-    """Lay the form out."""
-    kind = gr.Radio(
-        [(name, key) for key, name in KIND_NAMES.items()],
-        value="text",
-        label="Input",
-        elem_id="viz-kind",
-    )
-    with gr.Column(elem_classes="viz-group") as text_group:
-        text_a, text_b, sentences = _text_boxes()
-        masked = gr.Button(f"{MASKED[0]} ({MASKED[1]})", size="sm", elem_classes="viz-example")
-        text_model = _model_picker(models.names("text"), "viz-model")
-    with gr.Column(visible=False, elem_classes="viz-group") as picture_group:
-        picture, pictures = _picture_boxes()
-        picture_model = _model_picker(models.names("image"), "viz-picture-model")
-    run = gr.Button("Run", variant="primary", elem_id="viz-run")
-    notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
-    caption("Or press Ctrl + Enter.")
-    about_box = gr.Accordion("Model architecture", open=False, elem_id="viz-about-box")
-    with about_box:
-        about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
-    opening = make_opening_box(models)
-    with gr.Accordion("Open a saved run", open=False):
-        saved = gr.File(
-            label="A .safetensors file from trace.save(path)",
-            file_types=[".safetensors"],
-            type="filepath",
-            height=110,
-            elem_id="viz-saved",
+    """Lay the form out: one line with Run at its end, the examples, and what is folded away."""
+    with gr.Row(elem_id="viz-form"):
+        kind = gr.Radio(
+            [(name, key) for key, name in KIND_NAMES.items()],
+            value="text",
+            label="Input",
+            show_label=False,
+            container=False,
+            elem_id="viz-kind",
         )
-    texts = (text_group, text_a, text_b, sentences, masked, text_model)
-    pictured = (picture_group, picture, pictures, picture_model)
-    return Form(kind, *texts, *pictured, run, notice, about, about_box, opening, saved)
+        with gr.Row(elem_classes="viz-group") as text_group:
+            text_a, text_b = _text_box("Text", "viz-text-a", OPENING.text), _text_box("Text B")
+            text_model = _model_picker(models.names("text"), "viz-model")
+        with gr.Row(visible=False, elem_classes="viz-group") as picture_group:
+            picture = picture_box(
+                label="Picture",
+                sources=["upload", "clipboard"],
+                height=96,
+                elem_id="viz-picture",
+            )
+            picture_model = _model_picker(models.names("image"), "viz-picture-model")
+        run = gr.Button("Run", variant="primary", elem_id="viz-run", scale=0, min_width=96)
+    examples = _examples()
+    notice = gr.HTML("", elem_id="viz-notice", apply_default_css=False)
+    with gr.Row(elem_id="viz-more"):
+        about_box = gr.Accordion("Model architecture", open=False, elem_id="viz-about-box")
+        with about_box:
+            about = gr.HTML("", elem_id="viz-about", apply_default_css=False)
+        opening = make_opening_box(models)
+        saved = _saved_box()
+    texts = (text_group, text_a, text_b, text_model)
+    pictured = (picture_group, picture, picture_model)
+    return Form(kind, *texts, *pictured, run, examples, notice, about, about_box, opening, saved)
 
 
 def reveal(kind: str) -> tuple[Any, Any, Any, Any]:
@@ -94,26 +99,51 @@ def caption(text: str) -> None:
     gr.HTML(f"<p class='viz-caption'>{text}</p>", apply_default_css=False)
 
 
-def _text_boxes() -> tuple[gr.Textbox, gr.Textbox, tuple[gr.Button, ...]]:
-    text_a = gr.Textbox(SENTENCES[0], label="Text", lines=3, max_lines=12, elem_id="viz-text-a")
-    text_b = gr.Textbox(label="Text B", lines=3, max_lines=12, visible=False, elem_id="viz-text-b")
-    caption("Examples")
-    buttons = (gr.Button(text, size="sm", elem_classes="viz-example") for text in SENTENCES)
-    return text_a, text_b, tuple(buttons)
-
-
-def _picture_boxes() -> tuple[gr.Image, tuple[gr.Button, ...]]:
-    picture = picture_box(
-        label="Picture",
-        sources=["upload", "clipboard"],
-        height=220,
-        elem_id="viz-picture",
+def _text_box(label: str, elem_id: str = "viz-text-b", value: str = "") -> gr.Textbox:
+    return gr.Textbox(
+        value,
+        label=label,
+        lines=1,
+        max_lines=8,
+        show_label=False,
+        container=False,
+        scale=4,
+        min_width=240,
+        placeholder=f"{label}; Enter runs it",
+        visible=elem_id != "viz-text-b",
+        elem_id=elem_id,
     )
-    caption("Examples")
-    with gr.Row():
-        buttons = tuple(gr.Button(name, size="sm", elem_classes="viz-example") for name in PICTURES)
-    return picture, buttons
+
+
+def _examples() -> tuple[gr.Button, ...]:
+    with gr.Row(elem_id="viz-examples"):
+        caption("Try")
+        options: dict[str, Any] = {"size": "sm", "min_width": 60, "scale": 0}
+        return tuple(
+            gr.Button(each.label, elem_classes="viz-example", **options) for each in EXAMPLES
+        )
+
+
+def _saved_box() -> gr.File:
+    with gr.Accordion("Open a saved run", open=False, elem_id="viz-saved-box"):
+        return gr.File(
+            label="A .safetensors file from trace.save(path)",
+            file_types=[".safetensors"],
+            type="filepath",
+            height=110,
+            elem_id="viz-saved",
+        )
 
 
 def _model_picker(names: list[str], elem_id: str) -> gr.Dropdown:
-    return gr.Dropdown(names, value=next(iter(names), None), label="Model", elem_id=elem_id)
+    value = next(iter(names), None)
+    return gr.Dropdown(
+        names,
+        value=value,
+        label="Model",
+        show_label=False,
+        container=False,
+        scale=1,
+        min_width=190,
+        elem_id=elem_id,
+    )

@@ -3,7 +3,8 @@
 import json
 import threading
 
-from viz_encoder.ui.state.runner import SENTENCES, Runner
+from viz_encoder.ui.state.examples import OPENING
+from viz_encoder.ui.state.runner import Runner
 
 
 class FirstRun:
@@ -30,6 +31,6 @@ class FirstRun:
         runner = self._runner
         if runner.first is not None:
             return runner.again(runner.first)
-        made = runner.text(runner.models.names("text")[0], SENTENCES[0])
+        made = runner.text(runner.models.names("text")[0], OPENING.text)
         runner.store.hold(json.loads(made)["key"])
         return made

@@ -9,7 +9,7 @@ from typing import Any
 from viz_encoder.analyses.survey import STATISTICS
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import SCALES
-from viz_encoder.ui.state.examples import swap_of
+from viz_encoder.ui.state.examples import is_example, swap_of
 
 # Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
 INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -54,6 +54,8 @@ def describe(
             else None,
             "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
             "swap": swap_of(link.get("a", "")),
+            "example": is_example(link),
+            "opening": None,
             "vocabulary": _vocabulary(max(1, int(trace.valid.sum()))),
         }
     )

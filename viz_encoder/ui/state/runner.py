@@ -11,18 +11,13 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace, capture
+from viz_encoder.ui.state.examples import OPENING, PICTURES
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.run_description import describe
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 
 KINDS = ("text", "pair", "image")
-SENTENCES = (
-    "The animal didn't cross the street because it was too tired",
-    "The bank approved the loan",
-)
-MASKED = "the keys to the cabinet [MASK] old", "grammar"  # and the model that reads it
-PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"}
 MAX_CHARACTERS = 2_000_000  # a request over this is refused unread
 MAX_MAPS = 10_000  # heads of all layers, a cell of the atlas each
 MAX_TOKENS = 2**17  # a map of more would take minutes
@@ -170,5 +165,5 @@ def restore(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell
         example = query.get("example", next(iter(PICTURES)))
         return runner.picture(model, None, example, owner, tell)
     model = query.get("model") or runner.models.names("text")[0]
-    texts = query.get("a", SENTENCES[0]), query.get("b", "")
+    texts = query.get("a", OPENING.text), query.get("b", "")
     return runner.text(model, *texts, owner, tell)

@@ -1,9 +1,8 @@
 // Lines over the words, from the chosen one to where it looks: wider and darker the larger the weight.
 
-import { css, fit } from "../core/dom.js";
-import { weight } from "./reading.js";
+import { css, fit, rounded } from "./dom.js";
 
-/** @import { Link } from "./reading.js" */
+/** @typedef {{ at: number, weight: number }} Link to a chip by its place */
 /** @typedef {{ x: number, top: number }} Place the middle of a chip's upper edge */
 /** @typedef {{ query: number, links: Link[], faint: { query: number, at: number, weight: number }[] }} Lines of the
  *   chosen query, and the strong ones of the others */
@@ -21,14 +20,16 @@ export function drawArcs(canvas, box, chips, { query, links, faint }) {
   context.lineCap = "round";
   if (!chips[query]) return;
   if (single)
-    for (const each of faint) arc(context, place(each.query), place(each.at), css("--faint"), 0.5 + 2 * each.weight);
+    for (const each of faint)
+      arc(context, place(each.query), place(each.at), css("--faint", box), 0.5 + 2 * each.weight);
   // Draw the strongest arc last, on top of the others.
   for (const [at, { at: key, weight: share }] of [...links.entries()].reverse()) {
     if (!chips[key] || key === query) continue;
     context.globalAlpha = single ? 1 : 0.55;
-    const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--accent"), 1 + 5 * share);
+    const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--accent", box), 1 + 5 * share);
     context.globalAlpha = 1;
-    if (single && share >= LABELLED) label(context, peak, weight(share), at === 0);
+    if (single && share >= LABELLED)
+      label(context, peak, rounded(share), css(at ? "--body-text-color-subdued" : "--accent", box));
   }
 }
 
@@ -53,14 +54,14 @@ function arc(context, from, to, color, width) {
   return { x: (from.x + to.x) / 2, top: over };
 }
 
-/** @type {(context: CanvasRenderingContext2D, at: Place, text: string, strong: boolean) => void} */
-function label(context, { x, top }, text, strong) {
-  context.font = strong ? `600 ${LABEL}` : LABEL;
+/** @type {(context: CanvasRenderingContext2D, at: Place, text: string, color: string) => void} */
+function label(context, { x, top }, text, color) {
+  context.font = LABEL;
   context.textAlign = "center";
   context.textBaseline = "bottom";
   const wide = context.measureText(text).width;
   context.fillStyle = css("--body-background-fill");
   context.fillRect(x - wide / 2 - 3, top - 18, wide + 6, 14);
-  context.fillStyle = css(strong ? "--accent" : "--body-text-color-subdued");
+  context.fillStyle = color;
   context.fillText(text, x, top - 4);
 }

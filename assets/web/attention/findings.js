@@ -1,0 +1,104 @@
+// The answer first: the chosen pair as one sentence, a word to swap, and what else is worth a look.
+
+import { button, el, rounded } from "../core/dom.js";
+import { runText } from "../core/form.js";
+import { Latest } from "../core/latest.js";
+
+/** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
+
+export class FindingsView {
+  #latest = new Latest((sentence) => this.said.replaceChildren(sentence));
+  /** @type {Run | null} */ #run = null;
+  /** @type {Findings | null} */ #found = null;
+  said = el("h2", { class: "viz-finding", "aria-live": "polite" });
+  actions = el("span", { class: "viz-finding-actions" });
+  chips = el("p", { class: "viz-finding-chips", role: "group", "aria-label": "Findings of this run" });
+
+  /** @param {Selection} selection @param {PairLinksView} pair @param {HeadStatistics} measures */
+  constructor(selection, pair, measures) {
+    this.selection = selection;
+    this.pair = pair;
+    this.measures = measures;
+    this.node = el(
+      "section",
+      { class: "viz-findings", "aria-label": "What stands out" },
+      el("div", { class: "viz-finding-head" }, this.said, this.actions),
+      this.chips,
+    );
+    pair.on(() => this.#say());
+    selection.on(() => this.#say());
+  }
+
+  // What stands out in a run; a page on which nothing was chosen yet goes to the first of it.
+  show(/** @type {Run} */ run) {
+    [this.#run, this.#found] = [run, null];
+    this.chips.replaceChildren(el("span", { class: "viz-caption" }, "Looking for what stands out …"));
+    this.#offer(run);
+    this.#say();
+    return this.#latest.run(async (fresh) => {
+      this.#found = /** @type {Findings} */ (await fresh(run.json("findings")));
+      this.#list(this.#found);
+      this.#say();
+      this.node.dataset.painted = run.key;
+    });
+  }
+
+  #list(/** @type {Findings} */ { sentence, found }) {
+    if (!found.length) return this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence));
+    this.chips.replaceChildren(
+      el("span", { class: "viz-caption" }, "Worth a look:"),
+      ...found.map((finding) => this.#chip(finding)),
+    );
+  }
+
+  #chip(/** @type {Finding} */ finding) {
+    const { layer, head, query, key, chip, sentence } = finding;
+    const place = { layer, head, ...(query != null && { query }), ...(key != null && { key }) };
+    const more = { class: "viz-small viz-finding-chip", title: sentence };
+    return button(chip, () => this.selection.set(place), more);
+  }
+
+  // One word changed for its twin, and this run kept beside it to compare with.
+  #offer(/** @type {Run} */ run) {
+    const { swap, link } = run;
+    if (!swap || !link.a) return this.actions.replaceChildren();
+    const [old, twin] = swap;
+    const more = { class: "viz-small viz-swap", title: `Run the same text with “${twin}” and compare` };
+    this.actions.replaceChildren(button(`Swap ${old} → ${twin}`, () => this.#swap(run, old, twin), more));
+  }
+
+  #swap(/** @type {Run} */ run, /** @type {string} */ old, /** @type {string} */ twin) {
+    this.measures.keep(run);
+    this.selection.held = true;
+    runText(run.link.a.replace(old, twin));
+  }
+
+  // The sentence of what is chosen: that of a finding, or the same words for any other pair.
+  #say() {
+    const [run, { layer, head, query, key }] = [this.#run, this.selection];
+    if (!run) return;
+    const link = this.pair.chosen;
+    const [from, to] = [run.tokens[query], run.tokens[key]];
+    const found = this.#found?.found.find(
+      (one) =>
+        one.kind !== "link" && one.layer === layer && one.head === head && one.query === query && one.key === key,
+    );
+    if (found && !link) this.said.textContent = found.sentence;
+    else if (link) this.said.replaceChildren(...sentence(link, from, to));
+    else if (typeof head !== "number")
+      this.said.textContent = `“${from}” and “${to}” in several heads of layer ${layer}`;
+  }
+}
+
+/** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 × what the average query gives it."
+ * @type {(link: HeadLink, query: string, key: string) => (string | Node)[]} */
+export function sentence({ layer, head, weight, ratio }, query, key) {
+  const from = el("b", { class: "viz-query-name" }, query);
+  const to = el("b", { class: "viz-key-name" }, key);
+  if (Number.isNaN(weight)) return [`Head ${layer}.${head}: the mask does not let `, from, " look at ", to, "."];
+  const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
+  const verb = ratio != null && ratio >= 2 && weight >= 0.1 ? "links" : "gives";
+  if (verb === "links")
+    return [`Head ${layer}.${head} links `, from, " to ", to, `: ${rounded(weight)} of its attention${times}.`];
+  return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${times}.`];
+}

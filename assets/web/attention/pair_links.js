@@ -1,0 +1,160 @@
+// Which heads link one token to another: every head's weight on that pair, and how selective it is.
+
+import { makeScale, rgbText, shade } from "../core/colors.js";
+import { button, el, number, rounded } from "../core/dom.js";
+import { Emitter } from "../core/emitter.js";
+import { Latest } from "../core/latest.js";
+
+/** @import { Maybe, PairLinks, Run, Selection } from "./types.d.ts" */
+/** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe }} HeadLink of one head, on the chosen pair */
+
+const PAUSE = 40; // milliseconds that a pair stays chosen, before the server is asked
+const LISTED = 7;
+const SELECTIVE = 3; // from this ratio on a head singles the key out
+const BROAD = 2; // up to this one, other queries give the key nearly as much
+
+/** Tells that the link of the chosen head is known, or another. @extends {Emitter<[]>} */
+export class PairLinksView extends Emitter {
+  #latest = new Latest((sentence) => this.#remark(sentence));
+  /** @type {Run | null} */ #run = null;
+  /** @type {HeadLink[]} */ links = []; // by layer and head, of the pair that is told
+  #of = ""; // which pair these are of
+  title = el("h3");
+  what = el("p", { class: "viz-caption" }, "Weight, and how many times the mean that all queries give this key.");
+  list = el("ol", { class: "viz-pair-list" });
+  grid = el("div", { class: "viz-pair-grid", "aria-hidden": "true", onclick: (event) => this.#select(event.target) });
+  says = el("p", { class: "viz-caption", role: "status" });
+
+  constructor(/** @type {Selection} */ selection) {
+    super();
+    this.selection = selection;
+    this.node = el(
+      "section",
+      { class: "viz-pair", "aria-label": "Heads that link the chosen pair" },
+      ...[this.title, this.what, this.list, this.grid, this.says],
+    );
+    selection.on((changed) => {
+      if (!this.#run) return;
+      if (changed.has("query") || changed.has("key")) this.load();
+      else if (changed.has("layer") || changed.has("head")) this.#mark();
+    });
+  }
+
+  show(/** @type {Run} */ run) {
+    this.#run = run;
+    return this.load();
+  }
+
+  // Ask for the chosen pair, once it stays chosen.
+  load() {
+    const { query, key } = this.selection;
+    const run = this.#run;
+    if (!run) return;
+    const of = `${run.key}:${query}:${key}`;
+    this.node.classList.add("viz-behind");
+    return this.#latest.run(
+      async (fresh) => {
+        const found = /** @type {PairLinks} */ (await fresh(run.json(`pair?query=${query}&key=${key}`)));
+        [this.links, this.#of] = [linksOf(found), of];
+        this.#draw(run, query, key);
+        this.tell();
+      },
+      { pause: PAUSE },
+    );
+  }
+
+  /** The link of the head that is shown; undefined while the pair is on its way, or of fused heads.
+   * @returns {HeadLink | undefined} */
+  get chosen() {
+    const { layer, head, query, key } = this.selection;
+    if (this.#of !== `${this.#run?.key}:${query}:${key}`) return undefined;
+    return this.links.find((link) => link.layer === layer && link.head === head);
+  }
+
+  #draw(/** @type {Run} */ run, /** @type {number} */ query, /** @type {number} */ key) {
+    this.node.classList.remove("viz-behind");
+    const [from, to] = [run.tokens[query], run.tokens[key]];
+    this.title.replaceChildren("Which heads link ", el("bdi", {}, from), " → ", el("bdi", {}, to));
+    const ranked = strongest(this.links, LISTED);
+    const most = Math.max(...ranked.map(({ weight }) => weight), 0);
+    this.list.replaceChildren(...ranked.map((link) => this.#line(link, most)));
+    this.#map(run, most);
+    this.#remark(reading(ranked, to));
+    this.#mark();
+    this.node.dataset.painted = this.#of;
+  }
+
+  #line(/** @type {HeadLink} */ link, /** @type {number} */ most) {
+    const { layer, head, weight, ratio } = link;
+    const bar = el("i", { class: "viz-pair-bar" });
+    bar.style.width = `${most ? (100 * weight) / most : 0}%`;
+    const times = el("span", { class: "viz-pair-ratio" }, ratio == null ? "" : `${ratio.toFixed(1)} ×`);
+    times.classList.toggle("viz-selective", ratio != null && ratio >= SELECTIVE);
+    const line = button("", () => this.selection.set({ layer, head }), {
+      class: "viz-pair-line",
+      "data-link": `${layer}.${head}`,
+      title: `Show head ${layer}.${head}`,
+    });
+    line.append(
+      ...[el("b", {}, `${layer}.${head}`), el("span", { class: "viz-pair-track" }, bar)],
+      ...[el("span", { class: "viz-pair-weight" }, rounded(weight)), times],
+    );
+    return el("li", {}, line);
+  }
+
+  // All layers and heads, shaded by that one cell.
+  #map(/** @type {Run} */ { nLayers }, /** @type {number} */ most) {
+    const scale = makeScale("head", most);
+    this.grid.style.gridTemplateColumns = `repeat(${this.links.length / nLayers || 1}, minmax(0, 1fr))`;
+    const cells = this.links.map(({ layer, head, weight }) => {
+      const title = `Head ${layer}.${head}: ${number(weight)}`;
+      const cell = el("i", { class: "viz-stat-cell", title, "data-cell": `${layer}.${head}` });
+      cell.style.background = rgbText(shade(weight, scale));
+      return cell;
+    });
+    this.grid.replaceChildren(...cells);
+  }
+
+  #select(/** @type {EventTarget | null} */ target) {
+    const name = target instanceof HTMLElement && target.dataset.cell;
+    if (!name) return;
+    const [layer, head] = name.split(".").map(Number);
+    this.selection.set({ layer, head });
+  }
+
+  #mark() {
+    const name = this.selection.name;
+    for (const line of this.list.querySelectorAll("button")) line.ariaPressed = String(line.dataset.link === name);
+    for (const cell of this.grid.children)
+      cell.classList.toggle("viz-chosen", /** @type {HTMLElement} */ (cell).dataset.cell === name);
+    this.tell();
+  }
+
+  #remark(/** @type {string} */ sentence) {
+    this.says.textContent = sentence;
+  }
+}
+
+/** A link a head, by layer and head; heads that the mask forbids the pair have none.
+ * @type {(found: PairLinks) => HeadLink[]} */
+export function linksOf({ weights, ratios }) {
+  return weights.flatMap((heads, layer) =>
+    heads.map((weight, head) => ({ layer, head, weight: weight ?? NaN, ratio: ratios[layer][head] })),
+  );
+}
+
+/** The heads with the largest weights, in their order. @type {(links: HeadLink[], most: number) => HeadLink[]} */
+export const strongest = (links, most) =>
+  links
+    .filter(({ weight }) => !Number.isNaN(weight))
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, most);
+
+/** What the list does not say by itself: a large weight that every query gives.
+ * @type {(ranked: HeadLink[], key: string) => string} */
+export function reading([first], key) {
+  if (!first) return "The mask forbids this pair in every head.";
+  if (first.ratio == null || first.ratio > BROAD) return "";
+  const { layer, head, ratio } = first;
+  return `${layer}.${head} gives “${key}” about as much from everywhere: a high weight, but only ${ratio.toFixed(1)} × its mean.`;
+}

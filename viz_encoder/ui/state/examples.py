@@ -1,0 +1,88 @@
+"""The examples of the page: each sets its model and teaches one thing; some can swap a word."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """What one button fills the form with; `swap` is the word of a minimal pair and its twin's."""
+
+    label: str
+    teaches: str  # what to look for, in a sentence
+    kind: str = "text"
+    text: str = ""
+    other: str = ""  # the second text of a pair
+    picture: str = ""
+    model: str = "all-MiniLM-L6-v2"
+    swap: tuple[str, str] | None = None
+
+
+EXAMPLES = (
+    Example(
+        "it = animal or street?",
+        "A head links the pronoun to the noun it stands for; another adjective moves the link.",
+        text="The animal didn't cross the street because it was too tired",
+        swap=("tired", "wide"),
+    ),
+    Example(
+        "a loan from a bank",
+        "The words of one topic look at each other.",
+        text="The bank approved the loan",
+    ),
+    Example(
+        "keys … [MASK]: is or are?",
+        "A small model that was trained on grammar finds the subject, not the nearest noun.",
+        text="the keys to the cabinet [MASK] old",
+        model="grammar",
+        swap=("keys", "key"),
+    ),
+    Example(
+        "a question and its answer",
+        "Two texts in one input: which words of the answer look at the question.",
+        kind="pair",
+        text="Who wrote the letter?",
+        other="The letter was written by my sister.",
+    ),
+    Example(
+        "a digit in noise",
+        "A small picture model finds the ink of a digit.",
+        kind="image",
+        picture="a digit",
+        model="scene",
+    ),
+    Example(
+        "a wide scene",
+        "The same model on a wider picture: more patches, the same heads.",
+        kind="image",
+        picture="a wide scene",
+        model="scene",
+    ),
+)
+OPENING = EXAMPLES[0]
+
+
+def swap_of(text: str) -> tuple[str, str] | None:
+    """The word to swap and its twin, of an example's text or of its twin's."""
+    for example in EXAMPLES:
+        if example.swap is None:
+            continue
+        old, new = example.swap
+        if text == example.text:
+            return old, new
+        if text == example.text.replace(old, new):
+            return new, old
+    return None
+
+
+def is_example(link: Mapping[str, str]) -> bool:
+    """Whether a link opens one of the examples, with its own model."""
+    return any(
+        link.get("model") == each.model
+        and (
+            link.get("example", "") == each.picture if each.picture else link.get("a") == each.text
+        )
+        for each in EXAMPLES
+    )
