@@ -86,6 +86,17 @@ export interface MapView {
 }
 export type LayerStatistics = Record<string, Maybe[]>; // by the statistic's name, a number a head
 export type HeadChanges = Maybe[]; // of one layer against the reference's
+// This run − the reference; /compared_map is Numbers, NaN where a token has no counterpart.
+export interface Compared {
+  aligned: [here: number, there: number][];
+  only_here: number[];
+  only_there: number[];
+  by: "tokens" | "words"; // words where the tokenizers differ
+  cell: { now: Maybe[][]; was: Maybe[][]; change: Maybe[][] } | null; // layer, head
+  row: Maybe[][] | null; // how far the query's row moved, 0 … 1
+  heads: [layer: number, head: number, change: number][]; // of the cell, the row or all; largest first
+  why: string; // what cannot be compared
+}
 // One cell in every head; layer, head. Null: the mask forbids it, or there is no such head.
 export interface PairLinks {
   weights: Maybe[][];

@@ -3,12 +3,9 @@
 from viz_encoder.analyses.change import layer_change
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.attention.comparison import reference_of
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
-
-REFERENCE_GONE = (
-    "The reference has expired on the server; clear it, and set another run as reference."
-)
 
 
 def changes(store: TraceStore, key: str, reference: str, layer: object) -> list[float | None]:
@@ -19,10 +16,7 @@ def changes(store: TraceStore, key: str, reference: str, layer: object) -> list[
     """
     trace = store.get(key).trace
     chosen = parse_index("layer", layer, trace.n_layers)
-    try:
-        before = store.get(reference).trace
-    except SelectionError:
-        raise SelectionError(REFERENCE_GONE) from None
+    before = reference_of(store, reference)
     if before.n_layers != trace.n_layers:
         raise SelectionError(
             f"The reference has {before.n_layers} layers and this run {trace.n_layers}; they "

@@ -11,6 +11,7 @@ from viz_encoder.errors import TooLong
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.attention.change import changes
+from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
 from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
@@ -112,4 +113,22 @@ def change(runner: Runner, key: str, reference: str, layer: int) -> list[float |
     return changes(runner.store, key, reference, layer)
 
 
-ENDPOINTS = (attention, attention_row, head_statistics, column, pair, measured, change)
+def compared(
+    runner: Runner, key: str, reference: str, query: int = -1, token: int = -1
+) -> dict[str, Any]:
+    """A run against the run `reference`, whatever their lengths; every number is this − reference.
+
+    `aligned` pairs equal tokens, this run's first. With a query: the change of its `row` by layer
+    and head, 0 … 1; with a token also its `cell` (now, was, change). `heads` ranks them, the
+    largest change first: of the cell, the row or, without either (-1), the mean of all rows. `why`
+    says what cannot be compared.
+    """
+    found = compared_runs(runner.store, key, reference)
+    chosen = (None if at == -1 else at for at in (query, token))
+    return comparison_plain(found, *chosen)
+
+
+ENDPOINTS = (
+    *(attention, attention_row, head_statistics, column, pair, measured),
+    *(change, compared),
+)

@@ -17,6 +17,7 @@ from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
+from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
 from viz_encoder.ui.tabs.attention.downloads import named_file
 from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
@@ -39,6 +40,7 @@ MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 REDUCTIONS = ("max", "mean")
 ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
+COMPARED = Places(1)  # comparisons of whole runs
 PLACES = Places(1)  # of rollout and relevance, which hold much; the others wait, or are given up
 
 
@@ -149,6 +151,53 @@ async def measured(
 def change(run: str, runs: Runs, reference: str, layer: int) -> Response:
     """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
     return answers.plain(changes(runs.store, run, reference, layer))
+
+
+@ROUTER.get("/compared")
+async def compared(
+    run: str,
+    runs: Runs,
+    request: Request,
+    reference: str,
+    query: int | None = None,
+    key: int | None = None,
+) -> Response:
+    """Which tokens are the same in another run, and what changed in a cell, a row or all heads."""
+
+    def work() -> Response:
+        found = compared_runs(runs.store, run, reference)
+        return answers.plain(comparison_plain(found, query, key))
+
+    if query is not None:
+        return await run_in_threadpool(work)
+    return await COMPARED.answer(request, work)
+
+
+@ROUTER.get("/compared_map")
+def compared_map(
+    run: str,
+    runs: Runs,
+    entry: Held,
+    reference: str,
+    layer: Layer,
+    head: str,
+    rows: str = "0:",
+    keys: str = "0:",
+    size: int = MAX_SIDE,
+) -> Response:
+    """This run's map − the reference's, float32 "query key" over this run's tokens.
+
+    NaN where a token has no partner or a mask forbids the pair; over size cells a side, the change
+    of the largest amount of each block, with its sign.
+    """
+    n_tokens = entry.trace.n_tokens
+    part = compared_runs(runs.store, run, reference).tile(
+        *(layer, parse_head(head, entry.trace)),
+        rows=parse_range(rows, n_tokens),
+        keys=parse_range(keys, n_tokens),
+        size=min(max(1, size), MAX_SIDE),
+    )
+    return answers.array(part.values, step=f"{part.row_step},{part.key_step}")
 
 
 @ROUTER.get("/take/{kind}")

@@ -1,0 +1,91 @@
+"""A run compared with another that is held, token by token and head by head, as plain data."""
+
+from typing import Any
+
+import numpy as np
+
+from viz_encoder.analyses.compare import Comparison, compare
+from viz_encoder.errors import SelectionError
+from viz_encoder.shown import quoted
+from viz_encoder.trace import Trace
+from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.wire.arguments import parse_index
+from viz_encoder.ui.wire.bytes import finite
+
+REFERENCE_GONE = (
+    "The reference has expired on the server; clear it, and set another run as reference."
+)
+
+
+def reference_of(store: TraceStore, key: str) -> Trace:
+    """The run that is compared with.
+
+    Raises:
+        SelectionError: it is not held.
+    """
+    try:
+        return store.get(key).trace
+    except SelectionError:
+        raise SelectionError(REFERENCE_GONE) from None
+
+
+def compared_runs(store: TraceStore, key: str, reference: str) -> Comparison:
+    """Both runs, their tokens aligned.
+
+    Raises:
+        SelectionError: a run that is not held.
+    """
+    trace = store.get(key).trace
+    return compare(trace, reference_of(store, reference))
+
+
+def comparison_plain(found: Comparison, query: object = None, key: object = None) -> dict[str, Any]:
+    """What differs, in the cell, the row or all of the map; null where there is no number.
+
+    Args:
+        found: the comparison.
+        query: a token of this run, for the change of its row; if not given, heads are ranked by
+            the mean change of all rows.
+        key: another, for the change of the cell.
+
+    Raises:
+        SelectionError: no such token, or a key without a query.
+    """
+    n_tokens = found.trace.n_tokens
+    at = None if query is None else parse_index("query", query, n_tokens)
+    of = None if key is None else parse_index("key", key, n_tokens)
+    cell = row = None
+    if not found.why and at is not None:
+        row = found.row(at)
+        cell = None if of is None else found.cell(at, of)
+    ranked = () if found.why else found.heads(at, of)
+    return {
+        "aligned": [list(pair) for pair in found.aligned],
+        "only_here": list(found.only_here),
+        "only_there": list(found.only_there),
+        "by": found.by,
+        "cell": cell and {name: finite(getattr(cell, name)) for name in ("now", "was", "change")},
+        "row": None if row is None else finite(row),
+        "heads": [[each.layer, each.head, each.change] for each in ranked],
+        "why": found.why or _lonely(found, at, of),
+    }
+
+
+def _lonely(found: Comparison, query: int | None, key: int | None) -> str:
+    """Which of the chosen tokens has nothing to be compared with, in a sentence."""
+    chosen = dict.fromkeys(token for token in (query, key) if token is not None)
+    alone = [token for token in chosen if found.partner(token) is None]
+    if not alone:
+        return _masked(found, query, key)
+    names = " and ".join(quoted(printable(found.trace.tokens[token])) for token in alone)
+    verb = "have" if len(alone) > 1 else "has"
+    return f"{names} {verb} no counterpart in the reference, so there is no change to show."
+
+
+def _masked(found: Comparison, query: int | None, key: int | None) -> str:
+    if query is None or key is None or found.why:
+        return ""
+    if not np.isnan(found.cell(query, key).change).all():
+        return ""
+    return "A mask forbids this pair in one of the two runs, so there is no change to show."
