@@ -14,7 +14,7 @@ import torch
 import viz_encoder as vz
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.result import ArrayResult, TableResult
-from viz_encoder.shown import MOST, OneLine, quoted
+from viz_encoder.shown import MOST, OneLine, after_blocks, quoted
 
 TEXT = "The bank approved the loan"
 EVIL = '<img src=x onerror="alert(1)">\n\u202e&'
@@ -88,6 +88,7 @@ def results(minilm, grammar, trace, found):
         "row": of.row(trace, 3, 5, 2),
         "separation": of.separation("mean", 6, found.of("mean", 6), found.labels),
         "survey": of.survey(trace),
+        "token_pairs": of.token_pairs(trace, vz.capture(minilm, "The lender paid")),
         "token_similarity": of.token_similarity(trace, 3),
         "value_weighted": of.value_weighted(minilm, trace, 0),
         "value_weighted_sum": of.value_weighted_sum(minilm, trace, 0),
@@ -311,3 +312,11 @@ def test_text_read_from_right_to_left_is_isolated_in_sentences(text):
 @pytest.mark.parametrize("text", ["", "dog", "[CLS]", "привет", "犬", "12"])
 def test_other_text_is_quoted_as_it_is(text):
     assert quoted(text) == f"“{text}”"
+
+
+def test_one_block_is_not_called_blocks():
+    assert [after_blocks(n) for n in (0, 1, 2)] == [
+        "after 0 blocks",
+        "after 1 block",
+        "after 2 blocks",
+    ]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.model.pooling import after_prefix, attention_shares
+from viz_encoder.model.pooling import attention_shares
 from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.states import (
@@ -128,50 +128,11 @@ def _layer(
         vectors[method] = states.pooled(method, place, query=query)[0].cpu()
         if method == "max":
             shares[method] = _wins(states, place)
-        elif _adds(states, method):
-            parts = _parts(states, place, method, query).double()
+        elif states.adds(method):
+            parts = states.parts(method, place, query)
             total = parts.sum(dim=0)
             shares[method] = (parts @ total / (total @ total)).float()
     return vectors, shares
-
-
-def _adds(states: States, method: str) -> bool:
-    """Whether the vector is a sum of one part a token, up to a factor."""
-    if method == "declared":
-        return states.declared is not None and states.declared.additive
-    return method != "pooler"
-
-
-def _parts(
-    states: States, place: int, method: str, query: Tensor | None
-) -> Float[Tensor, "token d_pooled"]:
-    """What each token adds: the pooled vector is their sum."""
-    valid = states.valid
-    kept = torch.where(valid[..., None], states.after[place], 0)[0].float()
-    even = (valid / valid.sum())[0, :, None]
-    real = valid[0].nonzero()[:, 0]
-    one = torch.zeros_like(kept)
-    if method in ("cls", "cls_mean"):
-        one[real[0]] = kept[real[0]]
-    elif method == "last":
-        one[real[-1]] = kept[real[-1]]
-    match method:
-        case "declared":
-            assert states.declared is not None
-            parts = states.declared.parts(kept[None], valid, states.n_prompt)[0]
-        case "mean":
-            parts = even * kept
-        case "cls_mean":
-            rest = after_prefix(valid, states.n_prefix)
-            parts = torch.cat([one, (rest / rest.sum())[0, :, None] * kept], dim=1)
-        case "first_last":
-            first = torch.where(valid[..., None], states.first, 0)[0].float()
-            parts = even * (kept + (first if states.layers[place] else kept)) / 2
-        case "attention":
-            parts = _weights(states, place, query)[:, None].to(kept.device) * kept
-        case _:
-            parts = one
-    return parts.cpu()
 
 
 def _wins(states: States, place: int) -> Float[Tensor, " token"]:

@@ -13,7 +13,14 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.model.declared import Declared
 from viz_encoder.model.head import Head
-from viz_encoder.model.pooling import METHODS, NO_FILES, head_shares, pool
+from viz_encoder.model.pooling import (
+    METHODS,
+    NO_FILES,
+    after_prefix,
+    attention_shares,
+    head_shares,
+    pool,
+)
 from viz_encoder.trace.trace import Trace
 
 NEEDS_QUERY = "attention"
@@ -66,6 +73,46 @@ class States:
                 n_prefix=self.n_prefix,
             )
         return vectors.float()
+
+    def adds(self, method: str) -> bool:
+        """Whether the vector is a sum of one part a token, up to one factor."""
+        if method == "declared":
+            return self.declared is not None and self.declared.additive
+        return method not in ("max", "pooler")
+
+    def parts(
+        self, method: str, place: int, query: Float[Tensor, " d_query"] | None = None
+    ) -> Float[Tensor, "token d_pooled"]:
+        """What each token of the first sequence adds; the vector is their sum, up to a factor.
+
+        float64, on the CPU; 0 at padding. For methods that add up; see `adds`.
+        """
+        valid = self.valid[:1].cpu()
+        kept = torch.where(valid[0, :, None], self.after[place][0].cpu().double(), 0)
+        real = valid[0].nonzero()[:, 0]
+        one = torch.zeros_like(kept)
+        if method in ("cls", "cls_mean"):
+            one[real[0]] = kept[real[0]]
+        elif method == "last":
+            one[real[-1]] = kept[real[-1]]
+        even = valid[0, :, None].double() / len(real)
+        match method:
+            case "declared":
+                assert self.declared is not None
+                return self.declared.parts(kept[None], valid, self.n_prompt)[0]
+            case "mean":
+                return even * kept
+            case "cls_mean":
+                rest = after_prefix(valid, self.n_prefix)[0, :, None].double()
+                return torch.cat([one, rest / rest.sum() * kept], dim=1)
+            case "first_last":
+                first = self.first[0].cpu().double() if self.layers[place] else kept
+                return even * (kept + torch.where(valid[0, :, None], first, 0)) / 2
+            case "attention":
+                assert query is not None
+                weights = attention_shares(self.after[place][:1], self.valid[:1], query)
+                return weights[0].cpu().double()[:, None] * kept
+        return one
 
     @property
     def has_query(self) -> bool:

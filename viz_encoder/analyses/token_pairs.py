@@ -1,0 +1,266 @@
+"""Token pairs: the cosine of two pooled texts as an exact sum, a part for every pair of tokens."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.model.pooling import METHODS
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.shown import OneLine, quoted
+from viz_encoder.trace import Trace
+from viz_encoder.trace.states import States, choose_layers, states_of, unlike_declared
+from viz_encoder.trace.token_selection import shown_tokens
+
+MAX_PAIRS = 2**24  # 128 MiB of parts
+SUMS = ("mean", "cls", "last", "cls_mean", "first_last", "declared")  # those that add tokens up
+OF_THE_MODEL = ("first_last", "declared")  # read more than the hidden states of one layer
+WHY_NOT = {
+    "max": "max takes each number from one token, so its cosine is not a sum over pairs of tokens",
+    "pooler": "the model's own pooler is not linear, so its cosine is not a sum over token pairs",
+    "attention": "attention pooling needs a learned query, which is of one model and layer",
+}
+DENSE = (
+    "The model's own pooling takes a maximum or goes through a dense layer, so its cosine is not a "
+    "sum over pairs of tokens; choose mean."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class PairPart(OneLine):
+    """One word of each text, and how much of the cosine their tokens put into it."""
+
+    one: str
+    other: str
+    part: float
+
+
+@dataclass(frozen=True, repr=False)
+class Match(OneLine):
+    """A token of the first text, the token of the second nearest to it, and their cosine."""
+
+    token: int
+    nearest: int
+    cosine: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenPairs(ArrayResult, TableResult, main="parts"):
+    """parts[i, j] is what token i of the first text and token j of the second add to the cosine.
+
+    Their sum is the cosine of the two pooled vectors, −1 … 1; single parts may be negative. They
+    are parts of output vectors, into which a model has mixed every word of its text: a large part
+    says that two outputs point the same way, not that two words mean the same. Padding has 0.
+    """
+
+    parts: Float[np.ndarray, "token_a token_b"]  # no unit; float64
+    cosine: float
+    method: str
+    layer: int
+    trace: Trace
+    other: Trace
+    matches: tuple[Match, ...]  # of MaxSim: no special tokens, no padding
+
+    @property
+    def special_part(self) -> float:
+        """What pairs with a special token such as [CLS] add; the rest is of pairs of words."""
+        one, other = _content(self.trace), _content(self.other)
+        return float(self.parts.sum() - self.parts[one][:, other].sum())
+
+    @property
+    def maxsim(self) -> float:
+        """The mean over `matches` of their cosines, −1 … 1; NaN if there are none.
+
+        ColBERT's score (Khattab & Zaharia, 2020, arXiv:2004.12832) is their sum, over vectors
+        trained for it; here they are the model's own hidden states.
+        """
+        return float(np.mean([each.cosine for each in self.matches])) if self.matches else np.nan
+
+    def top(self, k: int = 5) -> tuple[PairPart, ...]:
+        """The k pairs of words that add most; sub-words are added up, special tokens left out."""
+        (names, one), (others, two) = _words(self.trace), _words(self.other)
+        sums = one @ self.parts @ two.T
+        order = np.argsort(-sums, axis=None, kind="stable")[: max(0, k)]
+        rows, columns = np.unravel_index(order, sums.shape)
+        return tuple(
+            PairPart(names[i], others[j], float(sums[i, j]))
+            for i, j in zip(rows, columns, strict=True)
+            if sums[i, j] != 0
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The cosine, how much of it is of special tokens, and the largest pairs of words."""
+        named = {
+            run.tokens[at]: None
+            for run in (self.trace, self.other)
+            for at in (run.valid.cpu().numpy() & ~_content(run)).nonzero()[0]
+        }
+        said = f"Cosine {_said(self.cosine)}"
+        if named:
+            said += f": {_said(self.special_part)} of it comes from pairs with {_or(list(named))}"
+        words = [
+            f"{quoted(each.one)}–{quoted(each.other)} {_said(each.part)}" for each in self.top(3)
+        ]
+        if not words:
+            return f"{said}; no other token is in the vectors."
+        return f"{said}{';' if named else ':'} the largest word pairs are {', '.join(words)}."
+
+    def columns(self) -> Columns:
+        """One line per pair of tokens, by their places."""
+        axes = {"token": range(len(self.parts)), "other": range(self.parts.shape[1])}
+        return long_columns(axes, {"part": self.parts})
+
+
+def token_pairs(
+    trace: Trace,
+    other: Trace,
+    method: str = "mean",
+    *,
+    layer: int = -1,
+    encoder: LoadedEncoder | None = None,
+) -> TokenPairs:
+    """Which pairs of tokens make two texts alike, by a pooling that adds up tokens.
+
+    A pooled vector is a sum p = Σ pᵢ over its tokens, so the cosine is Σᵢⱼ ⟨pᵢ, qⱼ⟩ / (‖p‖ ‖q‖),
+    exactly; normalizing changes nothing. It says nothing of input words; see `TokenPairs`.
+
+    Args:
+        trace: the run of one text, or picture.
+        other: that of another, of the same model.
+        method: "mean", "cls", "last", "cls_mean"; with the encoder also "first_last" and
+            "declared", where the model's own pooling adds up tokens.
+        layer: 0 = embeddings, -1 = the output.
+        encoder: the model that ran; needed for earlier layers of a model with a final norm, through
+            which all layers are read.
+
+    Raises:
+        SelectionError: no such method or layer, a method that does not add up tokens, runs of two
+            models, or a vector of zeros.
+        TooLong: more than MAX_PAIRS pairs.
+    """
+    _check(trace, other, method, encoder)
+    both = [_states(run, layer, method, encoder) for run in (trace, other)]
+    one, two = (states.parts(method, 0).numpy() for states in both)
+    length = np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(two.sum(axis=0))
+    if not np.isfinite(length) or length == 0:
+        raise SelectionError("A pooled vector has no direction (zeros or NaN), so no cosine.")
+    parts = one @ two.T / length
+    after = both[0].layers[0]
+    matches = _matches(trace, other, *(states.after[0][0] for states in both))
+    return TokenPairs(parts, float(parts.sum()), method, after, trace, other, matches)
+
+
+def _check(trace: Trace, other: Trace, method: str, encoder: LoadedEncoder | None) -> None:
+    if method not in METHODS:
+        raise SelectionError(f"There is no pooling {method!r}; choose one of {', '.join(SUMS)}.")
+    if method in WHY_NOT:
+        raise SelectionError(f"It cannot be said by {method}: {WHY_NOT[method]}; choose mean.")
+    if method in OF_THE_MODEL and encoder is None:
+        raise SelectionError(f"The pooling {method!r} needs the model that ran: encoder=encoder.")
+    names = trace.origin.model, other.origin.model
+    if names[0] != names[1] or trace.output.shape[-1] != other.output.shape[-1]:
+        raise SelectionError(
+            f"The runs are of {names[0] or 'a model'} and {names[1] or 'another'}; vectors of two "
+            "models have no cosine. Run both texts with one model."
+        )
+    if trace.n_tokens * other.n_tokens > MAX_PAIRS:
+        raise TooLong(
+            f"The texts have {trace.n_tokens:,} and {other.n_tokens:,} tokens; at most "
+            f"{MAX_PAIRS:,} pairs are held. Choose shorter texts."
+        )
+
+
+def _states(run: Trace, layer: int, method: str, encoder: LoadedEncoder | None) -> States:
+    """The hidden states of one run after one layer, as its pooling reads them."""
+    if encoder is not None:
+        states = states_of(encoder, run, [layer])[0]
+        if method == "declared":
+            _require_declared(encoder, run, states)
+        return states
+    (at,) = choose_layers([layer], run.n_layers)
+    if at == run.n_layers:
+        after = run.output
+    elif torch.equal(run.hidden(run.n_layers), run.output):
+        after = run.hidden(at)
+    else:
+        raise SelectionError(
+            "This model has a final norm, through which earlier layers are read; give the model "
+            "that ran: encoder=encoder."
+        )
+    batch, n_prefix = after[None], run.grid.n_prefix if run.grid else 1
+    valid = run.valid[None].to(after.device)
+    return States((at,), (batch,), batch, valid, n_prefix, n_prompt=run.sample.n_prompt)
+
+
+def _require_declared(encoder: LoadedEncoder, run: Trace, states: States) -> None:
+    if encoder.declared is None:
+        raise SelectionError(f"{encoder.card.name} declares no pooling; choose mean.")
+    unlike = unlike_declared(encoder, run.sample, int(run.valid.sum()))
+    if why := encoder.declared.problem or unlike:
+        raise SelectionError(why)
+    if not states.adds("declared"):
+        raise SelectionError(DENSE)
+
+
+def _matches(
+    trace: Trace,
+    other: Trace,
+    one: Float[torch.Tensor, "token_a d_model"],
+    two: Float[torch.Tensor, "token_b d_model"],
+) -> tuple[Match, ...]:
+    """For each content token of the first text, the nearest of the second."""
+    ours, theirs = (np.flatnonzero(_content(run)) for run in (trace, other))
+    if not len(ours) or not len(theirs):
+        return ()
+    a, b = (_directions(state, at) for state, at in ((one, ours), (two, theirs)))
+    cosines = a @ b.T
+    best = cosines.argmax(axis=1)
+    return tuple(
+        Match(int(at), int(theirs[j]), float(cosines[i, j]))
+        for i, (at, j) in enumerate(zip(ours, best, strict=True))
+    )
+
+
+def _directions(
+    states: Float[torch.Tensor, "token d_model"], at: Int[np.ndarray, " kept"]
+) -> Float[np.ndarray, "kept d_model"]:
+    kept = states.cpu().double().numpy()[at]
+    return kept / np.maximum(np.linalg.norm(kept, axis=1, keepdims=True), 1e-30)
+
+
+def _content(run: Trace) -> Bool[np.ndarray, " token"]:
+    """Real tokens that are of the text: no special tokens, no padding."""
+    found: np.ndarray = run.valid.cpu().numpy() & ~np.array(run.sample.special, bool)
+    return found
+
+
+def _words(run: Trace) -> tuple[list[str], Float[np.ndarray, "word token"]]:
+    """The words of the text as they were typed, and which tokens are of each, as ones."""
+    content, sample = _content(run), run.sample
+    groups = [
+        group for group in shown_tokens(run, hide_special=True, words=True) if content[group[0]]
+    ]
+    of, names = np.zeros((len(groups), run.n_tokens)), []
+    for word, group in enumerate(groups):
+        of[word, list(group)] = 1
+        name = ""
+        if sample.spans and sample.texts:
+            text = sample.texts[sample.segments[group[0]] if sample.segments else 0]
+            name = text[sample.spans[group[0]][0] : sample.spans[group[-1]][1]].strip()
+        names.append(name or sample.tokens[group[0]])
+    return names, of
+
+
+def _or(names: list[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _said(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+ANALYSES = (token_pairs,)
