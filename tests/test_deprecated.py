@@ -45,7 +45,7 @@ def same(one, other) -> None:
 @pytest.mark.parametrize("special", [True, False])
 def test_special_is_hide_special(minilm, trace, name, special):
     function, given = getattr(vz.analyses, name), arguments(name, minilm, trace)
-    with pytest.warns(DeprecationWarning, match="In place of special= write hide_special=;"):
+    with pytest.warns(DeprecationWarning, match="special= is deprecated; use hide_special=."):
         former = function(*given, special=special)
     now = function(*given, hide_special=not special)
     if name == "nearest_tokens":
@@ -61,7 +61,7 @@ def test_special_is_hide_special(minilm, trace, name, special):
 def test_tokens_of_a_view_is_hide_special(minilm, trace, name):
     draw, given = getattr(vz.figures, name), arguments(name, minilm, trace)[:2]
     given = given if name == "residual_change" else (trace,)
-    with pytest.warns(DeprecationWarning, match="In place of tokens= write hide_special=;"):
+    with pytest.warns(DeprecationWarning, match="tokens= is deprecated; use hide_special=."):
         former = draw(*given, tokens="without special")
     assert former.to_json() == draw(*given, hide_special=True).to_json()
     assert former.to_json() != draw(*given).to_json()
@@ -72,7 +72,7 @@ def test_tokens_of_a_view_is_hide_special(minilm, trace, name):
 def test_tokens_as_an_option_in_text(trace):
     view = vz.figures.VIEWS["token_similarity"]
     for text, hidden in (("without special", True), ("all", False)):
-        with pytest.warns(DeprecationWarning, match="write hide_special=yes"):
+        with pytest.warns(DeprecationWarning, match="use hide_special=yes"):
             assert read_options(view, {"tokens": text}) == {"hide_special": hidden}
     for text, hidden in (("yes", True), ("True", True), ("no", False), ("false", False)):
         assert read_options(view, {"hide_special": text}) == {"hide_special": hidden}
@@ -81,28 +81,28 @@ def test_tokens_as_an_option_in_text(trace):
 
 
 def test_special_of_exports(trace, tmp_path):
-    with pytest.warns(DeprecationWarning, match="write hide_special="):
+    with pytest.warns(DeprecationWarning, match="use hide_special="):
         former = arrays(trace, 3, 5, special=False)
     now = arrays(trace, 3, 5, hide_special=True)
     assert np.array_equal(former["weights"], now["weights"]) and now["weights"].shape == (5, 5)
-    with pytest.warns(DeprecationWarning, match="write hide_special="):
+    with pytest.warns(DeprecationWarning, match="use hide_special="):
         save(trace, tmp_path / "a.csv", layer=3, head=5, special=False)
     save(trace, tmp_path / "b.csv", layer=3, head=5, hide_special=True)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
 def test_special_of_a_map_view():
-    with pytest.warns(DeprecationWarning, match="write hide_special="):
+    with pytest.warns(DeprecationWarning, match="use hide_special="):
         view = MapView(3, 5, special=False)
     assert view == MapView(3, 5, hide_special=True)
-    with pytest.warns(DeprecationWarning, match=r"In place of \.special write \.hide_special"):
+    with pytest.warns(DeprecationWarning, match=r"\.special is deprecated; use \.hide_special"):
         assert view.special is False
 
 
 def test_special_of_token_selection(trace):
-    with pytest.warns(DeprecationWarning, match="write hide_special="):
+    with pytest.warns(DeprecationWarning, match="use hide_special="):
         assert real_token_numbers(trace, special=False).tolist() == [1, 2, 3, 4, 5]
-    with pytest.warns(DeprecationWarning, match="write hide_special="):
+    with pytest.warns(DeprecationWarning, match="use hide_special="):
         assert shown_tokens(trace, special=False) == [(1,), (2,), (3,), (4,), (5,)]
     with pytest.raises(TypeError):
         real_token_numbers(trace, False)  # its place would mean the opposite now

@@ -48,7 +48,7 @@ def renamed_property(
 
 def warn_renamed(old: str, new: str) -> None:
     """Say which name to write, at the line that called whoever calls this."""
-    words = f"In place of {old} write {new}; the old name will be removed in the next version."
+    words = f"{old} is deprecated; use {new}. The old name will be removed in the next version."
     warnings.warn(words, DeprecationWarning, stacklevel=3)
 
 

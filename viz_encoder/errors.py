@@ -1,4 +1,4 @@
-"""Every fault a user can meet, as one tree; each message names the value, the rule and the cure.
+"""Every fault a user can meet, as one tree; each message names the value, the rule and the fix.
 
 VizEncoderError
 ├── ConfigError        an encoder that cannot be built

@@ -55,7 +55,8 @@ def _pool(given: argparse.Namespace) -> None:
         _save_table(found, Path(given.table))
     size = save_vectors(found, given.output)
     by, at = ", ".join(found.methods), ", ".join(map(str, found.layers))
-    done = f"{len(items):,} items, by {by}{_chosen(given.methods, encoder)}, after {at} blocks"
+    blocks = "block" if found.layers == (1,) else "blocks"
+    done = f"{len(items):,} items, by {by}{_chosen(given.methods, encoder)}, after {at} {blocks}"
     print(f"{given.output}: {done}: {size:,} bytes.")
     for note in found.notes:
         print(note, file=sys.stderr)

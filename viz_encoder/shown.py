@@ -25,6 +25,11 @@ def quoted(text: str) -> str:
     return f"“\u2068{text}\u2069”" if turned else f"“{text}”"
 
 
+def after_blocks(n: int) -> str:
+    """Which hidden state, by the blocks it has passed: "after 1 block"."""
+    return f"after {n} block{'' if n == 1 else 's'}"
+
+
 class OneLine:
     """A dataclass whose repr is one line of at most 200 characters, arrays as their shapes."""
 

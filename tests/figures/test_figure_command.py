@@ -47,7 +47,7 @@ def test_a_page_needs_no_network(saved, tmp_path):
         saved[0], tmp_path, "a.html", "head_statistics", "--option", "statistic=first"
     )
     text = page.read_text(encoding="utf-8")
-    assert status == 0 and "first of every head" in text
+    assert status == 0 and "Weight on the first token by layer and head" in text
     assert 'src="http' not in text and "plotly.js v" in text
     assert '"showSendToCloud": false' in text
 

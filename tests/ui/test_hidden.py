@@ -217,14 +217,14 @@ def test_the_endpoint_names_every_field(site, trace):
     for name in ("cosine_similarity", "likeness"):  # the second is its name of one version ago
         close(ask(name, 3)["cosines"], cosine_similarity(hidden[3]))
         said = ask(name, 3).get("note", "")
-        assert ("write cosine_similarity" in said) == (name == "likeness")
+        assert ("use cosine_similarity" in said) == (name == "likeness")
     inner = np.linalg.norm(states(trace, False), axis=-1)
     hidden_ones = client.predict(key, "change", hide_special=True, api_name="/hidden_states")
     close(hidden_ones["norms"], inner)
     assert "note" not in hidden_ones
     former = ask("change", 0, 0, False)  # special=False, as it was called
     close(former["norms"], inner)
-    assert "write hide_special=True" in former["note"]
+    assert "use hide_special=True" in former["note"]
     alike = cosine_similarity(hidden[2])[4]
     alike[4] = -2
     nearest = ask("nearest", 2, 4)

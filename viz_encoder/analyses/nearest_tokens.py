@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult
+from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import real_token_numbers, require_real_token, states
 
@@ -65,7 +66,7 @@ def nearest_tokens(
     own = states(trace, layer, np.array([require_real_token(trace, token)]))[0]
     length = np.linalg.norm(own)
     if not length:
-        raise SelectionError(f"Token {token} after {layer} blocks has length 0, so no direction.")
+        raise SelectionError(f"Token {token} {after_blocks(layer)} has length 0, so no direction.")
     tokens = real_token_numbers(trace, hide_special=hide_special)
     searched = (layer,) if among is None else tuple(dict.fromkeys(among))
     if not searched:

@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     pictures: tuple[Picture, ...] = ()
 
     def because(self, diagnosis: Diagnosis) -> "Answer":
-        """With its cause and cure."""
+        """With its cause and fix."""
         return self._replace(code=diagnosis.code, cause=diagnosis.cause, cure=diagnosis.cure)
 
 

@@ -131,7 +131,7 @@ class MaskReport(TableResult):
         facts = facts_html(f"{self.verdict}: {self.sentence}", {})
         told = [c for c in self.checks if c.verdict is not Verdict.NOT_TESTED]
         rows = [(c.verdict, c.title, c.evidence, c.cause, c.cure) for c in told]
-        return facts + rows_html(("Verdict", "Check", "Evidence", "Cause", "Cure"), rows)
+        return facts + rows_html(("Verdict", "Check", "Evidence", "Cause", "Fix"), rows)
 
     def __str__(self) -> str:
         """The sentence, then the checks, those that follow from an earlier one folded."""
@@ -152,7 +152,7 @@ def _lines(check: Check) -> list[str]:
     lines += [f"{'':14}cause: {check.cause}"] if check.cause else []
     if check.cure:
         cure = check.cure.replace("\n", f"\n{'':20}")
-        lines.append(f"{'':14}cure:  {cure}")
+        lines.append(f"{'':14}fix:   {cure}")
     return lines
 
 

@@ -47,9 +47,10 @@ def _grouped(given: Mapping[str, Any]) -> Mapping[str, Any]:
             new[group] = replace(new.get(group) or kind(), **fields)
             written.append(f"{group}={kind.__name__}({', '.join(f'{one}=…' for one in fields)})")
     warnings.warn(
-        f"In place of {', '.join(f'{name}=' for name in old)} write {', '.join(written)}, with "
+        f"{', '.join(f'{name}=' for name in old)} {'is' if len(old) == 1 else 'are'} deprecated; "
+        f"use {', '.join(written)}, with "
         f"from viz_encoder.audit import {', '.join(kind.__name__ for kind in GROUPS.values())}; "
-        "the old keywords go in the next version.",
+        "the old keywords will be removed in the next version.",
         DeprecationWarning,
         stacklevel=3,
     )

@@ -32,7 +32,7 @@ def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
             hovertemplate="%{y}.%{x}: %{z:.4g}<extra></extra>",
         )
     )
-    apply(figure, f"{statistic} of every head")
+    apply(figure, f"{named.title} by layer and head")
     figure.update_xaxes(title="Head", side="top", dtick=1, showgrid=False, zeroline=False)
     figure.update_yaxes(
         title="Layer", autorange="reversed", dtick=1, showgrid=False, zeroline=False
@@ -43,7 +43,7 @@ def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
 CHOICE = Control("statistic", "Statistic", tuple(STATISTICS))
 VIEW = View(
     "head_statistics",
-    "A statistic of every head",
+    "A head statistic, by layer and head",
     draw,
     (CHOICE,),
     look="Look for the heads that stand out; the color is one number for each head, "

@@ -58,7 +58,7 @@ def draw(encoder: LoadedEncoder, trace: Trace, *, show: str = "most likely label
             zmin=0,
             zmax=1 if found.unit == "probability" else None,
             colorbar=weight_bar(_bar(found, best)),
-            hovertemplate="after %{y} blocks<br>%{x}<br>“%{text}” %{z:.4g}"
+            hovertemplate="blocks passed: %{y}<br>%{x}<br>“%{text}” %{z:.4g}"
             "<br><br>%{customdata}<extra></extra>",
         )
     )

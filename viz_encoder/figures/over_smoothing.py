@@ -48,7 +48,7 @@ def draw(trace: Trace, *, hide_special: bool = False) -> go.Figure:
     _add_norms(figure, layers, norms)
     figure.update_traces(
         mode="lines+markers",
-        hovertemplate="after %{x} blocks: %{y:.4g}<extra>%{fullData.name}</extra>",
+        hovertemplate="blocks passed: %{x}, %{y:.4g}<extra>%{fullData.name}</extra>",
     )
     apply(figure, f"Over-smoothing ({len(found.tokens)} tokens)")
     caption_below(figure, CAPTION)

@@ -10,6 +10,7 @@ from viz_encoder.analyses.pooled import PooledInput
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import apply, caption, plain, weight_bar
 from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.shown import after_blocks
 
 COSINE = "Cosine (no unit; −1 … 1,<br>1 = same direction)"
 LETTERS = 40  # of an item's text on an axis
@@ -37,7 +38,7 @@ def method_cosines(found: PooledInput, layer: int = -1) -> go.Figure:
         )
     values = found.cosines[found.layers.index(wanted)]
     names = list(found.methods)
-    figure = _matrix(values, names, f"Cosine between poolings after {wanted} blocks", "Method")
+    figure = _matrix(values, names, f"Cosine between poolings {after_blocks(wanted)}", "Method")
     figure.update_traces(text=np.round(values, 2), texttemplate="%{text}")
     caption(figure, "Measured: whether two poolings of one input point the same way.")
     return figure
@@ -54,7 +55,7 @@ def item_cosines(found: Collection, method: str, layer: int = -1) -> go.Figure:
     at = list(range(len(found.items))) if order is None else order
     names = [_name(found, item) for item in at]
     wanted = found.layers[-1] if layer == -1 else layer
-    title = f"Cosine of every pair of items: {method}, after {wanted} blocks"
+    title = f"Cosine of every pair of items: {method}, {after_blocks(wanted)}"
     figure = _matrix(cosine[np.ix_(at, at)], names, title, "Item, by label" if labels else "Item")
     caption(figure, f"Vectors of {found.model}. Items are not centered; all may share a direction.")
     for number in range(1, len(at) if labels else 0):

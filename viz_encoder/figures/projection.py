@@ -16,7 +16,7 @@ from viz_encoder.figures.hidden import (
 )
 from viz_encoder.figures.theme import apply, plain, weight_bar
 from viz_encoder.figures.view import Control, Place, View
-from viz_encoder.shown import quoted
+from viz_encoder.shown import after_blocks, quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.token_selection import require_real_token
 
@@ -58,7 +58,7 @@ def draw(
             mode="markers",
             marker={"color": [layer] * len(points), "coloraxis": "coloraxis", "size": 7},
             text=names(trace, found.tokens[::step].tolist()),
-            hovertemplate=f"%{{text}}<br>after {layer} blocks<br>(%{{x:.4g}}, %{{y:.4g}})"
+            hovertemplate=f"%{{text}}<br>{after_blocks(layer)}<br>(%{{x:.4g}}, %{{y:.4g}})"
             "<extra></extra>",
             showlegend=False,
         )

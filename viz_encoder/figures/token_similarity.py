@@ -9,6 +9,7 @@ from viz_encoder.deprecated import renamed
 from viz_encoder.figures.hidden import HIDE_SPECIAL, STATE, block_names, choice, hides_special
 from viz_encoder.figures.theme import apply, caption, weight_bar
 from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.shown import after_blocks
 from viz_encoder.trace import Trace
 
 MAX_SIDE = 512
@@ -58,7 +59,7 @@ def draw(
     step = int(np.diff(found.edges).max())
     pooled = f", mean of {step} × {step}" if step > 1 else ""
     of = ", mean token subtracted" if centered else ""
-    apply(figure, f"Token similarity (cosine) after {layer} blocks{of}{pooled}")
+    apply(figure, f"Token similarity (cosine) {after_blocks(layer)}{of}{pooled}")
     caption(figure, CAPTION + (CENTERED if centered else ""))
     axis = {
         "type": "category",

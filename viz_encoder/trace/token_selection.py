@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.shown import after_blocks
 from viz_encoder.trace.trace import Trace
 
 
@@ -96,7 +97,7 @@ def states(
     hidden = trace.hidden(layer).cpu()[torch.from_numpy(tokens)].double().numpy()
     if not np.isfinite(hidden).all():
         raise TraceError(
-            f"The hidden states after {layer} blocks hold NaN or infinite values; "
+            f"The hidden states {after_blocks(layer)} hold NaN or infinite values; "
             "run the model in float32."
         )
     return hidden

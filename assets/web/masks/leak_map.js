@@ -20,10 +20,10 @@ export class Leaks {
   /** @type {Place} */
   chosen = { layer: 0, head: 0 };
   measure = el("select", { id: "viz-mask-measure", onchange: () => this.draw() }, ...options(Object.entries(MEASURES)));
-  cells = el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak of every head, layers by heads" });
+  cells = el("div", { class: "viz-mask-leaks", role: "group", "aria-label": "Leak by layer and head" });
   scale = el("p", { class: "viz-caption viz-stat-scale" });
   node = section(
-    ...["viz-mask-result-part", "Leaks", "Leak of every head: rows = layers, columns = heads"],
+    ...["viz-mask-result-part", "Leaks", "Leak by layer and head: rows = layers, columns = heads"],
     ...[controls(control("Shade by", this.measure)), el("div", { class: "viz-mask-scroll" }, this.cells), this.scale],
   );
 

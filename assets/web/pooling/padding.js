@@ -1,4 +1,4 @@
-// Padding made visible: how far each method moves when the text stands in a padded batch.
+// What padding changes: how far each method moves when the text stands in a padded batch.
 
 import { button, caption, control, controls, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
@@ -50,8 +50,8 @@ export class Padding {
   );
   node = el(
     "section",
-    { class: "viz-pool-padding", "aria-label": "Padding made visible" },
-    el("h2", { class: "viz-part" }, "Padding made visible"),
+    { class: "viz-pool-padding", "aria-label": "What padding changes" },
+    el("h2", { class: "viz-part" }, "What padding changes"),
     caption("The same text alone, and again with padding after it, as if batched with a longer text."),
     this.controls,
     this.said,

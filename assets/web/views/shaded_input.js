@@ -12,7 +12,7 @@ import { Words } from "./token_strip.js";
 /** @import { Grid, Maybe } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, query: number, row: ArrayLike<Maybe>, numbers: Float64Array, step: number, unit: string,
- *   own: boolean }} Row a number for each block of `step` tokens, NaN where the query may not look; `own` says that
+ *   own: boolean }} Row a number for each block of `step` tokens, NaN where the query may not attend; `own` says that
  *   the query begins with a part of its own, beside which the others are small */
 
 const OPACITY = 0.8; // of the tint on a picture, where it is largest

@@ -78,7 +78,7 @@ export class Panels extends MaskPanels {
     const { picture, observed, leaks, lost } = this.parts;
     const seen = OBSERVED[picture.observed_is];
     const captions = {
-      intended: `Intended: ${picture.layer === null ? "which tokens a token may know about" : "which query may look at which key"}`,
+      intended: `Intended: ${picture.layer === null ? "which tokens a token may know about" : "which query may attend to which key"}`,
       passed: picture.passed
         ? `Passed to the model, read as “${picture.passed_as}”`
         : "Passed: nothing that can be read as a mask",
@@ -90,7 +90,7 @@ export class Panels extends MaskPanels {
     const { zero, masked } = theme();
     this.title.textContent = `${picture.title}: ${seen.heading}`;
     const squares = {
-      "may look": allowed,
+      "may attend": allowed,
       forbidden,
       "exactly 0": zero,
       [`leaking (${count(leaks.length)})`]: "border: 2px solid var(--viz-leak)",
@@ -115,7 +115,7 @@ export class Panels extends MaskPanels {
     const { picture, intended, passed, observed, leaks, lost } = this.parts;
     const { name, none } = OBSERVED[picture.observed_is];
     const at = row * this.n + col;
-    const may = (/** @type {boolean[]} */ flags) => (flags[at] ? "may look" : "forbidden");
+    const may = (/** @type {boolean[]} */ flags) => (flags[at] ? "may attend" : "forbidden");
     const token = (/** @type {number} */ place) => `${place}${isPadding(picture, place) ? " (padding)" : ""}`;
     const value = Number.isNaN(observed[at]) ? none : `${name} ${number(observed[at])}`;
     const ends = leaks.includes(at) ? ": a leak" : lost.includes(at) ? ": it should get some weight" : "";

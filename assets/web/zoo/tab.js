@@ -1,4 +1,4 @@
-// The Mask zoo tab: every planted mask bug with its symptom, its picture, its audit and its cure.
+// The Mask zoo tab: every planted mask bug with its symptom, its picture, its audit and its fix.
 
 import { button, el, onTheme } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
@@ -12,7 +12,7 @@ import { SpecimenList } from "./specimen_list.js";
 /** @import { Zoo } from "../core/payloads.d.ts" */
 
 const OWN =
-  "intent says which query may look at which key: True = may look, rows = queries. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
+  "intent says which query may attend to which key: True = may attend, rows = queries. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
 const TERMINAL =
   "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 if the audit fails:";
 

@@ -22,7 +22,7 @@ def ask(context: AuditContext) -> Answer:
     both = torch.stack([one & apart for one in case.allowed]).any(dim=0)
     if bool(both.any()):
         sample, query, key = (int(n) for n in both.nonzero()[0])
-        text = f"Your intent itself lets token {query} look at token {key}, of another document."
+        text = f"Your intent itself lets token {query} attend to token {key}, of another document."
         return Answer(Verdict.FAIL, text, sample=sample, query=query, key=key).because(
             diagnose("documents")
         )

@@ -49,7 +49,9 @@ def _own(context: AuditContext) -> Answer | None:
     for sample in rows:
         if bool(context.out[sample].isnan().any()):
             text = f"Sample {sample} of your valid is all padding, and its output is NaN."
-            cure = "Drop such samples, or let them look at one token: ignore & valid.any(1, True)."
+            cure = (
+                "Drop such samples, or let them attend to one token: ignore & valid.any(1, True)."
+            )
             return Answer(Verdict.FAIL, text, sample=sample, cure=cure)
     return (
         passes("Your valid holds a sample of nothing but padding; it gives no NaN.")

@@ -36,7 +36,7 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Answer | 
         sample, query = found.rows[row]
         text = (
             f"The gradient of token {query} of sample {sample} is NaN, though its output is not: "
-            "one row with nothing to look at spoils the training of the whole batch."
+            "one row with nothing to attend to spoils the training of the whole batch."
         )
         if context.is_nonfinite:
             text = f"The gradient of token {query} of sample {sample} is NaN, as outputs are."
@@ -130,7 +130,7 @@ def _lost(context: AuditContext, found: Gradients) -> Answer | None:
     row, key = (int(n) for n in links[0])
     sample, query = found.rows[row]
     text = (
-        f"Sample {sample}: token {query} does not depend on token {key}, which it may look at; "
+        f"Sample {sample}: token {query} does not depend on token {key}, which it may attend to; "
         f"{len(links)} links are missing."
     )
     square = _square(found, context.base)

@@ -45,7 +45,7 @@ def _find_fault(context: AuditContext, case: Case) -> Answer | None:
         if leak is None and not isinstance(given := context.gradients_on(case), str):
             leak = gradient.find_fault(context, case, given)
             if leak is not None and leak.key is None:
-                leak = None  # NaN gradients of rows that look at nothing; told in evidence above
+                leak = None  # NaN gradients of rows that attend to nothing; told in evidence above
         if leak is not None:
             return leak
         found = padding_invariance.find_fault(context, case, out)
@@ -70,7 +70,7 @@ def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> An
         return found
     row = query if query in empty else empty[0]
     text = f"{who} is NaN or inf; row {row} of sample {sample} has no key there."
-    cause = "consistent with: a row with nothing to look at gives NaN, and its NaN spreads."
+    cause = "consistent with: a row with nothing to attend to gives NaN, and its NaN spreads."
     cure = "Give that row one key (itself), or drop the row."
     return found._replace(evidence=text, cause=cause, cure=cure, code="empty_row")
 

@@ -96,7 +96,7 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
 
 
 def _rows(case: Case, layer: int = 0) -> Tensor:
-    """Real tokens that may look at anything at all, "batch query"."""
+    """Real tokens that may attend to anything at all, "batch query"."""
     return case.valid & case.allowed[layer if len(case.allowed) > 1 else 0].any(dim=-1)
 
 
@@ -139,7 +139,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
     n_maps = sum(leak.shape[1] for leak in leaks)
     text = (
         f"Layer {number} head {head}, sample {sample}: token {query} gives {amount:.3g} of its "
-        f"attention to {_kind(case, sample, key)} {key}, which it may not look at; "
+        f"attention to {_kind(case, sample, key)} {key}, which it may not attend to; "
         f"{len(bad)} of {n_maps} heads leak{_only(bad, leaks)}."
     )
     diagnosis = _cause(context, case, maps.layers[first], first)
@@ -224,7 +224,7 @@ def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: 
     sample, head, query, key = (int(n) for n in lost.nonzero()[0])
     text = (
         f"Layer {number} head {head}, sample {sample}: token {query} never looks at token {key}, "
-        f"which it may look at; {int(lost.sum())} allowed pairs are closed."
+        f"which it may attend to; {int(lost.sum())} allowed pairs are closed."
     )
     shot = picture_of_map(context, case, layer.weights[sample, head], (number, head, sample))
     diagnosis = diagnose_map(

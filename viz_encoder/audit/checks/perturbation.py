@@ -105,7 +105,7 @@ def _positions(context: AuditContext, case: Case, most: int) -> list[int]:
 
 
 def _settled(case: Case) -> Tensor:
-    """Rows with something to look at in every layer; of the others nothing is known."""
+    """Rows with something to attend to in every layer; of the others nothing is known."""
     return torch.stack([one.any(dim=-1) for one in case.allowed]).all(dim=0)
 
 

@@ -11,7 +11,7 @@ from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """Rows of real tokens that may look at anything; slots of no token count too."""
+    """Rows of real tokens that may attend to anything; slots of no token count too."""
     if not context.maps.layers:
         return untested(f"No maps could be seen: {context.maps.why_none}")
     worst = max(
@@ -63,7 +63,7 @@ def _nan(context: AuditContext, number: int, layer: Layer) -> bool:
 
 
 def _judged(context: AuditContext, number: int) -> Tensor:
-    """Rows of real tokens that may look at anything, "batch 1 query"."""
+    """Rows of real tokens that may attend to anything, "batch 1 query"."""
     allowed = context.intent(context.base, number)
     return (context.base.valid & allowed.any(dim=-1))[:, None]
 

@@ -10,7 +10,7 @@ from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """Dtype, values, rows with nothing to look at, and which reading is the intent."""
+    """Dtype, values, rows with nothing to attend to, and which reading is the intent."""
     case = context.base
     found = [one for one in suspicions(case.passed, case.valid) if one.code != "constant"]
     worst = found[0] if found else None
@@ -20,7 +20,7 @@ def ask(context: AuditContext) -> Answer:
     if empty is not None:
         sample, query = empty
         text = (
-            f"Row {query} of sample {sample} is a real token, and your intent lets it look at "
+            f"Row {query} of sample {sample} is a real token, and your intent lets it attend to "
             "nothing."
         )
         cure = "Give the row one key, itself, or leave the token out of valid."

@@ -1,5 +1,5 @@
 """From what was measured to a named cause: the table of causes, and what fits one.
 
-`causes` has each cause in a sentence with its cure, `diagnosis` finds the one that a map or a
+`causes` has each cause in a sentence with its fix, `diagnosis` finds the one that a map or a
 gradient equals, `passed_mask` reads what the caller's code passes in every sense that it may have.
 """

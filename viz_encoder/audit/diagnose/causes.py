@@ -1,4 +1,4 @@
-"""The known causes of a wrong mask: each in a sentence, with the cure in code."""
+"""The known causes of a wrong mask: each in a sentence, with the fix in code."""
 
 from typing import NamedTuple
 
@@ -103,7 +103,7 @@ CAUSES = {
         "softmax(scores, dim=-1), with scores (batch, head, query, key).",
     ),
     "empty_row": Cause(
-        "a row with nothing to look at gives NaN, and its NaN spreads",
+        "a row with nothing to attend to gives NaN, and its NaN spreads",
         "Give each row one key (itself), or use scaled_dot_product_attention, which gives zeros.",
     ),
     "pooling": Cause(

@@ -34,7 +34,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Preset:
-    """A mask by its rule: whether `query` may look at `key`, of positions that broadcast."""
+    """A mask by its rule: whether `query` may attend to `key`, of positions that broadcast."""
 
     name: str
     label: str
@@ -167,14 +167,14 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "none",
             "No mask",
-            "Every token may look at every token.",
+            "Every token may attend to every token.",
             _none,
             "(query >= 0) & (key >= 0)",
         ),
         Preset(
             "padding-right",
             "Padding at the end",
-            "No token may look at the padding at the end of the sequence.",
+            "No token may attend to the padding at the end of the sequence.",
             _padding_right,
             "(query >= 0) & (key < n_tokens - {padding})",
             (_PADDING,),
@@ -182,7 +182,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "padding-left",
             "Padding at the start",
-            "No token may look at the padding at the start of the sequence.",
+            "No token may attend to the padding at the start of the sequence.",
             _padding_left,
             "(query >= 0) & (key >= {padding})",
             (_PADDING,),
@@ -190,14 +190,14 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "causal",
             "Causal",
-            "Each token may look at itself and at earlier tokens.",
+            "Each token may attend to itself and to earlier tokens.",
             _causal,
             "key <= query",
         ),
         Preset(
             "window",
             "Sliding window",
-            "Each token may look at its neighbors on either side, and at itself.",
+            "Each token may attend to its neighbors on either side, and to itself.",
             _window,
             "(query - key).abs() <= {reach}",
             (Control("reach", "Neighbors on either side", 0, 2),),
@@ -205,7 +205,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "causal-window",
             "Causal window",
-            "Each token may look at itself and at the last few tokens before it.",
+            "Each token may attend to itself and to the last few tokens before it.",
             _causal_window,
             "(key <= query) & (query - key < {width})",
             (Control("width", "Keys of a token, itself counted", 1, 3),),
@@ -213,7 +213,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "dilated",
             "Dilated window",
-            "Each token may look at neighbors a step apart (Longformer, arXiv:2004.05150).",
+            "Each token may attend to neighbors a step apart (Longformer, arXiv:2004.05150).",
             _dilated,
             "((query - key).abs() <= {reach} * {step}) & ((query - key).abs() % {step} == 0)",
             (

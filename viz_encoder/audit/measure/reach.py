@@ -12,7 +12,7 @@ Allowed = Bool[Tensor, "batch query key"]
 def reach(mask: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tensor:
     """Bool "layer … query key": after layer l, whether the query can know of the key.
 
-    One layer lets a token know of itself (the residual) and of whom it may look at; the next lets
+    One layer lets a token know of itself (the residual) and of whom it may attend to; the next lets
     it know of whom those know. So it is the closure (A ∪ I)ˡ, and a window of w keys reaches
     l · (w − 1) tokens far.
 
@@ -32,7 +32,7 @@ def reach(mask: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tenso
 
 
 def may_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:
-    """Of whom a token may know after the last layer; a row with no key may look anywhere.
+    """Of whom a token may know after the last layer; a row with no key may attend anywhere.
 
     What such a row gives is settled by no mask: kernels give zeros, NaN or the mean of all.
     """

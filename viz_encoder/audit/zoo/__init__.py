@@ -1,4 +1,4 @@
-"""The zoo: planted mask bugs, each with its story and its cure, and models that are right.
+"""The zoo: planted mask bugs, each with its story and its fix, and models that are right.
 
 `specimen` is what a plant is, `models` and `intents` what plants are made of, `correct` the right
 models; every other file is one section of the catalog.

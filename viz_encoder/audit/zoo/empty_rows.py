@@ -24,7 +24,7 @@ ONE_EMPTY = torch.tensor([[1, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0], [1, 1, 1
 
 @plant(
     "B1-empty-row",
-    "A token that may look at nothing",
+    "A token that may attend to nothing",
     symptom="The first token is NaN, zeros or a plain average, depending on which path runs.",
     story="Token 0 has no earlier token, and a softmax over nothing is not defined: "
     "pytorch/pytorch#103749, #41508, onnx/onnx#8068.",

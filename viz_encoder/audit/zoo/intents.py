@@ -11,27 +11,27 @@ Allowed = Bool[Tensor, "batch query key"]
 
 
 def real_tokens(valid: Valid) -> Allowed:
-    """All may look at every real token."""
+    """All may attend to every real token."""
     return valid[:, None, :].expand(-1, valid.shape[1], -1)
 
 
 def earlier_tokens(valid: Valid) -> Allowed:
-    """Each may look at itself and at earlier real tokens."""
+    """Each may attend to itself and to earlier real tokens."""
     return real_tokens(valid) & _query_minus_key(valid).ge(0)
 
 
 def last_tokens(width: int) -> Intent:
-    """Each may look at the last `width` real tokens, itself counted."""
+    """Each may attend to the last `width` real tokens, itself counted."""
     return lambda valid: earlier_tokens(valid) & _query_minus_key(valid).lt(width)
 
 
 def neighbors(reach: int) -> Intent:
-    """Each may look at real tokens up to `reach` away on either side."""
+    """Each may attend to real tokens up to `reach` away on either side."""
     return lambda valid: real_tokens(valid) & _query_minus_key(valid).abs().le(reach)
 
 
 def own_document(length: int, *, causal: bool = False) -> Intent:
-    """Each may look at its own document of `length` tokens; only backward if causal."""
+    """Each may attend to its own document of `length` tokens; only backward if causal."""
 
     def intent(valid: Valid) -> Allowed:
         number = torch.arange(valid.shape[1], device=valid.device) // length

@@ -30,9 +30,9 @@ def hidden_states(
     asked = Asked(layer, token, hide_special=bool(hide_special) or not special)
     found = measure_states(entry, what, asked)
     answer = {name: plain(values) for name, values in state_arrays(entry.trace, found).items()}
-    notes = [] if special else ["In place of special=False write hide_special=True."]
+    notes = [] if special else ["special=False is deprecated; use hide_special=True."]
     if what in FORMER:
-        notes.append(f"In place of {what} write {FORMER[what]}.")
+        notes.append(f"{what} is deprecated; use {FORMER[what]}.")
     return answer | ({"note": f"{' '.join(notes)} {GOES}"} if notes else {})
 
 

@@ -14,6 +14,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.inputs import TextReader
 from viz_encoder.model.pooling import METHODS
+from viz_encoder.shown import after_blocks
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.sets import LearnedEntry
 from viz_encoder.ui.state.store import Entry
@@ -146,7 +147,7 @@ def _query(
             f"is of {printable(encoder.card.name)}; train one on a set that this model has read."
         )
     if layer != found.layer:
-        learned_on = f"The query below was learned on the states after {found.layer} blocks"
+        learned_on = f"The query below was learned on the states {after_blocks(found.layer)}"
         return None, f"{learned_on}; choose those."
     return {layer: found.query}, ""
 

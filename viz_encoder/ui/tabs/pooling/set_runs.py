@@ -14,6 +14,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.inputs.items import Item
 from viz_encoder.model.pooling import METHODS
+from viz_encoder.shown import after_blocks
 from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable, shortened
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
@@ -152,7 +153,7 @@ def answer(rows: Sequence[Separation]) -> str:
         return f"No pooling can be compared: {why}"
     best, last = known[0], max(row.layer for row in rows)
     if best.silhouette <= 0:
-        where = f"{best.method} after {best.layer} blocks, {best.silhouette:.3f}"
+        where = f"{best.method} {after_blocks(best.layer)}, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
     others = [
         f"{title} {getattr(best, name):.2f}{_better(known, name, best)}"
@@ -162,10 +163,10 @@ def answer(rows: Sequence[Separation]) -> str:
     more = f"; {', '.join(others)}" if others else ""
     own = next((row for row in known if row.method == "declared" and row.layer == last), None)
     if own is not None and best.silhouette - own.silhouette > SAME:
-        more += f" (the model's own, declared, after {last} blocks: {own.silhouette:.3f})"
+        more += f" (the model's own, declared, {after_blocks(last)}: {own.silhouette:.3f})"
     elif own is not None:
         more += " (as the model's own, declared)"
-    where = f"{best.method} after {best.layer} blocks, {best.silhouette:.3f}"
+    where = f"{best.method} {after_blocks(best.layer)}, {best.silhouette:.3f}"
     return f"Best by silhouette: {where}{more}."
 
 
@@ -174,7 +175,7 @@ def _better(rows: Sequence[Separation], name: str, best: Separation) -> str:
     top = max(rows, key=lambda row: np.nan_to_num(getattr(row, name), nan=-2))
     if getattr(top, name) <= getattr(best, name):
         return ""
-    return f" (best: {top.method} after {top.layer} blocks, {getattr(top, name):.2f})"
+    return f" (best: {top.method} {after_blocks(top.layer)}, {getattr(top, name):.2f})"
 
 
 def _check_training(layer: float, n_seeds: float, steps: float) -> None:

@@ -77,7 +77,7 @@ def _set_part(place: Place, events: PoolingEvents) -> gr.HTML:
 
 
 def _learn_part(place: Place, events: PoolingEvents, shown: gr.HTML) -> None:
-    _heading("Learn an attention pooling", LEARN_HELP)
+    _heading("Train an attention pooling", LEARN_HELP)
     with gr.Row(elem_classes="viz-set-buttons"):
         layer = gr.Number(-1, label="Layer (−1 = the last)", precision=0, elem_id="viz-learn-layer")
         seeds = gr.Slider(1, MAX_SEEDS, 3, step=1, label="Seeds", elem_id="viz-learn-seeds")
