@@ -275,6 +275,26 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
 
 
 @pytest.mark.browser
+def test_both_halves_name_their_model(visit, client):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    page.get_by_role("tab", name="Pooling").click()
+    page.get_by_role("button", name="4 topics").click()
+    page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
+    upper, lower = "#viz-pooling .viz-part .viz-fact", "#viz-set .viz-fact"
+    assert [page.inner_text(each) for each in (upper, lower)] == ["read by all-MiniLM-L6-v2"] * 2
+    assert "another model" not in page.inner_text("#viz-set")
+    run = client.predict("the keys to the cabinet", "", "grammar", api_name="/run_text")
+    opened.imported("core/run.js", "window.Run = m.Run, null")
+    opened.imported("core/app_state.js", "m.current.enter(new Run(given)), null", run)
+    assert page.inner_text(upper) == "read by grammar"
+    assert page.inner_text(lower) == "read by all-MiniLM-L6-v2"
+    said = "The input above was read by another model, grammar."
+    assert said in page.inner_text("#viz-set")
+
+
+@pytest.mark.browser
 def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page = tab
     page.fill("#viz-set-lines textarea", "one text\nanother text\na third one")

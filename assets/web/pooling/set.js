@@ -1,5 +1,6 @@
 // A set of items: which pooling at which layer, in numbers; its cosines, and each item's neighbors.
 
+import { current } from "../core/app_state.js";
 import { caption, control, controls, el, onTheme, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
@@ -28,6 +29,8 @@ const UNLABELLED =
 class SetView {
   /** @type {SetDescription | null} */
   set = null;
+  model = el("span", { class: "viz-fact" });
+  other = caption(); // where the input above was read by another model
   answer = el("p", { class: "viz-pool-answer", role: "status" });
   more = caption();
   notes = el("ul", { class: "viz-notes" });
@@ -42,6 +45,8 @@ class SetView {
   body = el(
     "div",
     { class: "viz-pool", hidden: true },
+    el("div", { class: "viz-facts" }, this.model),
+    this.other,
     this.answer,
     this.more,
     this.notes,
@@ -60,17 +65,19 @@ class SetView {
   constructor(/** @type {HTMLElement} */ root) {
     root.replaceChildren(this.body);
     onTheme(() => this.matrix.draw());
+    current.on(() => this.#sayModel());
   }
 
   show(/** @type {SetDescription} */ set) {
-    const { names, labels, table, methods, layers, leftOut, notes, model } = set;
+    const { names, labels, table, methods, layers, leftOut, notes } = set;
     const groups = new Set(labels).size;
     this.set = set;
     this.body.hidden = false;
     this.answer.textContent = set.answer || UNLABELLED;
     const one = `One item is ${(1 / names.length).toFixed(3)} of recall@1 and of nearest-centroid accuracy`;
     const [of, small] = groups ? [` of ${groups} labels`, ` ${one}: smaller differences mean nothing.`] : ["", ""];
-    this.more.textContent = `${names.length} items${of}, read by ${model}.${small}`;
+    this.more.textContent = `${names.length} items${of}.${small}`;
+    this.#sayModel();
     const said = [...Object.entries(leftOut).map(([name, why]) => `${name}: ${why}`), ...notes];
     this.notes.replaceChildren(...said.map((text) => el("li", {}, text)));
     this.table.show(table);
@@ -82,6 +89,15 @@ class SetView {
     this.neighbors.enter(set);
     const best = table[0] ?? { method: OWN in methods ? OWN : "mean", layer: layers.at(-1) };
     this.#choose(best.method, best.layer);
+  }
+
+  #sayModel() {
+    const [{ set }, { run }] = [this, current];
+    if (!set) return;
+    const other = run && run.model !== set.model;
+    this.model.textContent = `read by ${set.model}`;
+    this.other.textContent = other ? `The input above was read by another model, ${run.model}.` : "";
+    this.other.hidden = !other;
   }
 
   #choose(/** @type {string} */ method, /** @type {number} */ layer) {

@@ -39,6 +39,7 @@ class PoolingTab extends TabShell {
   stale = true; // not yet drawn, of this run and with the latest learned query
   /** @type {Pooled | null} */
   found = null;
+  model = el("span", { class: "viz-fact" });
   layer = el("input", { type: "range", id: "viz-pool-layer", min: 0, max: 0, step: 1 });
   layerName = el("output");
   rows = el("tbody");
@@ -59,7 +60,7 @@ class PoolingTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-pool");
     this.body.append(
-      el("h2", { class: "viz-part" }, "This input"),
+      el("h2", { class: "viz-part" }, "This input ", this.model),
       controls(control("Hidden states", this.layer, this.layerName)),
       el("div", { class: "viz-pool-columns" }, this.#methods(), this.#alike()),
       el(
@@ -106,6 +107,7 @@ class PoolingTab extends TabShell {
   /** @override @param {Run | null} run */
   entered(run) {
     if (!run) return;
+    this.model.textContent = `read by ${run.model}`;
     this.layer.max = String(run.nLayers);
     this.layer.value = this.layer.max;
     this.stale = true;
