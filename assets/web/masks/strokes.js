@@ -99,12 +99,7 @@ export class Strokes {
     const { painter } = this;
     const { grid, mask } = painter;
     const key = event.key.toLowerCase();
-    if (event.ctrlKey || event.metaKey) {
-      if ((key === "z" && event.shiftKey) || key === "y") painter.go(1);
-      else if (key === "z") painter.go(-1);
-      else return;
-      return event.preventDefault();
-    }
+    if (event.ctrlKey || event.metaKey) return; // undo and redo are the whole tab's
     const [row, col] = grid.chosen;
     const to = walked(event.key, grid.chosen, grid.view.n);
     if (to) {
@@ -119,6 +114,17 @@ export class Strokes {
     grid.draw();
     painter.tell();
   }
+}
+
+const TYPED = "textarea, [contenteditable=true], input:not([type=checkbox], [type=radio], [type=range], [type=file])";
+
+/** How far a key goes in the masks that were there: −1 is undo, 1 is redo, 0 none; where text is typed
+ * these keys are the text's own. @type {(event: KeyboardEvent) => -1 | 0 | 1} */
+export function stepsOf({ key, ctrlKey, metaKey, shiftKey, target }) {
+  if (!(ctrlKey || metaKey) || (target instanceof Element && target.closest(TYPED))) return 0;
+  const letter = key.toLowerCase();
+  if (letter === "y") return 1;
+  return letter !== "z" ? 0 : shiftKey ? 1 : -1;
 }
 
 /** What a tool paints from one cell to another; fast strokes skip cells, so all between are painted.

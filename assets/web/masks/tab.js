@@ -15,6 +15,7 @@ import { Presets } from "./presets.js";
 import { Reach } from "./reach.js";
 import { intent, offered } from "./requests.js";
 import { Result } from "./result.js";
+import { stepsOf } from "./strokes.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Origin } from "./presets.js" */
@@ -57,6 +58,7 @@ class MasksTab extends TabShell {
     const side = el("div", { class: "viz-mask-side" }, this.convention.node, this.emptyRows.node, this.code.node);
     this.body.append(el("div", { class: "viz-mask-top" }, mask, side), this.result.node, this.reach.node);
     current.selection.on(() => this.root.clientWidth && this.#follow());
+    document.addEventListener("keydown", (event) => this.#key(event));
     this.open();
   }
 
@@ -126,6 +128,14 @@ class MasksTab extends TabShell {
     this.code.show({ run: this.plain, mask, by });
     this.result.follow(mask);
     this.#follow();
+  }
+
+  // Undo and redo, wherever the focus is while this tab is seen.
+  #key(/** @type {KeyboardEvent} */ event) {
+    const steps = this.ready && this.root.clientWidth ? stepsOf(event) : 0;
+    if (!steps) return;
+    event.preventDefault();
+    this.painter.go(steps);
   }
 
   // In line with the selection and with the run that all tabs show.
