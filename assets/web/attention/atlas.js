@@ -10,6 +10,8 @@ import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, Numbers, Run, Selection } from "./types.d.ts" */
 
+const KEPT = ["hide", "renorm", "words"];
+
 export class Atlas {
   #latest = new Latest();
   /** @type {Run | null} */ run = null;
@@ -30,6 +32,7 @@ export class Atlas {
     onclick: (event) => this.#click(event),
     onpointerleave: () => this.#tell(),
   });
+  kept = el("p", { class: "viz-caption" });
   caption = el("p", { class: "viz-caption viz-atlas-caption" });
 
   /** `expect` is told which head is being pressed, before the click that chooses it.
@@ -45,10 +48,11 @@ export class Atlas {
     const stage = el("div", { class: "viz-stage" }, this.canvas, this.grid);
     const title = el("h3", {}, "All layers and heads");
     const named = { class: "viz-atlas", "aria-label": "Atlas of all heads" };
-    this.node = el("section", named, title, order.node, stage, this.caption);
+    this.node = el("section", named, title, order.node, this.kept, stage, this.caption);
     selection.on((changed) => {
       if (changed.has("scale")) this.draw();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
+      if (KEPT.some((name) => changed.has(name))) this.#redo();
     });
     order.on(() => this.run && this.#arrange(this.run));
     onWidth(this.node, () => this.run && this.layout(this.run));
@@ -69,6 +73,26 @@ export class Atlas {
     this.#mark();
   }
 
+  // The same heads of other tokens; their statistics stay those of the maps as they ran.
+  #redo() {
+    const { run } = this;
+    if (!run || this.measures.layers.length < run.nLayers) return; // a sweep under way goes to its end first
+    this.#latest.run(async (fresh) => {
+      for (let layer = 0; layer < run.nLayers; layer++) {
+        this.drawing.add(layer, await fresh(run.thumbnails(layer, this.selection)));
+        this.draw(layer);
+      }
+      this.#paintedAll(run);
+    });
+  }
+
+  #paintedAll(/** @type {Run} */ run) {
+    this.kept.textContent = keptSentence(this.selection);
+    this.node.dataset.painted = run.key;
+    this.node.dataset.kept = this.selection.kept;
+    this.#label();
+  }
+
   // Each layer is painted as soon as the server has swept it, which sweeps the next meanwhile.
   show(/** @type {Run} */ run) {
     return this.#latest.run(async (fresh) => {
@@ -82,8 +106,8 @@ export class Atlas {
         this.#tell();
       }
       if (this.selection.scale === "all") this.draw(); // the largest of all is known only now
-      this.node.dataset.painted = run.key;
-      this.#label();
+      if (this.selection.kept === "all") this.#paintedAll(run);
+      else this.#redo();
     });
   }
 
@@ -210,6 +234,14 @@ export class Atlas {
     const value = told ? "" : ` · ${title.toLowerCase()} ${amount(this.#places[at].value, 3)} ${unit}`;
     return `${said}${value} · number ${at + 1} of ${this.#places.length}`;
   }
+}
+
+/** What is left out of the small maps; nothing where they are as they ran.
+ * @type {(kept: { hide: boolean, renorm: boolean, words: boolean }) => string} */
+export function keptSentence({ hide, renorm, words }) {
+  const parts = [hide && "special tokens hidden", renorm && "rows renormalized", words && "sub-words merged"];
+  const said = parts.filter(Boolean).join(", ");
+  return said && `Maps with ${said}; statistics are of all tokens, as the maps ran.`;
 }
 
 const nameOf = (/** @type {EventTarget | null} */ target) =>

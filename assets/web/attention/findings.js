@@ -3,11 +3,12 @@
 import { button, el, rounded } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
+import { signed } from "./pair_links.js";
 
 /** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 
 export class FindingsView {
-  #latest = new Latest((sentence) => this.said.replaceChildren(sentence));
+  #latest = new Latest((sentence) => this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence)));
   /** @type {Run | null} */ #run = null;
   /** @type {Findings | null} */ #found = null;
   said = el("h2", { class: "viz-finding", "aria-live": "polite" });
@@ -92,11 +93,15 @@ export class FindingsView {
 
 /** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 × what the average query gives it."
  * @type {(link: HeadLink, query: string, key: string) => (string | Node)[]} */
-export function sentence({ layer, head, weight, ratio }, query, key) {
+export function sentence({ layer, head, weight, ratio, was }, query, key) {
   const from = el("b", { class: "viz-query-name" }, query);
   const to = el("b", { class: "viz-key-name" }, key);
   if (Number.isNaN(weight)) return [`Head ${layer}.${head}: the mask does not let `, from, " look at ", to, "."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
+  if (was != null) {
+    const change = ` of its attention (was ${rounded(was)}, ${signed(weight - was)}).`;
+    return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)}${change}`];
+  }
   const verb = ratio != null && ratio >= 2 && weight >= 0.1 ? "links" : "gives";
   if (verb === "links")
     return [`Head ${layer}.${head} links `, from, " to ", to, `: ${rounded(weight)} of its attention${times}.`];

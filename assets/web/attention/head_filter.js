@@ -36,7 +36,11 @@ const PHRASES = [
   share("diagonal", "query itself, itself, themselves, same token, self, diagonal", "the query itself"),
   share("first", "first token, first, beginning, start", "the first token"),
   share("first", "[cls], cls, <s>, class token", "the first token, here “FIRST”"),
-  share("special", "special tokens, special token, special, [sep], sep, </s>", "special tokens, all of them together"),
+  share(
+    "special",
+    "special tokens, special token, special, [sep], sep, </s>, delimiter, delimiters, sink, sinks",
+    "special tokens, all of them together",
+  ),
   phrase("entropy", "high entropy, broad, broadly, uniform, uniformly, even, evenly, everywhere", ENTROPY, BROAD),
   phrase("entropy", "low entropy, focused, focussed, sharp, sharply, narrow", ENTROPY, SHARP),
   phrase("entropy", "entropy", ENTROPY),

@@ -4,10 +4,14 @@ import { el, options } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { EXAMPLES, matching, understand } from "./head_filter.js";
 import { MAP_CHANGE } from "./head_statistics.js";
+import { strongest } from "./pair_links.js";
+import { pairAsked } from "./pair_search.js";
 
-/** @import { HeadStatistics, Selection, Test } from "./types.d.ts" */
+/** @import { AskedPair, HeadStatistics, PairLinksView, Selection, Test } from "./types.d.ts" */
 
 const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "Lowest first" };
+const PAIR_EXAMPLE = "it -> animal";
+const STRONG = 0.1; // the least weight of a head that links a pair
 const HINT = "Dims the heads that do not match; Enter goes to the next match.";
 
 /** By value, unknown ones last, equal ones by layer and head.
@@ -33,16 +37,18 @@ export class HeadOrder extends Emitter {
     id: "viz-find",
     type: "search",
     list: "viz-find-words",
-    placeholder: "e.g. previous token",
+    placeholder: `e.g. ${PAIR_EXAMPLE}, previous token`,
     autocomplete: "off",
     title: HINT,
-    oninput: () => this.#search(),
+    oninput: () => this.#search(true),
     onkeydown: (event) => this.#next(event),
   });
   said = el("p", { class: "viz-caption viz-order-said", role: "status" });
 
-  constructor(/** @type {Selection} */ selection, /** @type {HeadStatistics} */ measures) {
+  /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
+  constructor(selection, measures, pair) {
     super();
+    this.pair = pair;
     this.selection = selection;
     this.measures = measures;
     /** @type {(label: string, node: HTMLElement) => HTMLElement} */
@@ -51,9 +57,17 @@ export class HeadOrder extends Emitter {
       "div",
       { class: "viz-order" },
       ...[control("Statistic", this.choice), control("Order", this.direction), control("Find heads", this.find)],
-      ...[el("datalist", { id: "viz-find-words" }, ...EXAMPLES.map((value) => el("option", { value }))), this.said],
+      ...[
+        el(
+          "datalist",
+          { id: "viz-find-words" },
+          ...[PAIR_EXAMPLE, ...EXAMPLES].map((value) => el("option", { value })),
+        ),
+        this.said,
+      ],
     );
     measures.on(() => this.#learn());
+    pair.on(() => pairAsked(this.find.value, []) && this.#search());
     if (["highest", "lowest"].includes(selection.order)) this.direction.value = selection.order; // as the link has it
   }
 
@@ -123,11 +137,13 @@ export class HeadOrder extends Emitter {
   }
 
   // Which heads the words mean, once all that they ask for is known.
-  #search() {
+  #search(typed = false) {
     const { measures } = this;
     const { run, own } = measures;
     if (!run) return;
     const { nLayers, nHeads, tokens } = run;
+    const pair = pairAsked(this.find.value, tokens);
+    if (pair) return this.#link(pair, typed);
     const asked = understand(this.find.value, { nLayers, nHeads, tokens, statistics: own });
     this.matched = null;
     this.#told = "";
@@ -137,6 +153,22 @@ export class HeadOrder extends Emitter {
       const { found, says } = matching(asked, heads, (name, { layer, head }) => measures.value(name, layer, head));
       this.matched = new Set(found.map(({ name }) => name));
       this.#told = says;
+    }
+    this.#tell();
+  }
+
+  /** The heads that link two tokens, which are chosen as they are typed.
+   * @type {(asked: AskedPair | { fault: string }, typed: boolean) => void} */
+  #link(asked, typed) {
+    [this.matched, this.#told, this.#fault] = [null, "", "fault" in asked ? asked.fault : ""];
+    if (!("fault" in asked)) {
+      if (typed) this.selection.set(asked);
+      const { query, key } = this.selection;
+      if (query !== asked.query || key !== asked.key) return this.#tell(); // another pair was chosen since
+      const found = strongest(this.pair.of(asked), Infinity).filter(({ weight }) => weight >= STRONG);
+      this.matched = new Set(found.map(({ layer, head }) => `${layer}.${head}`));
+      const many = found.length === 1 ? "1 head puts" : `${found.length || "No"} heads put`;
+      this.#told = `${many} at least ${STRONG} of the query's weight on that key.`;
     }
     this.#tell();
   }
@@ -164,7 +196,10 @@ export class HeadOrder extends Emitter {
     const { matched } = this;
     if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !matched?.size) return;
     event.preventDefault();
-    const found = this.heads().filter(({ name }) => matched.has(name));
+    const pair = pairAsked(this.find.value, this.measures.run?.tokens ?? []);
+    const linked = pair && !("fault" in pair) ? strongest(this.pair.of(pair), matched.size) : null; // the strongest first
+    const named = linked?.map((one) => ({ ...one, name: `${one.layer}.${one.head}` }));
+    const found = named ?? this.heads().filter(({ name }) => matched.has(name));
     const { layer, head } = found[(found.findIndex(({ name }) => name === this.selection.name) + 1) % found.length];
     this.selection.set({ layer, head });
   }

@@ -7,6 +7,8 @@ import { css } from "../core/dom.js";
 /** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Box */
 
 const PRINTED = 34; // cells at least so wide show their value
+const BRIEF = 20; // and from here on two decimals, of those that would not read as zero
+const LEAST = 0.095;
 
 /** An exact weight as its scale takes it. @type {(tile: Tile, row: number, value: number, scale: Scale) => number} */
 export const scaled = (tile, row, value, scale) =>
@@ -56,20 +58,22 @@ export function drawTiles(/** @type {AttentionMap} */ map) {
       const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis]);
       if (tile.picture) context.drawImage(tile.picture, ...box(tile.rows[0], tile.keys[0], width, height));
     }
-    if (cell >= PRINTED) printValues(map, cell);
+    if (cell >= BRIEF) printValues(map, cell);
   });
 }
 
 function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell) {
   const { context, view, scale } = map;
-  context.font = "11px ui-monospace, monospace";
+  context.font = `${cell < PRINTED ? 10 : 11}px ui-monospace, monospace`;
   context.textAlign = "center";
   context.textBaseline = "middle";
   const letter = context.measureText("0").width; // of a font in which all are as wide
   const fits = (/** @type {string} */ text) => text.length * letter <= cell;
   for (const { row, col, tile, value } of exactCells(map)) {
+    const text = cell < PRINTED ? brief(value) : printed(value, fits);
+    if (!text) continue;
     context.fillStyle = inkOn(shade(scaled(tile, row, value, scale), scale));
-    context.fillText(printed(value, fits), ...view.middle(row, col, map));
+    context.fillText(text, ...view.middle(row, col, map));
   }
 }
 
@@ -90,6 +94,10 @@ export function printed(/** @type {number} */ value, /** @type {(text: string) =
   const plain = value.toPrecision(2).replace(/^0\./, ".");
   return [plain, value.toExponential(1), value.toExponential(0)].find(fits) ?? value.toExponential(0);
 }
+
+// The same where a cell has room for three signs: ".64"; nothing where that would be ".0".
+export const brief = (/** @type {number} */ value) =>
+  value < LEAST ? "" : value >= 0.995 ? "1.0" : value.toFixed(2).slice(1);
 
 // The selected query's row and key's column, the marked part, and the cell under the pointer.
 export function drawOver(/** @type {AttentionMap} */ map) {

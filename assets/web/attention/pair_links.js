@@ -5,9 +5,12 @@ import { button, el, number, rounded } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 
-/** @import { Maybe, PairLinks, Run, Selection } from "./types.d.ts" */
-/** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe }} HeadLink of one head, on the chosen pair */
+/** @import { Compared, Fresh, HeadStatistics, Maybe, PairLinks, Run, Selection } from "./types.d.ts" */
+/** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe, was: Maybe }} HeadLink of one head, on the
+ *   chosen pair; `was` is its weight in the reference */
 
+const USUAL = "Weight, and how many times the mean that all queries give this key.";
+const CHANGED = "Weight now, and its change from the reference; the largest change first.";
 const PAUSE = 40; // milliseconds that a pair stays chosen, before the server is asked
 const LISTED = 7;
 const SELECTIVE = 3; // from this ratio on a head singles the key out
@@ -19,15 +22,18 @@ export class PairLinksView extends Emitter {
   /** @type {Run | null} */ #run = null;
   /** @type {HeadLink[]} */ links = []; // by layer and head, of the pair that is told
   #of = ""; // which pair these are of
+  /** @type {Compared | null} */ compared = null; // with the reference, where there is one
   title = el("h3");
-  what = el("p", { class: "viz-caption" }, "Weight, and how many times the mean that all queries give this key.");
+  what = el("p", { class: "viz-caption" });
   list = el("ol", { class: "viz-pair-list" });
   grid = el("div", { class: "viz-pair-grid", "aria-hidden": "true", onclick: (event) => this.#select(event.target) });
   says = el("p", { class: "viz-caption", role: "status" });
 
-  constructor(/** @type {Selection} */ selection) {
+  /** @param {Selection} selection @param {HeadStatistics} measures */
+  constructor(selection, measures) {
     super();
     this.selection = selection;
+    this.measures = measures;
     this.node = el(
       "section",
       { class: "viz-pair", "aria-label": "Heads that link the chosen pair" },
@@ -51,11 +57,16 @@ export class PairLinksView extends Emitter {
     const run = this.#run;
     if (!run) return;
     const of = `${run.key}:${query}:${key}`;
+    const reference = this.measures.reference?.run;
+    const before =
+      reference && reference !== run ? `compared?reference=${reference.key}&query=${query}&key=${key}` : "";
     this.node.classList.add("viz-behind");
     return this.#latest.run(
       async (fresh) => {
         const found = /** @type {PairLinks} */ (await fresh(run.json(`pair?query=${query}&key=${key}`)));
-        [this.links, this.#of] = [linksOf(found), of];
+        const compared = before ? /** @type {Compared} */ (await fresh(run.json(before))) : null;
+        [this.links, this.#of] = [linksOf(found, compared?.cell?.was), of];
+        this.compared = compared;
         this.#draw(run, query, key);
         this.tell();
       },
@@ -63,33 +74,41 @@ export class PairLinksView extends Emitter {
     );
   }
 
+  /** The links of a pair; none while they are on their way. @type {(pair: { query: number, key: number }) => HeadLink[]} */
+  of({ query, key }) {
+    return this.#of === `${this.#run?.key}:${query}:${key}` ? this.links : [];
+  }
+
   /** The link of the head that is shown; undefined while the pair is on its way, or of fused heads.
    * @returns {HeadLink | undefined} */
   get chosen() {
     const { layer, head, query, key } = this.selection;
-    if (this.#of !== `${this.#run?.key}:${query}:${key}`) return undefined;
-    return this.links.find((link) => link.layer === layer && link.head === head);
+    return this.of({ query, key }).find((link) => link.layer === layer && link.head === head);
   }
 
   #draw(/** @type {Run} */ run, /** @type {number} */ query, /** @type {number} */ key) {
     this.node.classList.remove("viz-behind");
     const [from, to] = [run.tokens[query], run.tokens[key]];
-    this.title.replaceChildren("Which heads link ", el("bdi", {}, from), " → ", el("bdi", {}, to));
-    const ranked = strongest(this.links, LISTED);
+    const changed = Boolean(this.compared?.cell);
+    const title = changed ? "What changed for " : "Which heads link ";
+    this.title.replaceChildren(title, el("bdi", {}, from), " → ", el("bdi", {}, to));
+    this.what.textContent = changed ? CHANGED : USUAL;
+    const ranked = changed ? mostChanged(this.links, LISTED) : strongest(this.links, LISTED);
     const most = Math.max(...ranked.map(({ weight }) => weight), 0);
     this.list.replaceChildren(...ranked.map((link) => this.#line(link, most)));
     this.#map(run, most);
-    this.#remark(reading(ranked, to));
+    this.#remark(changed ? "" : (this.compared?.why ?? "") || reading(ranked, to));
     this.#mark();
     this.node.dataset.painted = this.#of;
   }
 
   #line(/** @type {HeadLink} */ link, /** @type {number} */ most) {
-    const { layer, head, weight, ratio } = link;
+    const { layer, head, weight, ratio, was } = link;
     const bar = el("i", { class: "viz-pair-bar" });
     bar.style.width = `${most ? (100 * weight) / most : 0}%`;
-    const times = el("span", { class: "viz-pair-ratio" }, ratio == null ? "" : `${ratio.toFixed(1)} ×`);
-    times.classList.toggle("viz-selective", ratio != null && ratio >= SELECTIVE);
+    const said = was == null ? (ratio == null ? "" : `${ratio.toFixed(1)} ×`) : signed(weight - was);
+    const times = el("span", { class: "viz-pair-ratio" }, said);
+    times.classList.toggle("viz-selective", was == null && ratio != null && ratio >= SELECTIVE);
     const line = button("", () => this.selection.set({ layer, head }), {
       class: "viz-pair-line",
       "data-link": `${layer}.${head}`,
@@ -135,13 +154,26 @@ export class PairLinksView extends Emitter {
   }
 }
 
-/** A link a head, by layer and head; heads that the mask forbids the pair have none.
- * @type {(found: PairLinks) => HeadLink[]} */
-export function linksOf({ weights, ratios }) {
+/** A link a head, by layer and head; NaN where the mask forbids the pair.
+ * @type {(found: PairLinks, was?: Maybe[][]) => HeadLink[]} */
+export function linksOf({ weights, ratios }, was) {
   return weights.flatMap((heads, layer) =>
-    heads.map((weight, head) => ({ layer, head, weight: weight ?? NaN, ratio: ratios[layer][head] })),
+    heads.map((weight, head) => ({
+      ...{ layer, head, weight: weight ?? NaN },
+      ...{ ratio: ratios[layer][head], was: was?.[layer][head] ?? null },
+    })),
   );
 }
+
+/** The heads whose weight on the pair moved most. @type {(links: HeadLink[], most: number) => HeadLink[]} */
+export const mostChanged = (links, most) =>
+  links
+    .filter(({ weight, was }) => was != null && !Number.isNaN(weight))
+    .sort((a, b) => Math.abs(b.weight - Number(b.was)) - Math.abs(a.weight - Number(a.was)))
+    .slice(0, most);
+
+/** A change with its sign: "−0.37". */
+export const signed = (/** @type {number} */ change) => `${change < 0 ? "−" : "+"}${rounded(Math.abs(change))}`;
 
 /** The heads with the largest weights, in their order. @type {(links: HeadLink[], most: number) => HeadLink[]} */
 export const strongest = (links, most) =>

@@ -37,13 +37,13 @@ class AttentionTab extends TabShell {
     this.readout.textContent = text;
   };
   measures = new HeadStatistics();
-  order = new HeadOrder(this.selection, this.measures);
+  pair = new PairLinksView(this.selection, this.measures);
+  order = new HeadOrder(this.selection, this.measures, this.pair);
   map = new AttentionMap(this.selection, this.#say);
   atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) => this.map.parts.expect(layer, head));
   source = new InputView(this.selection, this.#say);
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
-  pair = new PairLinksView(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.measures);
   statistic = new StatisticMap(this.selection, this.measures, this.order);
   reference = new Reference(this.selection, this.measures, this.order);

@@ -11,6 +11,7 @@ export type { Titles } from "../views/token_strip.js";
 export type { Test } from "./head_filter.js";
 export type { HeadOrder } from "./head_order.js";
 export type { HeadStatistics, HeadValue } from "./head_statistics.js";
+export type { AskedPair } from "./pair_search.js";
 export type { Plan } from "./lines_drawing.js";
 export type { AttentionMap, Cell } from "./map.js";
 export type { Direction } from "./row_view.js";

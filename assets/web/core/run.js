@@ -59,7 +59,11 @@ export class Run extends Described {
     return this.#once(path, (url) => numbers(url, signal), signal);
   }
 
-  async thumbnails(/** @type {number} */ layer) {
+  /** All heads of a layer, small; of the tokens that are kept, where some are hidden or merged.
+   * @param {number} layer @param {{ hide: boolean, renorm: boolean, words: boolean }} [kept] */
+  async thumbnails(layer, kept) {
+    const changed = kept && (kept.hide || kept.renorm || kept.words);
+    if (changed) return this.numbers(`thumbnails?${viewed({ ...kept, layer, head: 0 })}`);
     const found = await this.numbers(`thumbnails?layer=${layer}`);
     this.#thumbnails.set(layer, found);
     return found;

@@ -58,6 +58,17 @@ async def _map_view(
 Shown = Annotated[MapView, Depends(_map_view)]
 
 
+async def _kept(
+    layer: Layer, special: bool = True, renormalize: bool = False, words: bool = False
+) -> MapView | None:
+    if special and not renormalize and not words:
+        return None
+    return MapView(layer, 0, hide_special=not special, renormalize=renormalize, words=words)
+
+
+Kept = Annotated[MapView | None, Depends(_kept)]  # of every head; None: the maps as they ran
+
+
 def parse_head(head: object, trace: Trace) -> Head:
     """A head's number, "mean", "max", or several numbers joined by commas."""
     if head in ("mean", "max"):

@@ -19,11 +19,13 @@ from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
 from viz_encoder.ui.tabs.attention.downloads import named_file
+from viz_encoder.ui.tabs.attention.kept_thumbnails import kept_thumbnails
 from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
     Held,
+    Kept,
     Layer,
     Query,
     Runs,
@@ -45,10 +47,15 @@ PLACES = Places(1)  # of rollout and relevance, which hold much; the others wait
 
 
 @ROUTER.get("/thumbnails")
-def thumbnails(entry: Held, layer: Layer, reduce: str = "max") -> Response:
-    """One layer's heads as float32 "head row col"; NaN = masked, statistics in /statistics."""
+def thumbnails(entry: Held, view: Kept, layer: Layer, reduce: str = "max") -> Response:
+    """One layer's heads as float32 "head row col"; NaN = masked, statistics in /statistics.
+
+    With tokens hidden or merged each is the pooled map of what is kept, by max.
+    """
     if reduce not in REDUCTIONS:
         raise SelectionError(f"There is no reduction {shown(reduce)}; choose max or mean.")
+    if view is not None:
+        return answers.array(kept_thumbnails(entry.trace, layer, view))
     surveyed = entry.survey(layer)
     return answers.array(surveyed.thumbnails_mean if reduce == "mean" else surveyed.thumbnails_max)
 

@@ -1,0 +1,77 @@
+// Which heads link a pair: what is typed, how heads are ranked, and what is said of them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { linksOf, reading, strongest } from "../../assets/web/attention/pair_links.js";
+import { pairAsked } from "../../assets/web/attention/pair_search.js";
+import { linksOf as arcsOf } from "../../assets/web/attention/word_arcs.js";
+
+const TOKENS = ["[CLS]", "the", "animal", "saw", "the", "it", "3", "[SEP]"];
+
+test("a pair is two tokens with an arrow, by name or by number", () => {
+  assert.deepEqual(pairAsked("it -> animal", TOKENS), { query: 5, key: 2 });
+  assert.deepEqual(pairAsked(" IT→[sep] ", TOKENS), { query: 5, key: 7 });
+  assert.deepEqual(pairAsked("2 => 0", TOKENS), { query: 2, key: 0 });
+  assert.deepEqual(pairAsked("it -> 3", TOKENS), { query: 5, key: 6 }, "a name comes before a number");
+  assert.equal(pairAsked("previous token", TOKENS), null);
+});
+
+test("of a name that occurs twice the key nearest to the query is meant", () => {
+  assert.deepEqual(pairAsked("it -> the", TOKENS), { query: 5, key: 4 });
+  assert.deepEqual(pairAsked("animal -> the", TOKENS), { query: 2, key: 1 });
+});
+
+test("what is no pair is said in a sentence", () => {
+  for (const [text, words] of [
+    ["it -> dog", "“dog”"],
+    ["it -> 99", "“99”"],
+    ["it ->", "it -> animal"],
+    ["a -> b -> c", "one arrow"],
+  ]) {
+    const found = pairAsked(text, TOKENS);
+    assert.ok(found && "fault" in found && found.fault.includes(words), text);
+  }
+});
+
+test("heads are ranked by weight, and those that the mask forbids are left out", () => {
+  const found = {
+    weights: [
+      [0.2, null],
+      [0.7, 0.7],
+    ],
+    means: [
+      [0.1, null],
+      [0.1, 0.5],
+    ],
+    ratios: [
+      [2, null],
+      [7, 1.4],
+    ],
+  };
+  const links = linksOf(found);
+  assert.equal(links.length, 4);
+  const ranked = strongest(links, 2);
+  assert.deepEqual(
+    ranked.map(({ layer, head, ratio }) => [layer, head, ratio]),
+    [
+      [1, 0, 7],
+      [1, 1, 1.4],
+    ],
+  );
+  assert.equal(strongest(links, 9).length, 3);
+});
+
+test("a large weight that every query gives is named, a selective one needs no remark", () => {
+  const link = { layer: 5, head: 11, weight: 0.65, was: null };
+  assert.match(reading([{ ...link, ratio: 1.6 }], "animal"), /5\.11 gives “animal” .* 1\.6 ×/);
+  assert.equal(reading([{ ...link, ratio: 5 }], "animal"), "");
+  assert.match(reading([], "animal"), /mask forbids/);
+});
+
+test("arcs go to the strongest others, never to the word itself", () => {
+  const values = Float32Array.from([0.3, 0.01, 0.5, NaN, 0.1]);
+  assert.deepEqual(
+    arcsOf(values, 2).map(({ at }) => at),
+    [0, 4],
+  );
+});
