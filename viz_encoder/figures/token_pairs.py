@@ -1,0 +1,103 @@
+"""Why two texts are alike: what every pair of tokens adds to the cosine, as a map."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from viz_encoder.analyses.token_pairs import SUMS
+from viz_encoder.analyses.token_pairs import token_pairs as compute
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.figures.hidden import STATE, block_names
+from viz_encoder.figures.theme import apply, caption, weight_bar
+from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.figures.view import Control, View
+from viz_encoder.shown import after_blocks
+from viz_encoder.trace import Trace
+from viz_encoder.trace.two_texts import two_texts
+
+MAX_SIDE = 512
+MEASURED = "Which pairs of tokens make the two pooled vectors alike; the cells sum to their cosine."
+NOT_MEASURED = (
+    "Input words: these are parts of output vectors, into which the model has mixed its whole text."
+)
+
+
+def draw(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    other: str | Trace = "",
+    method: str = "mean",
+    layer: int = -1,
+) -> go.Figure:
+    """The cosine of two texts as an exact sum, a cell a pair of tokens.
+
+    Over 512 tokens, each cell is the sum of a block, so that the sum of all stays the cosine.
+
+    Args:
+        encoder: the model that ran.
+        trace: the run of the first text.
+        other: the second text, or its run; without it, the second of a pair, each read alone, or
+            the first text itself.
+        method: a pooling that adds up tokens: "mean", "cls", "last", "cls_mean", "first_last" or
+            "declared".
+        layer: after how many blocks; 0 = embeddings, -1 = the output.
+
+    Raises:
+        SelectionError: no such method or layer, one that is no sum over tokens, or a second text
+            for a model of pictures.
+        InputError: a text that cannot be read.
+    """
+    both = two_texts(encoder, trace, other)
+    found = compute(*both, method, layer=layer, encoder=encoder)
+    edges = [_edges(count) for count in found.parts.shape]
+    cells = np.add.reduceat(np.add.reduceat(found.parts, edges[0]), edges[1], axis=1)
+    names = [_names(run, starts) for run, starts in zip(both, edges, strict=True)]
+    most = float(np.abs(cells).max()) or 1.0
+    figure = go.Figure(
+        go.Heatmap(
+            z=cells,
+            x=names[1],
+            y=names[0],
+            colorscale=SIGNED,
+            zmin=-most,
+            zmax=most,
+            colorbar=weight_bar("Part of the cosine<br>(no unit; all cells sum to it)"),
+            hovertemplate="%{y}<br>%{x}<br>part %{z:.4f}<extra></extra>",
+        )
+    )
+    cosine = f"{found.cosine:.4f}".replace("-", "−")
+    where = f"{found.method}, {after_blocks(found.layer)}"
+    apply(figure, f"Cosine {cosine} = the sum of these token pairs ({where})")
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
+    axis |= {"automargin": True}
+    figure.update_xaxes(title="Token of the second text", side="top", tickangle=-60, **axis)
+    title = {"text": "Token of the first text", "standoff": 8}
+    figure.update_yaxes(title=title, autorange="reversed", **axis)
+    return figure
+
+
+def _edges(count: int) -> np.ndarray:
+    """Where each cell begins."""
+    return np.arange(0, count, -(-count // MAX_SIDE))
+
+
+def _names(run: Trace, starts: np.ndarray) -> list[str]:
+    step = int(starts[1] - starts[0]) if len(starts) > 1 else 1
+    return block_names(run, list(range(run.n_tokens)), starts.tolist(), step)
+
+
+VIEW = View(
+    "token_pairs",
+    "Token pairs of two texts (parts of the cosine)",
+    draw,
+    (
+        Control("other", "Second text", counts="name"),
+        Control("method", "Pooling", SUMS),
+        STATE,
+    ),
+    takes=("encoder", "trace"),
+    look="Look for the darkest cells off the rows and columns of [CLS] and [SEP].",
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+)
