@@ -141,6 +141,7 @@ def _called(arguments: list[str], capsys) -> tuple[int, str]:
         (["serve", "--host", LONG], 1, "is not an address to listen on"),
         (["trace", "a key", "--model", "grammar", "-o", LONG], 1, "File name too long"),
         (["trace", LONG, "--model", LONG], 1, "no folder"),
+        (["trace", "a", "--model", "no such", "-o", "a.pt"], 1, "name it a.safetensors"),
         (["export", LONG, "-o", "a.html"], 1, "There is no file"),
         (["export", "{saved}", "-o", LONG], 1, "File name too long"),
         (["figure", "{saved}", LONG, "-o", "a.html"], 1, "There is no view"),

@@ -16,6 +16,7 @@ from viz_encoder.pool_command import add_pool
 from viz_encoder.terminal import print_anything, typed
 from viz_encoder.trace import Trace, capture
 from viz_encoder.trace.map_view import Head, MapView
+from viz_encoder.trace.saved import require_name
 from viz_encoder.whole_file import is_file, require_writable, shortened
 
 LAST_PORT = 65535
@@ -134,6 +135,7 @@ def _serve(given: argparse.Namespace) -> None:
 
 
 def _trace(given: argparse.Namespace) -> None:
+    require_name(given.output)
     require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
     source = Path(given.source) if encoder.kind == "image" else typed(given.source)

@@ -93,7 +93,15 @@ def test_dtype_device_and_tokenizer_as_with_any_other():
     assert vz.capture(encoder, "the keys").tokens == vz.capture(grammar, "the keys").tokens
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, True, "0"])
+def test_any_whole_number_is_a_seed():
+    expected = vz.load(SMALL, seed=7).model.state_dict()
+    for seed in (np.int64(7), np.uint8(7)):
+        found = vz.load(SMALL, seed=seed).model.state_dict()
+        assert all(torch.equal(found[name], value) for name, value in expected.items())
+    assert vz.load(SMALL, seed=2**63).card.source == "random weights, seed 9223372036854775808"
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "0", 2**64, np.float64(1), np.True_])
 def test_seeds_that_there_are_not(seed):
     with pytest.raises(ConfigError, match="seed is") as fault:
         vz.load(SMALL, seed=seed)

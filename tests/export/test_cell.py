@@ -138,6 +138,10 @@ def test_it_opens_on_a_link_between_words_that_stand_apart(animal):
         ({"query": "dog"}, "no token 'dog'"),
         ({"query": "the"}, "Tokens 1, 7 are all 'the'"),
         ({"max_bytes": 1000}, "too little for any map"),
+        ({"max_bytes": "x"}, "max_bytes is 'x'; give a number of bytes, such as 1_000_000"),
+        ({"max_bytes": float("nan")}, "max_bytes is nan; give a number"),
+        ({"max_bytes": None}, "max_bytes is None"),
+        ({"max_bytes": True}, "max_bytes is True"),
     ],
 )
 def test_what_is_not_there_is_said(animal, asked, said):

@@ -1,5 +1,7 @@
 """Pooling: padding never takes part, and each method equals a plain computation of it."""
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +16,8 @@ from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model import pool
 from viz_encoder.model.declared import POOLINGS, Declared, Normalize
 from viz_encoder.model.pooling import METHODS, attention_shares
+
+UNCHECKED = inspect.unwrap(pool)  # as people have it: only the tests check types as they run
 
 EXACT = ("cls", "max", "last", "pooler")
 
@@ -106,6 +110,41 @@ def test_the_pooler_is_the_models_own(tmp_path):
         for trace, row in zip(vz.capture(encoder, inputs), wanted, strict=True):
             own = pool(trace.output, trace.valid, "pooler", head=encoder.model.heads["pool"])
             assert float((own - row).abs().max()) <= 2e-5 * float(row.abs().max())
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (lambda run: (run, run.valid), r"hidden is of type Trace; .* vz\.pool\(trace\.output, t"),
+        (lambda run: (run, "mean"), "hidden is of type Trace"),
+        (lambda run: (run.output, "mean"), "mask is of type str; pool takes two tensors"),
+        (lambda run: (run.output, None), "mask is None"),
+        (lambda run: (run.output.numpy(), run.valid), "hidden is of type ndarray"),
+        (lambda run: (run.output[0], run.valid[0]), r"of shape \(8,\); .*\(token, d_model\)"),
+        (lambda run: (run.output.long(), run.valid), r"torch\.int64 of shape"),
+        (lambda run: (run.output, run.valid, ["mean"]), "There is no pooling"),
+    ],
+)
+def test_things_of_another_kind_are_answered_in_a_sentence(given, says):
+    config = vz.EncoderConfig(n_layers=1, n_heads=2, d_model=8, d_ff=8, vocab_size=9)
+    trace = vz.capture(vz.load(config), [3, 4])
+    with pytest.raises(vz.VizEncoderError, match=says):
+        UNCHECKED(*given(trace))
+
+
+@pytest.mark.parametrize(
+    ("method", "more", "says"),
+    [
+        ("first_last", {"first": 3}, "first is of type int; it must be a tensor"),
+        ("attention", {"query": [3]}, "query is of type list"),
+        ("pooler", {"head": 3}, r"head is of type int; give .*heads\['pool'\]"),
+        ("cls_mean", {"n_prefix": "1"}, "n_prefix is '1'; it must be a whole number"),
+        ("declared", {"encoder": head, "n_prompt": -1}, "n_prompt is -1"),
+    ],
+)
+def test_options_of_another_kind_are_answered_in_a_sentence(method, more, says):
+    with pytest.raises(InputError, match=says):
+        UNCHECKED(torch.zeros(3, 4), torch.ones(3, dtype=torch.bool), method, **more)
 
 
 def test_faults_are_plain():

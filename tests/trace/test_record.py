@@ -1,6 +1,8 @@
 """What record() promises whatever the model: it leaves no trace, mixes nothing and says why."""
 
+import inspect
 import threading
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from torch.nn.modules import module as torch_module
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 from torch.utils.checkpoint import checkpoint
 
+import viz_encoder as vz
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 
@@ -84,6 +87,24 @@ def softmax_of(q, k, mask=None, bias=None):
         if mask is not None
         else (scores.softmax(-1))
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            lambda: vz.load(vz.EncoderConfig(n_layers=1, n_heads=1, d_model=4, vocab_size=9)),
+            r"not an object of type LoadedEncoder; give its model: vz\.record\(encoder\.model\)\.$",
+        ),
+        (lambda: None, "not None; give the model itself"),
+        (lambda: "bert", "not an object of type str"),
+        (lambda: Model, "not the class Model; give the model itself"),
+    ],
+)
+def test_what_is_no_module_is_answered_in_a_sentence(given, says):
+    unchecked = contextmanager(inspect.unwrap(record))  # only the tests check types as they run
+    with pytest.raises(TraceError, match=says), unchecked(given()):
+        pass
 
 
 def test_a_whole_model():

@@ -1,5 +1,6 @@
 """Saved traces: bit for bit the same after a journey, and damaged files are refused."""
 
+import inspect
 import json
 import math
 import re
@@ -11,9 +12,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import viz_encoder as vz
+from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
 from viz_encoder.errors import TraceError
-from viz_encoder.ui.state.runner import PICTURES
+from viz_encoder.trace.saved import save
 
 TEXTS = ["The animal didn't cross the street.", "A short one"]
 
@@ -269,6 +271,25 @@ def test_a_bias_may_forbid_by_minus_infinity(trace, tmp_path):
     layers = tuple(replace(layer, bias=bias) for layer in trace.layers)
     replace(trace, layers=layers).save(tmp_path / "b.safetensors")
     assert vz.Trace.load(tmp_path / "b.safetensors").attention(0)[..., -1].eq(0).all()
+
+
+@pytest.mark.parametrize("name", ["run.pt", "run.npz", "run.safetensor"])
+def test_a_name_that_says_another_format_is_refused(trace, name, tmp_path):
+    with pytest.raises(TraceError, match=r"a run is written in .*; name it run\.safetensors\.$"):
+        trace.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_name_is_refused(trace):
+    unchecked = inspect.unwrap(save)  # only the tests check types as they run
+    with pytest.raises(TraceError, match=r"path is None; give a file's name"):
+        unchecked(trace, None)
+
+
+def test_a_name_without_an_ending_is_kept(trace, tmp_path):
+    for name in ("run", "RUN.SAFETENSORS"):
+        trace.save(tmp_path / name)
+        assert torch.equal(vz.Trace.load(tmp_path / name).output, trace.output)
 
 
 def test_where_it_cannot_be_written(trace, tmp_path):

@@ -1,6 +1,7 @@
 """load: from a built-in name, a folder or a hub id to an encoder with the reader of its inputs."""
 
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 
@@ -75,8 +76,7 @@ def load(
         raise CheckpointError(
             f"dtype is {shown(dtype)}; it must be torch.float64, float32, bfloat16 or float16."
         )
-    if seed is not None and not isinstance(model, EncoderConfig):
-        raise CheckpointError("seed is for random weights: it goes only with an EncoderConfig.")
+    seed = _whole_seed(model, seed)
     given = read_given(tokenizer, processor)
     if isinstance(model, LoadedEncoder) and device == "auto" and not dtype and given == NOTHING:
         return model
@@ -87,10 +87,21 @@ def load(
     else:
         where = choose_device(device)
         if isinstance(model, EncoderConfig):
-            encoder = _filled(untrained(model, given, seed or 0), part)
+            encoder = _filled(untrained(model, given, seed), part)
         else:
             encoder = fill(plan(model, part=part, revision=revision), given=given)
     return encoder.to(where, dtype or torch.float32)
+
+
+def _whole_seed(model: object, seed: object) -> int:
+    """The seed as a number of Python's, numpy's too; 0 if none is given."""
+    if seed is None:
+        return 0
+    if not isinstance(model, EncoderConfig):
+        raise CheckpointError("seed is for random weights: it goes only with an EncoderConfig.")
+    if isinstance(seed, bool) or not isinstance(seed, Integral):
+        raise ConfigError(f"seed is {shown(seed)}; it must be a whole number of at least 0.")
+    return int(seed)
 
 
 def _filled(source: InMemory, part: str) -> LoadedEncoder:

@@ -3,10 +3,13 @@
 import base64
 import io
 import json
+import math
 import operator
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
+from reprlib import repr as shown  # cut short: it may be of any length
 from typing import Any
 
 from PIL import Image
@@ -50,6 +53,7 @@ def draw_cell(
         SelectionError: no such layer, head or query, or no room for anything.
         TraceError: the check of the maps failed, so they are not shown.
     """
+    _require_number(max_bytes)
     require_proven(trace)
     places = _places(trace, layer, head)
     opening = choose_opening(trace, places, find_query(trace, query))
@@ -64,6 +68,15 @@ def draw_cell(
     cell = replace(empty, document=_document(trace, opening, places, packed))
     size = f"{cell.nbytes / 1000:,.0f} kB"
     return replace(cell, document=cell.document.replace(SIZE, size))
+
+
+def _require_number(max_bytes: object) -> None:
+    """NaN would compare as no limit at all."""
+    plain = isinstance(max_bytes, Real) and not isinstance(max_bytes, bool)
+    if not plain or not math.isfinite(max_bytes):  # type: ignore[arg-type]
+        raise SelectionError(
+            f"max_bytes is {shown(max_bytes)}; give a number of bytes, such as {MAX_BYTES:_}."
+        )
 
 
 def _places(trace: Trace, layer: Choice, head: Choice) -> list[Place]:

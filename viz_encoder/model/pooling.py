@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from numbers import Integral
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -71,11 +72,12 @@ def pool(
 
     Raises:
         SelectionError: no such method, or what it needs is not given; a model that declares none.
-        InputError: the mask does not fit, or a sequence is all padding; for "declared", more
-            tokens than the model's own vectors are made of.
+        InputError: what is given is no tensor or does not fit, or a sequence is all padding; for
+            "declared", more tokens than the model's own vectors are made of.
     """
     given = {"first": first, "query": query, "head": head, "encoder": encoder}
     _check_method(method, given)
+    _check_kinds(hidden, mask, {**given, "n_prefix": n_prefix, "n_prompt": n_prompt})
     _check_mask(hidden, mask)
     states, valid = hidden[None].flatten(0, -3), mask[None].flatten(0, -2)
     match method:
@@ -217,12 +219,42 @@ def _to_the_front(hidden: Hidden, valid: Valid) -> tuple[Tensor, Tensor]:
     return kept.take_along_dim(order[:, :, None], dim=1), valid.take_along_dim(order, dim=1)
 
 
-def _check_method(method: str, given: dict[str, object]) -> None:
-    if method not in METHODS:
+def _check_method(method: object, given: dict[str, object]) -> None:
+    if not isinstance(method, str) or method not in METHODS:
         raise SelectionError(f"There is no pooling {method!r}; choose one of {', '.join(METHODS)}.")
     needed = NEEDS.get(method)
     if needed and given[needed] is None:
         raise SelectionError(f"The pooling {method!r} needs {HELP[needed]}.")
+
+
+def _check_kinds(hidden: object, mask: object, given: dict[str, object]) -> None:
+    """Refuse what is of another kind: a whole run, arrays, a head that cannot be called."""
+    for name, value in (("hidden", hidden), ("mask", mask)):
+        if not isinstance(value, Tensor):
+            raise InputError(
+                f"{name} is {_kind(value)}; pool takes two tensors, the hidden states and which "
+                "tokens are real: vz.pool(trace.output, trace.valid, method)."
+            )
+    assert isinstance(hidden, Tensor)
+    if hidden.ndim < 2 or not hidden.is_floating_point():
+        raise InputError(
+            f"The hidden states are {hidden.dtype} of shape {tuple(hidden.shape)}; pooling needs "
+            "floating point of shape (token, d_model), with a batch axis or without."
+        )
+    for name in ("first", "query"):
+        if given[name] is not None and not isinstance(given[name], Tensor):
+            raise InputError(f"{name} is {_kind(given[name])}; it must be a tensor.")
+    for name in ("n_prefix", "n_prompt"):
+        count = given[name]
+        whole = isinstance(count, Integral) and not isinstance(count, bool)
+        if count is not None and not (whole and count >= 0):  # type: ignore[operator]
+            raise InputError(f"{name} is {count!r}; it must be a whole number of tokens.")
+    if given["head"] is not None and not callable(given["head"]):
+        raise InputError(f"head is {_kind(given['head'])}; give {HELP['head']}.")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"
 
 
 def _check_first(first: Tensor, hidden: Tensor) -> None:

@@ -35,8 +35,12 @@ def record(
             them as long as nothing else attends.
 
     Raises:
-        TraceError: a compiled module, of which only some calls would be seen.
+        TraceError: no module, or a compiled one, of which only some calls would be seen.
     """
+    if not isinstance(module, nn.Module):
+        held = isinstance(getattr(module, "model", None), nn.Module)
+        give = "its model: vz.record(encoder.model)" if held else "the model itself"
+        raise TraceError(f"record watches a torch.nn.Module, not {_kind(module)}; give {give}.")
     recording = Recording(module, hidden=hidden, eager=eager)
     if is_compiled(recording.modules.values()):
         raise TraceError(
@@ -45,6 +49,12 @@ def record(
         )
     with listening(recording):
         yield recording
+
+
+def _kind(given: object) -> str:
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    return "None" if given is None else f"an object of type {type(given).__name__}"
 
 
 class Recording:

@@ -21,16 +21,34 @@ from viz_encoder.whole_file import is_file, shortened, write_beside
 
 FORMAT = "viz_encoder.trace"
 VERSION = 1
+SUFFIX = ".safetensors"
 # What a description that is none of ours can lead to; their own words are no use to a reader.
 FAULTS = (LookupError, TypeError, ValueError, RecursionError, AttributeError, OverflowError)
+
+
+def require_name(path: object) -> None:
+    """Refuse a name that says another format, and what is no path.
+
+    Raises:
+        TraceError: one of these.
+    """
+    if not isinstance(path, str | Path):
+        raise TraceError(f"path is {shown(path)}; give a file's name, such as run.safetensors.")
+    suffix = Path(path).suffix
+    if suffix and suffix.lower() != SUFFIX:
+        raise TraceError(
+            f"{shortened(path)} ends in {shortened(suffix)}, but a run is written in the "
+            f"safetensors format; name it {shortened(Path(path).stem)}{SUFFIX}."
+        )
 
 
 def save(trace: Trace, path: str | Path) -> None:
     """Write a trace to a file; a file of that name is replaced only when the new one is whole.
 
     Raises:
-        TraceError: the file cannot be written.
+        TraceError: the name ends in that of another format, or the file cannot be written.
     """
+    require_name(path)
     named: dict[str, Tensor] = {"output": trace.output, "valid": trace.valid}
     named |= {f"hidden.{i}": state for i, state in enumerate(trace.hidden_states)}
     for i, layer in enumerate(trace.layers):

@@ -131,7 +131,7 @@ class Trace:
         """Write this run to a safetensors file; see `Trace.load`.
 
         Raises:
-            TraceError: the file cannot be written.
+            TraceError: the name ends in that of another format, or the file cannot be written.
         """
         # The one circle, for convenience: saved knows what a Trace is, a Trace how it is saved.
         from viz_encoder.trace.saved import save
