@@ -14,7 +14,7 @@ from tests.checkpoints.faults import a_sentence
 from tests.checkpoints.parity import N_WORDS, TOLERANCE, save
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
-from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.inputs import Grid, Inputs, Sample
 from viz_encoder.trace.batches import batches
 
 NAMED = {case.name: case for case in CASES}
@@ -331,6 +331,57 @@ def test_a_mask_and_valid_at_once():
     refused(bert(), given, "Mark the real tokens once", valid=torch.ones(2, 4, dtype=torch.bool))
 
 
+def test_an_attention_mask_by_its_name():
+    ids, valid = rows("before")
+    expected = vz.capture(bert(), ids, valid=valid)
+    for mask in (valid.long(), valid.float(), valid, valid.tolist(), valid.to(torch.uint64)):
+        found = vz.capture(bert(), ids, attention_mask=mask)
+        for one, other in zip(found, expected, strict=True):
+            assert torch.equal(one.valid, other.valid) and torch.equal(one.output, other.output)
+    one = vz.capture(bert(), ids[1], attention_mask=valid[1].long())
+    assert torch.equal(one.valid, valid[1])
+
+
+def test_an_attention_mask_that_cannot_be():
+    real = torch.ones_like(IDS)
+    refused(bert(), IDS, r"holds \[0, 2\]; .* 1 = keep", attention_mask=torch.tensor([[0, 2] * 2]))
+    refused(bert(), IDS, "attention_mask must be numbers", attention_mask="1 1")
+    refused(bert(), IDS, "Mark the real tokens once", attention_mask=real, valid=real.bool())
+    given = {"input_ids": IDS, "attention_mask": real}
+    refused(bert(), given, "Mark the real tokens once", attention_mask=real)
+    refused(bert(), IDS, r"shape \(2, 3\).*= \(2, 4\)", attention_mask=real[:, :3])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (torch.Tensor.to_sparse, r"is a sparse tensor \(sparse_coo\); .*to_dense\(\)"),
+        (lambda x: x.to("meta"), "is on the meta device, where a tensor holds no numbers"),
+        (lambda x: torch.nested.nested_tensor(list(x)), r"is a nested tensor; .*unbind\(\)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_tensors_that_are_not_plain(change, says):
+    refused(bert(), change(IDS), f"The input {says}")
+    refused(bert(), {"input_ids": IDS, "token_type_ids": change(IDS)}, f"token_type_ids {says}")
+    refused(bert(), IDS, f"valid {says}", valid=change(IDS > 0))
+    refused(bert(), IDS, f"attention_mask {says}", attention_mask=change((IDS > 0).long()))
+    refused(bert(), IDS, f"mask {says}", mask=change(torch.ones(4, 4, dtype=torch.bool)))
+    vectors = vz.load(vz.EncoderConfig(**SIZES, embedding="vector", positions="none"))
+    refused(vectors, change(torch.ones(2, 3, 8)), f"The input {says}")
+    if change is not torch.Tensor.to_sparse:
+        return
+    refused(bert(), [change(row) for row in IDS], f"Row 1 {says}")
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+def test_ids_without_a_sign(dtype):
+    expected = vz.capture(bert(), [[7, 8, 9], [6]])
+    found = vz.capture(bert(), [torch.tensor([7, 8, 9]).to(dtype), torch.tensor([6]).to(dtype)])
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one.output, other.output) and one.notes == other.notes
+
+
 def test_capture_of_what_is_not_loaded():
     reference, _ = held("BERT")
     refused(reference, IDS, r"not BertModel; write vz\.capture\(vz\.load\(model\), …\)")
@@ -345,3 +396,29 @@ def test_pixels_have_the_names_of_their_patches():
     assert trace.tokens[:n_prefix] == scene.config.prefix
     assert trace.tokens[-1] == f"r{16 // side - 1}c{24 // side - 1}"
     assert trace.sample.special.count(True) == n_prefix
+    assert trace.grid == Grid(16 // side, 24 // side, n_prefix)
+
+
+def test_pixels_are_shown_as_the_picture_that_they_are_of():
+    """Through the reader and back, and laid under the map."""
+    scene = vz.load("scene", device="cpu")
+    drawn = np.random.default_rng(0).integers(0, 256, (40, 40), dtype=np.uint8)
+    read = scene.read(np.repeat(drawn[..., None], 3, axis=2))
+    traces = vz.capture(scene, read), vz.capture(scene, [read.values[0]])
+    (one,), (other,) = traces
+    assert np.array_equal(one.sample.picture, other.sample.picture)
+    assert one.grid == other.grid and not other.notes
+    figures = [vz.figures.patch_overlay(trace, layer=1, query=2) for trace in (one, other)]
+    assert figures[0].to_json() == figures[1].to_json()
+
+
+def test_pixels_of_which_nobody_says_how_they_were_normalized():
+    axes = {"embedding": "patch", "patch_size": 4, "image_size": (8, 8), "n_channels": 3}
+    encoder = vz.load(vz.EncoderConfig(**SIZES, **axes))
+    pixels = torch.linspace(-2, 2, 3 * 64).reshape(3, 8, 8)
+    trace = vz.capture(encoder, pixels)
+    picture = trace.sample.picture.astype(float)
+    expected = 255 * (pixels + 2).permute(1, 2, 0).numpy() / 4
+    assert np.abs(picture - expected).max() <= 0.5 + 1e-4
+    assert any("How these pixels were normalized is not known" in note for note in trace.notes)
+    assert vz.figures.patch_overlay(trace, query=2).data

@@ -146,8 +146,7 @@ class LoadedEncoder:
             SelectionError: no such prompt, or a model that declares nothing.
         """
         if is_ready_made(source, self.config):
-            tokenizer = self.reader.tokenizer if isinstance(self.reader, TextReader) else None
-            return read_ready_made(source, valid, self.config, self.padding, tokenizer)
+            return read_ready_made(source, valid, self.config, self.padding, self.reader)
         if valid is not None:
             raise InputError(
                 "valid marks the real tokens of ids, pixels or vectors; leave it out for a text or "

@@ -1,6 +1,7 @@
 """Inputs that a person brings ready made: token ids, pixels or vectors."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -14,7 +15,9 @@ from viz_encoder.checkpoints.padding import Padding
 from viz_encoder.checkpoints.valid import mark_padding
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import InputError
-from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.inputs import Grid, ImageReader, Inputs, Sample, TextReader
+from viz_encoder.inputs.pixels import UNKNOWN_SCALE, picture_of
+from viz_encoder.inputs.plain_tensor import plain_tensor
 
 VALUES = {Embedding.TOKEN: "input_ids", Embedding.PATCH: "pixel_values"}
 MASK, SEGMENTS = "attention_mask", "token_type_ids"
@@ -37,13 +40,14 @@ def read_ready_made(
     valid: Any,
     config: EncoderConfig,
     padding: Padding,
-    tokenizer: Tokenizer | None,
+    reader: TextReader | ImageReader | None,
 ) -> Inputs:
     """One row, or several of one length; rows of several lengths, in a list, are padded.
 
     Raises:
         InputError: values that this encoder does not take, or padding that it cannot have.
     """
+    tokenizer = reader.tokenizer if isinstance(reader, TextReader) else None
     values, segments, told_by = source, None, "valid"
     if isinstance(source, Mapping):
         if valid is not None:
@@ -70,6 +74,10 @@ def read_ready_made(
         )
         for at, row in enumerate(values)
     )
+    if config.embedding is Embedding.PATCH:
+        samples = tuple(
+            _with_picture(sample, row, reader) for sample, row in zip(samples, values, strict=True)
+        )
     return Inputs(values, real, samples, segments, padded=not bool(real.all()))
 
 
@@ -94,9 +102,9 @@ def _unpacked(source: Mapping[str, Any], config: EncoderConfig) -> tuple[Any, An
 
 def _tensor(value: Any, name: str) -> Tensor:
     if isinstance(value, Tensor):
-        return value.detach().cpu()
+        return plain_tensor(value, name).detach().cpu()
     try:
-        return torch.as_tensor(value)
+        return plain_tensor(torch.as_tensor(value), name)
     except (TypeError, ValueError, RuntimeError, OverflowError) as fault:
         raise InputError(
             f"{name} cannot be made into a tensor: {str(fault)[:100].rstrip('.')}."
@@ -185,7 +193,7 @@ def _sample(
     segments: Any,
 ) -> Sample:
     """Ids by the tokenizer's words or as numbers, patches by row and column."""
-    names, special = list(map(str, range(n_tokens))), [False] * n_tokens
+    names, special, grid = list(map(str, range(n_tokens))), [False] * n_tokens, None
     if config.embedding is Embedding.TOKEN:
         known = _special_ids(tokenizer)
         ids = row.tolist()
@@ -197,9 +205,19 @@ def _sample(
         places = range(n_tokens - n_prefix)
         names = [*config.prefix, *(f"r{at // across}c{at % across}" for at in places)]
         special = [at < n_prefix for at in range(n_tokens)]
+        grid = Grid(row.shape[-2] // config.patch_size, across, n_prefix)
     special = [its or not true for its, true in zip(special, real.tolist(), strict=True)]
     told = tuple(segments.tolist()) if isinstance(segments, Tensor) else ()
-    return Sample(tokens=tuple(names), special=tuple(special), segments=told, notes=notes)
+    return Sample(tuple(names), tuple(special), segments=told, grid=grid, notes=notes)
+
+
+def _with_picture(sample: Sample, row: Tensor, reader: TextReader | ImageReader | None) -> Sample:
+    """The sample with the picture that its pixels are of, and what must be said of its colors."""
+    if isinstance(reader, ImageReader):
+        found = picture_of(row, reader.mean, reader.std)
+        return replace(sample, picture=found)
+    found = picture_of(row)
+    return replace(sample, picture=found, notes=(*sample.notes, UNKNOWN_SCALE))
 
 
 def _special_ids(tokenizer: Tokenizer | None) -> set[int]:

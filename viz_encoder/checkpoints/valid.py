@@ -11,6 +11,7 @@ from torch import Tensor
 from viz_encoder.checkpoints.padding import Padding
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import InputError
+from viz_encoder.inputs.plain_tensor import plain_tensor
 
 Valid = Bool[Tensor, "batch token"]
 GIVE = "to mark other tokens as padding, give valid="
@@ -70,11 +71,12 @@ def mark_padding(
 def _given(given: Any, shape: tuple[int, int]) -> Valid:
     """The caller's own; True = a real token."""
     try:
-        valid = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
+        whole = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
     except (TypeError, ValueError) as fault:
         raise InputError(
             "valid must be a bool tensor (batch, token), True = a real token."
         ) from fault
+    valid = plain_tensor(whole, "valid")
     valid = valid[None] if valid.ndim == 1 else valid
     if valid.dtype != torch.bool:
         raise InputError(

@@ -13,7 +13,9 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard, names_a_head
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
+from viz_encoder.inputs.plain_tensor import plain_tensor
 from viz_encoder.model import Encoder, EncoderOutput, LayerRecord
+from viz_encoder.model.masks import from_one_means_keep
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.trace import Trace
 
@@ -37,6 +39,7 @@ def capture(
     *,
     mask: Tensor | None = None,
     valid: Any = None,
+    attention_mask: Any = None,
 ) -> Any: ...
 def capture(
     encoder: Any,  # the overloads above say what is taken; anything else is answered in a sentence
@@ -44,6 +47,7 @@ def capture(
     *,
     mask: Tensor | None = None,
     valid: Any = None,
+    attention_mask: Any = None,
 ) -> Trace | list[Trace]:
     """Run the encoder on one input, or on several as one batch.
 
@@ -61,6 +65,8 @@ def capture(
         mask: a custom mask, True = may attend: "query key", "batch query key" or
             "batch head query key"; it is combined (&) with padding and the model's own masks.
         valid: for ids, pixels or vectors: bool "batch token", True = a real token.
+        attention_mask: the same as transformers writes it, 1 = a real token, 0 = padding; in place
+            of valid.
 
     Returns:
         One Trace for one input, and for a tensor, array or tokenizer's output of one row. For
@@ -72,17 +78,18 @@ def capture(
             this model cannot have it.
     """
     encoder = _loaded(encoder)
+    if attention_mask is not None:
+        valid = _real(attention_mask, valid)
     if not isinstance(source, Inputs):
         inputs = encoder.read(source, valid=valid)
     elif valid is None:
         inputs = source
     else:
-        raise InputError("These inputs already know their padding; leave out valid=.")
-    if mask is not None and not isinstance(mask, Tensor):
         raise InputError(
-            f"mask is {type(mask).__name__}; give a bool tensor, True = may attend: "
-            "torch.as_tensor(mask)."
+            "These inputs already know their padding; leave out valid= and attention_mask=."
         )
+    if mask is not None:
+        _require_tensor(mask)
     result = run(encoder, inputs, mask)
     origin = _origin(encoder, result)
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
@@ -101,6 +108,28 @@ def _loaded(encoder: object) -> LoadedEncoder:
         f"capture takes what vz.load returns, not {type(encoder).__name__}; write "
         "vz.capture(vz.load(model), …), or watch any PyTorch model with vz.record(model, …)."
     )
+
+
+def _real(attention_mask: Any, valid: Any) -> Tensor:
+    """What is real, from the convention of transformers."""
+    if valid is not None:
+        raise InputError("Mark the real tokens once: with attention_mask= or with valid=.")
+    try:
+        given = torch.as_tensor(attention_mask)
+    except (TypeError, ValueError, RuntimeError) as fault:
+        raise InputError(
+            "attention_mask must be numbers (batch, token), 1 = a real token, 0 = padding."
+        ) from fault
+    return from_one_means_keep(plain_tensor(given, "attention_mask"))
+
+
+def _require_tensor(mask: object) -> None:
+    if not isinstance(mask, Tensor):
+        raise InputError(
+            f"mask is {type(mask).__name__}; give a bool tensor, True = may attend: "
+            "torch.as_tensor(mask)."
+        )
+    plain_tensor(mask, "mask")
 
 
 def _is_several(source: object) -> bool:
