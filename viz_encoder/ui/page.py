@@ -24,7 +24,7 @@ RUN_HOST = "core/run_host.js"
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>Which tokens (keys) each token (query)
 attends to, exactly, in every layer and head. Attention weights alone do not explain what a model
-decides.</p><a class="viz-to-form" href="#viz-inputs">Change the text</a></header>
+decides.</p><button type="button" class="viz-to-form">Change the text</button></header>
 """
 MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
 # Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.

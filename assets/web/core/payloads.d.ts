@@ -226,6 +226,20 @@ export interface Pooled {
   room: number; // for padding
   noRoom: string;
 }
+// The cosine of two texts as a sum over pairs of tokens; its map is the figure token_pairs.
+export interface TokenPairs {
+  sentence: string;
+  cosine: number;
+  special: number; // what pairs with a special token add
+  method: string;
+  layer: number;
+  tokens: string[];
+  others: string[]; // of the second text
+  top: [one: string, other: string, part: number][]; // of whole words
+  matches: [token: number, nearest: number, cosine: number][];
+  maxsim: Maybe; // the mean of their cosines
+  notes: string[]; // of the second text
+}
 export interface PaddingDrift {
   layer: number;
   tokens: number;

@@ -27,6 +27,11 @@ export async function mount(_root, read, watch, trigger) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
+  // On a narrow screen the form is below the result.
+  document.querySelector(".viz-to-form")?.addEventListener("click", () => {
+    document.getElementById("viz-inputs")?.scrollIntoView();
+    /** @type {HTMLElement | null} */ (document.querySelector("#viz-inputs textarea"))?.focus({ preventScroll: true });
+  });
   if (!(await first?.catch(() => null))) trigger("submit");
 }
 

@@ -1,0 +1,173 @@
+"""The answer first: what the page opens on, the heads of a pair, a swapped word, the examples."""
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from tests.ui.texts import MASKED, SENTENCES
+from viz_encoder.ui.state.examples import EXAMPLES
+
+TEXT = SENTENCES[0]
+IT, ANIMAL = 10, 2
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def maps(minilm):
+    """All maps of the sentence and of its twin, "run layer head query key"."""
+    runs = (vz.capture(minilm, text) for text in (TEXT, TEXT.replace("tired", "wide")))
+    return np.stack([[run.attention(at).numpy() for at in range(run.n_layers)] for run in runs])
+
+
+def linked(opened, query=IT, key=ANIMAL):
+    opened.page.wait_for_selector(f".viz-pair[data-painted$=':{query}:{key}']", timeout=60_000)
+
+
+def lines(page):
+    """The list of heads: name, weight and the number beside it."""
+    parts = page.eval_on_selector_all(
+        ".viz-pair-line",
+        "all => all.map((line) => [line.dataset.link, line.children[2].textContent, "
+        "line.children[3].textContent])",
+    )
+    return [(name, float(weight), beside) for name, weight, beside in parts]
+
+
+def test_the_page_opens_on_a_finding_that_is_in_sight(visit, maps):
+    opened = visit(height=900, opening=True)
+    linked(opened)
+    page = opened.page
+    said = page.inner_text(".viz-finding")
+    weight = maps[0, 3, 1, IT, ANIMAL]
+    ratio = weight / maps[0, 3, 1, :, ANIMAL].mean()
+    assert said.startswith("Head 3.1 links it to animal")
+    assert f"{weight:.2f}" in said and f"{ratio:.1f} ×" in said
+    opened.map_painted("3.1")
+    for part in (".viz-finding", ".viz-finding-chip >> nth=0", ".viz-arcs", ".viz-words"):
+        box = page.locator(part).first.bounding_box()
+        assert box and box["y"] + box["height"] < 640, part
+    assert page.locator(".viz-map-canvas").bounding_box()["y"] < 760
+    assert page.locator(".viz-pair-line").first.bounding_box()["y"] < 800
+
+
+def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(visit, maps):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    linked(opened)
+    cell = maps[0, :, :, IT, ANIMAL]
+    means = maps[0, :, :, :, ANIMAL].mean(axis=2)
+    order = np.argsort(-cell, axis=None)[:7]
+    found = lines(opened.page)
+    assert [name for name, _, _ in found] == [f"{at // 12}.{at % 12}" for at in order]
+    for (_, weight, beside), at in zip(found, order, strict=True):
+        assert abs(weight - cell.flat[at]) < 0.006
+        assert beside == f"{cell.flat[at] / means.flat[at]:.1f} ×"
+    opened.page.click(f".viz-pair-line[data-link='{found[0][0]}']")
+    opened.map_painted(found[0][0])
+    assert opened.page.inner_text(".viz-finding").startswith(f"Head {found[0][0]}")
+
+
+def test_a_pair_is_typed_and_another_choice_is_kept(visit, maps):
+    opened = visit()
+    linked(opened, 0, 0)
+    page = opened.page
+    opened.painted()
+    page.fill("#viz-find", "it -> animal")
+    linked(opened)
+    strong = int((maps[0, :, :, IT, ANIMAL] >= 0.1).sum())
+    page.wait_for_function(
+        f"document.querySelector('.viz-order-said').textContent.startsWith('{strong} heads')"
+    )
+    page.press("#viz-find", "Enter")
+    best = np.argmax(maps[0, :, :, IT, ANIMAL])
+    opened.map_painted(f"{best // 12}.{best % 12}")
+    page.click(".viz-source .viz-word[data-token='3']")
+    linked(opened, 3, ANIMAL)
+
+
+def test_a_swapped_word_says_what_changed(visit, maps):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened.painted()
+    linked(opened)
+    page = opened.page
+    before = page.evaluate("window.vizTab.run.key")
+    page.click(".viz-swap")
+    page.wait_for_function(f"window.vizTab.run.key !== '{before}'", timeout=60_000)
+    page.wait_for_function("document.querySelector('.viz-finding').textContent.includes('was')")
+    was, now = maps[:, 3, 1, IT, ANIMAL]
+    said = page.inner_text(".viz-finding")
+    assert f"{now:.2f} of its attention (was {was:.2f}, −{was - now:.2f})" in said
+    change = maps[1, :, :, IT, ANIMAL] - maps[0, :, :, IT, ANIMAL]
+    order = np.argsort(-np.abs(change), axis=None)[:7]
+    assert [name for name, _, _ in lines(page)] == [f"{at // 12}.{at % 12}" for at in order]
+    assert page.inner_text(".viz-pair h3") == "What changed for it → animal"
+    assert page.get_by_role("button", name="Swap wide → tired").is_visible()
+
+
+def test_a_text_of_another_length_is_compared_by_its_words(visit, minilm, maps):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened.painted()
+    linked(opened)
+    page = opened.page
+    other = TEXT.replace("too tired", "so very old and tired")
+    before = page.evaluate("window.vizTab.run.key")
+    page.fill(".viz-other-text", other)
+    page.press(".viz-other-text", "Enter")
+    page.wait_for_function(f"window.vizTab.run.key !== '{before}'", timeout=60_000)
+    page.wait_for_function("document.querySelector('.viz-finding').textContent.includes('was')")
+    now = float(vz.capture(minilm, other).attention(3, 1)[IT, ANIMAL])
+    assert f"{now:.2f} of its attention (was {maps[0, 3, 1, IT, ANIMAL]:.2f}" in page.inner_text(
+        ".viz-finding"
+    )
+
+
+def test_every_example_sets_its_model(visit):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    for example in (EXAMPLES[2], EXAMPLES[0], EXAMPLES[3], EXAMPLES[4], EXAMPLES[0]):
+        page.get_by_role("button", name=example.label).click()
+        page.wait_for_function(
+            "([model, text]) => vizTab.run?.model === model && "
+            "(!text || vizTab.run.link.a === text)",
+            arg=[example.model, example.text],
+            timeout=60_000,
+        )
+        assert "[UNK]" not in page.evaluate("vizTab.run.tokens")
+    assert page.input_value("#viz-text-a textarea") == TEXT
+
+
+def test_an_example_of_another_model_opens_on_its_own_finding(visit):
+    opened = visit(layer=5, head=11, query=IT, key=ANIMAL)
+    opened.painted()
+    opened.page.get_by_role("button", name=EXAMPLES[2].label).click()
+    opened.page.wait_for_function("vizTab.run?.model === 'grammar'", timeout=60_000)
+    trace = vz.capture(vz.load("grammar", device="cpu"), MASKED[0])
+    first = vz.analyses.findings(trace)[0]
+    place = [first.layer, first.head, first.query, first.key]
+    opened.page.wait_for_function(
+        "place => { const s = vizTab.selection; "
+        "return [s.layer, s.head, s.query, s.key].join() === place.join(); }",
+        arg=place,
+    )
+
+
+def test_on_a_phone_the_result_comes_before_the_form(visit):
+    opened = visit(width=390, height=844)
+    linked(opened, 0, 0)
+    page = opened.page
+    top = {
+        part: page.locator(part).first.bounding_box()["y"]
+        for part in (".viz-finding", ".viz-words", ".viz-pair", ".viz-map", "#viz-run")
+    }
+    assert sorted(top, key=top.get) == list(top)
+    assert top[".viz-words"] < 700
+    page.click(".viz-to-form")
+    page.wait_for_function(
+        "document.querySelector('#viz-run').getBoundingClientRect().top < innerHeight"
+    )
+    page.fill("#viz-text-a textarea", SENTENCES[1])
+    page.click("#viz-run")
+    page.wait_for_function(f"vizTab.run.link.a === '{SENTENCES[1]}'", timeout=60_000)
+    page.wait_for_function(
+        "document.querySelector('.viz-finding').getBoundingClientRect().top < innerHeight / 2"
+    )
