@@ -11,7 +11,7 @@ const TWICE = 500; // milliseconds between the halves of a double click
 const ZOOM_BUTTONS = /** @type {const} */ ([
   ["+", "Zoom in", 0.5],
   ["−", "Zoom out", 2],
-  ["Fit", "Show the whole map", 0],
+  ["Fit", "Fit the whole map", 0],
 ]);
 /** @type {Record<string, number>} */ const ZOOMS = { "+": 0.5, "=": 0.5, "-": 2 };
 

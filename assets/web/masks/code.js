@@ -17,7 +17,10 @@ export class Code {
   /** @type {Made | null} */
   made = null;
   choice = el("select", { id: "viz-mask-target", onchange: () => this.#ask(0) });
-  lines = el("pre", { class: "viz-mask-code", id: "viz-mask-code", tabindex: "0", "aria-label": "Python code" });
+  lines = el("pre", {
+    ...{ class: "viz-mask-code", id: "viz-mask-code", tabindex: "0" },
+    ...{ role: "region", "aria-label": "Python code" },
+  });
   copy = button("Copy", () => copyText(this.lines, this.said));
   said = el("span", { class: "viz-caption", role: "status" });
   bar = controls(control("For", this.choice), this.copy, this.said);

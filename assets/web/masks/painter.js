@@ -146,7 +146,7 @@ export class Painter {
       group(
         "Zoom",
         ...[labelled("+", "Zoom in", () => zoom(0.5)), labelled("−", "Zoom out", () => zoom(2))],
-        labelled("Fit", "Show the whole mask", fit),
+        labelled("Fit", "Fit the whole mask", fit),
       ),
     );
     node.classList.add("viz-mask-tools");

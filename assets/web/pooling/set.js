@@ -6,6 +6,7 @@ import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
+import { calledByItsText } from "../core/upload_names.js";
 import { ItemMatrix } from "./cosine_matrix.js";
 import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
@@ -19,6 +20,8 @@ import { SetExport } from "./set_export.js";
 /** @type {(root: HTMLElement, read: () => string, watch: Watch) => void} */
 export function mount(root, read, watch) {
   const view = new SetView(root);
+  const files = document.getElementById("viz-set-files");
+  if (files) calledByItsText(files);
   follow(read, watch, (/** @type {SetDescription} */ set) => view.set?.key === set.key || view.show(set));
 }
 

@@ -64,7 +64,7 @@ export class Figure {
   said = el("p", { class: "viz-caption viz-figure-said", role: "status" });
   retry = button("Try again", () => this.#last && this.show(...this.#last), { hidden: true });
   /** @type {Canvas} */
-  canvas = el("div", { class: "viz-figure-canvas", role: "img" });
+  canvas = el("div", { class: "viz-figure-canvas", role: "group" }); // no img: Plotly puts controls into it
   measures = caption();
   table = el("div", { hidden: true });
   toggle = button("Table", () => this.#toggleTable(), { "aria-expanded": "false" });
