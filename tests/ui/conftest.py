@@ -18,11 +18,8 @@ ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or relo
 PAINTED = ".viz-atlas[data-painted]"
 # What the page folds away is open in tests from the start, as a person would open it.
 UNFOLD = """new MutationObserver(() => {
-  for (const each of document.querySelectorAll("details.viz-folded:not([data-unfolded])")) {
-    each.open = true;
-    each.dataset.unfolded = "";
-  }
-}).observe(document, { childList: true, subtree: true });"""
+  for (const each of document.querySelectorAll("details.viz-folded:not([open])")) each.open = true;
+}).observe(document, { childList: true, subtree: true, attributeFilter: ["open"] });"""
 
 
 @contextmanager

@@ -60,7 +60,7 @@ export class HeadsStrip {
     const { scale: chosen, head: shown } = this.selection;
     const fixed = ["shared", "log"].includes(chosen);
     const side = Math.min(MOST / grid.cols, MOST / grid.rows);
-    const turned = " (this strip shows queries, also while the picture above shows who looks at a key)";
+    const turned = " (this strip shows queries, also while the picture beside it shows who looks at a key)";
     const looks = `where query ${this.#run.named(query)} looks${direction === "who" ? turned : ""}`;
     const tint = `Each is shaded by its own attention weights${fixed ? "" : ", up to its largest on a patch"}`;
     this.caption.textContent = `All heads of layer ${layer}: ${looks}. ${tint}; click to choose.`;

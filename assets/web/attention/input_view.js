@@ -61,6 +61,7 @@ export class InputView {
     this.arcs = new WordArcs(this.words);
     this.picture = new Picture({ preview, choose });
     this.strip = new HeadsStrip(selection, say);
+    this.aside = el("div", { class: "viz-source-aside" }, this.strip.node);
     this.player = new Player(selection, () => this.#loading);
     this.node = el(
       "section",
@@ -68,7 +69,7 @@ export class InputView {
       ...[this.title, this.words.parts, this.body, this.told],
       controls(this.switch, control("Shade by", this.measure), this.player.node),
       el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
-      this.strip.node,
+      this.aside,
     );
     this.#press();
     selection.on(() => this.run && this.load());

@@ -58,6 +58,8 @@ class AttentionTab extends TabShell {
     id: "viz-scale",
     onchange: (event) => this.selection.set({ scale: event.currentTarget.value }),
   });
+  matrixTitle = el("summary");
+  afterMatrix = el("div"); // where predictions stand, but beside a picture
   facts = el("div", { class: "viz-facts" });
   notes = el("ul", { class: "viz-notes" });
 
@@ -73,10 +75,11 @@ class AttentionTab extends TabShell {
     );
     const right = el("div", { class: "viz-right" }, this.atlas.node, folded);
     const columns = el("div", { class: "viz-columns" }, left, this.map.node, right);
+    this.matrix = el("details", { class: "viz-folded viz-matrix", open: true }, this.matrixTitle, columns);
     this.body.append(
       ...[this.facts, this.notes, this.findings.node, this.source.node],
-      ...[controls(...menus), this.readout, columns],
-      ...[this.predictions.node, this.lines.node, this.exports.node],
+      ...[controls(...menus), this.readout, this.matrix],
+      ...[this.afterMatrix, this.lines.node, this.exports.node],
     );
     this.selection.on(() => this.run && this.#sync(this.run));
     this.open();
@@ -94,6 +97,7 @@ class AttentionTab extends TabShell {
     this.atlas.enter(run);
     const notes = [...run.notes, this.selection.fallen].filter(Boolean);
     this.notes.replaceChildren(...notes.map((note) => el("li", {}, note)));
+    this.#arrange(run);
     this.#tell(run, null);
     this.#sync(run);
     this.#latest.run(async (fresh) => {
@@ -114,6 +118,15 @@ class AttentionTab extends TabShell {
       const failed = proof.checked && !proof.passed;
       if (failed) this.#hide(`These maps are hidden because they failed verification. ${proof.sentence}`);
     });
+  }
+
+  // A picture comes first, with its prediction beside it; its matrix is folded away.
+  #arrange(/** @type {Run} */ run) {
+    const picture = Boolean(run.grid);
+    (picture ? this.source.aside : this.afterMatrix).append(this.predictions.node);
+    this.matrixTitle.hidden = !picture;
+    this.matrixTitle.textContent = `Matrix of ${count(run.n)} × ${count(run.n)} tokens, and all layers and heads`;
+    this.matrix.open = !picture;
   }
 
   // Maps that are not the ones that ran are not shown.
