@@ -340,6 +340,24 @@ class Mine(BertModel):
     """Somebody's own."""
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("hidden_act", "odd", "^The model's config does not describe a possible encoder"),
+        ("num_attention_heads", 5, "^The model's config does not describe a possible encoder"),
+        ("position_embedding_type", "relative_key", "^The model's config says position_embedding_"),
+        ("num_hidden_layers", 4, "the model's config"),
+    ],
+)
+def test_faults_of_a_model_in_memory_name_no_file(name, value, says):
+    model = bert()
+    setattr(model.config, name, value)
+    refused(model, CheckpointError, says)
+    with pytest.raises(CheckpointError) as fault:
+        vz.load(model)
+    assert "config.json" not in str(fault.value)
+
+
 def test_a_family_that_is_not_ours_points_to_record():
     gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=24, n_head=2))
     refused(gpt, UnknownFamily, r"GPT2Model: .*'gpt2'.*vz\.record")

@@ -12,7 +12,7 @@ from viz_encoder.checkpoints.agreement import compare_runs, compare_vectors
 from viz_encoder.checkpoints.builtin import BUILTIN
 from viz_encoder.checkpoints.given_readers import NOTHING, Given, read_given
 from viz_encoder.checkpoints.loaded import LoadedEncoder
-from viz_encoder.checkpoints.memory import InMemory, in_memory, plan_memory
+from viz_encoder.checkpoints.memory import InMemory, in_memory, of_memory, plan_memory
 from viz_encoder.checkpoints.plan import Plan, plan
 from viz_encoder.checkpoints.readers import NO_READING, given_reading
 from viz_encoder.checkpoints.rename import require_match
@@ -106,8 +106,9 @@ def _whole_seed(model: object, seed: object) -> int:
 
 def _filled(source: InMemory, part: str) -> LoadedEncoder:
     """The encoder of a source that knows what was given beside it, its run held to the model's."""
-    found = plan_memory(source, part)
-    encoder = fill(found)
+    with of_memory():
+        found = plan_memory(source, part)
+        encoder = fill(found)
     if source.runs is None:
         return encoder
     notes = *encoder.card.notes, *compare_runs(source.runs, encoder, found)

@@ -1,6 +1,8 @@
 """A model in memory as a source: its settings and weights, read without importing its library."""
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,7 @@ from viz_encoder.model.declared import Declared
 from viz_encoder.model.saving import own_file
 
 IN_MEMORY = "in memory"
+FILE, FILE_FIRST = re.compile(r"(?<!\w)config\.json"), re.compile(r"(^|\. )config\.json")
 RECORD = "vz.record(model, …) watches any PyTorch model as it runs."
 
 
@@ -116,6 +119,19 @@ def _copy(name: str, tensor: Tensor) -> Tensor:
     if not bool(torch.isfinite(copied).all()):
         raise CheckpointError(f"{name} holds NaN or infinite values.")
     return copied
+
+
+@contextmanager
+def of_memory() -> Iterator[None]:
+    """Let faults name the model's own config where those of a folder name its config.json."""
+    try:
+        yield
+    except CheckpointError as fault:
+        said = FILE_FIRST.sub(r"\1The model's config", str(fault))
+        said = FILE.sub("the model's config", said)
+        if said == str(fault):
+            raise
+        raise type(fault)(said) from fault
 
 
 def plan_memory(source: InMemory, part: str) -> Plan:
