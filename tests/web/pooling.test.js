@@ -6,6 +6,7 @@ import { ItemMatrix, ordered } from "../../assets/web/pooling/cosine_matrix.js";
 import { lossScale } from "../../assets/web/pooling/loss_curves.js";
 import { sorted } from "../../assets/web/pooling/method_table.js";
 import { cut, fixed, small } from "../../assets/web/pooling/results.js";
+import { asked, nearest, secondText } from "../../assets/web/pooling/two_texts.js";
 import { band, moved, signedPixels } from "../../assets/web/views/matrix.js";
 
 test("items stand by label, then as they were given", () => {
@@ -99,4 +100,37 @@ test("numbers keep their digits, their minus and their size", () => {
     ["–", "0", "0.250", "4.9e−4", "−3.0e-7"],
   );
   assert.deepEqual([cut("abcd", 4), cut("abcde", 4)], ["abcd", "abc…"]);
+});
+
+test("the second text is at first the twin of an example's minimal pair", () => {
+  const link = { a: "it was tired", model: "m" };
+  assert.equal(secondText({ link, swap: ["tired", "wide"] }), "it was wide");
+  assert.equal(secondText({ link, swap: null }), "");
+  assert.equal(secondText({ link: { run: "key" }, swap: ["tired", "wide"] }), "");
+});
+
+test("a second text is asked for by its pooling; none only of a pair", () => {
+  const pooling = { layer: 3, method: "mean" };
+  assert.equal(asked(" a & b ", false, pooling), "token_pairs?other=a+%26+b&method=mean&layer=3");
+  assert.equal(asked("  ", false, pooling), null);
+  assert.equal(asked("", true, pooling), "token_pairs?other=&method=mean&layer=3");
+});
+
+test("tokens stand with their nearest, the nearest first", () => {
+  const tokens = ["[CLS]", "loan", "bank"];
+  const others = ["[CLS]", "x", "credit"];
+  const found = nearest({
+    tokens,
+    others,
+    matches: [
+      [1, 2, 0.5],
+      [2, 1, -0.25],
+      [0, 0, 0.75],
+    ],
+  });
+  assert.deepEqual(found, [
+    ["0 “[CLS]”", "0 “[CLS]”", "0.750"],
+    ["1 “loan”", "2 “credit”", "0.500"],
+    ["2 “bank”", "1 “x”", "−0.250"],
+  ]);
 });

@@ -154,11 +154,21 @@ def token_pairs(
     return TokenPairs(parts, float(parts.sum()), method, after, trace, other, matches)
 
 
+def not_a_sum(method: str, encoder: LoadedEncoder | None = None) -> str:
+    """Why a pooling's cosine is no sum over pairs of tokens, a plain sentence; "" where it is."""
+    if method in WHY_NOT:
+        return f"It cannot be said by {method}: {WHY_NOT[method]}; choose mean."
+    declared = encoder.declared if encoder is not None and method == "declared" else None
+    if declared is None or declared.problem or declared.additive:
+        return ""
+    return DENSE
+
+
 def _check(trace: Trace, other: Trace, method: str, encoder: LoadedEncoder | None) -> None:
     if method not in METHODS:
         raise SelectionError(f"There is no pooling {method!r}; choose one of {', '.join(SUMS)}.")
-    if method in WHY_NOT:
-        raise SelectionError(f"It cannot be said by {method}: {WHY_NOT[method]}; choose mean.")
+    if why := not_a_sum(method, encoder):
+        raise SelectionError(why)
     if method in OF_THE_MODEL and encoder is None:
         raise SelectionError(f"The pooling {method!r} needs the model that ran: encoder=encoder.")
     names = trace.origin.model, other.origin.model
@@ -179,7 +189,7 @@ def _states(run: Trace, layer: int, method: str, encoder: LoadedEncoder | None) 
     if encoder is not None:
         states = states_of(encoder, run, [layer])[0]
         if method == "declared":
-            _require_declared(encoder, run, states)
+            _require_declared(encoder, run)
         return states
     (at,) = choose_layers([layer], run.n_layers)
     if at == run.n_layers:
@@ -196,14 +206,12 @@ def _states(run: Trace, layer: int, method: str, encoder: LoadedEncoder | None) 
     return States((at,), (batch,), batch, valid, n_prefix, n_prompt=run.sample.n_prompt)
 
 
-def _require_declared(encoder: LoadedEncoder, run: Trace, states: States) -> None:
+def _require_declared(encoder: LoadedEncoder, run: Trace) -> None:
     if encoder.declared is None:
         raise SelectionError(f"{encoder.card.name} declares no pooling; choose mean.")
     unlike = unlike_declared(encoder, run.sample, int(run.valid.sum()))
     if why := encoder.declared.problem or unlike:
         raise SelectionError(why)
-    if not states.adds("declared"):
-        raise SelectionError(DENSE)
 
 
 def _matches(

@@ -239,6 +239,7 @@ export interface TokenPairs {
   matches: [token: number, nearest: number, cosine: number][];
   maxsim: Maybe; // the mean of their cosines
   notes: string[]; // of the second text
+  why: string; // why this pooling is no sum over tokens; then it stands alone
 }
 export interface PaddingDrift {
   layer: number;

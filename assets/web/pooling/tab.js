@@ -1,4 +1,4 @@
-// The Pooling tab, of one input: every method's vector, what each token put into it, and padding.
+// The Pooling tab, of one input: every method's vector, what each token put into it, a second text, padding.
 
 import { button, caption, control, controls, el, query, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
@@ -8,6 +8,7 @@ import { learned } from "./learned_query.js";
 import { Padding } from "./padding.js";
 import { fixed, OWN, ownBadge, ownOrNot, signedBar, tint } from "./results.js";
 import { Shares } from "./token_shares.js";
+import { TwoTexts } from "./two_texts.js";
 
 /** @import { Pooled } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -50,6 +51,7 @@ class PoolingTab extends TabShell {
   shareTitle = el("h3");
   shareText = caption();
   shares = new Shares("Each token's share");
+  texts = new TwoTexts();
   padding = new Padding();
   #asked = new Latest((sentence) => {
     this.stale = true;
@@ -70,6 +72,7 @@ class PoolingTab extends TabShell {
         this.shareText,
         this.shares.node,
       ),
+      this.texts.node,
       this.padding.node,
     );
     this.layer.addEventListener("input", () => this.run && this.#load(this.run, PAUSE));
@@ -163,6 +166,7 @@ class PoolingTab extends TabShell {
     );
     this.#drawMatrix(found);
     this.#drawShares(run, found);
+    this.texts.show(run, { layer: found.layer, method: this.method });
   }
 
   #row(/** @type {Pooled["methods"][number]} */ { name, what, numbers, norm, toMean }) {

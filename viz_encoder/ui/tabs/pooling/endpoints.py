@@ -11,6 +11,7 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.pooling.results import padding_plain, plain_row, pooled_plain
 from viz_encoder.ui.tabs.pooling.set_items import check_count, given_items, named_pictures
 from viz_encoder.ui.tabs.pooling.set_runs import compare, learn
+from viz_encoder.ui.tabs.pooling.two_texts import token_pairs_plain
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite, plain_name
 from viz_encoder.ui.wire.endpoints import decoded
@@ -28,6 +29,18 @@ def pooled(runner: Runner, key: str, layer: int = -1, learned: str = "") -> dict
 def padding_drift(runner: Runner, key: str, padding: int = 16, layer: int = -1) -> dict[str, Any]:
     """How far padding moves each pooling of a run's text, with the mask and without it."""
     return padding_plain(runner.store.get(key), padding, layer)
+
+
+def token_pairs(
+    runner: Runner, key: str, other: str = "", method: str = "mean", layer: int = -1
+) -> dict[str, Any]:
+    """Why a run's text and another are alike: the cosine as a sum over pairs of tokens.
+
+    Without another, the texts of a pair are each read alone. `special` is what pairs with special
+    tokens add, `top` the largest pairs of words, `matches` each token's nearest in the other text.
+    All parts are in /figure "token_pairs".
+    """
+    return token_pairs_plain(runner.store.get(key), other, method, layer)
 
 
 def compare_set(runner: Runner, content: str, model: str = "all-MiniLM-L6-v2") -> dict[str, Any]:
@@ -90,7 +103,7 @@ def attention_pooling(
 
 
 ENDPOINTS = (
-    *(pooled, padding_drift, compare_set, compare_pictures, set_table, set_cosine),
+    *(pooled, padding_drift, token_pairs, compare_set, compare_pictures, set_table, set_cosine),
     *(set_neighbors, set_neighbours, attention_pooling),
 )
 

@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 
 from viz_encoder.analyses.collection import Collection
+from viz_encoder.analyses.token_pairs import not_a_sum
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.vectors import save_vectors, table_lines
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
@@ -18,6 +19,7 @@ from viz_encoder.ui.tabs.pooling.results import (
     plain_row,
     pooled_plain,
 )
+from viz_encoder.ui.tabs.pooling.two_texts import token_pairs_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs, parse_index
 from viz_encoder.ui.wire.errors import ErrorRoute
@@ -51,6 +53,17 @@ def one_input(entry: Held, runs: Runs, layer: int = -1, learned: str = "") -> Re
 def padded(entry: Held, padding: int = 16, layer: int = -1) -> Response:
     """How far padding moves each method, with the mask and without it."""
     return answers.plain(padding_plain(entry, padding, layer))
+
+
+@ROUTER.get("/run/{run}/token_pairs")
+def pairs(entry: Held, other: str = "", method: str = "mean", layer: int = -1) -> Response:
+    """Which pairs of tokens make this text and another alike; the map is a figure.
+
+    Of a pooling that is no sum over tokens, only `why`.
+    """
+    if why := not_a_sum(method, entry.encoder):
+        return answers.plain({"why": why})
+    return answers.plain({**token_pairs_plain(entry, other, method, layer), "why": ""})
 
 
 @ROUTER.get("/set/{key}/table")

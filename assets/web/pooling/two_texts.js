@@ -1,0 +1,177 @@
+// Why two texts are alike: the cosine as a sum over pairs of tokens, in a sentence, a map and a list.
+
+import { button, caption, el, tableHead, tableRow } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { numbered } from "../core/token_names.js";
+import { Figure } from "../views/plotly_figure.js";
+import { fixed } from "./results.js";
+
+/** @import { TokenPairs } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {{ layer: number, method: string }} Pooling after how many blocks, and by which method */
+
+const WHAT =
+  "The cosine of two pooled vectors is a sum with a part for every pair of tokens, one of each text: by the pooling " +
+  "chosen above, on the hidden states chosen above.";
+const NOT =
+  "Measured: which pairs of tokens make the two pooled vectors alike; the cells sum to their cosine. Not measured: " +
+  "input words. These are parts of output vectors, into which the model has mixed its whole text; a large part does " +
+  "not say that two words mean the same.";
+const MAXSIM =
+  "For each token of the first text, the token of the second whose hidden state points most nearly the same way, " +
+  "special tokens left out. ColBERT (Khattab & Zaharia, 2020, arXiv:2004.12832) adds these cosines up.";
+const TYPE = "Type a second text, then press Compare.";
+
+/** The text to begin with: the twin of an example's minimal pair, else none.
+ * @param {{ link: Record<string, string>, swap?: [word: string, twin: string] | null }} run */
+export function secondText({ link, swap }) {
+  return swap && link.a ? link.a.replaceAll(swap[0], swap[1]) : "";
+}
+
+/** What is compared, as the server takes it; null where there is no second text.
+ * @type {(text: string, pair: boolean, pooling: Pooling) => string | null} */
+export function asked(text, pair, { layer, method }) {
+  const other = text.trim();
+  if (!other && !pair) return null;
+  return `token_pairs?${new URLSearchParams({ other, method, layer: String(layer) })}`;
+}
+
+/** The tokens with their nearest, the nearest first.
+ * @type {(found: Pick<TokenPairs, "tokens" | "others" | "matches">) => [token: string, nearest: string, cosine: string][]} */
+export function nearest({ tokens, others, matches }) {
+  const sorted = matches.toSorted(([, , a], [, , b]) => b - a);
+  return sorted.map(([token, other, cosine]) => [
+    numbered(token, tokens[token]),
+    numbered(other, others[other]),
+    fixed(cosine),
+  ]);
+}
+
+export class TwoTexts {
+  /** @type {Run | null} */
+  run = null;
+  /** @type {Pooling} */
+  pooling = { layer: -1, method: "mean" };
+  seen = false; // whether it has been in sight: before, nothing is computed
+  text = el("input", {
+    id: "viz-pairs-text",
+    type: "text",
+    dir: "auto",
+    placeholder: "Another text",
+    "aria-describedby": "viz-pairs-first",
+  });
+  first = el("span", { id: "viz-pairs-first", class: "viz-caption", dir: "auto" });
+  form = el(
+    "form",
+    { class: "viz-pairs-form" },
+    el("label", { for: "viz-pairs-text" }, "Second text"),
+    this.text,
+    button("Compare", () => {}, { type: "submit" }),
+    this.first,
+  );
+  answer = el("p", { class: "viz-pool-answer", role: "status", hidden: true });
+  notes = el("ul", { class: "viz-notes" });
+  map = new Figure("Part of each pair of tokens", { caption: false });
+  rows = el("tbody");
+  maxsim = caption();
+  near = el(
+    "section",
+    { "aria-label": "Nearest token of the second text" },
+    el("h3", {}, "Nearest token of the second text (MaxSim)"),
+    caption(MAXSIM),
+    this.maxsim,
+    el(
+      "div",
+      { class: "viz-pool-scroll viz-pairs-near", tabindex: "0", role: "region", "aria-label": "Nearest tokens" },
+      el(
+        "table",
+        { class: "viz-pool-table viz-pairs-table" },
+        tableHead("Token", "Nearest", "Cosine (no unit)"),
+        this.rows,
+      ),
+    ),
+  );
+  result = el("div", { class: "viz-pool", hidden: true }, this.notes, this.map.node, caption(NOT), this.near);
+  node = el(
+    "section",
+    { class: "viz-pairs", "aria-label": "Why two texts are alike" },
+    el("h2", { class: "viz-part" }, "Why two texts are alike"),
+    caption(WHAT),
+    this.form,
+    this.answer,
+    this.result,
+  );
+  #asked = new Latest((sentence) => this.#say(sentence));
+
+  constructor() {
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#load(true);
+    });
+    new IntersectionObserver((entries) => {
+      if (this.seen || !entries.some((entry) => entry.isIntersecting)) return;
+      this.seen = true;
+      this.#load();
+    }).observe(this.node);
+  }
+
+  // Of this run's text, which keeps its second text for as long as the run stays.
+  show(/** @type {Run} */ run, /** @type {Pooling} */ pooling) {
+    this.pooling = pooling;
+    this.node.hidden = run.grid !== null;
+    if (this.run !== run) {
+      this.run = run;
+      this.text.value = secondText(run);
+      this.text.placeholder = this.#pair ? "Empty: text B of this input" : "Another text";
+      this.first.textContent = this.#pair
+        ? "Left empty, text A and text B of this input are compared, each read alone."
+        : "It is compared with the input above.";
+      this.answer.hidden = this.result.hidden = true;
+    }
+    if (this.seen) this.#load();
+  }
+
+  get #pair() {
+    return this.run?.kind === "pair";
+  }
+
+  #load(pressed = false) {
+    const [{ run }, path] = [this, asked(this.text.value, this.#pair, this.pooling)];
+    if (!run || run.grid) return;
+    if (!path) {
+      this.#asked.stop();
+      this.answer.hidden = !pressed;
+      this.answer.textContent = TYPE;
+      this.result.hidden = true;
+      return;
+    }
+    return this.#asked.run(async (fresh) => {
+      /** @type {TokenPairs} */
+      const found = await fresh(run.json(path));
+      if (found.why) return this.#say(found.why);
+      this.#draw(found);
+      this.map.show(run, path);
+      this.node.dataset.painted = `${run.key}:${path}`;
+    });
+  }
+
+  #draw(/** @type {TokenPairs} */ found) {
+    this.answer.hidden = this.result.hidden = false;
+    this.answer.textContent = found.sentence;
+    this.notes.replaceChildren(...found.notes.map((note) => el("li", {}, `Second text: ${note}`)));
+    this.near.hidden = !found.matches.length;
+    this.maxsim.textContent = `Their mean is ${fixed(found.maxsim)} (no unit; 1 = every token has one that points the same way).`;
+    const isolated = (/** @type {string} */ name) => el("bdi", {}, name);
+    this.rows.replaceChildren(
+      ...nearest(found).map(([token, other, cosine]) => tableRow(isolated(token), isolated(other), cosine)),
+    );
+  }
+
+  // Why there is nothing to show.
+  #say(/** @type {string} */ sentence) {
+    this.answer.hidden = false;
+    this.answer.textContent = sentence;
+    this.result.hidden = true;
+    delete this.node.dataset.painted;
+  }
+}

@@ -1,0 +1,119 @@
+"""Why two texts are alike, on the route, the endpoint and screen: numbers by plain numpy."""
+
+from base64 import b64encode
+
+import httpx
+import numpy as np
+import pytest
+from gradio_client.exceptions import AppError
+
+import viz_encoder as vz
+from tests.ui.texts import PICTURES, SENTENCES
+from viz_encoder.bundled import asset
+
+TEXTS = "The bank approved the loan", "The lender granted the credit"
+
+
+@pytest.fixture(scope="module")
+def key(client):
+    return client.predict(TEXTS[0], api_name="/run_text")["key"]
+
+
+def ask(site, key, status=200, **given):
+    response = httpx.get(f"{site}viz/run/{key}/token_pairs", params=given, timeout=60)
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def parts(minilm, texts, layer=6):
+    """Of mean pooling, in float64: the cell (i, j) adds so much to the cosine."""
+    a, b = (vz.capture(minilm, text).hidden(layer).double().numpy() for text in texts)
+    length = np.linalg.norm(a.sum(axis=0)) * np.linalg.norm(b.sum(axis=0))
+    return a @ b.T / length
+
+
+@pytest.mark.parametrize("layer", [0, 6])
+def test_the_route_gives_the_sum_and_what_special_tokens_add(site, client, key, minilm, layer):
+    found = ask(site, key, other=TEXTS[1], method="mean", layer=layer)
+    cells = parts(minilm, TEXTS, layer)
+    assert found["cosine"] == pytest.approx(cells.sum(), abs=1e-6)
+    assert found["special"] == pytest.approx(cells.sum() - cells[1:-1, 1:-1].sum(), abs=1e-6)
+    assert found["sentence"].startswith(f"Cosine {cells.sum():.2f}: ")
+    assert found["tokens"][4] == "the" and found["others"][-1] == "[SEP]"
+    assert len(found["top"]) == 10 and len(found["matches"]) == 5
+    assert found.pop("why") == ""
+    assert client.predict(key, TEXTS[1], "mean", layer, api_name="/token_pairs") == found
+
+
+def test_a_pair_is_read_one_by_one(site, client, minilm):
+    pair = client.predict(*TEXTS, api_name="/run_text")["key"]
+    found = ask(site, pair)
+    assert found["cosine"] == pytest.approx(parts(minilm, TEXTS).sum(), abs=1e-6)
+    assert found["tokens"][-1] == "[SEP]" and len(found["tokens"]) == 7
+
+
+def test_faults_are_sentences(site, client, key):
+    for given, says in (
+        ({"other": "x", "method": "median"}, "There is no pooling 'median'"),
+        ({"other": "x", "layer": 7}, "There is no layer 7"),
+    ):
+        assert says in ask(site, key, 404, **given)["message"]
+    content = asset(PICTURES["a digit"]).read_bytes()
+    picture = client.predict(b64encode(content).decode(), api_name="/run_picture")["key"]
+    assert "reads pictures" in ask(site, picture, 404, other="digit.png")["message"]
+    no_sum = ask(site, key, other="x", method="max")
+    assert list(no_sum) == ["why"] and no_sum["why"].endswith("choose mean.")
+    with pytest.raises(AppError, match="choose mean"):
+        client.predict(key, "x", "max", api_name="/token_pairs")
+    with pytest.raises(AppError, match="not text"):
+        client.predict(key, 3, api_name="/token_pairs")
+
+
+@pytest.mark.browser
+def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
+    opened = visit(a=TEXTS[0], kind="text", model="all-MiniLM-L6-v2")
+    opened.painted()
+    page = opened.page
+    page.get_by_role("tab", name="Pooling").click()
+    page.wait_for_selector("#viz-pooling .viz-pool[data-painted*=':']", timeout=60_000)
+    panel = page.locator(".viz-pairs")
+    panel.scroll_into_view_if_needed()
+    box = panel.get_by_role("textbox", name="Second text")
+    assert box.input_value() == "" and panel.locator(".viz-pool-answer").is_hidden()
+    box.fill(TEXTS[1])
+    box.press("Enter")
+    page.wait_for_selector(".viz-pairs .viz-figure[data-painted*='granted']", timeout=60_000)
+    cells = parts(minilm, TEXTS)
+    rest = cells.sum() - cells[1:-1, 1:-1].sum()
+    said = panel.locator(".viz-pool-answer").inner_text()
+    assert said.startswith(f"Cosine {cells.sum():.2f}: {rest:.2f} of it comes from pairs with")
+    assert "“approved”–“granted”" in said
+    assert f"Cosine {cells.sum():.4f} =" in panel.locator(".viz-figure-title").inner_text()
+    near = panel.locator(".viz-pairs-near tbody tr")
+    assert near.count() == 5
+    a, b = (vz.capture(minilm, text).output.double().numpy()[1:-1] for text in TEXTS)
+    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (a, b)]
+    best = sorted((unit[0] @ unit[1].T).max(axis=1), reverse=True)
+    shown = [float(text) for text in near.locator("td:last-child").all_inner_texts()]
+    assert shown == pytest.approx(best, abs=6e-4)
+    page.click(".viz-pool-methods [data-method=max]")
+    panel.get_by_text("choose mean").wait_for()
+    assert panel.locator(".viz-figure").is_hidden()
+
+
+@pytest.mark.browser
+def test_an_example_opens_with_its_twin(visit, minilm):
+    opened = visit(width=390)
+    opened.painted()
+    page = opened.page
+    page.locator(".overflow-menu button").first.click()
+    page.get_by_text("Pooling").last.click()
+    panel = page.locator(".viz-pairs")
+    panel.locator("h2").wait_for()
+    panel.scroll_into_view_if_needed()
+    page.wait_for_selector(".viz-pairs .viz-figure[data-painted*='wide']", timeout=60_000)
+    twin = SENTENCES[0].replace("tired", "wide")
+    assert panel.get_by_role("textbox", name="Second text").input_value() == twin
+    cosine = parts(minilm, (SENTENCES[0], twin)).sum()
+    assert panel.locator(".viz-pool-answer").inner_text().startswith(f"Cosine {cosine:.2f}:")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
