@@ -64,6 +64,7 @@ def results(minilm, grammar, trace, found):
         "collection": found,
         "column": of.column(trace, 3, 5, 2),
         "compare": of.compare(causal, trace),
+        "findings": of.findings(trace),
         "hidden_change": of.hidden_change(trace),
         "item_weights": of.item_weights(minilm, sources, learned.query),
         "layer_change": of.layer_change(trace, causal, 1),

@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 from jaxtyping import Float
 
+from viz_encoder.analyses.findings import Findings, findings
 from viz_encoder.analyses.survey import LayerSurvey, swept_layers
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
@@ -36,6 +37,8 @@ class Entry:
     masked: Masked | None = None  # where it ran with a mask that somebody painted
     surveyed: list[LayerSurvey] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _finding: threading.Lock = field(default_factory=threading.Lock)
+    _findings: Findings | None = None
     _key_means: list[Float[np.ndarray, "head key"]] = field(default_factory=list)
     _sweep: Iterator[tuple[LayerSurvey, Float[np.ndarray, "head key"]]] | None = None
 
@@ -73,6 +76,13 @@ class Entry:
         """The mean weight that each key gets over the real queries, from the survey's sweep."""
         self.survey(layer)
         return self._key_means[layer]
+
+    def findings(self) -> Findings:
+        """What stands out in this run; computed once, while the survey goes on beside it."""
+        with self._finding:
+            if self._findings is None:
+                self._findings = findings(self.trace)
+            return self._findings
 
 
 class TraceStore(KeyedStore[Entry]):

@@ -12,6 +12,7 @@ from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
+from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
@@ -88,6 +89,12 @@ def pair(runner: Runner, key: str, query: int, token: int) -> dict[str, list[lis
     return plain_pair(pair_of(entry.trace, *at, means=means))
 
 
+def findings(runner: Runner, key: str) -> dict[str, Any]:
+    """What stands out in a run: a "sentence", and all that was "found", the most telling first."""
+    entry = runner.store.get(key)
+    return plain_findings(entry.findings())
+
+
 def measured(
     runner: Runner, key: str, measure: str, layer: int, head: str, query: int
 ) -> dict[str, Any]:
@@ -129,6 +136,6 @@ def compared(
 
 
 ENDPOINTS = (
-    *(attention, attention_row, head_statistics, column, pair, measured),
+    *(attention, attention_row, head_statistics, column, pair, findings, measured),
     *(change, compared),
 )

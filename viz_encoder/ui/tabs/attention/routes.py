@@ -19,6 +19,7 @@ from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
 from viz_encoder.ui.tabs.attention.downloads import named_file
+from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.kept_thumbnails import kept_thumbnails
 from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
@@ -42,6 +43,7 @@ MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 REDUCTIONS = ("max", "mean")
 ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
+FOUND = Places(1)  # findings of whole runs
 COMPARED = Places(1)  # comparisons of whole runs
 PLACES = Places(1)  # of rollout and relevance, which hold much; the others wait, or are given up
 
@@ -132,6 +134,12 @@ async def pair_links(entry: Held, query: Query, key: int, request: Request) -> R
         return Response(status_code=GIVEN_UP)
     found = await run_in_threadpool(pair, entry.trace, query, at, means=means)
     return answers.plain(plain_pair(found))
+
+
+@ROUTER.get("/findings")
+async def findings(entry: Held, request: Request) -> Response:
+    """What stands out in this run, the most telling first, and the sentence to open with."""
+    return await FOUND.answer(request, lambda: answers.plain(plain_findings(entry.findings())))
 
 
 @ROUTER.get("/rows")

@@ -1,0 +1,65 @@
+"""Finding: one thing that stands out in a run, as a sentence with its numbers, and all of them."""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from viz_encoder.result import Columns, SeriesResult
+from viz_encoder.shown import OneLine
+
+Kind = Literal[
+    "link",
+    "previous",
+    "next",
+    "same",
+    "offset",
+    "first",
+    "delimiter",
+    "punctuation",
+    "across",
+    "unlike",
+]
+Place = tuple[int, int]  # layer and head, each counted from 0
+NOTHING = (
+    "Nothing stands out: no head links two words selectively, keeps to one kind of token, or is "
+    "unlike the others of its layer."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Finding(OneLine):
+    """One thing that stands out, and where it is seen best.
+
+    weight: of a link, the query's weight on the key; of a role, the mean share of the clearest
+        head; of an unlike head, its mean Jensen–Shannon distance to the others, 0 … 1.
+    ratio: of a link, the weight as a multiple of the key's mean over all real queries; of a role,
+        as a multiple of what even attention would give; of an unlike head, of the layer's median.
+    heads: all heads that do it, as (layer, head), the clearest first.
+    """
+
+    kind: Kind
+    layer: int
+    head: int
+    query: int | None
+    key: int | None
+    weight: float
+    ratio: float | None
+    sentence: str
+    chip: str
+    heads: tuple[Place, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Findings(SeriesResult[Finding], items="found"):
+    """What stands out in a run, the most telling first; it may be nothing."""
+
+    found: tuple[Finding, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The first finding's sentence, or that nothing stands out."""
+        return self.found[0].sentence if self.found else NOTHING
+
+    def columns(self) -> Columns:
+        """One line per finding."""
+        names = [field.name for field in fields(Finding)]
+        return {name: [getattr(finding, name) for finding in self.found] for name in names}

@@ -1,0 +1,102 @@
+"""Links: pairs of words that a head singles out."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from viz_encoder.analyses.findings.finding import Finding
+from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
+from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.sweep import NEAR
+from viz_encoder.shown import LETTERS, quoted
+
+# Above what untrained encoders reach, those of torch's own scale and those of N(0, 0.02²).
+LEAST_WEIGHT = 0.3
+LEAST_RATIO = 2.0
+LEAST_SCORE = 0.6
+OF_ONE_HEAD = 2  # a third link of a head says nothing new
+ALSO = 3  # heads that a sentence names beside its own
+Ranked = tuple[bool, float, Finding]  # from a masked place, the score, the link
+
+
+def links(
+    layers: Iterable[MeasuredLayer], reading: Reading, by_place: set[tuple[int, int]]
+) -> list[Finding]:
+    """The most telling links, best first; those from a place that the model has to guess lead.
+
+    No pair is named twice, and no head three times. `findings` says what the score is. Heads in
+    `by_place` keep to an offset; what they look at nearby is no link.
+    """
+    ranked = [
+        one
+        for layer in layers
+        for head in layer.heads
+        for one in _of(head, layer, reading)
+        if (head.layer, head.head) not in by_place or not _is_near(one[2])
+    ]
+    ranked.sort(key=lambda one: one[:2], reverse=True)
+    by_pair = dict[tuple[int | None, int | None], list[Finding]]()
+    for _, _, link in ranked:
+        by_pair.setdefault((link.query, link.key), []).append(link)
+    chosen, heads = list[Finding](), Counter[tuple[int, int]]()
+    for first, *others in by_pair.values():
+        if heads[first.layer, first.head] < OF_ONE_HEAD:
+            chosen.append(_together(first, others))
+            heads[first.layer, first.head] += 1
+    return chosen
+
+
+def _together(first: Finding, others: list[Finding]) -> Finding:
+    """One pair's finding, which names the other heads that link it too."""
+    if not others:
+        return first
+    told, more = others[:ALSO], len(others) - ALSO
+    also = ", ".join(f"{one.layer}.{one.head} ({one.weight:.2f})" for one in told)
+    also += f" and {more} more" if more > 0 else ""
+    return replace(
+        first,
+        sentence=f"{first.sentence} So {'does' if len(others) == 1 else 'do'} {also}.",
+        heads=first.heads + tuple((one.layer, one.head) for one in others),
+    )
+
+
+def _is_near(link: Finding) -> bool:
+    return abs((link.query or 0) - (link.key or 0)) <= NEAR
+
+
+def _of(head: MeasuredHead, layer: MeasuredLayer, reading: Reading) -> Iterator[Ranked]:
+    """The links of one head that stand out, one a query at most."""
+    found, n_real = head.links, float(reading.real.sum())
+    means = head.sums.to_key.cpu() / n_real
+    ratios = found.weight / means[found.key].clamp_min(1e-30)
+    clear = (found.score >= LEAST_SCORE) & (found.weight >= LEAST_WEIGHT) & (ratios >= LEAST_RATIO)
+    for query in clear.nonzero().flatten().tolist():
+        key = int(found.key[query])
+        names = reading.names[query], layer.key_names[key]
+        numbers = float(found.weight[query]), float(ratios[query])
+        link = _link(head, (query, key), names, *numbers)
+        yield reading.masked[query], float(found.score[query]), link
+
+
+def _link(
+    head: MeasuredHead,
+    pair: tuple[int, int],
+    names: tuple[str, str],
+    weight: float,
+    ratio: float,
+) -> Finding:
+    place = f"{head.layer}.{head.head}"
+    query, key = (quoted(name if len(name) <= LETTERS else f"{name[:LETTERS]}…") for name in names)
+    return Finding(
+        kind="link",
+        layer=head.layer,
+        head=head.head,
+        query=pair[0],
+        key=pair[1],
+        weight=weight,
+        ratio=ratio,
+        sentence=f"Head {place} links {query} to {key}: {weight:.2f} of its attention, "
+        f"{ratio:.1f} × what the average token gives it.",
+        chip=f"{place} {query[1:-1]} → {key[1:-1]} {weight:.2f}",
+        heads=((head.layer, head.head),),
+    )

@@ -1,0 +1,134 @@
+"""Measure: every head of a run in a few numbers, shares of its weight and its best links."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log1p
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.sweep import (
+    FAR,
+    NEAR,
+    Even,
+    HeadLinks,
+    HeadSums,
+    blocks,
+    even_of,
+    links_of,
+    sums_of,
+)
+from viz_encoder.trace import LayerTrace, Trace
+
+N_COMPARED = 32  # queries, evenly over the text, on which heads are compared with each other
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredHead:
+    """One head: its sums, those of even attention, and its links."""
+
+    layer: int
+    head: int
+    sums: HeadSums
+    even: Even
+    links: HeadLinks
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredLayer:
+    """The heads of one layer; `apart` is each one's mean Jensen–Shannon distance to the others."""
+
+    heads: tuple[MeasuredHead, ...]
+    apart: Float[Tensor, " head"]
+    own_keys: bool  # the keys are the queries' own tokens
+    key_names: tuple[str, ...]  # "" where they are not known
+
+
+def measure(trace: Trace, number: int, reading: Reading, offsets: tuple[int, ...]) -> MeasuredLayer:
+    """One layer, head by head."""
+    layer, heads = trace.layers[number], list[MeasuredHead]()
+    n_keys, device = layer.k.shape[1], layer.q.device
+    own = not layer.cross and n_keys == trace.n_tokens
+    names = reading.names if own else trace.key_tokens
+    offsets = offsets if own else ()
+    known = len(names) == n_keys
+    reach = _reach(reading, device) if own else _reach_across(reading, names, n_keys, device)
+    even = even_of(layer, 0, reading, offsets)
+    for head in range(layer.n_heads):
+        if head and layer.mask is not None and layer.mask.shape[0] > 1:
+            even = even_of(layer, head, reading, offsets)
+        walk = blocks(layer, head)
+        sums = sums_of(walk, reading, offsets, n_keys)
+        near = {o: (sums.at_offset[o], n_with(reading, o)) for o in offsets if abs(o) <= NEAR}
+        ordinary = sums.to_key / even.n_queries.clamp_min(1)
+        links = links_of(walk, ordinary, near, even.share, reach)
+        heads.append(MeasuredHead(number, head, sums, even, links))
+    return MeasuredLayer(
+        *(tuple(heads), _apart(layer, reading)),
+        *(own, names if known else ("",) * n_keys),
+    )
+
+
+def n_with(reading: Reading, offset: int) -> int:
+    """How many real queries have a real token at that offset."""
+    real = reading.real
+    n = len(real) - abs(offset)
+    return int((real[:n] & real[abs(offset) :]).sum()) if n > 0 else 0
+
+
+def _reach(reading: Reading, device: torch.device) -> Callable[[slice], Float[Tensor, "query key"]]:
+    """ln(1 + distance), up to FAR, between two words that do not stand side by side; else 0."""
+    content, word = reading.content.to(device), reading.word.to(device)
+    places = torch.arange(len(content), device=device)
+
+    def reach(rows: slice) -> Float[Tensor, "query key"]:
+        distance = (places[rows, None] - places).abs()
+        linked = content[rows, None] & content & (word[rows, None] != word)
+        return linked * distance.clamp_max(FAR).float().log1p_()
+
+    kept: dict[tuple[int, int], Tensor] = {}
+
+    def remembered(rows: slice) -> Float[Tensor, "query key"]:
+        at = rows.start, rows.stop
+        if at not in kept:
+            kept.clear()  # one block at a time: a text of one block is asked for it by every head
+            kept[at] = reach(rows)
+        return kept[at]
+
+    return remembered
+
+
+def _reach_across(
+    reading: Reading, names: tuple[str, ...], n_keys: int, device: torch.device
+) -> Callable[[slice], Float[Tensor, "query key"]]:
+    """Between two sequences, where there is no distance: all words alike; 0 without any names."""
+    content = reading.content.to(device)
+    known = len(names) == n_keys
+    keys = torch.zeros(n_keys, dtype=torch.bool, device=device)
+    if known:
+        keys |= torch.tensor([any(c.isalnum() for c in name) for name in names], device=device)
+    return lambda rows: (content[rows, None] & keys).float() * log1p(NEAR)
+
+
+def _apart(layer: LayerTrace, reading: Reading) -> Float[Tensor, " head"]:
+    """Each head's mean distance √JSD (in bits) to the others, over a few of the real queries.
+
+    Jensen–Shannon distance: Endres & Schindelin, 2003, "A new metric for probability
+    distributions"; 0 = the same rows, 1 = no key in common.
+    """
+    real = reading.real.nonzero().flatten()
+    at = real[torch.linspace(0, len(real) - 1, min(len(real), N_COMPARED)).long()]
+    rows = at.unique().to(layer.q.device)
+    maps = torch.stack(
+        [layer.weights(slice(head, head + 1), rows)[0].float() for head in range(layer.n_heads)]
+    )
+    maps = maps / maps.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
+    own = torch.special.entr(maps).sum(dim=-1)
+    apart = torch.zeros(len(maps), device=maps.device)
+    for head in range(len(maps)):
+        middle = torch.special.entr((maps + maps[head]) / 2).sum(dim=-1)
+        bits = (middle - (own + own[head]) / 2).clamp_min(0) / torch.log(torch.tensor(2.0))
+        apart[head] = bits.sqrt().mean(dim=-1).sum() / max(len(maps) - 1, 1)
+    return apart.cpu()

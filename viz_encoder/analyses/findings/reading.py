@@ -1,0 +1,79 @@
+"""Reading: which tokens of a run are words, punctuation or delimiters, and which are one word."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from viz_encoder.inputs import Sample
+from viz_encoder.trace import Trace
+
+WORD_MARKS = "Ġ▁"  # a space before a sub-word, as byte-level BPE and SentencePiece write it
+APOSTROPHES = ("'", "’", "##'", "##’")
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The tokens of one run; every tensor has one entry a token."""
+
+    names: tuple[str, ...]
+    real: Bool[Tensor, " token"]  # no padding
+    content: Bool[Tensor, " token"]  # real; neither special nor unknown nor punctuation
+    word: Int[Tensor, " token"]  # sub-words of one word share a number
+    punctuation: Bool[Tensor, " token"]
+    delimiter: Bool[Tensor, " token"]  # special, but not the first of the real tokens
+    segment: Int[Tensor, " token"]
+    masked: tuple[bool, ...]  # places that the model has to guess
+    first: int
+
+    @property
+    def delimiter_name(self) -> str:
+        """The name that all delimiters have, or what they are."""
+        names = {self.names[at] for at in self.delimiter.nonzero().flatten().tolist()}
+        return names.pop() if len(names) == 1 else "special tokens"
+
+
+def read(trace: Trace) -> Reading:
+    """What each token of the run is, by its name and by what the tokenizer said of it."""
+    sample, real = trace.sample, trace.valid.cpu()
+    names = tuple(token.lstrip(WORD_MARKS) or token for token in trace.tokens)
+    special = torch.tensor(sample.special) & real
+    unknown = torch.tensor([name.strip("[]<>").lower() == "unk" for name in names])
+    lettered = torch.tensor([any(c.isalnum() for c in name) for name in names])
+    first = int(real.nonzero()[0]) if bool(real.any()) else 0
+    others = torch.arange(len(names)) != first
+    return Reading(
+        names=names,
+        real=real,
+        content=real & ~special & ~unknown & lettered,
+        word=torch.tensor(_words(sample)),
+        punctuation=real & ~special & ~lettered,
+        delimiter=special & others,
+        segment=torch.tensor(sample.segments or (0,) * len(names)),
+        masked=tuple(name.strip("[]<>").lower() == "mask" for name in names),
+        first=first,
+    )
+
+
+def _words(sample: Sample) -> list[int]:
+    """A number for each token, the same for sub-words of a word and for the parts of "didn't"."""
+    numbers = list(range(len(sample.tokens)))
+    words = sample.words or (None,) * len(numbers)
+    segments = sample.segments or (0,) * len(numbers)
+    for at in numbers[1:]:
+        together = words[at] is not None and words[at] == words[at - 1]
+        if segments[at] == segments[at - 1] and (together or _contracted(sample, at)):
+            numbers[at] = numbers[at - 1]
+    return numbers
+
+
+def _contracted(sample: Sample, at: int) -> bool:
+    """Whether a token and the one before it are joined by an apostrophe that is one of them."""
+    if not sample.spans or sample.special[at] or sample.special[at - 1]:
+        return False
+    joined = sample.spans[at - 1][1] == sample.spans[at][0] and sample.spans[at][1] > 0
+    inner = at + 1 < len(sample.tokens) and sample.spans[at + 1][0] == sample.spans[at][1] > 0
+    if sample.tokens[at] in APOSTROPHES:
+        return joined and inner
+    return joined and sample.tokens[at - 1] in APOSTROPHES
