@@ -53,6 +53,13 @@ def test_the_models_own_pooling_is_the_default_and_is_named(run, minilm, tmp_pat
     assert "by mean (the model declares none), after" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("layers", [["--layers=-2,-1"], ["--layers", "-2,-1"], ["--layers", "5,6"]])
+def test_layers_are_counted_from_either_end(layers, run, tmp_path):
+    assert run("out.npz", *layers) == 0
+    with np.load(tmp_path / "out.npz") as file:
+        assert file["layers"].tolist() == [5, 6]
+
+
 def test_every_layer_and_method(run, tmp_path):
     assert run("out.npz", "--methods", "all", "--layers", "all") == 0
     with np.load(tmp_path / "out.npz") as file:

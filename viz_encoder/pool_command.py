@@ -1,6 +1,7 @@
 """The command `pool`: one vector for each text or picture of a set, and how well labels divide."""
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from viz_encoder.inputs.items import read_set
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.whole_file import require_writable
 
+NUMBERS = re.compile(r"-\d+(,-?\d+)*$")
+
 
 def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to those of viz-encoder."""
     pool = commands.add_parser("pool", help="one vector for each text or picture of a set")
+    pool._negative_number_matcher = NUMBERS  # argparse would take -2,-1 for an option
     pool.add_argument("source", help=".txt, one text per line; .csv (text,label); or a folder")
     pool.add_argument("-o", "--output", required=True, help="ends in .csv, .npz, .arrow, .parquet")
     pool.add_argument(
@@ -26,7 +30,7 @@ def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "--prompt", help="the name of one of the model's prompts, which goes before each text"
     )
     pool.add_argument(
-        "--layers", default="-1", help="all, or numbers: --layers=-2,-1 (%(default)s)"
+        "--layers", default="-1", help="all, or numbers: --layers -2,-1 (%(default)s)"
     )
     pool.add_argument(
         "--table", help="also write a table of how well labels are told apart: table.csv"
