@@ -102,6 +102,18 @@ def test_a_file_of_that_name_is_no_model(hub, tmp_path, monkeypatch):
 def test_a_name_that_is_nowhere_says_both(hub):
     said = refused("no-such-model")
     assert "There is no folder 'no-such-model' here, and the hub has no public model" in said
+    assert said.endswith("Built in are all-MiniLM-L6-v2, scene, grammar.")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("all-minilm", "all-MiniLM-L6-v2"), ("ALL-MINILM-L6-V2", "all-MiniLM-L6-v2")),
+        *(("MiniLM", "all-MiniLM-L6-v2"), ("grammer", "grammar"), ("scenes", "scene")),
+    ],
+)
+def test_a_name_that_is_nearly_built_in_says_which(name, meant, hub):
+    assert refused(name).endswith(f"; did you mean {meant!r}?")
 
 
 def test_pickles_alone_are_refused_before_any_download(hub):

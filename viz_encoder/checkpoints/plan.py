@@ -1,6 +1,7 @@
 """plan: what a checkpoint is and what loading it would take, before any weight is read."""
 
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be a stranger's, of any length
 
@@ -64,11 +65,30 @@ def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Tell = s
     if folder is not None:
         return plan_source(Folder(folder), part, ModelCard(folder.resolve().name, str(folder), ""))
     if isinstance(name, str) and is_hub_id(name) and not is_file(Path(name)):
-        return plan_download(name, *download(name, revision, tell, part), part)
+        return plan_download(name, *_downloaded(name, revision, tell, part), part)
     raise CheckpointError(
-        f"There is no built-in model and no folder {str(name)[:80]!r}; built in are "
-        f"{', '.join(BUILTIN)}. A model of the hub is named organization/name."
+        f"There is no built-in model and no folder {str(name)[:80]!r}; {_built_in(str(name))} A "
+        "model of the hub is named organization/name."
     )
+
+
+def _downloaded(name: str, revision: str, tell: Tell, part: str) -> tuple[Path, str]:
+    """See `download`; a name without an organization may be meant for a built-in model."""
+    try:
+        return download(name, revision, tell, part)
+    except CheckpointError as fault:
+        if "/" in name or not str(fault).startswith("There is no folder"):
+            raise
+        raise type(fault)(f"{fault} B{_built_in(name)[1:]}") from fault
+
+
+def _built_in(name: str) -> str:
+    """The built-in models, and the one that is written most alike, as the end of a sentence."""
+    known = {each.lower(): each for each in BUILTIN}
+    within = [each for each in known if len(name) > 2 and name.lower() in each]
+    close = within or get_close_matches(name.lower(), known, n=1)
+    meant = f"; did you mean {known[close[0]]!r}?" if close else "."
+    return f"built in are {', '.join(BUILTIN)}{meant}"
 
 
 def plan_cached(name: str, part: str = "") -> Plan | None:
