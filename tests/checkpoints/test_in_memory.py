@@ -264,6 +264,43 @@ def test_a_classifier_of_timm_that_reads_another_pooling_is_named(pool, where, t
     assert "classification head (head) was not loaded" in encoder.card.notes[0]
 
 
+OF_TORCH = [case for case in CASES if case.model_type == "torch_transformer_encoder"]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("case", OF_TORCH, ids=lambda case: case.name)
+def test_an_encoder_of_torch(case, tmp_path):
+    reference = save(case, tmp_path)
+    encoder, from_files = vz.load(reference, device="cpu"), vz.load(tmp_path, device="cpu")
+    assert compare(encoder, ask(case, encoder, reference)).worst <= TOLERANCE * case.loose
+    assert encoder.config == from_files.config and same_weights(encoder, from_files)
+    assert encoder.card.name == "TransformerEncoder" and not encoder.card.notes
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("activation", [nn.GELU(), nn.GELU("tanh"), nn.functional.silu, nn.ReLU()])
+def test_an_encoder_of_torch_with_any_axes_and_activation(activation, batch_first):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 12, activation=activation, batch_first=batch_first)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    x = torch.randn(1, 5, 8)
+    # With gradients: torch's fused path takes GELU("tanh") for GELU, and differs by 1e-4.
+    theirs = model(x if batch_first else x.transpose(0, 1)).detach()
+    encoder = vz.load(model, device="cpu")
+    apart = vz.capture(encoder, x).output - theirs.reshape(5, 8)
+    assert apart.abs().max() <= TOLERANCE * theirs.abs().max() and not encoder.card.notes
+
+
+def test_an_encoder_of_torch_that_is_not_plain():
+    layer = nn.TransformerEncoderLayer(8, 2, 12, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    model.layers[1].norm_first = True
+    refused(model, CheckpointError, r"computes something other .* vz\.record")
+    model.layers[1] = type("Mine", (nn.TransformerEncoderLayer,), {"__module__": "mine"})(8, 2, 12)
+    refused(model, UnknownFamily, r"its module layers\.1 \(Mine\) runs code of mine.*vz\.record")
+    refused(layer, UnknownFamily, r"nor a torch\.nn\.TransformerEncoder .*vz\.record")
+
+
 def test_ours():
     torch.manual_seed(0)
     model = vz.Encoder(vz.EncoderConfig(n_layers=2, d_model=16, n_heads=2, d_ff=24, vocab_size=30))

@@ -25,7 +25,7 @@ Output = Float[Tensor, "token d_model"]
 
 
 def compare_runs(theirs: nn.Module, ours: LoadedEncoder, plan: Plan) -> tuple[str, ...]:
-    """Run both on a few tokens or one picture, hooks and all; notes on what is not the same.
+    """Run both on a few tokens, vectors or one picture, hooks and all; notes on what differs.
 
     Only weights and settings are read, so a hook, a replaced function, a changed attribute or a
     setting that was edited after the model was built would otherwise go unseen.
@@ -136,7 +136,7 @@ def _require_equal(name: str, expected: Output, found: Output, tolerance: float)
 
 
 def _probe(ours: LoadedEncoder) -> Tensor:
-    """Ids that are not padding, or a picture of noise, the same at every call."""
+    """Ids that are not padding, or a picture or vectors of noise, the same at every call."""
     config = ours.config
     if config.embedding is Embedding.TOKEN:
         few = range(min(config.vocab_size, 8 * N_TOKENS))
@@ -144,6 +144,8 @@ def _probe(ours: LoadedEncoder) -> Tensor:
         n_tokens = min(N_TOKENS, config.max_positions)
         return torch.tensor([[ids[7 * at % len(ids)] for at in range(n_tokens)]])
     noise = torch.Generator().manual_seed(0)
+    if config.embedding is Embedding.VECTOR:
+        return torch.randn(1, N_TOKENS, config.d_model, generator=noise)
     height, width = config.image_size
     return torch.randn(1, config.n_channels, height, width, generator=noise)
 
@@ -151,7 +153,8 @@ def _probe(ours: LoadedEncoder) -> Tensor:
 def _output(model: nn.Module, values: Tensor, plan: Plan) -> Output | str:
     """Its last hidden states; the end of a sentence if they cannot be had."""
     weight = next(model.parameters())
-    name = "pixel_values" if values.is_floating_point() else "input_ids"
+    floating = {3: "inputs_embeds", 4: "pixel_values"}
+    name = floating.get(values.ndim, "input_ids")
     given = values.to(weight.device, weight.dtype if values.is_floating_point() else None)
     try:
         with _evaluated(model), torch.no_grad():

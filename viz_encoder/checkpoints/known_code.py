@@ -5,6 +5,7 @@ from torch import nn
 from viz_encoder.errors import UnknownFamily
 
 OF_TRANSFORMERS = ("torch", "transformers", "apex")  # apex: norms of T5, where it is installed
+OF_TORCH = ("torch",)
 OWN = ("torch", "viz_encoder")
 
 

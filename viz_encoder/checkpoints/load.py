@@ -52,9 +52,9 @@ def load(
     Args:
         model: a built-in name ("all-MiniLM-L6-v2", "scene"); the path of a folder; the id of a
             model on the Hugging Face hub ("organization/name"), which is then downloaded; a
-            transformers model, a SentenceTransformer, a timm ViT or a vz.Encoder in memory; an
-            EncoderConfig, for an untrained encoder; or what `load` returned, which is returned
-            as it is.
+            transformers model, a SentenceTransformer, a timm ViT, a torch.nn.TransformerEncoder or
+            a vz.Encoder in memory; an EncoderConfig, for an untrained encoder; or what `load`
+            returned, which is returned as it is.
         tokenizer: a fast transformers tokenizer or a tokenizers.Tokenizer, for a model in memory
             or in place of a folder's own. Without one, a model of texts takes token ids.
         processor: a transformers image processor, likewise. Without one, a model of pictures in

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.checkpoints import timm_model, transformers_model
+from viz_encoder.checkpoints import timm_model, torch_model, transformers_model
 from viz_encoder.checkpoints.family import Family, Json, Shapes
 from viz_encoder.checkpoints.given_readers import Given, read_given
-from viz_encoder.checkpoints.known_code import OF_TRANSFORMERS, OWN, require_known_code
+from viz_encoder.checkpoints.known_code import OF_TORCH, OF_TRANSFORMERS, OWN, require_known_code
 from viz_encoder.checkpoints.loaded import LoadedEncoder, ModelCard
 from viz_encoder.checkpoints.own_folder import own_file_of
 from viz_encoder.checkpoints.plan import Plan, plan_source, require_part
@@ -168,9 +168,13 @@ def in_memory(model: nn.Module | LoadedEncoder, given: Given) -> InMemory:
         file, check = timm_model.timm_file(inner), timm_model.require_as_built(inner)
         card = ModelCard(file["architecture"], IN_MEMORY, "")
         return InMemory(file, inner.state_dict(), given, card, check)
+    if torch_model.is_of_torch(inner):
+        _require_known(inner, OF_TORCH)
+        card = ModelCard(type(inner).__name__, IN_MEMORY, "")
+        return InMemory(torch_model.torch_file(inner), inner.state_dict(), given, card, runs=inner)
     raise UnknownFamily(
         f"{type(inner).__name__} is not a model of transformers, sentence-transformers or timm, "
-        f"nor a vz.Encoder. {RECORD}"
+        f"nor a torch.nn.TransformerEncoder or a vz.Encoder. {RECORD}"
     )
 
 

@@ -6,7 +6,9 @@ config.json beside it with what the weights don't tell: {"model_type": "torch_tr
 two may be left out where they are as torch has them.
 """
 
-from torch import Tensor
+from collections.abc import Mapping
+
+from torch import Tensor, nn
 
 from viz_encoder.checkpoints.family import Family, Json, Shapes
 from viz_encoder.checkpoints.settings import activation
@@ -76,12 +78,23 @@ def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tenso
     return filled
 
 
+def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
+    """Of vectors "batch token d_model"; torch's own default has the tokens first."""
+    (x,) = inputs.values()
+    if model.layers[0].self_attn.batch_first:  # type: ignore[index, union-attr]
+        states: Tensor = model(x)
+        return states
+    states = model(x.transpose(0, 1))
+    return states.transpose(0, 1)
+
+
 FAMILY = Family(
     model_types=("torch_transformer_encoder",),
     defaults={"norm_first": False, "activation": "relu", "layer_norm_eps": 1e-5},
     config=_config,
     complete=_complete,
     adapt=_adapt,
+    run=_run,
     tensors="""
         layers.#.self_attn.in_proj_weight    layers.#.attn.q|k|v.weight
         layers.#.self_attn.in_proj_bias      layers.#.attn.q|k|v.bias
