@@ -80,6 +80,10 @@ export class FindingsView {
     if (!run) return;
     const link = this.pair.chosen;
     const [from, to] = [run.tokens[query], run.tokens[key]];
+    const patches = this.#found?.found.find(
+      (one) => run.grid && one.layer === layer && one.head === head && one.query === query,
+    );
+    if (patches) return this.said.replaceChildren(patches.sentence);
     const found = this.#found?.found.find(
       (one) =>
         one.kind !== "link" && one.layer === layer && one.head === head && one.query === query && one.key === key,

@@ -2,7 +2,7 @@
 
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -27,10 +27,12 @@ def describe(
     kind: str,
     tasks: Sequence[str] = (),
     masked: str = "",
+    opening: Mapping[str, int] | None = None,
 ) -> str:
     """One JSON object that tells the page everything but the numbers.
 
     `masked` says in a few words which mask a person ran it with; "" where there was none.
+    `opening` is where the page opens: layer, head, query and key.
     """
     sample, origin = trace.sample, trace.origin
     grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
@@ -55,7 +57,7 @@ def describe(
             "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
             "swap": swap_of(link.get("a", "")),
             "example": is_example(link),
-            "opening": None,
+            "opening": opening and dict(opening),
             "vocabulary": _vocabulary(max(1, int(trace.valid.sum()))),
         }
     )

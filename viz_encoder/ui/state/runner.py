@@ -13,6 +13,7 @@ from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.state.examples import OPENING, PICTURES
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.opening import opening_of
 from viz_encoder.ui.state.run_description import describe
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
@@ -104,7 +105,8 @@ class Runner:
         kind = "image" if trace.grid else "text"
         link = {"kind": kind, "model": trace.origin.model, "run": key}
         masked = entry.masked.words if entry.masked else ""
-        return describe(key, trace, link, kind, _tasks(entry.encoder), masked)
+        opening = opening_of(entry)
+        return describe(key, trace, link, kind, _tasks(entry.encoder), masked, opening)
 
     def _capture(
         self, model: str, kind: str, source: Any, tell: Tell
@@ -127,7 +129,8 @@ class Runner:
         """Keep a run; a link that cannot bring its input back names the run itself."""
         key = self.store.put(trace, owner, encoder, inputs)
         named = {**link, "run": key} if "run" in link else link
-        return describe(key, trace, named, kind, _tasks(encoder))
+        opening = opening_of(self.store.get(key))
+        return describe(key, trace, named, kind, _tasks(encoder), opening=opening)
 
 
 def _tasks(encoder: LoadedEncoder | None) -> list[str]:

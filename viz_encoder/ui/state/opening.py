@@ -1,0 +1,16 @@
+"""Where a page opens in a run: the first finding that names a head and a pair of tokens."""
+
+from viz_encoder.ui.state.store import Entry
+
+MOST_TOKENS = 256  # of a longer run the findings come after the first map
+
+
+def opening_of(entry: Entry) -> dict[str, int] | None:
+    """The layer, head, query and key to show first; None where nothing stands out, or in time."""
+    if entry.trace.n_tokens > MOST_TOKENS:
+        return None
+    for found in entry.findings():
+        if found.query is not None and found.key is not None:
+            place = {"layer": found.layer, "head": found.head}
+            return {**place, "query": found.query, "key": found.key}
+    return None
