@@ -8,6 +8,7 @@ import pytest
 
 import viz_encoder as vz
 from viz_encoder.analyses.relevance import relevance
+from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_sum
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
@@ -108,6 +109,20 @@ def test_many_keys_are_pooled_by_the_largest(minilm, monkeypatch, name):
         block = exact[:, col * step : (col + 1) * step]
         assert np.array_equal(figure.data[0].z[:, col], block.max(axis=1)), key
     assert f"est of {step} keys" in figure.layout.title.text
+
+
+def test_a_querys_own_share_does_not_swallow_the_colors(minilm):
+    trace = vz.capture(minilm, TEXT)
+    heatmap = vz.figures.rollout(trace, query=3).data[0]
+    rows = rollout(trace, 3).rows
+    assert np.array_equal(heatmap.z, rows)  # all numbers stay
+    others = np.delete(rows, 3, axis=1).max()
+    assert rows[:, 3].max() > others
+    assert heatmap.zmax == pytest.approx(others)
+    assert heatmap.colorbar.ticktext[-1] == f"≥ {others:.3g}"
+    assert heatmap.colorbar.tickvals[-1] == pytest.approx(others)
+    added = vz.figures.value_weighted_depth(minilm, trace, query=3).data[0]
+    assert added.zmax is None  # it has no such part
 
 
 def test_relevance_of_any_query_and_of_labels_that_are_digits(scene):

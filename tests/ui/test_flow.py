@@ -102,6 +102,30 @@ def test_the_words_are_shaded_by_the_chosen_layer(flow, minilm):
         assert f"after {layer + 1} block" in page.inner_text(".viz-flow-reading h3")
 
 
+def test_the_querys_own_share_leaves_the_others_their_colors(flow, minilm):
+    page = flow(query=3)
+    page.fill(".viz-flow-reading input[type=range]", "0")
+    row = rollout(vz.capture(minilm, SENTENCES[0]), 3).rows[0]
+    others = np.delete(row, 3)
+    assert row[3] > 4 * others.max()
+    said = page.inner_text(".viz-flow-source .viz-stat-scale")
+    assert f"{others.max():.4f} (the largest on a token other than the query)" in said
+    ground = "(word) => getComputedStyle(word).backgroundColor"
+    word = ".viz-flow .viz-word[data-token='{}']"
+    most = word.format(int(np.argsort(-row)[1]))
+    assert page.eval_on_selector(most, ground) == page.eval_on_selector(word.format(3), ground)
+
+
+def test_a_text_with_a_mask_opens_on_what_reaches_it(flow):
+    tokens = vz.load("grammar", device="cpu").read(MASKED[0]).samples[0].tokens
+    mask = tokens.index("[MASK]")
+    page = flow(kind="text", a=MASKED[0], model=MASKED[1])
+    painted(page, f"value_weighted_depth?query={mask}&")
+    assert page.is_checked("#viz-flow input[value=value_weighted_depth]")
+    page.check("#viz-flow input[value=rollout]")
+    painted(page, f"rollout?query={mask}&")
+
+
 def test_relevance_of_labels_and_queries(flow):
     grammar = vz.load("grammar", device="cpu")
     inputs = grammar.read(MASKED[0])

@@ -6,6 +6,7 @@ from jaxtyping import Float
 
 from viz_encoder.figures.theme import WEIGHTS, add_masked, plain, weight_bar
 
+TICKS = 5  # on a scale that ends below the largest number
 MAX_KEYS = 512  # more would be thinner than a pixel, and a single peak could not be seen
 
 
@@ -17,10 +18,13 @@ def depth_figure(
     key_title: str,
     layer_title: str = "After n blocks",
     first: int = 1,
+    own: int | None = None,
 ) -> tuple[go.Figure, int]:
     """The heatmap, and of how many keys each cell is the largest; NaN is drawn as masked.
 
     `first` is the number of the first row: 1 where a row is a state, 0 where it is a layer itself.
+    `own` is the query whose own share would swallow the colors: they end at the largest of the
+    other keys, and the scale says so.
     """
     step = -(-len(tokens) // MAX_KEYS)
     starts = np.arange(0, len(tokens), step)
@@ -41,10 +45,23 @@ def depth_figure(
         hoverongaps=False,
         **place,
     )
+    if own is not None:
+        _end_at_others(figure, np.delete(values, own // step, axis=1), values)
     axis = {"showgrid": False, "zeroline": False}
     figure.update_xaxes(title=key_title, side="top", tickangle=-60, type="category", **axis)
     figure.update_yaxes(title=layer_title, autorange="reversed", dtick=1, **axis)
     return figure, step
+
+
+def _end_at_others(figure: go.Figure, others: np.ndarray, values: np.ndarray) -> None:
+    """End the colors at the largest of the others, where something is beyond it."""
+    most = float(np.nanmax(others, initial=0))
+    if not 0 < most < np.nanmax(values):
+        return
+    ticks = np.linspace(0, most, TICKS)
+    text = [*(f"{tick:.3g}" for tick in ticks[:-1]), f"≥ {most:.3g}"]
+    bar = {"tickvals": ticks, "ticktext": text}
+    figure.update_traces(zmax=most, colorbar=bar, selector={"zmin": 0})
 
 
 def _axis(title: str) -> str:

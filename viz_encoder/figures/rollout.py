@@ -31,7 +31,9 @@ def draw(trace: Trace, *, query: int = 0, fuse: str = "mean") -> go.Figure:
         SelectionError: no such query or way to fuse heads, or layers of cross-attention.
     """
     rows = compute(trace, query, fuse).rows
-    figure, step = depth_figure(rows, trace.tokens, bar=BAR, key_title="Key (which input token)")
+    figure, step = depth_figure(
+        rows, trace.tokens, bar=BAR, key_title="Key (which input token)", own=query
+    )
     pooled = f", largest of {step} keys" if step > 1 else ""
     apply(
         figure,

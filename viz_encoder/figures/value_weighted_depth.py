@@ -87,6 +87,7 @@ VIEW = View(
         2,
         "Value-weighted attention",
         row="Value-weighted attention to {query} in layer {layer}",
+        of_mask=True,
     ),
     look="Look for layers in which one key adds most of what the query takes in.",
 )

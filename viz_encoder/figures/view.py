@@ -39,6 +39,7 @@ class Place:
     # [what is left out without a query].
     row: str = ""
     own_part: bool = False  # the query begins with a part of its own, beside which others are small
+    of_mask: bool = False  # in "flow": what a text with a [MASK] is first read by, from there
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,7 @@ export interface ViewPlace {
   label: string; // its name there; the title where there is none
   row: string; // what one layer's row is, of {query} and {layer}; [left out without a query]
   own_part: boolean; // the query begins with a part of its own, beside which others are small
+  of_mask: boolean; // what a text with a [MASK] is first read by, from there
 }
 export interface ViewControl {
   name: string;

@@ -18,6 +18,7 @@ import { ViewControls } from "./view_controls.js";
 /** @typedef {ViewDescription & { place: ViewPlace }} Measure a view that says it stands here: of the chosen query,
  *   or of an answer of the model's */
 
+const MASKS = ["[MASK]", "<mask>"]; // as families write it
 const PAUSE = 140; // ms without another choice before the server is asked
 /** @type {Record<string, string>} */
 const CHOICES = { max: "largest", min: "smallest", sum: "sum over heads" };
@@ -38,6 +39,7 @@ class FlowTab extends TabShell {
   offered = null;
   /** @type {Measure | null} */
   measure = null;
+  picked = ""; // the measure that the person chose
   measures = el("div", { class: "viz-flow-measures", role: "radiogroup", "aria-label": "Measure" });
   missing = caption();
   controls = new ViewControls(() => this.refresh(), { id: "viz-flow", say: called });
@@ -111,13 +113,23 @@ class FlowTab extends TabShell {
     this.measures.replaceChildren(...measures.map((measure) => this.#choice(run, measure)));
     this.missing.textContent = [...new Set(measures.map(({ missing }) => missing))].join(" ").trim();
     this.any.show(run, views);
-    this.#choose(run, there.find(({ name }) => name === this.measure?.name) ?? there[0]);
+    this.#choose(run, there.find(({ name }) => name === this.picked) ?? this.#first(run, there));
+  }
+
+  /** What a run is first read by: where the model is to guess a word, by what reaches its place; the
+   * query goes there unless one was chosen. @type {(run: Run, there: Measure[]) => Measure} */
+  #first(run, there) {
+    const mask = run.tokens.findIndex((token) => MASKS.includes(token));
+    const measure = mask < 0 ? undefined : there.find(({ place }) => place.of_mask);
+    if (measure && !this.selection.query) this.selection.set({ query: mask });
+    return measure ?? there[0];
   }
 
   /** @type {(run: Run, measure: Measure) => HTMLElement} */
   #choice(run, measure) {
     const { name, title, missing, place } = measure;
     const onchange = () => {
+      this.picked = name;
       this.#choose(run, measure);
       this.refresh();
     };

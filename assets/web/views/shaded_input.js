@@ -75,9 +75,9 @@ export class FlowSource {
 
   #draw() {
     if (!this.shown || !this.node.clientWidth) return;
-    const { run, numbers, own, unit, step } = this.shown;
+    const { run, numbers, own, unit, step, query } = this.shown;
     const { grid } = run;
-    const scale = makeScale("head", largest(numbers));
+    const scale = makeScale("head", largest(othersOf(this.shown)) || largest(numbers));
     const { high } = grid ? this.#drawPicture(this.shown, grid) : scale;
     if (!grid) this.#drawWords(this.shown, scale);
     const background = grid
@@ -86,7 +86,9 @@ export class FlowSource {
     const bar = el("i", { class: "viz-stat-bar", style: `background: ${background}` });
     const blocks = step > 1 ? ` Each shade is the largest of ${step} tokens.` : "";
     const most = `(the largest on ${own ? "a patch other than the query" : "a patch"}; shown on dark and on light)`;
-    this.scaleNode.replaceChildren("0 ", bar, ` ${number(high)}${grid ? ` ${most}` : ""}, ${unit}.${blocks}`);
+    const beyond =
+      own && numbers[Math.floor(query / step)] > high ? " (the largest on a token other than the query)" : "";
+    this.scaleNode.replaceChildren("0 ", bar, ` ${number(high)}${grid ? ` ${most}` : beyond}, ${unit}.${blocks}`);
   }
 
   // Where the row is largest.
@@ -126,7 +128,7 @@ export class FlowSource {
       },
       el("bdi", {}, run.tokens[at]),
     );
-    const color = shade(valueAt(shown, at) ?? 0, makeScale("head", largest(numbers)));
+    const color = shade(valueAt(shown, at) ?? 0, makeScale("head", largest(othersOf(shown)) || largest(numbers)));
     chip.style.background = rgbText(color);
     chip.style.color = inkOn(color);
     return chip;
@@ -169,5 +171,8 @@ export class FlowSource {
 const valueAt = (/** @type {Row} */ { row, step }, /** @type {number} */ at) => row[Math.floor(at / step)];
 const valuesOf = (/** @type {Row} */ shown, /** @type {number} */ from) =>
   Float32Array.from({ length: shown.run.n - from }, (_, at) => valueAt(shown, from + at) ?? 0);
+// Without the query's own part, where that would leave the others pale.
+const othersOf = (/** @type {Row} */ { numbers, own, query, step }) =>
+  own && query >= 0 ? numbers.filter((_, at) => at !== Math.floor(query / step)) : numbers;
 const sentence = (/** @type {Row} */ shown, /** @type {number} */ at) =>
   `${shown.run.named(at)}: ${number(valueAt(shown, at))}`;
