@@ -23,6 +23,53 @@ def test_it_runs_only_where_batch_is_length():
     assert own(report) == ["runs"] and report.check("runs").code == "axes"
 
 
+class Attends(nn.Module):
+    """scaled_dot_product_attention in four heads, its mask as it comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x, mask):
+        q, k, v = (t.unflatten(-1, (4, 4)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        seen = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(seen.transpose(1, 2).flatten(2))
+
+
+class Reads(nn.Module):
+    """The same of token ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.inner = nn.Embedding(20, 16), Attends()
+
+    def forward(self, x, mask):
+        return self.inner(self.words(x), mask[:, None])
+
+
+def pairs(valid):
+    return valid[:, None, :].expand(-1, valid.shape[1], -1)
+
+
+def test_a_mask_without_an_axis_for_heads_is_mended_in_a_sentence():
+    check = vz.audit_mask(Attends(), pairs, d_model=16).check("runs")
+    assert check.code == "head_axis" and "no axis for the heads" in check.cause
+    assert check.cure.startswith("mask[:, None], which is (batch, 1, query, key)")
+    mended = lambda valid: pairs(valid)[:, None]  # noqa: E731
+    assert vz.audit_mask(Attends(), pairs, make_mask=mended, d_model=16).ok
+
+
+def test_vectors_for_a_model_of_ids_are_mended_in_a_sentence():
+    check = vz.audit_mask(Reads(), pairs, d_model=16).check("runs")
+    assert "takes token ids, and the audit gave it vectors" in check.cause
+    told = "inputs=viz_encoder.audit.AuditInputs(vocab_size=20)"
+    assert check.cure.startswith(told)
+    with pytest.raises(vz.VizEncoderError) as fault:
+        vz.audit_mask(Reads(), pairs)
+    assert told in str(fault.value)
+    assert vz.audit_mask(Reads(), pairs, inputs=AuditInputs(vocab_size=20)).ok
+
+
 def test_nan_in_a_real_row():
     report = audit(lambda x, keep: Stack()(x, keep) / (x[:, :, :1] != x[0, 2, 0]), padding)
     assert own(report)[0] == "runs" and report.check("runs").query == 2

@@ -23,7 +23,7 @@ from viz_encoder.audit.arguments import (
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting
-from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
 from viz_encoder.audit.ungrouped import accepts_ungrouped
 from viz_encoder.audit.verdict import ask_all, report_of
@@ -131,8 +131,10 @@ def _maker(
     if own is not None:
         return lambda seed, batch, length: own(seed, batch, length).to(subject.device)
     if vocab_size is None and d_model is None:
+        rows = rows_of_embedding(subject.whole)
         raise InputError(
-            "Give d_model=, the width of x; or inputs=AuditInputs(vocab_size=…), or (make=…)."
+            "Give d_model=, the width of x; or for token ids "
+            f"inputs=viz_encoder.audit.AuditInputs(vocab_size={rows or '…'}), or (make=…)."
         )
 
     def make(seed: int, batch: int, length: int) -> Tensor:

@@ -1,5 +1,9 @@
 """Whether it runs at all, keeps its shape, gives numbers, and gives them again."""
 
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -13,8 +17,9 @@ from viz_encoder.audit.audit_context import (
 )
 from viz_encoder.audit.checks import maps
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
-from viz_encoder.audit.diagnose.passed_mask import suspicions
-from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.diagnose.passed_mask import suspicions, tensors_in
+from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.subject import rows_of_embedding
 from viz_encoder.audit.report import Verdict
 
 
@@ -64,6 +69,10 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
     answer = Answer(Verdict.FAIL, f"The model raised {fault}.")
     if "without overflow" in str(fault):
         return answer.because(diagnose("overflow"))
+    with suppress(ModelFault):
+        found = _mended(context, context.base)
+        if found is not None:
+            return answer.because(found)
     square = context.setting.padding(n_tokens)[:1].expand(n_tokens, -1)
     try:
         context.subject.run(context.setting.case(square))
@@ -71,6 +80,39 @@ def _raised(context: AuditContext, fault: ModelFault) -> Answer:
         return answer
     text = f"{answer.evidence} It runs where batch and length are both {n_tokens}."
     return answer._replace(evidence=text).because(diagnose("axes", sure=False))
+
+
+def _mended(context: AuditContext, case: Case) -> Diagnosis | None:
+    """What makes it run: an axis for heads in the mask, or ids in place of vectors."""
+    subject = context.subject
+    ids = torch.ones_like(case.valid, dtype=torch.long)
+    headed = replace(case, passed=_with_heads(case.passed))
+    tried: list[tuple[str, Case, Tensor | None]] = []
+    tried += [("head_axis", headed, None)] if _has_pairs(case.passed) else []
+    tried += [("ids", case, ids)] if case.x.is_floating_point() else []
+    for code, each, x in tried:
+        with suppress(ModelFault):
+            subject.run(each, x=x)
+            found = diagnose(code)
+            rows = rows_of_embedding(subject.whole)
+            told = f"vocab_size={rows}" if rows else "vocab_size=…"
+            return found._replace(cure=found.cure.replace("vocab_size=…", told))
+    return None
+
+
+def _has_pairs(passed: Any) -> bool:
+    return any(tensor.ndim == 3 for _, tensor in tensors_in(passed))
+
+
+def _with_heads(passed: Any) -> Any:
+    """(batch, query, key) as (batch, 1, query, key), wherever it stands."""
+    if isinstance(passed, Tensor):
+        return passed[:, None] if passed.ndim == 3 else passed
+    if isinstance(passed, dict):
+        return {name: _with_heads(value) for name, value in passed.items()}
+    if type(passed) in (list, tuple):
+        return type(passed)(map(_with_heads, passed))
+    return passed
 
 
 def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:

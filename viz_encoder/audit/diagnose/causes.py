@@ -121,6 +121,14 @@ CAUSES = {
         "hint, replaces attn_mask on one of them",
         "Pass one explicit bool mask and no is_causal.",
     ),
+    "head_axis": Cause(
+        "a (batch, query, key) mask has no axis for the heads, so its samples stand where they do",
+        "mask[:, None], which is (batch, 1, query, key): one mask for all heads of a sample.",
+    ),
+    "ids": Cause(
+        "the model takes token ids, and the audit gave it vectors",
+        "inputs=viz_encoder.audit.AuditInputs(vocab_size=…), in place of d_model=.",
+    ),
     "axes": Cause(
         "batch and sequence axes are mixed up",
         "Set batch_first=True, or pass x.transpose(0, 1); a (batch, token) mask is a "

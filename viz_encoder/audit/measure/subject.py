@@ -106,6 +106,11 @@ def first_tensor(out: Any) -> Tensor:
     raise ModelFault(f"The model returned {type(out).__name__}, in which there is no tensor.")
 
 
+def rows_of_embedding(whole: nn.Module) -> int:
+    """The rows of its first table of tokens, which is how many ids it knows; 0 without one."""
+    return next((m.num_embeddings for m in whole.modules() if isinstance(m, nn.Embedding)), 0)
+
+
 def copied(passed: Any) -> Any:
     """A copy, for models that change their mask in place."""
     if isinstance(passed, Tensor):
