@@ -31,9 +31,10 @@ def test_the_line_of_the_readme(run, minilm, tmp_path, capsys):
     rows = list(csv.reader((tmp_path / "out.csv").open(encoding="utf-8", newline="")))[1:]
     trace = vz.capture(minilm, "another, longer text of more words")
     for row in rows:
+        assert row[5] == "all-MiniLM-L6-v2"
         if row[2] == "1":
             wanted = vz.pool(trace.output, trace.valid, row[0]).numpy()
-            assert np.abs(np.array(row[5:], np.float32) - wanted).max() <= 5e-6
+            assert np.abs(np.array(row[6:], np.float32) - wanted).max() <= 5e-6
     assert [row[:3] for row in rows] == [
         [m, "6", str(i)] for m in ("mean", "cls") for i in range(3)
     ]

@@ -28,9 +28,10 @@ def test_csv(found, tmp_path):
     size = save_vectors(found, tmp_path / "a.csv")
     assert size == (tmp_path / "a.csv").stat().st_size
     header, *rows = csv.reader((tmp_path / "a.csv").open(encoding="utf-8", newline=""))
-    assert header[:6] == ["method", "layer", "item", "text", "label", "0"]
-    assert len(header) == 5 + 768 and len(rows) == 2 * 2 * 4
-    for method, layer, item, text, label, *cells in rows:
+    assert header[:7] == ["method", "layer", "item", "text", "label", "model", "0"]
+    assert len(header) == 6 + 768 and len(rows) == 2 * 2 * 4
+    for method, layer, item, text, label, model, *cells in rows:
+        assert model == "all-MiniLM-L6-v2"
         kept = np.array([cell for cell in cells if cell], dtype=np.float32)
         assert (kept == found.of(method, int(layer))[int(item)]).all()
         assert text.removeprefix("'") == ITEMS[int(item)].source

@@ -80,9 +80,10 @@ def vector_lines(found: Collection) -> Iterator[str]:
     spreadsheet would take for a formula begins with an apostrophe.
     """
     width = max(vectors.shape[2] for vectors in found.vectors.values())
-    yield _line(["method", "layer", "item", "text", "label", *map(str, range(width))])
+    yield _line(["method", "layer", "item", "text", "label", "model", *map(str, range(width))])
     for method, layer, item, vector in _rows(found):
-        named = [harmless(found.items[item].name), harmless(found.items[item].label)]
+        of_item = found.items[item]
+        named = [harmless(each) for each in (of_item.name, of_item.label, found.model)]
         cells = vector.astype(np.str_).tolist()
         empty = [""] * (width - len(cells))
         yield _line([method, str(layer), str(item), *named, *cells, *empty])
