@@ -76,7 +76,8 @@ def arrays(
         words: whether sub-words are merged into words, see `viz_encoder.analyses.overview`.
 
     Returns:
-        weights: float32 "query key", or "key" for one row; 0 where masked, so that rows sum to 1.
+        weights: float32 "query key", or "key" for one row; 0 where masked, so that rows sum to 1
+            (to less where an attention sink takes the rest).
         masked: bool, of the same shape; True = this pair may not attend.
         queries, keys: the numbers of the tokens, of a merged word that of its first sub-word;
             tokens, key_tokens: their names; query_sizes, key_sizes: how many tokens each holds.

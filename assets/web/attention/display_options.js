@@ -32,7 +32,11 @@ export class DisplayOptions {
     const { hide, renorm, words, head } = this.selection;
     this.#run = run;
     [this.hide.checked, this.renorm.checked, this.words.checked] = [hide, renorm, words];
-    this.#enable("renorm", renorm || hide || head === "max", "Rows already sum to 1; hide special tokens first");
+    this.#enable(
+      "renorm",
+      renorm || hide || head === "max",
+      "No key is left out of the rows; hide special tokens first",
+    );
     const single = run.grid ? "A picture has no words" : "Every word of this run is a single token";
     this.#enable("words", words || run.mergeable, single);
   }
