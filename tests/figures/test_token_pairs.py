@@ -33,6 +33,7 @@ def test_cells_sum_to_the_cosine_of_the_title(minilm, runs):
     assert drawn.zmax == -drawn.zmin == pytest.approx(np.abs(cells).max())
     axes = figure.layout.yaxis.title.text, figure.layout.xaxis.title.text
     assert axes == ("Token of the first text", "Token of the second text")
+    assert figure.layout.yaxis.autorange == "reversed"  # the first token stands on top
     assert drawn.y[0] == "0 [CLS]" and "2 &lt;" in drawn.x
     assert len(drawn.y) == runs[0].n_tokens and len(drawn.x) == runs[1].n_tokens
     same = token_pairs(minilm, runs[0], other=runs[1], layer=3)
