@@ -20,12 +20,12 @@ def findings(page) -> list[str]:
     """What axe finds serious or critical, each with the element that it is of."""
     found = page.evaluate(
         """async (tags) => {
-          const only = { type: "tag", values: tags };
-          const { violations } = await axe.run(document, { runOnly: only, resultTypes: ["violations"] });
+          const runOnly = { type: "tag", values: tags };
+          const { violations } = await axe.run({ runOnly, resultTypes: ["violations"] });
+          const told = (id, { target, html }) => `${id}: ${target} ${html.slice(0, 160)}`;
           return violations
             .filter(({ impact }) => impact === "serious" || impact === "critical")
-            .flatMap(({ id, impact, nodes }) =>
-              nodes.map(({ target, html }) => `${impact} ${id}: ${target.join(" ")} ${html.slice(0, 160)}`));
+            .flatMap(({ id, nodes }) => nodes.map((node) => told(id, node)));
         }""",
         RULES,
     )
