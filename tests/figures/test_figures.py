@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.texts import PICTURES
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
-from viz_encoder.ui.state.runner import PICTURES
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 

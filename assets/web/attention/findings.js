@@ -4,6 +4,7 @@ import { button, el, rounded } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { signed } from "./pair_links.js";
+import { quoted } from "../core/token_names.js";
 
 /** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 
@@ -64,7 +65,7 @@ export class FindingsView {
     const { swap, link } = run;
     if (!swap || !link.a) return this.actions.replaceChildren();
     const [old, twin] = swap;
-    const more = { class: "viz-small viz-swap", title: `Run the same text with “${twin}” and compare` };
+    const more = { class: "viz-small viz-swap", title: `Run the same text with ${quoted(twin)} and compare` };
     this.actions.replaceChildren(button(`Swap ${old} → ${twin}`, () => this.#swap(run, old, twin), more));
   }
 
@@ -84,22 +85,17 @@ export class FindingsView {
       (one) => run.grid && one.layer === layer && one.head === head && one.query === query,
     );
     if (patches) return this.said.replaceChildren(patches.sentence);
-    const found = this.#found?.found.find(
-      (one) =>
-        one.kind !== "link" && one.layer === layer && one.head === head && one.query === query && one.key === key,
-    );
-    if (found && !link) this.said.textContent = found.sentence;
-    else if (link) this.said.replaceChildren(...sentence(link, from, to));
+    if (link) this.said.replaceChildren(...sentence(link, from, to));
     else if (typeof head !== "number")
-      this.said.textContent = `“${from}” and “${to}” in several heads of layer ${layer}`;
+      this.said.textContent = `${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`;
   }
 }
 
 /** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 × what the average query gives it."
  * @type {(link: HeadLink, query: string, key: string) => (string | Node)[]} */
 export function sentence({ layer, head, weight, ratio, was }, query, key) {
-  const from = el("b", { class: "viz-query-name" }, query);
-  const to = el("b", { class: "viz-key-name" }, key);
+  const from = el("bdi", { class: "viz-query-name" }, query);
+  const to = el("bdi", { class: "viz-key-name" }, key);
   if (Number.isNaN(weight)) return [`Head ${layer}.${head}: the mask does not let `, from, " look at ", to, "."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
   if (was != null) {

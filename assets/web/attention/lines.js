@@ -7,6 +7,7 @@ import { AllLines, arrange, drawLines, drawNames, ROW } from "./lines_drawing.js
 import { countSentence, tokenSentence } from "./lines_words.js";
 import { byToken, leastOf, linked, strongest } from "./strongest_lines.js";
 import { mapPart, WHOLE } from "./tiles.js";
+import { numbered } from "../core/token_names.js";
 
 /** @import { Head, LineSet, MapView, Run, Selection, Shown, Token } from "./types.d.ts" */
 /** @typedef {{ head: Head, rows: number[], values: Float32Array }} HeadMap weights from `rows`, places among the
@@ -208,7 +209,7 @@ export class LinesView {
     if (only.at < 0) return "The chosen query is hidden.";
     const { tokens, name } = index[only.at];
     if (this.#long && only.side === "query" && index.places[selection.query] !== only.at)
-      return `Query ${tokens[0]} “${name}”: click to draw its lines.`;
+      return `Query ${numbered(tokens[0], name)}: click to draw its lines.`;
     return tokenSentence(this.#sets, only, selection.layer, index);
   }
 

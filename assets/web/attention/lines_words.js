@@ -4,6 +4,7 @@ import { count, number } from "../core/dom.js";
 import { mapName } from "../core/selection.js";
 import { eachAt, FAINT } from "./strongest_lines.js";
 import { WHOLE } from "./tiles.js";
+import { numbered } from "../core/token_names.js";
 
 /** @import { LineSet, MapView, Token, Unit } from "./types.d.ts" */
 
@@ -26,7 +27,7 @@ export function countSentence(sets, { hide, renorm, words }, long) {
 /** How many lines one token has, and the strongest of them.
  * @type {(sets: LineSet[], only: Token, layer: number, index: Unit[]) => string} */
 export function tokenSentence(sets, only, layer, index) {
-  const name = (/** @type {number} */ at) => `${index[at].tokens[0]} “${index[at].name}”`;
+  const name = (/** @type {number} */ at) => numbered(index[at].tokens[0], index[at].name);
   const far = only.side === "query" ? "key" : "query";
   let [lines, best, most] = [0, 0, ""];
   for (const set of sets)

@@ -2,6 +2,7 @@
 
 import { number } from "../core/dom.js";
 import { headsOf, mapName } from "../core/selection.js";
+import { numbered } from "../core/token_names.js";
 
 /** @import { MapView, Unit } from "./types.d.ts" */
 
@@ -28,7 +29,7 @@ export function heading(/** @type {MapView} */ view, /** @type {{ empty: number,
 
 /** A token, or a word's first and last, by its numbers and its name. @type {(unit: Unit) => string} */
 export const unitName = ({ tokens, name }) =>
-  `${tokens.length > 1 ? `${tokens[0]}–${tokens.at(-1)}` : tokens[0]} “${name}”`;
+  numbered(tokens.length > 1 ? `${tokens[0]}–${tokens.at(-1)}` : tokens[0], name);
 
 /** @type {(view: MapView, query: Unit, key: Unit, found: { value: number, step: number[] }) => string} */
 export function cellSentence({ layer, head }, query, key, { value, step }) {

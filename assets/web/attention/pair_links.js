@@ -4,6 +4,7 @@ import { makeScale, rgbText, shade } from "../core/colors.js";
 import { button, el, number, rounded } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
+import { quoted } from "../core/token_names.js";
 
 /** @import { Compared, Fresh, HeadStatistics, Maybe, PairLinks, Run, Selection } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe, was: Maybe }} HeadLink of one head, on the
@@ -188,5 +189,5 @@ export function reading([first], key) {
   if (!first) return "The mask forbids this pair in every head.";
   if (first.ratio == null || first.ratio > BROAD) return "";
   const { layer, head, ratio } = first;
-  return `${layer}.${head} gives “${key}” about as much from everywhere: a high weight, but only ${ratio.toFixed(1)} × its mean.`;
+  return `${layer}.${head} gives ${quoted(key)} about as much from everywhere: a high weight, but only ${ratio.toFixed(1)} × its mean.`;
 }

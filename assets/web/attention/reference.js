@@ -3,6 +3,7 @@
 import { button, controls, count, el } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { changeOf, MAP_CHANGE } from "./head_statistics.js";
+import { quoted } from "../core/token_names.js";
 
 /** @import { HeadOrder, HeadStatistics, Run, Selection } from "./types.d.ts" */
 
@@ -76,7 +77,7 @@ export class Reference {
 /** Which tokens differ. @type {(run: Run, before: Run) => string} */
 function compare(run, { tokens }) {
   const other = run.tokens.flatMap((token, at) => (token === tokens[at] ? [] : [at]));
-  const first = `: ${other.length > 1 ? "first " : ""}“${tokens[other[0]]}” → “${run.tokens[other[0]]}”`;
+  const first = `: ${other.length > 1 ? "first " : ""}${quoted(tokens[other[0]])} → ${quoted(run.tokens[other[0]])}`;
   const which = `${count(other.length)} of ${count(run.n)} tokens differ${other.length ? first : ""}`;
   return `${which}. Maps are compared position by position: one number per head.`;
 }
@@ -85,5 +86,5 @@ function compare(run, { tokens }) {
 function named(/** @type {Run} */ run) {
   if (run.grid) return `${run.model}, a picture of ${run.grid.rows} × ${run.grid.cols} patches`;
   const text = run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ");
-  return `${run.model}, “${text.length > FIRST_WORDS ? `${text.slice(0, FIRST_WORDS)}…` : text}”`;
+  return `${run.model}, ${quoted(text.length > FIRST_WORDS ? `${text.slice(0, FIRST_WORDS)}…` : text)}`;
 }
