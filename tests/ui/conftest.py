@@ -81,7 +81,13 @@ class Opened:
     def hover(self, row: int, column: int) -> str:
         """Point at a cell of the big map; returns what the page says of it."""
         box = self.page.evaluate(
-            "([row, column]) => window.vizTab.map.box(row, column)", [row, column]
+            """([row, column]) => {
+              const { map } = window.vizTab;
+              const [, y] = map.box(row, column);
+              if (y < 0 || y > innerHeight - 4) map.canvas.scrollIntoView({ block: "center" });
+              return map.box(row, column);
+            }""",
+            [row, column],
         )
         self.page.mouse.move(*box)
         return self.page.inner_text(".viz-readout")

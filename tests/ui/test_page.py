@@ -178,8 +178,9 @@ def test_an_example_picture_is_one_click_away(visit):
 def test_a_cell_of_the_map_marks_its_patches(visit, wide_trace):
     opened = visit(kind="image", example="a wide scene")
     opened.painted()
-    x, y = opened.page.evaluate("window.vizTab.map.box(12, 30)")
-    opened.page.mouse.click(x, y)
+    opened.hover(12, 30)
+    opened.page.mouse.down()
+    opened.page.mouse.up()
     opened.page.wait_for_selector(".viz-source[data-painted$=':12']")
     assert f"“{wide_trace.tokens[12]}”" in opened.page.inner_text(".viz-source h3")
     opened.page.wait_for_url("**key=30**")

@@ -126,7 +126,7 @@ def test_the_slower_of_two_runs_does_not_come_back(visit):
     opened.page.route(pattern, lambda route: held.append(route), times=1)
     opened.page.get_by_role("button", name=LABELS[1]).click()
     opened.page.wait_for_url("**approved**")
-    opened.page.get_by_role("button", name=SENTENCES[0]).click()
+    opened.page.get_by_role("button", name=LABELS[0]).click()
     opened.page.wait_for_url("**animal**")
     opened.page.wait_for_selector("#viz-proof.viz-good")
     shown = opened.page.locator(".viz-word").all_inner_texts()

@@ -55,8 +55,10 @@ def test_every_cell_says_its_value_with_the_unit_and_the_scale_ends_at_the_highe
         layer, head = name.split(".")
         said = re.fullmatch(rf"Layer {layer}, head {head}: (\d+\.\d+) tokens", title)
         assert float(said[1]) == pytest.approx(values[name], abs=6e-4)
-    assert f"{max(values.values()):.2f} tokens" in opened.page.inner_text(".viz-stat-scale")
-    assert "not known" not in opened.page.inner_text(".viz-stat-scale")
+    assert f"{max(values.values()):.2f} tokens" in opened.page.inner_text(
+        ".viz-statistic .viz-stat-scale"
+    )
+    assert "not known" not in opened.page.inner_text(".viz-statistic .viz-stat-scale")
 
 
 def test_what_is_not_known_has_its_own_color_and_stands_last(visit):
@@ -65,7 +67,7 @@ def test_what_is_not_known_has_its_own_color_and_stands_last(visit):
     opened.page.evaluate("vizTab.measures.layers[0].entropy[2] = null")
     opened.page.select_option("#viz-order", "lowest")
     assert opened.page.get_attribute("[data-stat='0.2']", "title").endswith(": not known")
-    assert "not known" in opened.page.inner_text(".viz-stat-scale")
+    assert "not known" in opened.page.inner_text(".viz-statistic .viz-stat-scale")
     assert "0.2" not in opened.page.eval_on_selector_all(
         "[data-ranked]", "all => all.map(b => b.dataset.ranked)"
     )

@@ -58,7 +58,7 @@ export class InputView {
     const preview = (/** @type {number | null} */ unit) => this.#preview(unit);
     const choose = (/** @type {number} */ unit) => this.#choose(unit);
     this.words = new Words({ label: "The tokens. Arrow keys move, Enter chooses.", preview, choose });
-    this.arcs = new WordArcs(this.words);
+    this.arcs = new WordArcs(this.words, this.body);
     this.picture = new Picture({ preview, choose });
     this.strip = new HeadsStrip(selection, say);
     this.aside = el("div", { class: "viz-source-aside" }, this.strip.node);
@@ -88,7 +88,7 @@ export class InputView {
     relevance.disabled = !run.tasks.length;
     if (relevance.disabled && relevance.selected) this.measure.value = "weight";
     this.body.classList.toggle("viz-source-picture", Boolean(run.grid));
-    this.body.replaceChildren(run.grid ? this.picture.node : this.arcs.node);
+    this.arcs.show(run.grid ? this.picture.node : null);
     if (run.grid) this.words.parts.hidden = true;
     this.player.show(run);
     this.strip.show(run, image);

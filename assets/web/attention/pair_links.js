@@ -128,7 +128,7 @@ export class PairLinksView extends Emitter {
     this.grid.style.gridTemplateColumns = `repeat(${this.links.length / nLayers || 1}, minmax(0, 1fr))`;
     const cells = this.links.map(({ layer, head, weight }) => {
       const title = `Head ${layer}.${head}: ${number(weight)}`;
-      const cell = el("i", { class: "viz-stat-cell", title, "data-cell": `${layer}.${head}` });
+      const cell = el("i", { class: "viz-pair-cell", title, "data-cell": `${layer}.${head}` });
       cell.style.background = rgbText(shade(weight, scale));
       return cell;
     });

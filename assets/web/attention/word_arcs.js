@@ -12,19 +12,26 @@ const LEAST = 0.02; // a weaker one is not drawn
 
 export class WordArcs {
   canvas = el("canvas", { class: "viz-arcs", "aria-hidden": "true" });
-  node;
   #single = false;
 
-  constructor(/** @type {Words} */ words) {
+  /** @param {Words} words @param {HTMLElement} box that the words stand in, and in which they scroll */
+  constructor(words, box) {
     this.words = words;
-    this.node = el("div", { class: "viz-arced" }, this.canvas, words.text);
+    this.box = box;
+    box.classList.add("viz-arced");
+  }
+
+  // The words, or something else in their place.
+  show(/** @type {HTMLElement | null} */ other) {
+    this.box.style.paddingTop = "";
+    this.box.replaceChildren(...(other ? [other] : [this.canvas, this.words.text]));
   }
 
   // Whether there is room for arcs: a short text, in one line.
   layout() {
     const { chips, parts } = this.words;
     this.#single = parts.hidden && chips.length <= MOST && isSingle(chips);
-    this.node.style.paddingTop = this.#single ? `${ROOM}px` : "";
+    this.box.style.paddingTop = this.#single ? `${ROOM}px` : "";
     this.canvas.hidden = !this.#single;
   }
 
@@ -34,7 +41,7 @@ export class WordArcs {
     this.layout();
     if (!this.#single) return;
     const links = values ? linksOf(values, chosen) : [];
-    drawArcs(this.canvas, this.node, this.words.chips, { query: chosen, links, faint: [] });
+    drawArcs(this.canvas, this.box, this.words.chips, { query: chosen, links, faint: [] });
   }
 }
 

@@ -95,6 +95,7 @@ export class Selection extends Emitter {
   held = false; // the next run keeps what is chosen, whatever it is of
   #chosen = false; // whether a person, or the link, has chosen anything
   #model = "";
+  #key = "";
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
@@ -125,10 +126,10 @@ export class Selection extends Emitter {
     this.#write();
   }
 
-  #open(/** @type {Run} */ { opening, model, example }) {
-    const other = this.#model !== "" && (model !== this.#model || example);
+  #open(/** @type {Run} */ { key, opening, model, example }) {
+    const other = this.#key !== "" && key !== this.#key && (model !== this.#model || example);
     if (opening && !this.held && (!this.#chosen || other)) Object.assign(this, opening);
-    this.#model = model;
+    [this.#model, this.#key] = [model, key];
     this.held = false;
   }
 
