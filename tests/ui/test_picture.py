@@ -167,7 +167,8 @@ def test_registers_stand_beside_the_picture(shaded, registers):
     assert (grid.n_rows, grid.n_cols, grid.n_prefix) == (8, 12, 4)
     opened = shaded()
     upload(opened, path)
-    opened.page.wait_for_selector(".viz-source[data-painted]")
+    opened.page.evaluate("vizTab.selection.set({ layer: 0, head: 0, query: 0, key: 0 })")
+    opened.page.wait_for_selector(".viz-source[data-painted*=':0.0:']")
     chips = opened.page.locator(".viz-prefix .viz-word").all_inner_texts()
     assert chips == ["[CLS]", "[REG0]", "[REG1]", "[REG2]"]
     box = opened.page.locator(".viz-picture").bounding_box()

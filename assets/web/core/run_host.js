@@ -25,6 +25,7 @@ first?.then(
 export async function mount(_root, read, watch, trigger) {
   follow(read, watch, enter);
   document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented) return; // the text's own Enter runs it already
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
   // On a narrow screen the form is below the result.

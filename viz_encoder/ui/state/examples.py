@@ -79,10 +79,15 @@ def swap_of(text: str) -> tuple[str, str] | None:
 
 def is_example(link: Mapping[str, str]) -> bool:
     """Whether a link opens one of the examples, with its own model."""
+    asked = {name: link.get(name, "") for name in ("kind", "model", "a", "b", "example")}
     return any(
-        link.get("model") == each.model
-        and (
-            link.get("example", "") == each.picture if each.picture else link.get("a") == each.text
-        )
+        asked
+        == {
+            "kind": each.kind,
+            "model": each.model,
+            "a": each.text,
+            "b": each.other,
+            "example": each.picture,
+        }
         for each in EXAMPLES
     )
