@@ -171,3 +171,29 @@ def test_on_a_phone_the_result_comes_before_the_form(visit):
     page.wait_for_function(
         "document.querySelector('.viz-finding').getBoundingClientRect().top < innerHeight / 2"
     )
+
+
+def test_keys_step_through_heads_and_layers_but_not_in_a_field(visit):
+    opened = visit(layer=3, head=11)
+    opened.map_painted("3.11")
+    page = opened.page
+    for key, name in (("h", "3.0"), ("l", "4.0"), ("Shift+H", "4.11"), ("Shift+L", "3.11")):
+        page.keyboard.press(key)
+        opened.map_painted(name)
+    page.focus("#viz-find")
+    page.keyboard.type("hl")
+    assert page.evaluate("vizTab.selection.name") == "3.11"
+
+
+def test_a_link_holds_the_tab(visit):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    page.get_by_role("tab", name="Masks").click()
+    page.wait_for_url("**tab=masks**")
+    again = visit(kind="text", a=SENTENCES[1], tab="masks")
+    again.page.wait_for_selector("#viz-masks .viz-root >> visible=true", timeout=60_000)
+    assert again.page.get_attribute("#viz-tab-masks-button", "aria-selected") == "true"
+    again.page.wait_for_function("window.vizTab?.run?.link.a.includes('bank')", timeout=60_000)
+    again.page.get_by_role("tab", name="Attention").click()
+    again.page.wait_for_function("!location.search.includes('tab=')")

@@ -75,7 +75,7 @@ def _make_tabs(place: Place) -> list[gr.HTML]:
     views = []
     with gr.Tabs(elem_id="viz-tabs"):
         for tab in TABS:
-            with gr.Tab(tab.title, id=tab.name):
+            with gr.Tab(tab.title, id=tab.name, elem_id=f"viz-tab-{tab.name}"):
                 views.append(tab.build(place))
     return views
 

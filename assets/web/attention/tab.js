@@ -10,6 +10,7 @@ import { DisplayOptions } from "./display_options.js";
 import { ExportPanel } from "./export_panel.js";
 import { FindingsView } from "./findings.js";
 import { HeadChoice } from "./head_choice.js";
+import { followKeys, HINT } from "./head_keys.js";
 import { HeadOrder } from "./head_order.js";
 import { HeadStatistics } from "./head_statistics.js";
 import { InputView } from "./input_view.js";
@@ -82,6 +83,8 @@ class AttentionTab extends TabShell {
       ...[this.afterMatrix, this.lines.node, this.exports.node],
     );
     this.selection.on(() => this.run && this.#sync(this.run));
+    this.layer.title = this.head.select.title = HINT;
+    followKeys(root, this.selection, () => this.run);
     this.open();
   }
 

@@ -2,6 +2,7 @@
 
 import { current } from "./app_state.js";
 import { Run } from "./run.js";
+import { followTabs } from "./tab_link.js";
 import { follow } from "./tab_shell.js";
 
 /** @import { RunDescription } from "./payloads.d.ts" */
@@ -28,6 +29,7 @@ export async function mount(_root, read, watch, trigger) {
     if (event.defaultPrevented) return; // the text's own Enter runs it already
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
+  followTabs(current.selection);
   // On a narrow screen the form is below the result.
   document.querySelector(".viz-to-form")?.addEventListener("click", () => {
     document.getElementById("viz-inputs")?.scrollIntoView();

@@ -92,6 +92,7 @@ export class Selection extends Emitter {
   stat = "";
   order = "";
   fallen = ""; // what of the heads was left when the run changed
+  tab = ""; // which is open; nothing for the first
   held = false; // the next run keeps what is chosen, whatever it is of
   #chosen = false; // whether a person, or the link, has chosen anything
   #model = "";
@@ -104,6 +105,7 @@ export class Selection extends Emitter {
     super();
     Object.assign(this, selected(location.search));
     const named = new URLSearchParams(location.search);
+    this.tab = named.get("tab") ?? "";
     this.#chosen = PLACE.some((name) => named.has(name));
     addEventListener("pagehide", () => this.flush());
   }
@@ -143,6 +145,13 @@ export class Selection extends Emitter {
     this.tell(new Set(changed));
   }
 
+  // Keep in the link which tab is open.
+  openTab(/** @type {string} */ name) {
+    if (name === this.tab) return;
+    this.tab = name;
+    if (this.#key) this.#write(); // before the first run the address is the one that asks for it
+  }
+
   // Keep in the link what only the atlas shows: its statistic and its order.
   keep(/** @type {Partial<typeof ATLAS>} */ changes) {
     Object.assign(this, ATLAS, changes);
@@ -170,6 +179,7 @@ export class Selection extends Emitter {
     if (!this.#due) return;
     this.#due = false;
     const params = addressOf(this, this.#link);
+    if (this.tab) params.set("tab", this.tab);
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
     history.replaceState(history.state, "", `${location.pathname}?${params}`);
