@@ -196,7 +196,7 @@ def test_a_search_by_place(opened, text, kept, says):
         ("not previous", "“not” is not understood"),
         ("layer 9", "There is no layer 9; this run has layers 0 to 5."),
         ("entropy", "Say how much"),
-        ("changed", "First set a run of the same size and length as the reference"),
+        ("changed", "First set a run of a model of the same size as the reference"),
     ],
 )
 def test_what_is_not_understood_is_said_and_dims_nothing(opened, text, says):
@@ -261,13 +261,19 @@ def test_the_change_against_a_reference(opened, minilm, trace):
     assert page.locator("#viz-statistic optgroup").count() == 0
 
 
-def test_runs_of_unequal_lengths_are_compared_by_statistics(opened, surveyed, minilm):
+def test_runs_of_unequal_lengths_are_compared_on_the_tokens_of_both(opened, surveyed, minilm):
     page = opened.page
+    before = vz.capture(minilm, page.input_value("#viz-text-a textarea"))
     run(opened, SENTENCES[1], keep=True)
-    assert "only the statistics of each head" in page.inner_text(".viz-reference-said")
-    assert page.locator("#viz-statistic option[value=change]").count() == 0
-    page.select_option("#viz-statistic", "first")
-    page.get_by_role("button", name="Show the statistic's change").click()
+    assert "on the tokens that both have" in page.inner_text(".viz-reference-said")
+    page.get_by_role("button", name="Show the change").click()
+    page.wait_for_function("vizTab.measures.complete('change')")
+    found = page.evaluate("vizTab.measures.heads('change').map(({ value }) => value)")
+    both = vz.analyses.compare(vz.capture(minilm, SENTENCES[1]), before)
+    expected = np.concatenate([both.layer(at) for at in range(6)])
+    assert found == pytest.approx(expected.tolist(), abs=2e-6)
+    page.select_option("#viz-statistic", "change:first")
+    page.select_option("#viz-order", "highest")
     other = survey(vz.capture(minilm, SENTENCES[1]))
     found = page.evaluate("vizTab.measures.heads(vizTab.order.statistic).map(({ value }) => value)")
     expected = np.abs(values(other, "first") - values(surveyed, "first"))

@@ -178,7 +178,7 @@ export class HeadOrder extends Emitter {
     const { measures } = this;
     for (const { statistic } of tests) {
       if (statistic === MAP_CHANGE && !measures.comparable.maps)
-        return "First set a run of the same size and length as the reference, below.";
+        return "First set a run of a model of the same size as the reference, on the left.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;
       if (statistic === MAP_CHANGE) measures.compare();
       if (!measures.complete(statistic)) return `Searching ${this.#progress(statistic)}`;

@@ -2,18 +2,19 @@
 
 import { button, controls, count, el } from "../core/dom.js";
 import { runText } from "../core/form.js";
-import { changeOf, MAP_CHANGE } from "./head_statistics.js";
+import { MAP_CHANGE } from "./head_statistics.js";
 import { quoted } from "../core/token_names.js";
 
 /** @import { HeadOrder, HeadStatistics, Run, Selection } from "./types.d.ts" */
 
 const FIRST_WORDS = 40; // characters
-const [CHANGE, ITS_CHANGE] = ["Show the change", "Show the statistic's change"];
 const LATER = { title: "Later runs are compared with it, head by head" };
 
 export class Reference {
   keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
-  change = button(CHANGE, () => this.#show());
+  change = button("Show the change", () => this.order.show(MAP_CHANGE, "highest"), {
+    title: "Shade the atlas by how far each head's map moved: one number per head",
+  });
   forget = button("Clear reference", () => this.measures.keep(null), { title: "Stop comparing" });
   other = el("input", {
     type: "text",
@@ -51,21 +52,11 @@ export class Reference {
     runText(text);
   }
 
-  // The maps' own change where they can be subtracted, else that of the statistic looked at.
-  #show() {
-    const { maps } = this.measures.comparable;
-    this.order.show(maps ? MAP_CHANGE : changeOf(this.order.statistic), "highest");
-  }
-
   #sync() {
     const { reference, run, comparable } = this.measures;
     this.keep.disabled = !this.measures.complete("entropy") || reference?.run === run;
     this.change.hidden = !comparable.statistics;
     this.forget.hidden = !reference;
-    this.change.textContent = comparable.maps ? CHANGE : ITS_CHANGE;
-    this.change.title = comparable.maps
-      ? "Shade the atlas by how far each head's map moved: one number per head"
-      : "Shade the atlas by how far each head's statistic moved";
     const compared = run && reference ? comparable.why || compare(run, reference.run) : "";
     const said = reference
       ? `Reference: ${named(reference.run)}. ${compared}`

@@ -1,6 +1,7 @@
 """The change of a run against another, a number a head; both are reached by their keys alone."""
 
 from viz_encoder.analyses.change import layer_change
+from viz_encoder.analyses.compare import compare
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.attention.comparison import reference_of
@@ -11,8 +12,10 @@ from viz_encoder.ui.wire.bytes import finite
 def changes(store: TraceStore, key: str, reference: str, layer: object) -> list[float | None]:
     """The total variation distance of every head of a layer, mean over the real queries.
 
+    Runs of one length are compared place by place, others on the tokens that both have.
+
     Raises:
-        SelectionError: a run that is not held, no such layer, or maps of other sizes.
+        SelectionError: a run that is not held, no such layer, or other heads.
     """
     trace = store.get(key).trace
     chosen = parse_index("layer", layer, trace.n_layers)
@@ -22,5 +25,9 @@ def changes(store: TraceStore, key: str, reference: str, layer: object) -> list[
             f"The reference has {before.n_layers} layers and this run {trace.n_layers}; they "
             "cannot be compared head by head. Use a run of a model of the same size."
         )
-    found: list[float | None] = finite(layer_change(before, trace, chosen).heads)
+    same = before.n_tokens == trace.n_tokens
+    heads = (
+        layer_change(before, trace, chosen).heads if same else compare(trace, before).layer(chosen)
+    )
+    found: list[float | None] = finite(heads)
     return found
