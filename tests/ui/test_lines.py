@@ -52,7 +52,7 @@ def wait_for_count(opened, lines: int, cells: int) -> None:
     opened.page.wait_for_function(
         "text => document.getElementById('viz-lines-count').textContent.startsWith(text)",
         arg=wanted,
-        timeout=10_000,
+        timeout=60_000,
     )
 
 

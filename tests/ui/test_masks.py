@@ -468,8 +468,8 @@ def test_what_was_painted_runs_and_is_shown_in_all_tabs(masks, minilm):
     page.get_by_role("tab", name="Masks").click()
     np.testing.assert_array_equal(painted_mask(page), mask)  # still there
     page.reload()  # the link holds the run with the mask, and its mask with it
-    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-    page.get_by_role("tab", name="Masks").click()
+    page.wait_for_selector(".viz-atlas[data-painted]", state="attached", timeout=60_000)
+    page.wait_for_selector("#viz-tab-masks-button[aria-selected=true]")  # and the tab
     page.wait_for_selector(RAN, timeout=60_000)
     np.testing.assert_array_equal(painted_mask(page), mask)
     page.click("#viz-mask-back")

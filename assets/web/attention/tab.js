@@ -106,16 +106,11 @@ class AttentionTab extends TabShell {
     this.#latest.run(async (fresh) => {
       await fresh(this.map.show(run));
       await fresh(painted()); // before anything else is asked for
-      for (const part of [
-        this.source,
-        this.pair,
-        this.findings,
-        this.lines,
-        this.predictions,
-        this.atlas,
-        this.statistic,
-      ])
-        await fresh(part.show(run));
+      await fresh(this.source.show(run));
+      await fresh(this.lines.show(run));
+      this.pair.show(run);
+      this.findings.show(run);
+      for (const part of [this.predictions, this.atlas, this.statistic]) await fresh(part.show(run));
       const proof = await fresh(run.proof());
       this.#tell(run, proof);
       const failed = proof.checked && !proof.passed;
