@@ -213,6 +213,7 @@ def test_of_many_lines_the_strongest_come_first_and_all_at_rest(drawn, tmp_path)
     opened = drawn()
     opened.open_saved(tmp_path / "run.safetensors")
     opened.page.wait_for_url("**run=**")
+    opened.page.wait_for_selector("[data-line-head='15']")  # of this run, no longer the first
     opened.page.click("[data-line-heads=all]")
     opened.page.locator("#viz-share").fill("100")
     wait_for_count(opened, 16 * 200 * 200, 16 * 200 * 200)
