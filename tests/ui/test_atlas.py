@@ -307,16 +307,17 @@ def run(opened, text, *, keep=False):
 def test_nothing_below_moves_as_layers_come(visit):
     opened = visit(kind="text", a=SENTENCES[0])
     page = opened.page
-    held = []
-    page.route("**/thumbnails?layer=0", lambda route: held.append(route))
+    held, late = [], re.compile(r"/(thumbnails\?layer=0|pair\?|findings$)")
+    page.route(late, lambda route: held.append(route))
     page.reload()
     page.wait_for_function("window.vizTab?.atlas.run && vizTab.source.node.dataset.painted")
     place = "document.querySelector('.viz-statistic').offsetTop"
     before = page.evaluate(place)
-    while not held:
+    while len(held) < 2:
         page.wait_for_event("request", timeout=10_000)
-    held[0].continue_()
-    page.unroute("**/thumbnails?layer=0")
+    for route in held:
+        route.continue_()
+    page.unroute(late)
     page.wait_for_selector(KNOWN, timeout=60_000)
     assert page.evaluate(place) == before
 
