@@ -118,8 +118,8 @@ def _add_export(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     export.add_argument(
         "--scale",
         default="head",
-        help="colors in .html: up to the largest of each head, row, layer or all; "
-        "shared (0 to 1), or log (%(default)s)",
+        help="colors in .html: up to the largest of each head, row, layer or all; shared (0 to 1), "
+        "percentile (1st to 99th), sqrt, or log (%(default)s)",
     )
     export.set_defaults(run=_export)
 

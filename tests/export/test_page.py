@@ -95,16 +95,22 @@ def test_other_heads_are_within_what_is_stated(opened, trace):
     assert page.inner_text("#name") == "Layer 3, head 5"
 
 
-@pytest.mark.parametrize("scale", ["head", "row", "layer", "all", "shared", "log"])
+SCALED = ("shared", "percentile", "sqrt", "log")
+
+
+@pytest.mark.parametrize("scale", [*("head", "row", "layer", "all"), *SCALED])
 def test_colors_are_those_of_the_scale(opened, trace, scale):
     page = opened(draw_page(trace, MapView(3, 5, scale=scale)))
     every = trace.attention(3, 5).double().numpy()
+    low, high = np.quantile(every, (0.01, 0.99))
     share = {
         "head": every / every.max(),
         "row": every / every.max(axis=1, keepdims=True),
         "layer": every / float(trace.attention(3).max()),
         "all": every / max(float(layer.max()) for layer in map(trace.attention, range(6))),
         "shared": every,
+        "percentile": (every - low) / (high - low),
+        "sqrt": np.sqrt(every / every.max()),
         "log": 1 + np.log(np.maximum(every, 1e-4)) / np.log(1e4),
     }[scale]
     painted = page.evaluate(
@@ -120,7 +126,12 @@ def test_colors_are_those_of_the_scale(opened, trace, scale):
     # One step of the ramp, for the chosen map is float32 and the other heads' tops are 8 bits.
     assert np.abs(np.array(painted).reshape(wanted.shape) - wanted).max() <= 4
     said = page.inner_text("#up-to")
-    assert said.startswith("logarithmic" if scale == "log" else "linear")
+    assert said.startswith({"log": "logarithmic", "sqrt": "square"}.get(scale, "linear"))
+    ticks = page.inner_text("#ticks")
+    if scale == "percentile":
+        assert ticks == f"{low:.4g} and below … {high:.4g} and above"
+    if scale == "sqrt":
+        assert ticks == f"0 … {every.max() / 4:.4g} … {every.max():.4g}"
     assert said in page.inner_text("#colors")
 
 

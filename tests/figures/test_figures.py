@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from plotly.colors import sample_colorscale
 
 import viz_encoder as vz
 from tests.ui.texts import PICTURES
@@ -14,6 +15,7 @@ from viz_encoder.analyses.rollout import rollout
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.theme import WEIGHTS
 
 TEXT = "<b>the</b> the the <a href='x'>cat</a>"
 
@@ -86,6 +88,35 @@ def test_the_map_holds_the_weights(trace, head):
     assert figure.layout.xaxis.title.text == "Key (who is looked at)"
     assert figure.layout.yaxis.title.text == "Query (who looks)"
     assert figure.layout.yaxis.autorange == "reversed"
+
+
+@pytest.mark.parametrize("scale", ["head", "percentile", "sqrt", "shared"])
+def test_each_scale_colors_the_weights_themselves(trace, scale):
+    """The color that Plotly gives a weight, and the numbers on the bar, against their formulas."""
+    figure = vz.figures.attention_map(trace, layer=3, head=5, scale=scale)
+    (drawn,) = figure.data
+    every = trace.attention(3, 5).double().numpy()
+    assert np.abs(drawn.z - every).max() <= 1e-6
+    low, high = np.quantile(every, (0.01, 0.99))
+    ends = {"percentile": (low, high), "shared": (0, 1)}.get(scale, (0, every.max()))
+    top = drawn.z.max() if drawn.zmax is None else drawn.zmax
+    assert (drawn.zmin, top) == pytest.approx(ends, abs=1e-6)
+    share = ((every.ravel() - ends[0]) / (ends[1] - ends[0])).clip(0, 1)
+    stops = np.array([list(bytes.fromhex(color[1:])) for color in WEIGHTS])
+    place = (np.sqrt(share) if scale == "sqrt" else share) * (len(stops) - 1)
+    wanted = np.stack([np.interp(place, range(len(stops)), part) for part in stops.T], axis=-1)
+    ramp = [list(step) for step in drawn.colorscale]
+    given = np.array(sample_colorscale(ramp, share, colortype="tuple"))
+    assert np.abs(given * 255 - wanted).max() <= 8  # of 255: the bend is cut into 63 pieces
+    if scale == "percentile":
+        assert drawn.colorbar.ticktext[0] == f"≤ {low:.3g}"
+        assert drawn.colorbar.ticktext[-1] == f"≥ {high:.3g}"
+        assert np.allclose(drawn.colorbar.tickvals, np.linspace(low, high, 5))
+
+
+def test_an_unknown_scale_is_said(trace):
+    with pytest.raises(SelectionError, match="no color scale 'jet'; choose head, percentile"):
+        vz.figures.attention_map(trace, scale="jet")
 
 
 def test_several_heads_are_averaged(trace):

@@ -44,6 +44,28 @@ test("logarithmic: 1e-4 has the first step, each power of ten 63.75 more, 1 the 
   for (const share of [0, 0.25, 0.5, 1]) assert.ok(Math.abs(scale.share(scale.at(share)) - share) < 1e-12);
 });
 
+test("square root: a weight has the step of its root, and ticks are weights", () => {
+  const scale = colors.makeScale("sqrt", 0.5);
+  for (const at of [1, 2, 100, 254, 255]) {
+    assert.deepEqual(painted(0.5 * (at / 255) ** 2, scale), step(at));
+    assert.ok(Math.abs(scale.at(at / 255) - 0.5 * (at / 255) ** 2) < 1e-12);
+  }
+});
+
+test("percentiles: from the 1st to the 99th of the weights above 0, linearly, and clipped beyond", () => {
+  const weights = Float32Array.from({ length: 203 }, (_, at) => (at < 201 ? (at + 1) / 256 : at === 201 ? 0 : NaN));
+  weights.reverse(); // 201 weights: 1/256 … 201/256; their 1st and 99th percentiles are the 3rd and 199th
+  assert.deepEqual(colors.percentiles(weights), [3 / 256, 199 / 256]);
+  const between = colors.percentiles(Float32Array.of(0.25, 0.5));
+  assert.ok(Math.abs(between[0] - 0.2525) < 1e-7 && Math.abs(between[1] - 0.4975) < 1e-7);
+  const scale = colors.makeScale("percentile", 1, null, weights);
+  assert.deepEqual(painted(101 / 256, scale), step(Math.round((255 * 98) / 196)));
+  assert.deepEqual([painted(1 / 256, scale), painted(0.9, scale)], [step(0), step(255)]);
+  assert.deepEqual([scale.at(0), scale.at(1)], [3 / 256, 199 / 256]);
+  assert.equal(colors.makeScale("percentile", 0.5, null, Float32Array.of(0.5, 0.5)).low, 0); // no range: as a whole
+  assert.equal(colors.makeScale("percentile", 0.5, null, new Float32Array()).high, 0.5);
+});
+
 test("0 and masked have colors of their own, and what lies beyond has the last one", () => {
   const scale = colors.makeScale("head", 0.5);
   assert.deepEqual(painted(0, scale), [...paperColors.zero, 255]);

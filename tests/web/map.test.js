@@ -12,6 +12,7 @@ import { sentence as subWordSentence } from "../../assets/web/attention/subwords
 import { Tiles } from "../../assets/web/attention/tiles.js";
 import { places } from "../../assets/web/attention/token_search.js";
 import { weightOf, weightSentence } from "../../assets/web/attention/visible_weight.js";
+import { toneOf, toneSentence } from "../../assets/web/attention/scale_hint.js";
 import { makeScale } from "../../assets/web/core/colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 
@@ -140,6 +141,20 @@ test("what the map shows, in words", () => {
   assert.match(heading(VIEW, tiles), /; 2 queries have no weight .*; each cell is the largest of 2 × 2; zoom in/);
 });
 
+test("a map that a scale leaves nearly white or nearly black is told, and no other", () => {
+  const tone = (low, high, count, scale = makeScale("head", 1)) => {
+    const values = Float32Array.from({ length: 100 }, (_, at) => (at < count ? low : high));
+    return toneSentence(toneOf(Float32Array.of(...values, 0, 0, NaN), scale)); // 0 and masked are not counted
+  };
+  assert.equal(tone(0.019, 1, 95), "Hard to see: 95% of the weights are below 2% of this scale.");
+  assert.equal(tone(0.019, 1, 94), "");
+  assert.equal(tone(0.021, 1, 99), "");
+  assert.equal(tone(0.51, 0.1, 97), "Hard to see: 97% of the weights are above half of this scale.");
+  assert.equal(tone(0.49, 1, 97), "");
+  assert.equal(tone(0.019, 1, 99, makeScale("sqrt", 1)), ""); // a share of 0.14 there
+  assert.equal(toneSentence(toneOf(Float32Array.of(0, NaN), makeScale("head", 1))), "");
+});
+
 test("the legend says its scale", () => {
   const scales = { head: { measures: "Weight", says: "linear" }, all: { measures: "Weight", says: "all" } };
   assert.deepEqual(
@@ -150,6 +165,12 @@ test("the legend says its scale", () => {
     ticks(makeScale("log", 1)).map(([, text]) => text),
     ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "10⁰"],
   );
+  const shown = (scale, most) => ticks(scale, most).map(([, text]) => text);
+  assert.deepEqual(shown(makeScale("sqrt", 0.5)), ["0", "0.031", "0.13", "0.28", "0.50"]); // true weights
+  const values = Float32Array.from({ length: 201 }, (_, at) => (at + 1) / 256);
+  const between = makeScale("percentile", 201 / 256, null, values);
+  assert.deepEqual(shown(between, 201 / 256), ["≤ 0.012", "0.39", "≥ 0.78"]);
+  assert.deepEqual(shown(makeScale("head", 0.5), 0.6), ["0", "0.25", "≥ 0.50"]);
   assert.equal(sentence(makeScale("head", 0.5), scales, 0.5), "Weight (linear)");
   assert.match(sentence(makeScale("head", 0.5), scales, 0.6), /; larger weights, up to 0.60, are clipped$/);
   assert.match(sentence(makeScale("all", 0.5), scales, 0.5), /until the heads are computed/);

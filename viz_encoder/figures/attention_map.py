@@ -6,8 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import overview
-from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
-from viz_encoder.figures.view import HEAD, LAYER, Place, View
+from viz_encoder.figures.theme import add_masked, apply, head_name, plain
+from viz_encoder.figures.view import HEAD, LAYER, Control, Place, View
+from viz_encoder.figures.weight_colors import COLORED, weight_colors
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 
@@ -15,13 +16,15 @@ MAX_SIDE = 512
 PLACE = "query %{y}<br>key %{x}<br>"
 
 
-def draw(trace: Trace, *, layer: int = 0, head: Head = 0) -> go.Figure:
+def draw(trace: Trace, *, layer: int = 0, head: Head = 0, scale: str = "head") -> go.Figure:
     """The exact map of one head, the "mean" or "max" over all heads, or the mean of several.
 
     Over 512 tokens, each cell is the largest weight of a block, and the title says of which size.
+    `scale` is that of the colors, one of `weight_colors.COLORED`; the cells and the color bar hold
+    the weights themselves in each of them.
 
     Raises:
-        SelectionError: no such layer or head.
+        SelectionError: no such layer, head or scale.
     """
     everything = slice(None)
     tile = overview(trace, layer, head, rows=everything, keys=everything, size=MAX_SIDE)
@@ -33,9 +36,7 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0) -> go.Figure:
     add_masked(figure, tile.values, hovertemplate=PLACE + "masked<extra></extra>", **place)
     figure.add_heatmap(
         z=tile.values,
-        colorscale=WEIGHTS,
-        zmin=0,
-        colorbar=weight_bar(),
+        **weight_colors(tile.values, scale),
         hovertemplate=PLACE + "weight %{z:.4g}<extra></extra>",
         hoverongaps=False,
         **place,
@@ -61,7 +62,7 @@ VIEW = View(
     "attention_map",
     "Map of one head",
     draw,
-    (LAYER, HEAD),
+    (LAYER, HEAD, Control("scale", "Color scale", tuple(COLORED))),
     place=Place("attention", "map"),
     look="Look along a row: which keys one query attends to. A bright column is a "
     "key that many queries attend to.",

@@ -78,5 +78,11 @@ SCALES = {
         "Linear, shared by all heads", SHARE, "linear, up to the largest weight of all heads"
     ),
     "shared": ColorScale("Linear, 0 to 1", SHARE, "linear, 0 to 1 for every head"),
+    "percentile": ColorScale(
+        "Linear, percentiles 1 to 99",
+        SHARE,
+        "linear, from the 1st to the 99th percentile of this map's weights above 0",
+    ),
+    "sqrt": ColorScale("Square root", SHARE, "square root, up to this map's largest weight"),
     "log": ColorScale("Logarithmic", SHARE, "logarithmic, the same for every head"),
 }

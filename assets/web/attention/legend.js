@@ -6,6 +6,7 @@ import { css, el, fit, number, rounded } from "../core/dom.js";
 /** @import { Rgb, Scale, Vocabulary } from "./types.d.ts" */
 
 export const TICKS = 5;
+const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
 const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // of the canvas, and from where to where the ramp goes
 
 export class Legend {
@@ -26,27 +27,40 @@ export class Legend {
     }
     context.fillStyle = css("--body-text-color");
     context.font = "11px system-ui, sans-serif";
-    context.textAlign = "center";
-    for (const [share, text] of ticks(scale)) context.fillText(text, LEFT + share * (RIGHT - LEFT), 26);
+    for (const [share, text, align] of ticks(scale, most)) {
+      context.textAlign = align;
+      context.fillText(text, align === "center" ? LEFT + share * (RIGHT - LEFT) : share * WIDTH, 26);
+    }
     this.title.textContent = sentence(scale, scales, most);
     this.canvas.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`);
     this.swatches.replaceChildren(...outside(colors, hasMasked).map(([name, color]) => swatch(name, color)));
   }
 }
 
-/** The ticks: their shares of the scale's length, and their texts. @type {(scale: Scale) => [number, string][]} */
-export const ticks = (scale) =>
-  Array.from({ length: TICKS }, (_, at) => {
-    const share = at / (TICKS - 1);
+/** The ticks: their shares of the scale's length, their texts, which are true weights, and where each text stands by
+ * its tick. Where weights are clipped, the ends say so, and have room for it.
+ * @type {(scale: Scale, most?: number) => [share: number, text: string, align: "left" | "center" | "right"][]} */
+export function ticks(scale, most = 0) {
+  const over = isOver(scale, most);
+  const clipped = over || (scale.low > 0 && scale.name !== "log");
+  const steps = clipped ? CLIPPED_TICKS : TICKS;
+  return Array.from({ length: steps }, (_, at) => {
+    const share = at / (steps - 1);
     const value = scale.at(share);
-    return [share, scale.name === "log" ? `10${superscript(Math.round(Math.log10(value)))}` : rounded(value)];
+    if (scale.name === "log") return [share, `10${superscript(Math.round(Math.log10(value)))}`, "center"];
+    if (clipped && !share) return [share, `${value > 0 ? "≤ " : ""}${rounded(value)}`, "left"];
+    if (clipped && share === 1) return [share, `${over ? "≥ " : ""}${rounded(value)}`, "right"];
+    return [share, rounded(value), "center"];
   });
+}
+
+const isOver = (/** @type {Scale} */ scale, /** @type {number} */ most) => most > scale.high * 1.0001;
 
 /** What the colors mean, in units. @type {(scale: Scale, scales: Vocabulary["scales"], most: number) => string} */
 export function sentence(scale, scales, most) {
   const { measures, says } = scales[scale.name];
   if (scale.waiting) return `${measures} (linear, 0 to 1 until the heads are computed)`;
-  const beyond = most > scale.high * 1.0001 ? `; larger weights, up to ${rounded(most)}, are clipped` : "";
+  const beyond = isOver(scale, most) ? `; larger weights, up to ${rounded(most)}, are clipped` : "";
   return `${measures} (${says})${beyond}`;
 }
 

@@ -9,6 +9,7 @@ import { Legend } from "./legend.js";
 import { drawOver, drawTiles } from "./map_drawing.js";
 import { Gestures, zoomButtons } from "./map_gestures.js";
 import { cellSentence, heading } from "./map_heading.js";
+import { ScaleHint } from "./scale_hint.js";
 import { SubWords } from "./subwords.js";
 import { Tiles } from "./tiles.js";
 import { TokenSearch } from "./token_search.js";
@@ -45,6 +46,7 @@ export class AttentionMap {
   title = el("h3");
   parts = new Tiles(this);
   legend = new Legend();
+  scaleHint = new ScaleHint((scale) => this.selection.set({ scale }));
   visibleWeight = new VisibleWeight(this);
   subWords = new SubWords(this);
   search = new TokenSearch(this);
@@ -57,7 +59,7 @@ export class AttentionMap {
       { class: "viz-map", "aria-label": "Map of one head" },
       el("div", { class: "viz-map-head" }, this.title, zoomButtons(this)),
       ...[this.search.node, el("div", { class: "viz-stage" }, this.canvas, this.over), this.visibleWeight.node],
-      ...[this.legend.node, this.subWords.node],
+      ...[this.legend.node, this.scaleHint.node, this.subWords.node],
     );
     new Gestures(this);
     selection.on((changed) => this.#changed(changed));
@@ -116,10 +118,11 @@ export class AttentionMap {
     this.title.textContent = title;
     if (!found) return this.#drawOver();
     const top = selection.scale === "row" ? 1 : found.most;
-    this.scale = makeScale(selection.scale, top, this.run.largest(selection.scale, selection.layer));
+    this.scale = makeScale(selection.scale, top, this.run.largest(selection.scale, selection.layer), found.values);
     drawTiles(this);
     drawLabels(this);
     this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top);
+    this.scaleHint.show(found, this.scale);
     this.visibleWeight.draw();
     const said = `${title}. ${this.visibleWeight.seen.textContent} Arrow keys move the query and the key.`;
     this.canvas.setAttribute("aria-label", said);

@@ -52,7 +52,7 @@ export function drawTiles(/** @type {AttentionMap} */ map) {
       const pixels = tile.shape.map((side, axis) =>
         Math.min(side, Math.max(1, Math.floor(side * tile.step[axis] * cell * (window.devicePixelRatio || 1)))),
       );
-      const painted = `${scale.name}:${scale.high}:${css("--body-text-color")}:${pixels}`;
+      const painted = `${scale.name}:${scale.low}:${scale.high}:${css("--body-text-color")}:${pixels}`;
       if (tile.painted !== painted) tile.picture = paint(tile, scale, theme(), pixels);
       tile.painted = painted;
       const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis]);

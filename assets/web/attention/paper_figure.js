@@ -155,10 +155,10 @@ function legend({ run, map, width }, { left, bottom }) {
   const box = { x: round(left), y: round(y), width: long, height: 6 };
   const bar = svg("rect", { ...box, fill: "url(#ramp)", stroke: QUIET, "stroke-width": 0.3 });
   const below = y + 6 + LINE;
-  const numbers = ticks(scale).map(([share, text]) =>
+  const most = scale.name === "row" ? 1 : tiles[0].most;
+  const numbers = ticks(scale, most).map(([share, text]) =>
     say(text, left + share * long, below - 1, { "text-anchor": "middle" }),
   );
-  const most = scale.name === "row" ? 1 : tiles[0].most;
   const words = lines(`${sentence(scale, run.vocabulary.scales, most)}.`, width);
   const said = words.map((text, at) => say(text, 0, below + (at + 1) * LINE));
   const last = below + (words.length + 1) * LINE;

@@ -22,6 +22,7 @@ const STOPS = [
   "#def5e5",
 ];
 const LOG_FLOOR = 1e-4;
+const BETWEEN = [0.01, 0.99]; // the shares of the weights that the scale by percentiles leaves out, below and above
 const STEPS = 256;
 
 /** @type {(hex: string) => Rgb} */
@@ -59,11 +60,11 @@ export const paperColors = THEMES.light;
 export const theme = () => THEMES[isDark() ? "dark" : "light"];
 export const rgbText = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r} ${g} ${b})`;
 
-// What one scale does: `share` maps a weight to 0…1, `at` maps back for the legend's ticks.
-// `shared` is the largest weight of this layer's or of all heads, null until it is known: then
-// colors go up to 1. Per row, the values are those of `byRow`.
-/** @type {(name: string, largest: number, shared?: number | null) => Scale} */
-export function makeScale(name, largest, shared = null) {
+// What one scale does: `share` maps a weight to 0…1, or beyond, where it is clipped; `at` maps back for the
+// legend's ticks. `shared` is the largest weight of this layer's or of all heads, null until it is known: then
+// colors go up to 1. Per row, the values are those of `byRow`. `values` are what percentiles are of.
+/** @type {(name: string, largest: number, shared?: number | null, values?: Float32Array | null) => Scale} */
+export function makeScale(name, largest, shared = null, values = null) {
   if (name === "log") {
     const span = -Math.log(LOG_FLOOR);
     return {
@@ -74,10 +75,38 @@ export function makeScale(name, largest, shared = null) {
       at: (share) => Math.exp((share - 1) * span),
     };
   }
+  if (name === "percentile" && values) {
+    const [low, high] = percentiles(values);
+    const span = high - low;
+    if (span > 0) return { name, low, high, share: (value) => (value - low) / span, at: (share) => low + share * span };
+  }
+  if (name === "sqrt") {
+    const high = largest || 1;
+    return { name, low: 0, high, share: (value) => Math.sqrt(value / high), at: (share) => share * share * high };
+  }
   const together = name === "layer" || name === "all";
   const high = name === "shared" ? 1 : (together ? shared : largest) || 1;
   const waiting = together && shared === null;
   return { name, low: 0, high, waiting, share: (value) => value / high, at: (share) => share * high };
+}
+
+/** @type {WeakMap<Float32Array, [low: number, high: number]>} */
+const known = new WeakMap();
+
+/** The 1st and the 99th percentile of the weights above 0, between two of them linearly.
+ * @type {(values: Float32Array) => [low: number, high: number]} */
+export function percentiles(values) {
+  const before = known.get(values);
+  if (before) return before;
+  const sorted = values.filter((value) => value > 0).sort();
+  const [low, high] = BETWEEN.map((share) => {
+    const place = share * Math.max(0, sorted.length - 1);
+    const from = Math.floor(place);
+    const [below = 0, above = below] = sorted.subarray(from, from + 2);
+    return below + (place - from) * (above - below);
+  });
+  known.set(values, [low, high]);
+  return [low, high];
 }
 
 // Each weight as a share of its row's largest; `tops` has one for each row of cells.

@@ -6,6 +6,7 @@ import { Atlas } from "./atlas.js";
 import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readMaps, unpack } from "./maps.js";
 
+/** @import { Scale } from "../core/colors.js" */
 /** @import { PageFacts } from "../core/payloads.d.ts" */
 /** @import { Cell } from "./map_canvas.js" */
 /** @import { KeptMap } from "./maps.js" */
@@ -73,10 +74,11 @@ class Page {
     query(at("code"), "pre").textContent = facts.snippet;
   }
 
-  #scale(/** @type {KeptMap} */ { about, top }) {
+  /** @type {(map: KeptMap, values: Float32Array) => Scale} */
+  #scale({ about, top }, values) {
     const { name } = this.facts.scale;
     const together = name === "layer" ? this.layers[about.layer] : this.layers.flat();
-    return makeScale(name, name === "row" ? 1 : top, Math.max(...together.map((map) => map.top)));
+    return makeScale(name, name === "row" ? 1 : top, Math.max(...together.map((map) => map.top)), values);
   }
 
   /** One pixel a cell; with more than `most` a side, each is the largest of its block.
@@ -84,7 +86,7 @@ class Page {
   #picture(map, values, most = Infinity) {
     const small = shrink(values, map.rows, map.cols, most, most);
     const { width, height } = small;
-    const scale = this.#scale(map);
+    const scale = this.#scale(map, values);
     const shares = scale.name === "row" ? byRow(small.values, width, topsOf(small.values, width)) : small.values;
     return picture(shares, height, width, scale);
   }
@@ -100,17 +102,19 @@ class Page {
   #drawLegend() {
     const { says, measures } = this.facts.scale;
     const { ramp, masked } = theme();
-    const scale = this.#scale(this.map);
+    const scale = this.#scale(this.map, this.values);
     const context = fit(at("scale"), LEGEND, 12);
     for (let x = 0; x < LEGEND; x++) {
       context.fillStyle = rgbText(ramp[Math.round((x / (LEGEND - 1)) * (ramp.length - 1))]);
       context.fillRect(x, 0, 1, 12);
     }
-    const log = scale.name === "log";
-    const [from, to] = [log ? `${scale.low} and below` : "0", digits(scale.high, 4)];
+    const curved = scale.name === "log" || scale.name === "sqrt"; // its middle is not half of its end
+    const over = this.map.top > scale.high * 1.0001 && scale.name !== "row" ? " and above" : "";
+    const from = scale.low ? `${digits(scale.low, 4)} and below` : "0";
+    const to = `${digits(scale.high, 4)}${over}`;
     at("what").textContent = measures;
     at("up-to").textContent = says;
-    at("ticks").textContent = `${from} … ${log ? `${digits(scale.at(0.5), 4)} … ` : ""}${to}`;
+    at("ticks").textContent = `${from} … ${curved ? `${digits(scale.at(0.5), 4)} … ` : ""}${to}`;
     at("scale").setAttribute("aria-label", `Color scale from ${from} to ${to}`);
     at("blank").hidden = !anyMasked(this.values);
     query(at("blank"), "i").style.background = rgbText(masked);

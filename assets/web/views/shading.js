@@ -52,7 +52,7 @@ export const COLUMN = {
 export function scaleOf(measure, name, values, own, shared = null) {
   const others = MEASURES[measure].own ? values.filter((_, at) => at !== own) : values;
   const top = largest(others) || largest(values);
-  if (measure === "weight") return makeScale(name === "row" ? "head" : name, top, shared);
+  if (measure === "weight") return makeScale(name === "row" ? "head" : name, top, shared, values);
   if (name !== "log") return makeScale("head", top);
   const [high, low] = [top || 1, (top || 1) / LOG_SPAN];
   return {
