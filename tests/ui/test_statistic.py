@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import viz_encoder as vz
@@ -82,3 +83,84 @@ def test_a_ranked_head_is_chosen_by_click(visit):
     opened.page.click("[data-ranked] >> nth=0")
     opened.map_painted(first)
     assert opened.page.get_attribute("[data-ranked] >> nth=0", "aria-pressed") == "true"
+
+
+def shares(trace, layer, head, special):
+    """The map of the tokens that are no special ones, its rows divided by their sums."""
+    kept = [at for at in range(trace.n_tokens) if not special[at]]
+    weights = trace.attention(layer, head).double().numpy()[np.ix_(kept, kept)]
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def test_statistics_follow_the_switches_and_say_over_what_they_are(visit, minilm):
+    trace = vz.capture(minilm, SENTENCES[0])
+    expected = {
+        f"{layer}.{head}": np.diag(shares(trace, layer, head, trace.sample.special), -1).mean()
+        for layer in range(6)
+        for head in range(12)
+    }
+    opened = visit(stat="previous", order="highest")
+    opened.painted()
+    page = opened.page
+    plain = page.inner_text("[data-ranked] >> nth=0")
+    page.check("#viz-hide")
+    page.check("#viz-renorm")
+    page.wait_for_selector(".viz-atlas[data-painted][data-kept='hide+renorm']")
+    titles = page.eval_on_selector_all(
+        "[data-stat]", "all => all.map(cell => [cell.dataset.stat, cell.title])"
+    )
+    for name, title in titles:
+        assert float(title.split(": ")[1].split()[0]) == pytest.approx(expected[name], abs=6e-4)
+    best = max(expected, key=expected.get)
+    assert page.get_attribute("[data-ranked] >> nth=0", "data-ranked") == best
+    said = page.inner_text(".viz-stat-heading")
+    assert "Special tokens are left out." in said
+    assert "Each row is divided by its sum over the tokens shown." in said
+    assert "Maps with special tokens hidden, rows renormalized" in page.inner_text(".viz-atlas")
+    page.fill("#viz-find", "previous token over 0.5")
+    many = sum(value >= 0.5 for value in expected.values())
+    assert page.inner_text(".viz-order-said").startswith(f"{many} head")
+    page.fill("#viz-find", "special tokens")
+    assert "Special tokens are hidden; show them" in page.inner_text(".viz-order-said")
+    page.fill("#viz-find", "")
+    page.uncheck("#viz-renorm")
+    page.uncheck("#viz-hide")
+    page.wait_for_selector(".viz-atlas[data-painted][data-kept=all]")
+    assert page.inner_text("[data-ranked] >> nth=0") == plain
+    assert "left out. " not in page.inner_text(".viz-stat-heading").replace("is left out.", "")
+
+
+def test_colors_shared_by_heads_go_up_to_the_largest_weight_that_is_shown(visit, minilm):
+    trace = vz.capture(minilm, SENTENCES[0])
+    kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
+    whole = trace.attention(5).numpy()
+    largest = whole[:, kept][:, :, kept].max()
+    assert largest < whole.max() - 0.01
+    opened = visit(layer=5, hide=1, scale="layer")
+    opened.painted()
+    opened.page.wait_for_selector(".viz-map[data-painted*=':5.0:']")
+    opened.page.wait_for_function(
+        "largest => Math.abs(vizTab.map.scale?.high - largest) < 1e-6", arg=float(largest)
+    )
+
+
+def test_a_change_of_a_statistic_is_between_runs_with_the_same_switches(visit, minilm):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    page.get_by_role("button", name="Set as reference").click()
+    page.fill("#viz-text-a textarea", SENTENCES[1])
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function("vizTab.measures.reference?.run !== vizTab.run")
+    page.wait_for_selector(".viz-atlas[data-painted]")
+    page.check("#viz-hide")
+    page.wait_for_selector(".viz-atlas[data-painted][data-kept=hide]")
+    page.select_option("#viz-statistic", "change:diagonal")
+    found = page.evaluate("vizTab.measures.heads('change:diagonal').map(({ value }) => value)")
+    own = []
+    for text in SENTENCES[:2]:
+        trace = vz.capture(minilm, text)
+        kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
+        maps = np.stack([trace.attention(at).double().numpy() for at in range(6)])
+        own.append(maps[:, :, kept, kept].mean(axis=2).ravel())
+    assert found == pytest.approx(np.abs(own[1] - own[0]).tolist(), abs=2e-5)

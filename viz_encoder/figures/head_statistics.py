@@ -3,11 +3,12 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.analyses.survey import STATISTICS, survey
+from viz_encoder.analyses.survey import survey
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
 from viz_encoder.figures.view import Control, View
 from viz_encoder.trace import Trace
+from viz_encoder.trace.head_statistics import STATISTICS
 
 
 def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:

@@ -1,14 +1,15 @@
 // The atlas: every layer and head at once, one small exact map each; click or arrows choose a head.
 
 import { amount, el, onWidth } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
+import { Latest, sentenceOf } from "../core/latest.js";
+import { AS_IT_RAN } from "../core/run.js";
 import { headsOf, mapName } from "../core/selection.js";
 import { moved } from "../views/patch_canvas.js";
 import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";
 import { toggled } from "./head_choice.js";
 import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 
-/** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, Numbers, Run, Selection } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, Numbers, Run, Selection, Switches } from "./types.d.ts" */
 
 const KEPT = ["hide", "renorm", "words"];
 
@@ -73,16 +74,12 @@ export class Atlas {
     this.#mark();
   }
 
-  // The same heads of other tokens; their statistics stay those of the maps as they ran.
+  // The same heads with other switches: their maps, and their statistics where those change.
   #redo() {
-    const { run } = this;
-    if (!run || this.measures.layers.length < run.nLayers) return; // a sweep under way goes to its end first
-    this.#latest.run(async (fresh) => {
-      for (let layer = 0; layer < run.nLayers; layer++) {
-        this.drawing.add(layer, await fresh(run.thumbnails(layer, this.selection)));
-        this.draw(layer);
-      }
-      this.#paintedAll(run);
+    if (!this.run) return;
+    delete this.node.dataset.painted;
+    this.show(this.run).catch((fault) => {
+      this.kept.textContent = sentenceOf(fault);
     });
   }
 
@@ -95,19 +92,23 @@ export class Atlas {
 
   // Each layer is painted as soon as the server has swept it, which sweeps the next meanwhile.
   show(/** @type {Run} */ run) {
+    const { measures } = this;
+    const { hide, renorm, words } = this.selection;
+    const kept = { hide, renorm, words };
     return this.#latest.run(async (fresh) => {
-      let swept = sweep(run, 0);
+      let swept = sweep(run, 0, kept);
+      measures.begin(kept, await fresh(run.statisticsSaid(kept)));
       for (let layer = 0; layer < run.nLayers; layer++) {
         const [thumbnails, statistics] = await fresh(swept);
-        if (layer + 1 < run.nLayers) swept = sweep(run, layer + 1);
+        if (layer + 1 < run.nLayers) swept = sweep(run, layer + 1, kept);
         this.drawing.add(layer, thumbnails);
         this.draw(layer);
-        this.measures.add(statistics);
+        await fresh(measures.recall(layer));
+        measures.add(statistics);
         this.#tell();
       }
       if (this.selection.scale === "all") this.draw(); // the largest of all is known only now
-      if (this.selection.kept === "all") this.#paintedAll(run);
-      else this.#redo();
+      this.#paintedAll(run);
     });
   }
 
@@ -241,7 +242,8 @@ export class Atlas {
 export function keptSentence({ hide, renorm, words }) {
   const parts = [hide && "special tokens hidden", renorm && "rows renormalized", words && "sub-words merged"];
   const said = parts.filter(Boolean).join(", ");
-  return said && `Maps with ${said}; statistics are of all tokens, as the maps ran.`;
+  const over = hide || renorm ? "Statistics are over the same" : "Statistics are as the maps ran";
+  return said && `Maps with ${said}. ${over}${words ? ", of tokens: sub-words stay apart in them" : ""}.`;
 }
 
 const nameOf = (/** @type {EventTarget | null} */ target) =>
@@ -257,10 +259,10 @@ export function ledTo(key, at, { nLayers, nHeads }, ranked) {
   return to === -1 ? at : to;
 }
 
-/** A layer's maps and statistics; a fault is told to who waits for them. @type {(run: Run, layer: number) =>
- *   Promise<[Numbers, LayerStatistics]>} */
-export function sweep(run, layer) {
-  const swept = Promise.all([run.thumbnails(layer), run.statistics(layer)]);
+/** A layer's maps and statistics; a fault is told to who waits for them.
+ * @type {(run: Run, layer: number, kept?: Switches) => Promise<[Numbers, LayerStatistics]>} */
+export function sweep(run, layer, kept = AS_IT_RAN) {
+  const swept = Promise.all([run.thumbnails(layer, kept), run.statistics(layer, kept)]);
   swept.catch(() => {});
   return swept;
 }

@@ -79,7 +79,12 @@ export class AtlasCanvas {
     const { values, height, width } = shrink(found.values, found.height, found.width, pixels, pixels);
     const { scale } = this.selection;
     const shown = scale === "row" ? byRow(Float32Array.from(values), width, topsOf(values, width)) : values;
-    const scaled = makeScale(scale, scale === "row" ? 1 : found.top, run.largest(scale, layer), found.values);
+    const scaled = makeScale(
+      scale,
+      scale === "row" ? 1 : found.top,
+      run.largest(scale, layer, this.selection),
+      found.values,
+    );
     context.imageSmoothingEnabled = false;
     context.drawImage(picture(shown, height, width, scaled), x, y, side, side);
   }

@@ -144,7 +144,8 @@ export class HeadOrder extends Emitter {
     const { nLayers, nHeads, tokens } = run;
     const pair = pairAsked(this.find.value, tokens);
     if (pair) return this.#link(pair, typed);
-    const asked = understand(this.find.value, { nLayers, nHeads, tokens, statistics: own });
+    const shown = run.visible(measures.kept.hide).map((at) => tokens[at]);
+    const asked = understand(this.find.value, { nLayers, nHeads, tokens: shown, statistics: own });
     this.matched = null;
     this.#told = "";
     this.#fault = asked ? ("fault" in asked ? asked.fault : this.#missing(asked.tests)) : "";
@@ -176,7 +177,9 @@ export class HeadOrder extends Emitter {
   // Why a test cannot be answered yet.
   #missing(/** @type {Test[]} */ tests) {
     const { measures } = this;
-    for (const { statistic } of tests) {
+    for (const { statistic, says } of tests) {
+      const added = statistic === "special" || says.includes(", here “");
+      if (added && measures.kept.hide) return "Special tokens are hidden; show them to find heads that look at them.";
       if (statistic === MAP_CHANGE && !measures.comparable.maps)
         return "First set a run of a model of the same size as the reference, on the left.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;

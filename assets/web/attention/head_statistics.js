@@ -3,8 +3,9 @@
 import { amount } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
+import { AS_IT_RAN, switched } from "../core/run.js";
 
-/** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText } from "./types.d.ts" */
+/** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText, Switches } from "./types.d.ts" */
 /** @typedef {{ run: Run, layers: LayerStatistics[] }} Reference */
 /** @typedef {{ layer: number, head: number, name: string, value: Maybe | undefined }} HeadValue */
 /** @typedef {Pick<Run, "nLayers" | "nHeads" | "n">} Sized */
@@ -54,14 +55,32 @@ export class HeadStatistics extends Emitter {
   #pair = ""; // which runs are compared, or have been
   /** @type {Run | null} */ run = null;
   /** @type {LayerStatistics[]} */ layers = [];
+  kept = AS_IT_RAN; // over what they are
+  /** @type {Record<string, StatisticText> | null} */ #said = null;
   /** @type {Reference | null} */ reference = null;
   /** @type {HeadChanges[]} */ changes = [];
   fault = "";
 
   // A new run, of which nothing is known yet.
   enter(/** @type {Run} */ run) {
-    [this.run, this.layers] = [run, []];
+    [this.run, this.layers, this.#said] = [run, [], null];
     this.#forget();
+  }
+
+  // Statistics over what is kept are about to come; what is known with other switches goes.
+  begin(/** @type {Switches} */ kept, /** @type {Record<string, StatisticText>} */ said) {
+    const { reference, run } = this;
+    const same = switched({ ...kept, words: false }) === switched({ ...this.kept, words: false });
+    [this.kept, this.#said, this.layers] = [kept, said, []];
+    if (reference && (reference.run === run || !same)) reference.layers = reference.run === run ? this.layers : [];
+    this.#forget();
+  }
+
+  // Those of the reference, where they are not known with these switches.
+  async recall(/** @type {number} */ layer) {
+    const { reference, run, kept } = this;
+    if (!reference || reference.run === run || reference.layers[layer] || !this.comparable.statistics) return;
+    reference.layers[layer] = await reference.run.statistics(layer, kept);
   }
 
   // The statistics of the next layer.
@@ -88,7 +107,7 @@ export class HeadStatistics extends Emitter {
 
   // Those of a run by itself.
   get own() {
-    return this.run?.vocabulary.statistics ?? {};
+    return this.#said ?? this.run?.vocabulary.statistics ?? {};
   }
 
   // The statistics that can be asked for now.
@@ -160,7 +179,15 @@ export class HeadStatistics extends Emitter {
     return (
       `Layer ${layer}, head ${head}: entropy ${said("entropy")} of at most ${limit} nats · distance ${said("distance", 1)} tokens · ` +
       `largest weight ${said("largest", 4)} · on the previous token ${said("previous")}, next ${said("next")}, ` +
-      `itself ${said("diagonal")}, first ${said("first")}, special ${said("special")}${changed}`
+      `itself ${said("diagonal")}, first ${said("first")}${this.kept.hide ? "" : `, special ${said("special")}`}${changed}${this.#over}`
     );
+  }
+
+  // Over what they are, where that is not all of the maps as they ran.
+  get #over() {
+    const { hide, renorm } = this.kept;
+    return hide || renorm
+      ? ` · ${[hide && "special tokens hidden", renorm && "rows renormalized"].filter(Boolean).join(", ")}`
+      : "";
   }
 }

@@ -207,7 +207,7 @@ export class InputView {
   /** @type {(shown: RowView, values: Float32Array, unit: number, titles?: Titles) => void} */
   #paint({ run, measure, who, selection, kind }, values, unit, titles) {
     const name = this.selection.scale;
-    const shared = ["layer", "all"].includes(name) ? run.largest(name, selection.layer) : null;
+    const shared = ["layer", "all"].includes(name) ? run.largest(name, selection.layer, selection) : null;
     const scale = scaleOf(measure, name, values, unit, shared);
     const { first } = this.picture;
     this.scaleLine.hidden = Boolean(run.grid && !first);

@@ -118,7 +118,12 @@ export class AttentionMap {
     this.title.textContent = title;
     if (!found) return this.#drawOver();
     const top = selection.scale === "row" ? 1 : found.most;
-    this.scale = makeScale(selection.scale, top, this.run.largest(selection.scale, selection.layer), found.values);
+    this.scale = makeScale(
+      selection.scale,
+      top,
+      this.run.largest(selection.scale, selection.layer, selection),
+      found.values,
+    );
     drawTiles(this);
     drawLabels(this);
     this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top);
@@ -234,10 +239,11 @@ export class AttentionMap {
 
   // Colors shared by heads need the statistics of all of them, which come after the map.
   async #share(/** @type {Run} */ run, /** @type {Fresh} */ fresh) {
-    const { scale, layer } = this.selection;
-    if (!(scale === "layer" || scale === "all") || run.largest(scale, layer) !== null) return;
+    const { scale, layer, hide, renorm, words } = this.selection;
+    const kept = { hide, renorm, words };
+    if (!(scale === "layer" || scale === "all") || run.largest(scale, layer, kept) !== null) return;
     const layers = scale === "all" ? Array(run.nLayers).keys() : [layer];
-    for (const each of layers) await fresh(run.statistics(each));
+    for (const each of layers) await fresh(run.measureLargest(each, kept));
     this.draw();
   }
 

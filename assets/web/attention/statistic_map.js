@@ -46,7 +46,9 @@ export class StatisticMap {
   // Draw again only what a new layer, order or search has changed: there may be thousands of heads.
   #update() {
     const { order, measures } = this;
-    const drawn = [measures.run?.key, order.statistic, order.lowest, measures.complete(order.statistic)].join();
+    const { hide, renorm, words } = measures.kept;
+    const kept = [hide, renorm, words].join();
+    const drawn = [measures.run?.key, kept, order.statistic, order.lowest, measures.complete(order.statistic)].join();
     if (drawn !== this.#drawn || order.matched !== this.#matched) this.draw();
     [this.#drawn, this.#matched] = [drawn, order.matched];
   }
@@ -63,7 +65,9 @@ export class StatisticMap {
     const scale = makeScale("head", highest);
     this.title.textContent = `${title}, by head`;
     const limit = most === 1 ? "" : `In this run at most ${amount(most, 2)} ${unit}.`;
-    this.what.textContent = `${meaning[0].toUpperCase()}${meaning.slice(1)}. ${over} ${limit} ${edge}`.trim();
+    const apart = measures.kept.words ? "Of tokens: sub-words stay apart." : "";
+    const said = [`${meaning[0].toUpperCase()}${meaning.slice(1)}.`, over, limit, edge, apart];
+    this.what.textContent = said.filter(Boolean).join(" ");
     this.#map(measures.run, heads, complete ? scale : null, unit);
     const unknown = el("i", { class: "viz-swatch", style: `background: ${rgbText(theme().masked)}` });
     this.scale.replaceChildren(

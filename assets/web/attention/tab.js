@@ -189,7 +189,10 @@ function verdict(/** @type {Proof | null} */ proof) {
 const early = earlyPlace();
 if (early) window.vizTab = new AttentionTab(early);
 let mounted = early !== null;
-current.on((run) => run && !mounted && Promise.all([mapPart(run, current.selection), sweep(run, 0)]).catch(() => {}));
+current.on(
+  (run) =>
+    run && !mounted && Promise.all([mapPart(run, current.selection), sweep(run, 0, current.selection)]).catch(() => {}),
+);
 
 // Called by the page once.
 export function mount(/** @type {HTMLElement} */ root) {

@@ -3,7 +3,7 @@
 export type { Rgb, Scale } from "../core/colors.js";
 export type { Fresh } from "../core/latest.js";
 export type * from "../core/payloads.d.ts";
-export type { Run, Shown, Unit } from "../core/run.js";
+export type { Run, Shown, Switches, Unit } from "../core/run.js";
 export type { Selection } from "../core/selection.js";
 export type { Range, Viewport } from "../core/viewport.js";
 export type { Measure } from "../views/shading.js";

@@ -3,22 +3,33 @@
 import { address, json, numbers } from "./server.js";
 import { numbered } from "./token_names.js";
 
-/** @import { Head, LayerStatistics, MapView, Numbers, Prediction, Proof, RunDescription, Views } from "./payloads.d.ts" */
+/** @import { Head, LayerStatistics, MapView, Numbers, Prediction, Proof, RunDescription } from "./payloads.d.ts" */
+/** @import { StatisticText, Views } from "./payloads.d.ts" */
 /** @import { Range } from "./viewport.js" */
 /** @typedef {{ name: string, tokens: number[] }} Unit a token, or the sub-words of one word */
 /** @typedef {Unit[] & { places: Int32Array }} Shown `places` says which unit a token is in, -1 where it is hidden */
 /** @typedef {{ answer: Promise<any>, signal?: AbortSignal }} Asked */
+/** @typedef {{ hide: boolean, renorm: boolean, words: boolean }} Switches */
 
 const REMEMBERED = 96;
 export const ADDED_TOKENS = "tokens that the model adds, such as [CLS]";
 
-// What the address of a part of a map says of hidden tokens, renormalized rows and merged words.
-const viewed = (/** @type {MapView} */ { layer, head, hide, renorm, words }) =>
-  `layer=${layer}&head=${head}&special=${!hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
+/** @type {Switches} */
+export const AS_IT_RAN = { hide: false, renorm: false, words: false };
+
+// What an address says of hidden tokens, renormalized rows and merged words.
+export const switched = (/** @type {Switches} */ { hide, renorm, words }) =>
+  `special=${!hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
+const viewed = (/** @type {MapView} */ view) => `layer=${view.layer}&head=${view.head}&${switched(view)}`;
+export const isChanged = (/** @type {Switches} */ { hide, renorm, words }) => hide || renorm || words;
 
 // Sub-words as one word, without the marks of its continuations.
 const wordOf = (/** @type {string[]} */ [first, ...more]) =>
   first + more.map((name) => name.replace(/^##/, "")).join("");
+
+// NaN is masked.
+const largestOf = (/** @type {Float32Array} */ values) =>
+  values.reduce((most, value) => (value > most ? value : most), 0);
 
 /** @type {new (description: RunDescription) => RunDescription} */
 const Described = /** @type {any} */ (
@@ -36,8 +47,8 @@ export class Run extends Described {
   #shown = new Map();
   /** @type {Map<number, Numbers>} */
   #thumbnails = new Map();
-  /** @type {Map<number, number>} */
-  #largest = new Map();
+  /** @type {Map<string, number>} */
+  #largest = new Map(); // by the switches and the layer
 
   constructor(/** @type {RunDescription} */ description) {
     super(description);
@@ -60,12 +71,12 @@ export class Run extends Described {
   }
 
   /** All heads of a layer, small; of the tokens that are kept, where some are hidden or merged.
-   * @param {number} layer @param {{ hide: boolean, renorm: boolean, words: boolean }} [kept] */
-  async thumbnails(layer, kept) {
-    const changed = kept && (kept.hide || kept.renorm || kept.words);
-    if (changed) return this.numbers(`thumbnails?${viewed({ ...kept, layer, head: 0 })}`);
-    const found = await this.numbers(`thumbnails?layer=${layer}`);
-    this.#thumbnails.set(layer, found);
+   * @param {number} layer @param {Switches} [kept] */
+  async thumbnails(layer, kept = AS_IT_RAN) {
+    const changed = isChanged(kept);
+    const found = await this.numbers(`thumbnails?layer=${layer}${changed ? `&${switched(kept)}` : ""}`);
+    if (!changed) this.#thumbnails.set(layer, found);
+    if (kept.words) this.#largest.set(`${switched(kept)}:${layer}`, largestOf(found.values));
     return found;
   }
 
@@ -78,18 +89,33 @@ export class Run extends Described {
     return { shape: [height, width], values };
   }
 
-  async statistics(/** @type {number} */ layer) {
+  /** A layer's statistics of the tokens that are kept; sub-words stay apart.
+   * @param {number} layer @param {Switches} [kept] */
+  async statistics(layer, kept = AS_IT_RAN) {
+    const of = { ...kept, words: false };
     /** @type {LayerStatistics} */
-    const known = await this.json(`statistics?layer=${layer}`);
-    this.#largest.set(layer, Math.max(0, ...known.largest.map(Number)));
+    const known = await this.json(`statistics?layer=${layer}${isChanged(of) ? `&${switched(of)}` : ""}`);
+    this.#largest.set(`${switched(of)}:${layer}`, Math.max(0, ...known.largest.map(Number)));
     return known;
   }
 
+  /** What the statistics are called, and over which tokens they are.
+   * @type {(kept: Switches) => Promise<Record<string, StatisticText>>} */
+  async statisticsSaid(kept) {
+    const of = { ...kept, words: false };
+    return isChanged(of) ? this.json(`statistics/said?${switched(of)}`) : this.vocabulary.statistics;
+  }
+
+  // Have the largest weight of a layer's heads known.
+  async measureLargest(/** @type {number} */ layer, /** @type {Switches} */ kept) {
+    await (kept.words ? this.thumbnails(layer, kept) : this.statistics(layer, kept));
+  }
+
   /** The largest weight of a layer's heads, or of all heads; null until the server has swept them.
-   * @type {(scale: string, layer: number) => number | null} */
-  largest(scale, layer) {
+   * @type {(scale: string, layer: number, kept?: Switches) => number | null} */
+  largest(scale, layer, kept = AS_IT_RAN) {
     const layers = scale === "all" ? Array.from({ length: this.nLayers }, (_, at) => at) : [layer];
-    const known = layers.flatMap((each) => this.#largest.get(each) ?? []);
+    const known = layers.flatMap((each) => this.#largest.get(`${switched(kept)}:${each}`) ?? []);
     return known.length < layers.length ? null : Math.max(...known);
   }
 

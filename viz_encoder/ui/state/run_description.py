@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from viz_encoder.analyses.survey import STATISTICS
+import numpy as np
+
 from viz_encoder.trace import Trace
-from viz_encoder.trace.map_view import SCALES
+from viz_encoder.trace.head_statistics import said
+from viz_encoder.trace.map_view import SCALES, MapView
+from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.examples import is_example, swap_of
 
 # Control, format (bidi, zero-width), surrogates (no text at all) and line separators.
@@ -58,7 +61,7 @@ def describe(
             "swap": swap_of(link.get("a", "")),
             "example": is_example(link),
             "opening": opening and dict(opening),
-            "vocabulary": _vocabulary(max(1, int(trace.valid.sum()))),
+            "vocabulary": _vocabulary(trace),
         }
     )
     # No markup even in transit: Gradio looks for tags in what a component is given.
@@ -85,10 +88,18 @@ def _shown(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩" if hidden else char
 
 
-def _vocabulary(n_real: int) -> dict[str, Any]:
-    """What the page calls statistics of heads and scales of colors, in a run of so many tokens."""
+def statistics_said(trace: Trace, view: MapView) -> dict[str, dict[str, Any]]:
+    """What the page calls the statistics of heads, over what a view keeps of this run."""
+    valid = trace.valid.cpu().numpy()
+    shown = [at for (at,) in shown_tokens(trace, hide_special=view.hide_special) if valid[at]]
+    switches = {"hide_special": view.hide_special, "renormalize": view.renormalize}
+    return said(np.array(shown, np.int64), **switches)
+
+
+def _vocabulary(trace: Trace) -> dict[str, Any]:
+    """What the page calls statistics of heads and scales of colors."""
     return {
-        "statistics": {name: statistic.of(n_real) for name, statistic in STATISTICS.items()},
+        "statistics": statistics_said(trace, MapView()),
         "scales": {name: asdict(scale) for name, scale in SCALES.items()},
     }
 

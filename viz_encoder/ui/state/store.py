@@ -1,23 +1,23 @@
 """TraceStore: the runs that open pages look at, by unguessable key, within a budget of bytes."""
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.analyses.findings import Findings, findings
-from viz_encoder.analyses.survey import LayerSurvey, swept_layers
+from viz_encoder.analyses.survey import LayerSurvey
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.expiring_store import GRACE_SECONDS as GRACE_SECONDS
 from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS as MAX_AGE_SECONDS
 from viz_encoder.ui.state.expiring_store import KeyedStore
 from viz_encoder.ui.state.mask_mistake import Masked
+from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
 
 
 def model_gone(purpose: str) -> str:
@@ -35,12 +35,9 @@ class Entry:
     encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
     inputs: Inputs | None = None  # what it ran on, for whatever must run again
     masked: Masked | None = None  # where it ran with a mask that somebody painted
-    surveyed: list[LayerSurvey] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
     _finding: threading.Lock = field(default_factory=threading.Lock)
     _findings: Findings | None = None
-    _key_means: list[Float[np.ndarray, "head key"]] = field(default_factory=list)
-    _sweep: Iterator[tuple[LayerSurvey, Float[np.ndarray, "head key"]]] | None = None
+    _surveys: Surveys = field(init=False)
 
     @property
     def nbytes(self) -> int:
@@ -57,25 +54,22 @@ class Entry:
             raise SelectionError(model_gone(purpose))
         return self.encoder
 
-    def survey(self, layer: int) -> LayerSurvey:
-        """Thumbnails and statistics of one layer; each layer is swept once, in order."""
-        with self.lock:
-            while len(self.surveyed) <= layer:
-                if self._sweep is None:
-                    self._sweep = islice(swept_layers(self.trace), len(self.surveyed), None)
-                try:
-                    surveyed, means = next(self._sweep)
-                except BaseException:
-                    self._sweep = None  # a generator that raised would be at its end for ever
-                    raise
-                self.surveyed.append(surveyed)
-                self._key_means.append(means)
-            return self.surveyed[layer]
+    def __post_init__(self) -> None:
+        """Its survey, of which nothing is swept yet."""
+        self._surveys = Surveys(self.trace)
 
-    def key_means(self, layer: int) -> Float[np.ndarray, "head key"]:
-        """The mean weight that each key gets over the real queries, from the survey's sweep."""
-        self.survey(layer)
-        return self._key_means[layer]
+    @property
+    def surveyed(self) -> list[LayerSurvey]:
+        """The layers that are swept so far, as they ran."""
+        return self._surveys.as_it_ran.layers
+
+    def survey(self, layer: int, view: MapView = AS_IT_RAN) -> LayerSurvey:
+        """Thumbnails and statistics of one layer, of what a view keeps; swept once, in order."""
+        return self._surveys.of(view).layer(layer)[0]
+
+    def key_means(self, layer: int, view: MapView = AS_IT_RAN) -> Float[np.ndarray, "head key"]:
+        """The mean weight that each shown key gets over the shown real queries, or words."""
+        return self._surveys.of(view).layer(layer)[1]
 
     def findings(self) -> Findings:
         """What stands out in this run; computed once, while the survey goes on beside it."""

@@ -58,15 +58,11 @@ async def _map_view(
 Shown = Annotated[MapView, Depends(_map_view)]
 
 
-async def _kept(
-    layer: Layer, special: bool = True, renormalize: bool = False, words: bool = False
-) -> MapView | None:
-    if special and not renormalize and not words:
-        return None
-    return MapView(layer, 0, hide_special=not special, renormalize=renormalize, words=words)
+async def _kept(special: bool = True, renormalize: bool = False, words: bool = False) -> MapView:
+    return MapView(hide_special=not special, renormalize=renormalize, words=words)
 
 
-Kept = Annotated[MapView | None, Depends(_kept)]  # of every head; None: the maps as they ran
+Kept = Annotated[MapView, Depends(_kept)]  # of every layer and head: the switches alone
 
 
 def parse_head(head: object, trace: Trace) -> Head:

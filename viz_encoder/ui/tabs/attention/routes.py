@@ -4,6 +4,7 @@ They stand beside Gradio's own routes, for a click must not wait in its queue, a
 travel as JSON. A run is reached by its unguessable key alone.
 """
 
+from dataclasses import replace
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from urllib.parse import quote
 
@@ -13,8 +14,9 @@ from starlette.concurrency import run_in_threadpool
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.analyses.pair import pair
 from viz_encoder.errors import SelectionError
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.run_description import printable, statistics_said
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
@@ -56,16 +58,27 @@ def thumbnails(entry: Held, view: Kept, layer: Layer, reduce: str = "max") -> Re
     """
     if reduce not in REDUCTIONS:
         raise SelectionError(f"There is no reduction {shown(reduce)}; choose max or mean.")
-    if view is not None:
+    if view.words:
         return answers.array(kept_thumbnails(entry.trace, layer, view))
-    surveyed = entry.survey(layer)
+    surveyed = entry.survey(layer, view)
     return answers.array(surveyed.thumbnails_mean if reduce == "mean" else surveyed.thumbnails_max)
 
 
 @ROUTER.get("/statistics")
-def statistics(entry: Held, layer: Layer) -> Response:
-    """One layer's head statistics by name, a number a head; null where there is none."""
-    return answers.plain({k: finite(v) for k, v in entry.survey(layer).statistics.items()})
+def statistics(entry: Held, view: Kept, layer: Layer) -> Response:
+    """One layer's head statistics by name, a number a head; null where there is none.
+
+    Over the tokens that are shown, rows renormalized where that is asked; of tokens, never words.
+    """
+    surveyed = entry.survey(layer, replace(view, words=False))
+    return answers.plain({k: finite(v) for k, v in surveyed.statistics.items()})
+
+
+@ROUTER.get("/statistics/said")
+def statistics_words(entry: Held, special: bool = True, renormalize: bool = False) -> Response:
+    """The statistics in words, with what they can be at most, over what is shown."""
+    view = MapView(hide_special=not special, renormalize=renormalize)
+    return answers.plain(statistics_said(entry.trace, view))
 
 
 @ROUTER.get("/map")

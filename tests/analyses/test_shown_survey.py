@@ -1,0 +1,133 @@
+"""The survey over what is shown: special tokens left out, rows renormalized; against whole maps."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses.survey import STATISTICS, survey, swept_layers
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Sample
+from viz_encoder.trace import LayerTrace, Origin
+from viz_encoder.trace.head_statistics import said
+from viz_encoder.trace.token_selection import shown_tokens
+
+survey_module = import_module("viz_encoder.analyses.survey")
+TEXTS = ["The unbelievable animal didn't cross", "A short one", ("It rains.", "We walk outside.")]
+
+
+@pytest.fixture(scope="module")
+def traces(minilm):
+    """A text, the same run padded beside it, and a pair with a special token in its middle."""
+    return *vz.capture(minilm, TEXTS[:2]), vz.capture(minilm, TEXTS[2])
+
+
+def shown_map(weights, kept, renormalize):
+    part = weights[np.ix_(kept, kept)]
+    return part / part.sum(axis=1, keepdims=True) if renormalize else part
+
+
+def by_loops(weights, kept, renormalize, valid):
+    """Each statistic from the definition of it, query by query."""
+    part = shown_map(weights, kept, renormalize)
+    at = {token: place for place, token in enumerate(kept)}
+    real = [token for token in kept if valid[token]]
+    shares = {i: part[at[i]] / part[at[i]].sum() for i in real}
+
+    def beside(shift):
+        found = [part[at[i], at[i + shift]] for i in real if i + shift in real]
+        return np.mean(found)
+
+    return {
+        "entropy": np.mean([-sum(p * np.log(p) for p in shares[i] if p > 0) for i in real]),
+        "distance": np.mean(
+            [sum(p * abs(i - j) for p, j in zip(shares[i], kept, strict=True)) for i in real]
+        ),
+        "previous": beside(-1),
+        "next": beside(1),
+        "diagonal": beside(0),
+        "first": np.mean([part[at[i], 0] for i in real]),
+        "largest": max(part[at[i]].max() for i in real),
+    }
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("block_bytes", [2**20, 200])
+def test_statistics_are_of_what_is_shown(
+    traces, which, hide, renormalize, block_bytes, monkeypatch
+):
+    monkeypatch.setattr(survey_module, "BLOCK_BYTES", block_bytes)
+    trace = traces[which]
+    kept = [at for at, special in enumerate(trace.sample.special) if not (hide and special)]
+    found = survey(trace, hide_special=hide, renormalize=renormalize)
+    for layer, head in ((0, 3), (5, 11)):
+        weights = trace.attention(layer, head).double().numpy()
+        expected = by_loops(weights, kept, renormalize, trace.valid.tolist())
+        for name, value in expected.items():
+            got = found[layer].statistics[name][head]
+            assert got == pytest.approx(value, rel=2e-5, abs=2e-5), name
+        assert np.isnan(found[layer].statistics["special"][head]) == hide
+        part = shown_map(weights, kept, renormalize)
+        part[:, ~trace.valid.numpy()[kept]] = np.nan
+        assert np.allclose(found[layer].thumbnails_max[head], part, atol=2e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("words", [False, True])
+def test_means_of_keys_are_those_of_the_shown_map(traces, hide, renormalize, words):
+    trace = traces[0]
+    groups = [list(each) for each in shown_tokens(trace, hide_special=hide, words=words)]
+    kept = [token for group in groups for token in group]
+    for layer, (_, means) in enumerate(swept_layers(trace, 64, hide, renormalize, words)):
+        weights = trace.attention(layer, 7).double().numpy()
+        if renormalize:
+            weights = weights / weights[:, kept].sum(axis=1, keepdims=True)
+        merged = np.array(
+            [[weights[np.ix_(rows, keys)].sum(1).mean() for keys in groups] for rows in groups]
+        )
+        assert np.abs(means[7] - merged.mean(axis=0)).max() <= 2e-5
+
+
+def test_what_it_can_be_at_most_is_reached_over_the_tokens_shown():
+    """Hidden tokens lie between those that are shown; one head looks far, one evenly."""
+    special = (True, False, False, True, False, True)
+    kept = np.array([1, 2, 4])
+    far = torch.eye(6)[torch.tensor([0, 4, 4, 0, 1, 0])]
+    even = torch.full((6, 6), 1 / 6)
+    nothing = torch.zeros(2, 6, 0)
+    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=torch.stack([far, even]))
+    sample, valid = Sample(tokens=("a",) * 6, special=special), torch.ones(6, dtype=torch.bool)
+    trace = vz.Trace((layer,), (), torch.zeros(6, 1), valid, sample, Origin("made up"))
+    found = survey(trace, hide_special=True)[0].statistics
+    told = said(kept, hide_special=True)
+    assert found["distance"][0] == pytest.approx(told["distance"]["most"], abs=1e-6)
+    assert found["distance"][1] == pytest.approx(told["distance"]["even"], abs=1e-6)
+    assert found["entropy"][1] == pytest.approx(told["entropy"]["even"], abs=1e-6) == np.log(3)
+    assert found["previous"][1] == pytest.approx(1 / 6)  # of the one query that has one shown
+
+
+def test_each_statistic_says_over_what_it_is():
+    places = np.arange(1, 5)
+    plain, hidden = said(places), said(places, hide_special=True)
+    both = said(places, hide_special=True, renormalize=True)
+    assert plain == {name: each.of(4) for name, each in STATISTICS.items()}
+    assert all("Special tokens are left out" in each["over"] for each in hidden.values())
+    assert "not renormalized" in hidden["previous"]["over"]
+    assert "not renormalized" not in both["previous"]["over"]
+    assert "divided by its sum over the tokens shown" in both["previous"]["over"]
+    assert "no weight on them is shown" in hidden["special"]["edge"]
+
+
+def test_a_run_of_special_tokens_alone_cannot_be_shown_without_them():
+    nothing = torch.zeros(1, 2, 0)
+    layer = LayerTrace(nothing, nothing, nothing, 1.0, maps=torch.eye(2)[None])
+    sample = Sample(tokens=("[CLS]", "[SEP]"), special=(True, True))
+    valid = torch.ones(2, dtype=torch.bool)
+    trace = vz.Trace((layer,), (), torch.zeros(2, 1), valid, sample, Origin("made up"))
+    with pytest.raises(SelectionError, match="show special tokens again"):
+        survey(trace, hide_special=True)

@@ -1,0 +1,56 @@
+"""Kept tokens: which rows and columns of a layer's maps a sweep goes over, and how they count."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.trace.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class KeptTokens:
+    """The tokens along the two sides of a layer's maps, by their numbers; None: all of them."""
+
+    queries: Int[Tensor, " query"] | None
+    keys: Int[Tensor, " key"] | None
+    positions: Float[Tensor, " query"]  # the queries by their numbers
+    real: Float[Tensor, " query"]  # 1 for a real token, 0 for padding
+    owners: Int[Tensor, " query"] | None  # the word of each, where words are merged
+
+    def neighbors(self, shift: int) -> Float[Tensor, " key"]:
+        """1 for a real key whose neighbor, `shift` tokens before it, is shown; 0 for the others."""
+        if not shift:
+            return self.real
+        beside, none = (self.positions.diff() == 1).float(), self.real.new_zeros(1)
+        return self.real * torch.cat([none, beside] if shift > 0 else [beside, none])
+
+    def shares_of_mean(self) -> Float[Tensor, " query"] | None:
+        """What each real query counts for in a mean over words; None where none are merged."""
+        if self.owners is None:
+            return None
+        return self.real / self.owners.bincount()[self.owners]
+
+
+def kept_tokens(
+    trace: Trace, layer: LayerTrace, *, hide_special: bool = False, words: bool = False
+) -> KeptTokens:
+    """What is swept of a layer; in cross-attention all keys, for they are of another sequence.
+
+    Raises:
+        SelectionError: no token is left.
+    """
+    device = layer.q.device
+    groups = shown_tokens(trace, hide_special=hide_special, words=words)
+    if not groups:
+        raise SelectionError("Every token of this run is special; show special tokens again.")
+    numbers = torch.tensor([at for group in groups for at in group], device=device)
+    every = None if len(numbers) == trace.n_tokens else numbers
+    sizes = torch.tensor([len(group) for group in groups], device=device)
+    owners = torch.arange(len(groups), device=device).repeat_interleave(sizes) if words else None
+    real = trace.valid.to(device)[numbers].float()
+    return KeptTokens(every, None if layer.cross else every, numbers.float(), real, owners)
