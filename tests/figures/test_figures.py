@@ -119,6 +119,23 @@ def test_an_unknown_scale_is_said(trace):
         vz.figures.attention_map(trace, scale="jet")
 
 
+def test_the_border_of_a_pair(minilm, trace):
+    pair = vz.capture(minilm, ("The cat sat", "It was tired"))
+    begins = pair.sample.segments.index(1)
+    figure = vz.figures.attention_map(pair, layer=3, head=5)
+    down, across = figure.layout.shapes
+    assert (down.y0, down.y1, down.x0, down.x1) == (begins - 0.5, begins - 0.5, 0, 1)
+    assert (across.x0, across.x1, across.y0, across.y1) == (begins - 0.5, begins - 0.5, 0, 1)
+    assert down.xref == across.yref == "paper"
+    letters = [(each.text, each.x, each.y) for each in figure.layout.annotations]
+    middles = begins / 2 - 0.5, (begins + pair.n_tokens) / 2 - 0.5
+    assert letters == [
+        *(("<b>A</b>", 1, middles[0]), ("<b>B</b>", 1, middles[1])),
+        *(("<b>A</b>", middles[0], 0), ("<b>B</b>", middles[1], 0)),
+    ]
+    assert not vz.figures.attention_map(trace).layout.shapes
+
+
 def test_several_heads_are_averaged(trace):
     figure = vz.figures.attention_map(trace, layer=3, head=(1, 7))
     expected = trace.attention(3)[[1, 7]].mean(dim=0).numpy()

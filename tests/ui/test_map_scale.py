@@ -1,4 +1,4 @@
-"""Maps that a linear scale leaves nearly white or black: told, and made readable by one click."""
+"""What helps to read the big map: a scale that shows its weights, and the border of a pair."""
 
 import math
 import re
@@ -11,6 +11,7 @@ import viz_encoder as vz
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.layer import Origin
+from viz_encoder.ui.wire.static import address
 
 pytestmark = pytest.mark.browser
 LONG = "The trophy does not fit in the suitcase because it is too big. " * 27
@@ -83,3 +84,49 @@ def test_a_nearly_black_map_is_told(visit, tmp_path):
     assert pale == [0xFA, 0xFD, 0xFB]  # the first color of the ramp, for it is clipped
     ticks = opened.page.get_attribute(".viz-legend canvas", "aria-label")
     assert ticks == f"Color scale from {low:.4f} to {high:.4f}"
+
+
+BAND = """axis => {  // three pixels a side, along a border: their brightness
+  const { map } = window.vizTab;
+  const each = map.canvas.width / map.canvas.getBoundingClientRect().width;
+  const at = map.borders[axis] - map.view[axis ? "col" : "row"];
+  const along = Math.floor((axis ? map.left : map.top) + (at * map.side) / map.view.span) - 1;
+  const box = axis ? [along, map.top, 3, map.side] : [map.left, along, map.side, 3];
+  const [x, y, width, height] = box.map((value) => Math.round(value * each));
+  const copy = new OffscreenCanvas(width, height).getContext("2d");
+  copy.drawImage(map.canvas, -x, -y);
+  const { data } = copy.getImageData(0, 0, width, height);
+  return [[height, width], Array.from({ length: data.length / 4 }, (_, at) => data[4 * at])];
+}"""
+
+
+def test_the_border_of_a_pair_is_drawn_on_both_axes(visit, minilm):
+    opened = visit(a="The cat sat on the mat", b="It was tired", layer=3, head=5)
+    opened.painted()
+    page = opened.page
+    begins = vz.capture(minilm, ("The cat sat on the mat", "It was tired")).sample.segments.index(1)
+    assert page.evaluate("vizTab.map.borders") == [begins, begins]
+    for axis in (0, 1):
+        shape, drawn = page.evaluate(BAND, axis)
+        darkest = np.array(drawn).reshape(shape).min(axis=1 if axis else 0)
+        assert (np.diff((darkest < 100).astype(int)) == 1).sum() >= 20  # dashes, from end to end
+    svg = page.evaluate(
+        """async ([address]) => {
+          const { paperSvg } = await import(new URL(address, document.baseURI).href);
+          return paperSvg(vizTab.map, vizTab.map.run, 86);
+        }""",
+        [address("attention/paper_figure.js")],
+    )
+    assert (
+        svg.count('class="border"') == 2 and svg.count(">A</text>") == svg.count(">B</text>") == 2
+    )
+    page.click("text=hide special tokens")
+    page.wait_for_function(
+        f"vizTab.map.borders[0] === {begins - 2}"
+    )  # without [CLS] and the first [SEP]
+
+
+def test_one_text_has_no_border(visit):
+    opened = visit(a="The cat sat on the mat")
+    opened.painted()
+    assert opened.page.evaluate("vizTab.map.borders") == [-1, -1]

@@ -3,11 +3,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateSync } from "node:zlib";
+import { borderAt, bordered } from "../../assets/web/core/border.js";
 import { digits, plain, readMaps, unpack } from "../../assets/web/offline/maps.js";
 
 const sides = { cross: false, counts: [2, 2], shape: [2, 2] };
 const facts = {
   tokens: ["a", "b", "c", "d", "e"],
+  segments: [0, 0, 0, 1, 1],
   others: ["x", "y", "z"],
   levels: 4,
   layers: [
@@ -72,4 +74,33 @@ test("digits and characters that would not be seen", () => {
   assert.deepEqual([digits(0, 3), digits(0.000123456, 3), digits(0.5, 4)], ["0", "0.000123", "0.5"]);
   assert.equal(plain("a\u202eb\tc"), "a⟨U+202E⟩b⟨U+0009⟩c");
   assert.equal(plain("👩\u200d🔬 é"), "👩\u200d🔬 é"); // joined emoji stay
+});
+
+test("text B begins at its first token, in cells of the map, and not along another sequence's keys", () => {
+  const { layers, chosen } = readMaps(facts, bytes, exact);
+  assert.deepEqual(layers[1][0].borders, [3 / 3, -1]); // blocks of three queries
+  const kept = { ...facts.chosen, counts: [4, 4], shape: [4, 4], segments: [0, 1, 1, 1] };
+  assert.deepEqual(readMaps({ ...facts, chosen: kept }, bytes, exact).chosen.borders, [1, 1]);
+  assert.deepEqual(readMaps({ ...facts, segments: [0, 0, 0, 0, 0] }, bytes, exact).chosen.borders, [-1, -1]);
+  assert.equal(borderAt([1, 1]), -1); // nothing is before it
+  assert.deepEqual(chosen.borders, [3, 3]);
+});
+
+test("of a border and its letters, what is in sight is drawn", () => {
+  assert.deepEqual(bordered(4, 0, 10), {
+    at: 4,
+    letters: [
+      ["A", 2, 4],
+      ["B", 7, 6],
+    ],
+  });
+  assert.deepEqual(bordered(4, 3, 7), {
+    at: 1,
+    letters: [
+      ["A", 0.5, 1],
+      ["B", 2.5, 3],
+    ],
+  });
+  assert.deepEqual(bordered(4, 5, 9), { at: null, letters: [["B", 2, 4]] });
+  assert.deepEqual(bordered(-1, 0, 9), { at: null, letters: [] });
 });

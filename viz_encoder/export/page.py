@@ -116,6 +116,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "passed": proof.passed,
         "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
         "tokens": list(trace.tokens),
+        "segments": list(trace.sample.segments),
         "others": [] if cross is None else list(key_tokens(trace, cross)),
     }
 
@@ -137,10 +138,12 @@ def _as_kept(trace: Trace, view: MapView) -> dict[str, Any]:
     """The names along the sides of a map that hides or merges tokens, and their numbers."""
     rows, keys = kept_queries(trace, view), kept_keys(trace, view)
     sides = (trace.tokens, rows), (key_tokens(trace, view.layer), keys)
+    segments = trace.sample.segments
     return {
         "counts": [len(rows), len(keys)],
         "names": [[word_name(names, entry) for entry in side] for names, side in sides],
         "numbers": [[_numbers(entry) for entry in side] for _, side in sides],
+        "segments": [segments[entry[0]] for entry in rows] if segments else [],
     }
 
 

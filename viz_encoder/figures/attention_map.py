@@ -13,6 +13,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
 
 MAX_SIDE = 512
+BORDER = "#d97706"
 PLACE = "query %{y}<br>key %{x}<br>"
 
 
@@ -39,15 +40,37 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0, scale: str = "head") -
         **weight_colors(tile.values, scale),
         hovertemplate=PLACE + "weight %{z:.4g}<extra></extra>",
         hoverongaps=False,
+        name="weight",
         **place,
     )
     steps = tile.row_step, tile.key_step
     pooled = f", largest of {steps[0]} × {steps[1]}" if max(steps) > 1 else ""
     apply(figure, f"Attention {head_name(layer, head)}{pooled}")
+    second, cross = trace.sample.second_text, trace.layers[layer].cross
+    if second is not None:
+        _add_border(figure, "y", tile.row_edges, second)
+        if not cross:
+            _add_border(figure, "x", tile.key_edges, second)
     axis = {"type": "category", "showgrid": False, "zeroline": False, "tickfont": {"size": 10}}
     figure.update_xaxes(title="Key (who is looked at)", side="top", tickangle=-60, **axis)
     figure.update_yaxes(title="Query (who looks)", autorange="reversed", **axis)
     return figure
+
+
+def _add_border(figure: go.Figure, axis: str, edges: np.ndarray, second: int) -> None:
+    """A line where text B begins, and the letters of both texts; on "x" or "y", places in cells."""
+    end = len(edges) - 1
+    border = float(np.interp(second, edges, np.arange(end + 1)))
+    other, margin = ("y", 0) if axis == "x" else ("x", 1)
+    line = {f"{axis}0": border - 0.5, f"{axis}1": border - 0.5, f"{other}0": 0, f"{other}1": 1}
+    style = {"color": BORDER, "width": 1.5, "dash": "dash"}
+    figure.add_shape(type="line", **line, **{f"{other}ref": "paper"}, line=style)
+    beyond = {"yanchor": "top"} if axis == "x" else {"xanchor": "left", "xshift": 2}
+    for letter, middle in (("A", border / 2), ("B", (border + end) / 2)):
+        place = {axis: middle - 0.5, other: margin, f"{other}ref": "paper"}
+        figure.add_annotation(text=f"<b>{letter}</b>", showarrow=False, **place, **beyond)
+    if axis == "y":
+        figure.update_traces(colorbar={"x": 1.04}, selector={"name": "weight"})
 
 
 def _names(tokens: Sequence[str], edges: np.ndarray) -> list[str]:

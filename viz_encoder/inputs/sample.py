@@ -33,6 +33,11 @@ class Sample(OneLine):
     notes: tuple[str, ...] = ()  # what was cut, replaced or resized, a plain sentence each
     n_prompt: int = 0  # tokens at the front that are of a model's own prompt, [CLS] counted
 
+    @property
+    def second_text(self) -> int | None:
+        """The first token of text B of a pair; None where there is one text."""
+        return (self.segments.index(1) if 1 in self.segments else 0) or None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inputs(OneLine):

@@ -1,5 +1,6 @@
 // The big map of one head: rows are queries, columns are keys; zoom to single cells with their value.
 
+import { borderAt, drawBorders, FOOT } from "../core/border.js";
 import { makeScale } from "../core/colors.js";
 import { context2d, el, fit, onWidth } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
@@ -15,7 +16,7 @@ import { Tiles } from "./tiles.js";
 import { TokenSearch } from "./token_search.js";
 import { VisibleWeight } from "./visible_weight.js";
 
-/** @import { Fresh, Run, Selection, Shown } from "./types.d.ts" */
+/** @import { Borders, Fresh, Run, Selection, Shown } from "./types.d.ts" */
 /** @typedef {[row: number, col: number]} Cell by places among the shown tokens, or parts of them */
 
 const MAX_SIDE = 860;
@@ -33,6 +34,7 @@ export class AttentionMap {
   /** @type {Shown | null} */ #laid = null; // what it was laid out for
   view = new Viewport(0);
   scale = makeScale("head", 1);
+  /** @type {Borders} */ borders = [-1, -1];
   /** @type {Cell | null} */ hovered = null;
   left = 0;
   top = 0;
@@ -104,6 +106,7 @@ export class AttentionMap {
     const all = MAX_CELL * Math.max(1, this.view.n);
     this.side = Math.max(60, Math.min(MAX_SIDE, tall, width - this.left - RIGHT, all));
     [this.width, this.height] = [this.left + this.side + RIGHT, this.top + this.side + 4];
+    if (this.borders[0] > 0) this.height += FOOT;
     this.context = fit(this.canvas, this.width, this.height);
     this.overContext = fit(this.over, this.width, this.height);
     this.draw();
@@ -125,6 +128,7 @@ export class AttentionMap {
       found.values,
     );
     drawTiles(this);
+    drawBorders(this);
     drawLabels(this);
     this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top);
     this.scaleHint.show(found, this.scale);
@@ -224,6 +228,8 @@ export class AttentionMap {
     const middle = (/** @type {number} */ start) => this.shown[Math.floor(start + (before?.span ?? 0) / 2)].tokens[0];
     const stays = before?.zoomed ? [middle(before.row), middle(before.col)] : null;
     this.shown = run.shown(this.selection);
+    const border = borderAt(this.shown.map(({ tokens }) => run.segments[tokens[0]]));
+    this.borders = [border, border];
     this.view = new Viewport(this.shown.length);
     const [row, col] = stays?.map((token) => this.shown.places[token]) ?? [-1, -1];
     if (before && row >= 0 && col >= 0) this.view.center(row, col, before.span);

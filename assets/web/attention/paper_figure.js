@@ -1,5 +1,6 @@
 // What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
 
+import { bordered } from "../core/border.js";
 import { inkOn, paperColors, rgbText, shade } from "../core/colors.js";
 import { context2d, el, svg } from "../core/dom.js";
 import { thin } from "../core/labels.js";
@@ -11,7 +12,8 @@ import { withDpi } from "./png_resolution.js";
 /** @import { AttentionMap, Range, Run } from "./types.d.ts" */
 /** @typedef {{ run: Run, map: AttentionMap, rows: Range, cols: Range, width: number }} Shown what is in sight, and
  *   the picture's width */
-/** @typedef {{ left: number, top: number, cell: number, axis: number, bottom: number }} Place where its cells lie */
+/** @typedef {{ left: number, top: number, cell: number, axis: number, bottom: number,
+ *   foot: number }} Place where its cells lie, and where what is below them ends */
 /** @typedef {Record<string, string | number>} Attributes */
 
 const POINTS = 72 / 25.4; // a millimeter in points, the unit of all below
@@ -47,7 +49,8 @@ export function paperSvg(map, run, millimeters) {
   root.append(
     svg("rect", { x: -MARGIN, width: "100%", height: "100%", fill: "#ffffff" }),
     ...title.map((text, at) => say(text, 0, (at + 1) * LINE)),
-    ...[...cells(shown, place), ...names(shown, place), ...values(shown, place), ...axes(place), ...nodes],
+    ...[...cells(shown, place), ...names(shown, place), ...values(shown, place), ...borders(shown, place)],
+    ...[...axes(place), ...nodes],
   );
   return `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(root)}\n`;
 }
@@ -76,7 +79,8 @@ function placed({ map, rows, cols, width }, title) {
   const left = LINE + GAP + room(rows);
   const top = axis + GAP + room(cols) * Math.sin((TILT * Math.PI) / 180) + GAP;
   const cell = (width - left - room(cols) * 0.5) / Math.max(rows[1] - rows[0], cols[1] - cols[0]);
-  return { left, top, cell, axis, bottom: top + round(cell * (rows[1] - rows[0])) };
+  const bottom = top + round(cell * (rows[1] - rows[0]));
+  return { left, top, cell, axis, bottom, foot: bottom + (map.borders[0] > 0 ? LINE : 0) };
 }
 
 /** @type {(shown: Shown, place: Place) => SVGElement[]} */
@@ -132,6 +136,24 @@ function values({ map, rows, cols }, { left, top, cell }) {
   });
 }
 
+/** Where text B of a pair begins, and the letters of both. @type {(shown: Shown, place: Place) => SVGElement[]} */
+function borders({ map, rows, cols }, { left, top, bottom, cell }) {
+  const [down, across] = [bordered(map.borders[0], ...rows), bordered(map.borders[1], ...cols)];
+  const right = left + cell * (cols[1] - cols[0]);
+  /** @type {(x: number, y: number, toX: number, toY: number) => SVGElement} */
+  const line = (x, y, toX, toY) => {
+    const ends = { x1: round(x), y1: round(y), x2: round(toX), y2: round(toY) };
+    return svg("line", { ...ends, stroke: INK, "stroke-width": 0.6, "stroke-dasharray": "3 2", class: "border" });
+  };
+  const middle = { "text-anchor": "middle", "font-weight": 600 };
+  return [
+    ...(down.at === null ? [] : [line(left, top + down.at * cell, right + SIZE, top + down.at * cell)]),
+    ...(across.at === null ? [] : [line(left + across.at * cell, top, left + across.at * cell, bottom + SIZE)]),
+    ...down.letters.map(([letter, at]) => say(letter, right + SIZE, top + at * cell + SIZE / 3, middle)),
+    ...across.letters.map(([letter, at]) => say(letter, left + at * cell, bottom + SIZE, middle)),
+  ];
+}
+
 /** @type {(place: Place) => SVGElement[]} */
 function axes({ left, top, bottom, axis }) {
   const [x, y] = [SIZE, round((top + bottom) / 2)];
@@ -143,7 +165,7 @@ function axes({ left, top, bottom, axis }) {
 
 /** The scale in words and colors, and how high the whole picture is.
  * @type {(shown: Shown, place: Place) => { nodes: SVGElement[], height: number }} */
-function legend({ run, map, width }, { left, bottom }) {
+function legend({ run, map, width }, { left, foot }) {
   const { scale, tiles } = map;
   const long = Math.min(160, width - left - 20);
   const stops = Array.from({ length: 17 }, (_, at) => {
@@ -151,7 +173,7 @@ function legend({ run, map, width }, { left, bottom }) {
     return svg("stop", { offset: at / 16, "stop-color": color });
   });
   const gradient = svg("defs", {}, svg("linearGradient", { id: "ramp" }, ...stops));
-  const y = bottom + 2 * GAP;
+  const y = foot + 2 * GAP;
   const box = { x: round(left), y: round(y), width: long, height: 6 };
   const bar = svg("rect", { ...box, fill: "url(#ramp)", stroke: QUIET, "stroke-width": 0.3 });
   const below = y + 6 + LINE;

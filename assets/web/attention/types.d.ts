@@ -1,5 +1,6 @@
 // The types that the modules of this tab share.
 
+export type { Borders } from "../core/border.js";
 export type { Rgb, Scale } from "../core/colors.js";
 export type { Fresh } from "../core/latest.js";
 export type * from "../core/payloads.d.ts";

@@ -402,6 +402,7 @@ export interface PageFacts {
   passed: boolean;
   notes: string[];
   tokens: string[];
+  segments: number[];
   others: string[]; // the keys of a layer that attends across
   chosen: PageMap;
   snippet: string;
@@ -422,6 +423,7 @@ export interface PageMap extends PageSides {
   note?: string;
   names?: string[][];
   numbers?: string[][];
+  segments?: number[];
 }
 
 // export/cell.py: what a notebook's cell holds

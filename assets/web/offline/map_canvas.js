@@ -1,9 +1,11 @@
 // A map on a canvas: its cells in color, the names along both sides, and the cell that is pointed at.
 
+import { drawBorders, FOOT } from "../core/border.js";
 import { css, fit } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
 
+/** @import { Borders } from "../core/border.js" */
 /** @import { KeptMap } from "./maps.js" */
 /** @typedef {[row: number, col: number]} Cell */
 /** @typedef {{ least: number, most: number }} CellSizes in pixels a side */
@@ -23,6 +25,8 @@ export class MapCanvas {
   columns = [];
   /** @type {number[]} */
   chosen = [-1, -1];
+  /** @type {Borders} */
+  borders = [-1, -1];
   /** @type {Cell | null} */
   pointed = null;
 
@@ -47,6 +51,7 @@ export class MapCanvas {
   show(map, picture, row) {
     Object.assign(this, { map, picture, pointed: null, chosen: [row, -1] });
     this.view = new Viewport(Math.max(map.rows, map.cols));
+    this.borders = map.borders;
     [this.shown, this.columns] = [map.rows, map.cols].map((cells, axis) =>
       Array.from({ length: cells }, (_, at) => ({ name: map.label(axis ? 1 : 0, at, false) })),
     );
@@ -61,7 +66,10 @@ export class MapCanvas {
     const fits = room / this.view.n;
     this.cell = Math.max(least, Math.min(most, fits < EVEN ? fits : Math.floor(fits)));
     Object.assign(this, { left, top, side: this.view.n * this.cell });
-    const [across, down] = [Math.max(240, map.cols * this.cell + OVERHANG), Math.max(150, map.rows * this.cell + 4)];
+    const [across, down] = [
+      Math.max(240, map.cols * this.cell + OVERHANG),
+      Math.max(150, map.rows * this.cell + 4 + (this.borders[0] > 0 ? FOOT : 0)),
+    ];
     fit(this.canvas, left + across, top + down);
     this.draw();
   }
@@ -71,6 +79,7 @@ export class MapCanvas {
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.imageSmoothingEnabled = false;
     context.drawImage(this.picture, left, top, map.cols * cell, map.rows * cell);
+    drawBorders(this);
     drawLabels(this);
     if (this.chosen[0] >= 0) this.#frame(this.chosen[0], 0, map.cols);
     if (!pointed) return;

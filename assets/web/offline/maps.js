@@ -1,9 +1,12 @@
 // The maps that a file carries: unpacked from its text, with their cells and what is said of them.
 
+import { borderAt } from "../core/border.js";
 import { isolated, numbered } from "../core/token_names.js";
 
 /** @import { CellFacts, Maybe, PageFacts, PageMap } from "../core/payloads.d.ts" */
-/** @typedef {Pick<PageFacts, "tokens" | "others">} Names of the queries, and of another sequence's keys */
+/** @import { Borders } from "../core/border.js" */
+/** @typedef {Pick<PageFacts, "tokens" | "others" | "segments">} Names of the queries, of another sequence's keys, and
+ *   which text of a pair each token is of */
 
 /** What the file holds as text: zlib in base64. @type {(text: string) => Promise<ArrayBuffer>} */
 export function unpack(text) {
@@ -89,6 +92,14 @@ export class KeptMap {
     if (Number.isNaN(value)) return `${where}masked, may not attend`;
     const near = this.off ? ` ± ${digits(this.off, 2)}` : "";
     return `${where}weight ${digits(value, this.off ? 4 : 8)}${near}${this.pooled ? ", the largest of the block" : ""}`;
+  }
+
+  /** Where text B of a pair begins along each side, in cells. @returns {Borders} */
+  get borders() {
+    const { about, facts, steps } = this;
+    const begins = borderAt(about.segments ?? facts.segments);
+    if (begins < 0) return [-1, -1];
+    return [begins / steps[0], about.cross ? -1 : begins / steps[1]];
   }
 
   // How near its weights are to those that ran.
