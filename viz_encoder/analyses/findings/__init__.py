@@ -8,6 +8,7 @@ from viz_encoder.analyses.findings.links import links
 from viz_encoder.analyses.findings.measure import measure
 from viz_encoder.analyses.findings.patches import patch_links
 from viz_encoder.analyses.findings.reading import Reading, read
+from viz_encoder.analyses.findings.role_shares import role_shares as role_shares
 from viz_encoder.trace import Trace
 
 FARTHEST = 8  # places on, that a head may keep to
@@ -94,4 +95,4 @@ def _picture_roles(trace: Trace) -> tuple[Role, ...]:
     )
 
 
-ANALYSES = (findings,)
+ANALYSES = (findings, role_shares)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from viz_encoder.analyses.findings.finding import Finding, Kind
-from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer, n_with
+from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
 from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.role_weight import keys_of, n_asked, weight_on
 
 LEAST_QUERIES = 4  # over fewer, a mean is no habit
 LEAST_APART = 0.5  # mean Jensen–Shannon distance of a head that is unlike the others
@@ -64,26 +65,13 @@ def _shares(layer: MeasuredLayer, reading: Reading, role: Role) -> Iterator[_Sha
     """The role's share of each head's attention; none where too few queries have such a key."""
     if not layer.own_keys:
         return
+    asked = role.kind, role.offset
+    n_queries = n_asked(*asked, reading)
+    if n_queries < LEAST_QUERIES:
+        return
     for head in layer.heads:
-        sums = head.sums, head.even.sums
-        if role.kind in ("previous", "next", "same", "offset"):
-            n_queries = n_with(reading, role.offset)
-            weight, even = (each.at_offset[role.offset] for each in sums)
-        elif role.kind == "across":
-            n_queries = int(reading.content.sum())
-            weight, even = (each.across for each in sums)
-        else:
-            keys, n_queries = _keys(reading, role), int(reading.real.sum())
-            weight, even = (sum(each.to_key[keys].tolist()) for each in sums)
-        if n_queries >= LEAST_QUERIES:
-            yield _Share(head, weight / n_queries, even / n_queries)
-
-
-def _keys(reading: Reading, role: Role) -> list[int]:
-    if role.kind == "first":
-        return [reading.first]
-    chosen = reading.punctuation if role.kind == "punctuation" else reading.delimiter
-    return [int(at) for at in chosen.nonzero().flatten()]
+        weight, even = (weight_on(*asked, each, reading) for each in (head.sums, head.even.sums))
+        yield _Share(head, weight / n_queries, even / n_queries)
 
 
 def _finding(role: Role, clear: list[_Share], reading: Reading) -> Finding:
@@ -103,7 +91,7 @@ def _finding(role: Role, clear: list[_Share], reading: Reading) -> Finding:
         layer=best.head.layer,
         head=best.head.head,
         query=None,
-        key=_keys(reading, role)[0] if role.kind in ("first", "delimiter") else None,
+        key=keys_of(role.kind, reading)[0] if role.kind in ("first", "delimiter") else None,
         weight=best.mean,
         ratio=best.mean / best.even if best.even > 0 else None,
         sentence=sentence,

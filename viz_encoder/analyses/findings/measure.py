@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.role_weight import n_with
 from viz_encoder.analyses.findings.sweep import (
     FAR,
     NEAR,
@@ -21,6 +22,7 @@ from viz_encoder.analyses.findings.sweep import (
     sums_of,
 )
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
 
 N_COMPARED = 32  # queries, evenly over the text, on which heads are compared with each other
 
@@ -71,13 +73,6 @@ def measure(trace: Trace, number: int, reading: Reading, offsets: tuple[int, ...
     )
 
 
-def n_with(reading: Reading, offset: int) -> int:
-    """How many real queries have a real token at that offset."""
-    real = reading.real
-    n = len(real) - abs(offset)
-    return int((real[:n] & real[abs(offset) :]).sum()) if n > 0 else 0
-
-
 def _reach(reading: Reading, device: torch.device) -> Callable[[slice], Float[Tensor, "query key"]]:
     """ln(1 + distance), up to FAR, between two words that do not stand side by side; else 0."""
     content, word = reading.content.to(device), reading.word.to(device)
@@ -113,22 +108,16 @@ def _reach_across(
 
 
 def _apart(layer: LayerTrace, reading: Reading) -> Float[Tensor, " head"]:
-    """Each head's mean distance √JSD (in bits) to the others, over a few of the real queries.
-
-    Jensen–Shannon distance: Endres & Schindelin, 2003, "A new metric for probability
-    distributions"; 0 = the same rows, 1 = no key in common.
-    """
+    """Each head's mean Jensen–Shannon distance to the others, over a few of the real queries."""
     real = reading.real.nonzero().flatten()
     at = real[torch.linspace(0, len(real) - 1, min(len(real), N_COMPARED)).long()]
     rows = at.unique().to(layer.q.device)
     maps = torch.stack(
         [layer.weights(slice(head, head + 1), rows)[0].float() for head in range(layer.n_heads)]
     )
-    maps = maps / maps.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
-    own = torch.special.entr(maps).sum(dim=-1)
-    apart = torch.zeros(len(maps), device=maps.device)
+    maps, apart = shares(maps), torch.zeros(len(maps), device=maps.device)
+    own = entropies(maps)
     for head in range(len(maps)):
-        middle = torch.special.entr((maps + maps[head]) / 2).sum(dim=-1)
-        bits = (middle - (own + own[head]) / 2).clamp_min(0) / torch.log(torch.tensor(2.0))
-        apart[head] = bits.sqrt().mean(dim=-1).sum() / max(len(maps) - 1, 1)
+        distances = js_distances((maps[head], own[head]), (maps, own))
+        apart[head] = distances.mean(dim=-1).sum() / max(len(maps) - 1, 1)
     return apart.cpu()

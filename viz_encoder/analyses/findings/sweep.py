@@ -23,7 +23,7 @@ class HeadSums:
     """One head, or even attention under its mask: sums over the real queries."""
 
     to_key: Float[Tensor, " key"]  # all weight that each key gets
-    across: float  # from words of one text to words of the other
+    between: tuple[float, float]  # from words of the first text to the second's, and back
     at_offset: dict[int, float]  # to the real token so many places on
 
 
@@ -83,7 +83,7 @@ def even_blocks(layer: LayerTrace, head: int) -> Callable[[], Iterator[Block]]:
 def sums_of(
     walk: Callable[[], Iterator[Block]], reading: Reading, offsets: tuple[int, ...], n_keys: int
 ) -> HeadSums:
-    """Sums of one head; across and at_offset only where the keys are the queries' own tokens."""
+    """Sums of one head; between and at_offset only where the keys are the queries' own tokens."""
     first = next(walk())[1]
     device, own = first.device, n_keys == len(reading.names) and bool(offsets)
     real = reading.real.to(device, torch.float32)
@@ -95,8 +95,8 @@ def sums_of(
         totals += torch.cat([real[None, rows], sides[:, rows]]) @ weights
         if own:
             found += _bands(weights, rows.start, offsets, real)
-    across = float(totals[1] @ sides[1] + totals[2] @ sides[0]) if own else 0.0
-    return HeadSums(totals[0], across, dict(zip(offsets, found.tolist(), strict=True)))
+    between = (float(totals[1] @ sides[1]), float(totals[2] @ sides[0])) if own else (0.0, 0.0)
+    return HeadSums(totals[0], between, dict(zip(offsets, found.tolist(), strict=True)))
 
 
 def _bands(

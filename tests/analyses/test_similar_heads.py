@@ -1,0 +1,74 @@
+"""Distances between heads against their definition in numpy over whole maps."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.analyses.similar_heads import similar_heads
+from viz_encoder.errors import SelectionError
+
+module = import_module("viz_encoder.analyses.similar_heads")
+TEXTS = ["The animal didn't cross the street because it was too tired", "A short one"]
+
+
+@pytest.fixture(scope="module")
+def traces(minilm):
+    """Two runs of one padded batch; the second has padding queries and masked keys."""
+    return vz.capture(minilm, TEXTS)
+
+
+def by_definition(trace, layer, head, queries) -> np.ndarray:
+    """√JSD as the mean of two Kullback–Leibler divergences to the middle, in bits."""
+    maps = np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
+    p, q = maps[:, :, queries], maps[layer, head, queries][None, None]
+    middle = (p + q) / 2
+    divergence = sum(
+        (each * np.log2(np.where(each > 0, each, 1) / np.where(each > 0, middle, 1))).sum(axis=-1)
+        for each in (p, np.broadcast_to(q, p.shape))
+    )
+    return np.sqrt(np.clip(divergence / 2, 0, None)).mean(axis=-1)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
+def test_distances_are_those_of_whole_maps(traces, which, block_bytes, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    trace = traces[which]
+    real = trace.valid.nonzero().flatten().numpy()
+    for layer, head in [(3, 1), (0, 0)]:
+        found = similar_heads(trace, layer, head)
+        expected = by_definition(trace, layer, head, real)
+        assert found.n_queries == len(real) and found.distances.shape == expected.shape
+        apart = np.abs(found.distances - expected)
+        apart[layer, head] = 0  # of itself, both are the root of a rounding error
+        assert apart.max() <= 2e-5 * expected.max()
+        assert found.distances[layer, head] < 1e-3
+        assert found.distances.max() <= 1 and expected.max() > 0.3
+        order = np.argsort(expected, axis=None, kind="stable")[1:6]
+        assert found.nearest(5) == tuple((int(at) // 12, int(at) % 12) for at in order)
+
+
+def test_few_queries_are_spread_over_the_text(traces):
+    found = similar_heads(traces[0], 2, 3, most_queries=3)
+    assert found.n_queries == 3
+    apart = np.abs(found.distances - by_definition(traces[0], 2, 3, [0, 7, 14]))
+    apart[2, 3] = 0
+    assert apart.max() <= 2e-5
+
+
+def test_as_a_table(traces):
+    found = similar_heads(traces[0], 3, 1)
+    frame = found.to_frame()
+    assert list(frame) == ["layer", "head", "distance"] and len(frame) == 72
+    assert np.array_equal(np.asarray(found), found.distances)
+    assert (3, 1) not in found.nearest(100) and len(found.nearest(100)) == 71
+    assert found.nearest(-1) == ()
+
+
+def test_what_there_is_not_is_said(traces):
+    with pytest.raises(SelectionError, match="no layer 6; choose 0 to 5"):
+        similar_heads(traces[0], 6, 0)
+    with pytest.raises(SelectionError, match="no head -1; choose 0 to 11"):
+        similar_heads(traces[0], 0, -1)

@@ -1,0 +1,62 @@
+"""Pronouns: which pronouns of a text a head ties to an earlier word, by a rule and no more."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.inputs import Sample
+from viz_encoder.trace import LayerTrace
+
+LEAST_RATIO = 2.0  # times what the average query gives the key
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+PRONOUNS = _listed(
+    "he him his himself she her hers herself it its itself they them their theirs themselves"
+)
+FUNCTION_WORDS = _listed(
+    "a about after all although am an and any are as at be because been before being but by can "
+    "could did do does each every for from had has have how i if in into is me my no nor not of on "
+    "or our over so some such than that the these this those though through to too under until us "
+    "very was we were what when where which while who whom whose why will with would you your "
+    "didn doesn don isn wasn couldn wouldn hadn hasn haven s t"
+)
+
+
+def pronouns_of(reading: Reading, sample: Sample) -> list[int]:
+    """The places of third-person pronouns that are one token: "it", but no piece of a word."""
+    words: list[object] = list(zip(reading.segment.tolist(), sample.words, strict=False))
+
+    def alone(at: int) -> bool:
+        beside = words[max(0, at - 1) : at] + words[at + 1 : at + 2]
+        return not words or words[at] not in beside
+
+    named = [at for at, name in enumerate(reading.names) if name.lower() in PRONOUNS]
+    return [at for at in named if bool(reading.content[at]) and alone(at)]
+
+
+def n_linked(
+    layer: LayerTrace,
+    head: int,
+    means: Float[Tensor, " key"],
+    reading: Reading,
+    pronouns: list[int],
+) -> int:
+    """How many of the pronouns a head links to an earlier word.
+
+    It does if the largest weight of the pronoun's row, of those on real tokens, lies on an earlier
+    word that is no function word, pronoun or punctuation, and is at least LEAST_RATIO times what
+    the average query gives that key.
+    """
+    rows = torch.tensor(pronouns, device=layer.q.device)
+    weights = layer.weights(slice(head, head + 1), rows)[0].float().cpu()
+    top = weights.where(reading.real, -1).max(dim=1)
+    plain = [name.lower() not in PRONOUNS | FUNCTION_WORDS for name in reading.names]
+    nouns = reading.content & torch.tensor(plain)
+    earlier = top.indices < torch.tensor(pronouns)
+    selective = top.values >= LEAST_RATIO * means.cpu()[top.indices]
+    return int((nouns[top.indices] & earlier & selective & (top.values > 0)).sum())

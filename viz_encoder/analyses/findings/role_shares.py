@@ -1,0 +1,109 @@
+"""Role shares: how much of every head's attention one kind of token has, such as punctuation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.analyses.findings.pronouns import n_linked, pronouns_of
+from viz_encoder.analyses.findings.reading import Reading, read
+from viz_encoder.analyses.findings.role_weight import BY_OFFSET, n_asked, weight_on
+from viz_encoder.analyses.findings.sweep import HeadSums, blocks, sums_of
+from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.trace import LayerTrace, Trace
+
+ROLES = (
+    *("previous", "next", "same", "offset", "first", "delimiter", "sink", "punctuation"),
+    *("across", "a_to_b", "b_to_a", "pronoun"),
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RoleShares(ArrayResult, TableResult, main="shares"):
+    """Every head's share, 0 … 1; NaN in cross-attention, and where the text has no such query.
+
+    shares: of the weight of the queries that have such a key; of "pronoun", of the pronouns.
+    n_queries: how many queries, or pronouns, each share is a mean over.
+    """
+
+    shares: Float[np.ndarray, "layer head"]
+    layers: tuple[int, ...]
+    role: str
+    offset: int
+    n_queries: int
+
+    def columns(self) -> Columns:
+        """One line per layer and head."""
+        axes = {"layer": self.layers, "head": range(self.shares.shape[1])}
+        return long_columns(axes, {"share": self.shares})
+
+
+def role_shares(
+    trace: Trace, role: str, *, offset: int = 0, layers: Sequence[int] | None = None
+) -> RoleShares:
+    """How much of every head's attention one kind of token has (after Clark et al., 2019).
+
+    Each is a mean over the real queries that have such a key: "previous", "next", "same" (the query
+    itself), "offset" (the token `offset` places on, negative = before), "first", "delimiter"
+    (special tokens but the first), "sink" (the first and all special tokens), "punctuation",
+    "across" (from words of one text of a pair to words of the other), "a_to_b" and "b_to_a" (the
+    same in one direction; special tokens and punctuation are no words).
+
+    "pronoun" is the share of the text's pronouns whose largest weight lies on an earlier content
+    word, and is at least 2 times what the average query gives that word. Pronouns are he, she, it,
+    they and their forms (`findings/pronouns.py` lists them, and the function words that do not
+    count). It is a rule about weights, not coreference resolution: it knows no gender, number or
+    syntax, takes English only, and a head that passes may have linked the wrong word.
+    (arXiv:1906.04341, which measures coreference heads against annotated data.)
+
+    Args:
+        trace: the run.
+        role: one of the names above.
+        offset: for "offset", how many places on the key is.
+        layers: which layers; all if not given.
+
+    Raises:
+        SelectionError: no such role, layer or offset.
+    """
+    chosen = tuple(range(trace.n_layers) if layers is None else layers)
+    offset = BY_OFFSET.get(role, offset if role == "offset" else 0)
+    _check(trace, role, offset, chosen)
+    reading = read(trace)
+    pronouns = pronouns_of(reading, trace.sample) if role == "pronoun" else []
+    n_queries = len(pronouns) if role == "pronoun" else n_asked(role, offset, reading)
+    most = max(layer.n_heads for layer in trace.layers)
+    shares = np.full((len(chosen), most), np.nan, dtype=np.float32)
+    for place, number in enumerate(chosen):
+        layer = trace.layers[number]
+        if layer.cross or layer.k.shape[1] != trace.n_tokens or not n_queries:
+            continue
+        for head in range(layer.n_heads):
+            sums = sums_of(blocks(layer, head), reading, (offset,), trace.n_tokens)
+            if role == "pronoun":
+                total = _linked(layer, head, sums, reading, pronouns)
+            else:
+                total = weight_on(role, offset, sums, reading)
+            shares[place, head] = total / n_queries
+    return RoleShares(shares, chosen, role, offset, n_queries)
+
+
+def _linked(
+    layer: LayerTrace, head: int, sums: HeadSums, reading: Reading, pronouns: list[int]
+) -> float:
+    means = sums.to_key / reading.real.sum().to(sums.to_key.device)
+    return float(n_linked(layer, head, means, reading, pronouns))
+
+
+def _check(trace: Trace, role: str, offset: int, layers: tuple[int, ...]) -> None:
+    if role not in ROLES:
+        raise SelectionError(f"There is no role {role!r}; choose one of {', '.join(ROLES)}.")
+    for number in layers:
+        if not 0 <= number < trace.n_layers:
+            raise SelectionError(f"There is no layer {number}; choose 0 to {trace.n_layers - 1}.")
+    far = trace.n_tokens - 1
+    if abs(offset) > far:
+        raise SelectionError(
+            f"No token has another {abs(offset)} places away; choose an offset of −{far} to {far}."
+        )

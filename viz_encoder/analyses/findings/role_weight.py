@@ -1,0 +1,47 @@
+"""Role weight: how much of a head's weight lies on one kind of token, and over how many queries."""
+
+import torch
+
+from viz_encoder.analyses.findings.reading import Reading
+from viz_encoder.analyses.findings.sweep import HeadSums
+
+BY_OFFSET = {"previous": -1, "same": 0, "next": 1}
+SIDES = {"across": (0, 1), "a_to_b": (0,), "b_to_a": (1,)}  # whose words look at the other text
+
+
+def n_with(reading: Reading, offset: int) -> int:
+    """How many real queries have a real token at that offset."""
+    real = reading.real
+    n = len(real) - abs(offset)
+    return int((real[:n] & real[abs(offset) :]).sum()) if n > 0 else 0
+
+
+def n_asked(kind: str, offset: int, reading: Reading) -> int:
+    """Over how many real queries a kind's share is a mean: those that have such a key."""
+    if kind in BY_OFFSET or kind == "offset":
+        return n_with(reading, offset)
+    if kind in SIDES:
+        sides = reading.segment[reading.content]
+        return sum(int((sides == side).sum()) for side in SIDES[kind])
+    return int(reading.real.sum())
+
+
+def weight_on(kind: str, offset: int, sums: HeadSums, reading: Reading) -> float:
+    """All weight that these queries give to keys of that kind."""
+    if kind in BY_OFFSET or kind == "offset":
+        return sums.at_offset[offset]
+    if kind in SIDES:
+        return float(sum(sums.between[side] for side in SIDES[kind]))
+    return float(sums.to_key[keys_of(kind, reading)].sum())
+
+
+def keys_of(kind: str, reading: Reading) -> list[int]:
+    """The first token, all punctuation or all delimiters; a sink is the first or a delimiter."""
+    first = torch.arange(len(reading.names)) == reading.first
+    chosen = {
+        "first": first,
+        "punctuation": reading.punctuation,
+        "delimiter": reading.delimiter,
+        "sink": reading.delimiter | first,
+    }
+    return [int(at) for at in chosen[kind].nonzero().flatten()]

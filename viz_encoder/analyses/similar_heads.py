@@ -1,0 +1,125 @@
+"""Similar heads: how far every head's rows are from those of one head."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.jensen_shannon import entropies, js_distances, shares
+
+BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
+BLOCK_BYTES_GPU = 2**26
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimilarHeads(ArrayResult, TableResult, main="distances"):
+    """Every head's distance to one head, 0 (the same rows) … 1 (no key in common).
+
+    distances: NaN where a layer has no such head, or looks at other keys (cross-attention).
+    n_queries: how many queries each is a mean over.
+    """
+
+    distances: Float[np.ndarray, "layer head"]
+    layer: int
+    head: int
+    n_queries: int
+
+    def nearest(self, n: int = 5) -> tuple[tuple[int, int], ...]:
+        """The n most similar heads as (layer, head), the nearest first, without the head itself."""
+        order = np.argsort(self.distances, axis=None, kind="stable")  # NaN comes last
+        known = order[: int(np.isfinite(self.distances).sum())]
+        layers, heads = np.unravel_index(known, self.distances.shape)
+        places = zip(layers.tolist(), heads.tolist(), strict=True)
+        others = [place for place in places if place != (self.layer, self.head)]
+        return tuple(others[: max(0, n)])
+
+    def columns(self) -> Columns:
+        """One line per layer and head."""
+        n_layers, n_heads = self.distances.shape
+        axes = {"layer": range(n_layers), "head": range(n_heads)}
+        return long_columns(axes, {"distance": self.distances})
+
+
+def similar_heads(
+    trace: Trace, layer: int, head: int, *, most_queries: int | None = None
+) -> SimilarHeads:
+    """Which heads look where one head looks: the mean Jensen–Shannon distance of their rows.
+
+    √JSD with logarithms of base 2 (Lin, 1991; Endres & Schindelin, 2003), mean over the real
+    queries; Clark et al. (2019, arXiv:1906.04341) compare heads by the divergence. It says that two
+    heads put their weight on the same keys in this run, not that they compute the same: their
+    values differ. Maps are computed a block at a time, and none is held.
+
+    Args:
+        trace: the run.
+        layer: the chosen head's layer, counted from 0.
+        head: its number there.
+        most_queries: at most so many of the real queries, evenly over the text; all if not given.
+
+    Raises:
+        SelectionError: no such layer or head.
+    """
+    parts = list(similar_layers(trace, layer, head, most_queries=most_queries))
+    n_queries = len(_queries(trace, most_queries))
+    return SimilarHeads(np.concatenate(parts), layer, head, n_queries)
+
+
+def similar_layers(
+    trace: Trace, layer: int, head: int, *, most_queries: int | None = None
+) -> Iterator[Float[np.ndarray, "1 head"]]:
+    """The distances layer by layer, each as soon as it is known."""
+    _check("layer", layer, trace.n_layers)
+    _check("head", head, trace.layers[layer].n_heads)
+    queries, chosen = _queries(trace, most_queries), trace.layers[layer]
+    most = max(each.n_heads for each in trace.layers)
+    for other in trace.layers:
+        row = np.full((1, most), np.nan, dtype=np.float32)
+        if other.cross == chosen.cross and other.k.shape[1] == chosen.k.shape[1]:
+            row[0, : other.n_heads] = _distances(chosen, head, other, queries)
+        yield row
+
+
+def _check(what: str, number: int, count: int) -> None:
+    if not 0 <= number < count:
+        raise SelectionError(f"There is no {what} {number}; choose 0 to {count - 1}.")
+
+
+def _queries(trace: Trace, most: int | None) -> Int[Tensor, " query"]:
+    """The real queries, or so many of them."""
+    real = trace.valid.cpu().nonzero().flatten()
+    if most is None or len(real) <= most:
+        return real
+    return real[torch.linspace(0, len(real) - 1, max(1, most)).long()].unique()
+
+
+def _distances(
+    chosen: LayerTrace, head: int, other: LayerTrace, queries: Int[Tensor, " query"]
+) -> Float[np.ndarray, " head"]:
+    """One layer's heads, some rows of one head at a time."""
+    device = other.q.device
+    budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
+    sums = torch.zeros(other.n_heads, dtype=torch.float64)
+    for block in queries.split(max(1, budget // (4 * other.k.shape[1]))):
+        one = _rows(chosen, head, block.to(chosen.q.device))
+        placed = one.to(device), entropies(one).to(device)
+        for each in range(other.n_heads):
+            rows = _rows(other, each, block.to(device))
+            sums[each] += js_distances(placed, (rows, entropies(rows))).double().sum().cpu()
+    found: Float[np.ndarray, " head"] = (sums / max(1, len(queries))).float().numpy()
+    return found
+
+
+def _rows(
+    layer: LayerTrace, head: int, queries: Int[Tensor, " query"]
+) -> Float[Tensor, "query key"]:
+    with torch.no_grad():
+        return shares(layer.weights(slice(head, head + 1), queries)[0].float())
+
+
+ANALYSES = (similar_heads,)
