@@ -52,6 +52,7 @@ def test_every_action_has_a_named_endpoint(client):
     wanted |= {"/model", "/open_model", "/predictions", "/change"}
     wanted |= {"/look_up", "/cached_models", "/download_model"}
     wanted |= {"/column", "/measured", "/pair", "/findings", "/compared"}
+    wanted |= {"/role", "/similar"}
     wanted |= {"/pooled", "/padding_drift", "/token_pairs"}
     wanted |= {"/compare_set", "/compare_pictures"}
     wanted |= {"/set_table", "/set_cosine", "/set_neighbors", "/attention_pooling"}

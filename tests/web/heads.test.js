@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ledTo } from "../../assets/web/attention/atlas.js";
 import { toggled } from "../../assets/web/attention/head_choice.js";
-import { EXAMPLES, matching, understand } from "../../assets/web/attention/head_filter.js";
+import { EXAMPLES, matching, phrases, understand } from "../../assets/web/attention/head_filter.js";
 import { rank } from "../../assets/web/attention/head_order.js";
 import { changeOf, comparable, HeadStatistics, headNamed } from "../../assets/web/attention/head_statistics.js";
+import { pairAsked } from "../../assets/web/attention/pair_search.js";
+import { nearest } from "../../assets/web/attention/similar_heads.js";
 
 const own = (title, even = null) => ({ title, unit: "nats", meaning: "said", edge: "", over: "", most: 1, even });
 const STATISTICS = { entropy: own("Entropy", 2), distance: own("Mean distance", 4), previous: own("Weight on it") };
@@ -164,4 +166,60 @@ test("arrows keep to a layer, and go on where heads are ranked", () => {
     [0, 8, 3, 5, 4, 7, 0, 8],
   );
   assert.deepEqual([at("ArrowUp", 2, false), at("ArrowDown", 9, false), at("x", 1, false)], [2, 9, null]);
+});
+
+test("kinds of token become roles, whose shares the server computes", () => {
+  for (const [text, found] of [
+    ["punctuation", ["role:punctuation > 0.5"]],
+    ["[SEP] over 0.3", ["role:delimiter > 0.3"]],
+    ["sink", ["role:sink > 0.5"]],
+    ["same token", ["diagonal > 0.5"]],
+    ["offset -2", ["role:offset:-2 > 0.5"]],
+    ["2 back", ["role:offset:-2 > 0.5"]],
+    ["look 1 token after over 20%", ["role:offset:1 > 0.2"]],
+    ["offset −1, punctuation", ["role:offset:-1 > 0.5", "role:punctuation > 0.5"]],
+    ["pronouns", ["role:pronoun > 0.5"]],
+  ]) {
+    assert.deepEqual(tests(text).sort(), found, text);
+  }
+  assert.match(asked("offset 7").fault, /^No token has another 7 places away; the most is 2\.$/);
+});
+
+test("A → B are the two sentences of a pair, and tokens where they are written so", () => {
+  const paired = { ...RUN, paired: true };
+  const named = (text) => understand(text, paired).tests.map(({ statistic }) => statistic);
+  assert.deepEqual(named("A → B"), ["role:a_to_b"]);
+  assert.deepEqual(named("sentence B -> sentence A"), ["role:b_to_a"]);
+  assert.match(asked("A → B").fault, /^This run has one sentence; write a second one/);
+  assert.equal(pairAsked("A → B", ["[CLS]", "a", "b"]), null);
+  assert.deepEqual(pairAsked("A → B", ["A", "x", "B"]), { query: 0, key: 2 });
+  assert.deepEqual(pairAsked("a -> b", ["[CLS]", "a", "b"]), { query: 1, key: 2 });
+});
+
+test("the phrases that are offered are all understood", () => {
+  const tokens = ["[CLS]", "a", ".", "[SEP]", "b", "[SEP]"];
+  const special = [true, false, false, true, false, true];
+  const run = { ...RUN, tokens, paired: true };
+  const offered = phrases({ tokens, special, grid: null, paired: true });
+  assert.ok(offered.includes("punctuation") && offered.includes("B → A"));
+  assert.ok(!phrases({ tokens: ["a"], special: [false], grid: null, paired: false }).includes("punctuation"));
+  for (const words of [...offered, ...phrases({ tokens, special, grid: {}, paired: false })]) {
+    const found = understand(words, run);
+    assert.equal(found.tests?.length, 1, words);
+  }
+});
+
+test("the nearest heads come first, without the head itself and those that are not there", () => {
+  const near = nearest(
+    [
+      [0, 0.3, null],
+      [0.2, 0.3, 0.9],
+    ],
+    { layer: 0, head: 0 },
+    3,
+  );
+  assert.deepEqual(
+    near.map(({ layer, head }) => `${layer}.${head}`),
+    ["1.0", "0.1", "1.1"],
+  );
 });

@@ -6,7 +6,7 @@
 /** @typedef {{ statistic: string, side: ">" | "<", at: number, says: string, from: string }} Test */
 /** @typedef {{ places: Place[], tests: Test[] }} Filter what all heads that match have */
 /** @typedef {{ fault: string }} Fault */
-/** @typedef {{ nLayers: number, nHeads: number, tokens: string[], statistics: Record<string, StatisticText> }} Searched */
+/** @typedef {{ nLayers: number, nHeads: number, tokens: string[], statistics: Record<string, StatisticText>, paired?: boolean }} Searched */
 /** @typedef {(statistic: string, place: HeadPlace) => number | null | undefined} ValueOf */
 /** @typedef {(even: number) => number} Bound of a statistic that is `even` where attention is */
 /** @typedef {{ words: string[], statistic: string, says: string, least?: Bound, most?: Bound, from?: string }} Phrase
@@ -30,17 +30,21 @@ const NEAR = {
   most: (/** @type {number} */ even) => Math.min(3, even / 2),
   from: "3, or half as far as uniform attention",
 };
+const PRONOUN = { least: () => 0.5, from: "largest weight of its row, and 2 × what the average query gives that word" };
 const PHRASES = [
   share("previous", "previous token, previous, token before, before, preceding", "the previous token"),
   share("next", "next token, next, token after, after, following", "the next token"),
   share("diagonal", "query itself, itself, themselves, same token, self, diagonal", "the query itself"),
   share("first", "first token, first, beginning, start", "the first token"),
   share("first", "[cls], cls, <s>, class token", "the first token, here “FIRST”"),
-  share(
-    "special",
-    "special tokens, special token, special, [sep], sep, </s>, delimiter, delimiters, sink, sinks",
-    "special tokens, all of them together",
-  ),
+  share("special", "special tokens, special token, special", "special tokens, all of them together"),
+  share("role:delimiter", "delimiter, delimiters, [sep], sep, </s>", "special tokens after the first, such as [SEP]"),
+  share("role:sink", "sink, sinks", "the first token and special tokens"),
+  share("role:punctuation", "punctuation, punctuation marks", "punctuation"),
+  share("role:across", "other sentence, other text, across", "the words of the other sentence"),
+  phrase("role:a_to_b", "a to b", "put # of the weight of sentence A on the words of B", least(0.5)),
+  phrase("role:b_to_a", "b to a", "put # of the weight of sentence B on the words of A", least(0.5)),
+  phrase("role:pronoun", "pronouns, pronoun, coreference", "link # of the pronouns to an earlier word", PRONOUN),
   phrase("entropy", "high entropy, broad, broadly, uniform, uniformly, even, evenly, everywhere", ENTROPY, BROAD),
   phrase("entropy", "low entropy, focused, focussed, sharp, sharply, narrow", ENTROPY, SHARP),
   phrase("entropy", "entropy", ENTROPY),
@@ -70,8 +74,9 @@ const BY_LENGTH = PHRASES.flatMap((each) => each.words.map((words) => ({ ...each
   (a, b) => b.words.length - a.words.length,
 );
 const SHARES = ["previous token", "next token", "itself", "first token", "[CLS]", "special tokens"];
+const ROLES = ["delimiter", "sink", "punctuation", "offset -2", "2 after", "pronouns"];
 const OTHERS = ["high entropy", "low entropy", "far", "near", "one large weight", "layer 3", "head 5", "3.5"];
-export const EXAMPLES = [...SHARES, ...OTHERS, "previous token over 0.3"];
+export const EXAMPLES = [...SHARES, ...ROLES, ...OTHERS, "previous token over 0.3"];
 const SILENT = new Set(
   (
     "head heads that which who look looks looking at on to the a an of with and in their its is are all show find " +
@@ -92,13 +97,25 @@ const SIGNS = {
   "≤": "<=",
 };
 const PLACE = / (?:(\d+)\.(\d+)|layers? (\d+)|heads? (\d+))(?= )/;
-/** @type {Record<string, string>} */ const ONE = { put: "puts", have: "has", look: "looks", moved: "moved" };
+const OFFSET =
+  / (?:offset ([+−-]?\d+)|(\d+) (?:tokens? )?(back|before|earlier|after|ahead|later))(?: ([<>])=? (\d*\.?\d+)(%?))?(?= )/;
+const BACK = ["back", "before", "earlier"];
+const TEXTS = /(?<!\w)(?:sentence )?([AB])\s*(?:->|=>|→)\s*(?:sentence )?([AB])(?!\w)/;
+const UNPAIRED = "This run has one sentence; write a second one below the first to ask for A → B.";
+/** @type {Record<string, string>} */ const ONE = {
+  put: "puts",
+  have: "has",
+  look: "looks",
+  moved: "moved",
+  link: "links",
+};
+const TEXTS_ROLES = new Set(["role:across", "role:a_to_b", "role:b_to_a"]);
 const KINDS = /** @type {const} */ (["both", "layer", "head"]);
 
 /** What a text asks for in a run: places and tests that must all hold; a fault in a sentence where it is not
  * understood; null where there is no text. @type {(text: string, run: Searched) => Filter | Fault | null} */
 export function understand(text, run) {
-  let rest = plain(text);
+  let rest = plain(text.replace(TEXTS, " $1 to $2 "));
   if (!rest.trim()) return null;
   const take = (/** @type {RegExp} */ pattern) => {
     const found = pattern.exec(rest);
@@ -106,9 +123,11 @@ export function understand(text, run) {
     return found;
   };
   /** @type {(Test | Place | Fault)[]} */ const parts = [];
+  for (let found = take(OFFSET); found; found = take(OFFSET)) parts.push(offset(found, run));
   for (const each of BY_LENGTH) {
     const found = take(bounded(each.words));
-    if (found) parts.push(test(each, found, run));
+    if (found && TEXTS_ROLES.has(each.statistic) && !run.paired) parts.push({ fault: UNPAIRED });
+    else if (found) parts.push(test(each, found, run));
   }
   for (let found = take(PLACE); found; found = take(PLACE)) parts.push(place(found, run));
   const unknown = rest.split(" ").filter((word) => word && !SILENT.has(word));
@@ -144,6 +163,19 @@ export function matching({ places, tests }, heads, value) {
   return { found, says: sentence(found.length, places, tests) + (found.length ? "" : nearest(known, tests, value)) };
 }
 
+// Whether the sentences of a pair are meant by "A → B", and not two tokens.
+export const betweenTexts = (/** @type {string} */ text) => TEXTS.test(text);
+
+/** What can be asked of a run by a click.
+ * @type {(run: { tokens: string[], special: boolean[], grid: unknown, paired: boolean }) => string[]} */
+export function phrases({ tokens, special, grid, paired }) {
+  if (grid) return ["previous token", "next token", "itself", "first token", "special tokens", "far", "broad"];
+  const texts = paired ? ["A → B", "B → A"] : [];
+  const marks = tokens.some((token, at) => !special[at] && !/[\p{L}\p{N}]/u.test(token));
+  const always = ["previous token", "next token", "offset -2", "same token", "delimiter", "sink"];
+  return [...texts, ...always, ...(marks ? ["punctuation"] : []), "pronouns", "broad"];
+}
+
 // In small letters, signs for bounds, one space around every word.
 function plain(/** @type {string} */ text) {
   const spaced = text.toLowerCase().replace(/[“”",;?!]/g, " ");
@@ -159,6 +191,17 @@ function plain(/** @type {string} */ text) {
 function bounded(/** @type {string} */ words) {
   const literal = words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(` ${literal}(?: tokens?)?(?: ([<>])=? (\\d*\\.?\\d+)(%?))?(?= )`);
+}
+
+/** @type {(found: RegExpExecArray, run: Searched) => Test | Fault} */
+function offset([, exact, steps, side, ...bound], { tokens }) {
+  const at = exact ? Number(exact.replace("−", "-")) : Number(steps) * (BACK.includes(side) ? -1 : 1);
+  const most = tokens.length - 1;
+  if (Math.abs(at) > most) return { fault: `No token has another ${Math.abs(at)} places away; the most is ${most}.` };
+  const where = at ? `the token ${Math.abs(at)} ${at < 0 ? "before" : "after"}` : "the query itself";
+  const phrase = share(`role:offset:${at}`, "", where);
+  const found = /** @type {any} */ (["", ...bound]);
+  return test({ ...phrase, words: "" }, found, { nLayers: 0, nHeads: 0, tokens, statistics: {} });
 }
 
 /** @type {(phrase: Omit<Phrase, "words"> & { words: string }, found: RegExpExecArray, run: Searched) => Test | Fault} */

@@ -1,17 +1,19 @@
 // Above the atlas: which statistic is looked at, in which order the heads stand, and which are searched for.
 
-import { el, options } from "../core/dom.js";
+import { button, el, options } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
-import { EXAMPLES, matching, understand } from "./head_filter.js";
+import { EXAMPLES, matching, phrases, understand } from "./head_filter.js";
+import { isRole } from "./head_roles.js";
 import { MAP_CHANGE } from "./head_statistics.js";
 import { strongest } from "./pair_links.js";
 import { pairAsked } from "./pair_search.js";
 
-/** @import { AskedPair, HeadStatistics, PairLinksView, Selection, Test } from "./types.d.ts" */
+/** @import { AskedPair, HeadStatistics, PairLinksView, Run, Selection, Test } from "./types.d.ts" */
 
 const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "Lowest first" };
 const PAIR_EXAMPLE = "it -> animal";
 const STRONG = 0.1; // the least weight of a head that links a pair
+const NO_PRONOUN = "This text has no pronoun: he, she, it, they and their forms count, in English.";
 const HINT = "Dims the heads that do not match; Enter goes to the next match.";
 
 /** By value, unknown ones last, equal ones by layer and head.
@@ -43,6 +45,8 @@ export class HeadOrder extends Emitter {
     oninput: () => this.#search(true),
     onkeydown: (event) => this.#next(event),
   });
+  chips = el("div", { class: "viz-order-chips", role: "group", "aria-label": "Find heads by a click" });
+  #offered = "";
   said = el("p", { class: "viz-caption viz-order-said", role: "status" });
 
   /** @param {Selection} selection @param {HeadStatistics} measures @param {PairLinksView} pair */
@@ -63,6 +67,7 @@ export class HeadOrder extends Emitter {
           { id: "viz-find-words" },
           ...[PAIR_EXAMPLE, ...EXAMPLES].map((value) => el("option", { value })),
         ),
+        this.chips,
         this.said,
       ],
     );
@@ -142,10 +147,12 @@ export class HeadOrder extends Emitter {
     const { run, own } = measures;
     if (!run) return;
     const { nLayers, nHeads, tokens } = run;
+    const paired = run.segments.includes(1);
+    this.#offer(run, paired);
     const pair = pairAsked(this.find.value, tokens);
     if (pair) return this.#link(pair, typed);
     const shown = run.visible(measures.kept.hide).map((at) => tokens[at]);
-    const asked = understand(this.find.value, { nLayers, nHeads, tokens: shown, statistics: own });
+    const asked = understand(this.find.value, { nLayers, nHeads, tokens: shown, statistics: own, paired });
     this.matched = null;
     this.#told = "";
     this.#fault = asked ? ("fault" in asked ? asked.fault : this.#missing(asked.tests)) : "";
@@ -153,7 +160,9 @@ export class HeadOrder extends Emitter {
       const heads = measures.heads(this.statistic);
       const { found, says } = matching(asked, heads, (name, { layer, head }) => measures.value(name, layer, head));
       this.matched = new Set(found.map(({ name }) => name));
-      this.#told = says;
+      const { hide, renorm } = measures.kept;
+      const asItRan = (hide || renorm) && asked.tests.some(({ statistic }) => isRole(statistic));
+      this.#told = asItRan ? `${says} Of all tokens, as the maps ran.` : says;
     }
     this.#tell();
   }
@@ -174,6 +183,20 @@ export class HeadOrder extends Emitter {
     this.#tell();
   }
 
+  // Phrases to click on: a second click on one takes it back.
+  #offer(/** @type {Run} */ run, /** @type {boolean} */ paired) {
+    if (run.key !== this.#offered) {
+      this.#offered = run.key;
+      this.chips.replaceChildren(...phrases({ ...run, paired }).map((words) => button(words, () => this.#ask(words))));
+    }
+    for (const chip of this.chips.children) chip.ariaPressed = String(chip.textContent === this.find.value);
+  }
+
+  #ask(/** @type {string} */ words) {
+    this.find.value = this.find.value === words ? "" : words;
+    this.#search(true);
+  }
+
   // Why a test cannot be answered yet.
   #missing(/** @type {Test[]} */ tests) {
     const { measures } = this;
@@ -184,6 +207,9 @@ export class HeadOrder extends Emitter {
         return "First set a run of a model of the same size as the reference, on the left.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;
       if (statistic === MAP_CHANGE) measures.compare();
+      if (isRole(statistic)) measures.roles.ask(statistic);
+      if (isRole(statistic) && measures.roles.fault) return measures.roles.fault;
+      if (statistic === "role:pronoun" && measures.roles.of(statistic).queries === 0) return NO_PRONOUN;
       if (!measures.complete(statistic)) return `Searching ${this.#progress(statistic)}`;
     }
     return "";

@@ -4,6 +4,7 @@ import { amount } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
 import { AS_IT_RAN, switched } from "../core/run.js";
+import { HeadRoles, isRole } from "./head_roles.js";
 
 /** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText, Switches } from "./types.d.ts" */
 /** @typedef {{ run: Run, layers: LayerStatistics[] }} Reference */
@@ -60,10 +61,12 @@ export class HeadStatistics extends Emitter {
   /** @type {Reference | null} */ reference = null;
   /** @type {HeadChanges[]} */ changes = [];
   fault = "";
+  roles = new HeadRoles(() => this.tell());
 
   // A new run, of which nothing is known yet.
   enter(/** @type {Run} */ run) {
     [this.run, this.layers, this.#said] = [run, [], null];
+    this.roles.enter(run);
     this.#forget();
   }
 
@@ -127,6 +130,7 @@ export class HeadStatistics extends Emitter {
 
   // How many layers of it are known.
   known(/** @type {string} */ name) {
+    if (isRole(name)) return this.roles.of(name).layers.length;
     return name === MAP_CHANGE ? this.changes.length : this.layers.length;
   }
 
@@ -138,6 +142,7 @@ export class HeadStatistics extends Emitter {
    * @type {(name: string, layer: number, head: number) => Maybe | undefined} */
   value(name, layer, head) {
     if (name === MAP_CHANGE) return this.changes[layer]?.[head];
+    if (isRole(name)) return this.roles.of(name).layers[layer]?.[head];
     const now = this.layers[layer]?.[plainOf(name)][head];
     if (!isChange(name)) return now;
     const then = this.reference?.layers[layer]?.[plainOf(name)][head];

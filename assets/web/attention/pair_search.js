@@ -2,15 +2,17 @@
 
 /** @typedef {{ query: number, key: number }} AskedPair */
 
+import { betweenTexts } from "./head_filter.js";
+
 const ARROW = /\s*(?:->|=>|→)\s*/;
 
 /** The pair that a text names, each token by its name or its number; a fault in a sentence where there is no
  * such token; null where the text has no arrow. Of a name that occurs more than once the key is the occurrence
- * nearest to the query, for that is what a link within a sentence means.
+ * nearest to the query, for that is what a link within a sentence means. "A → B" are a pair's sentences.
  * @type {(text: string, tokens: string[]) => AskedPair | { fault: string } | null} */
 export function pairAsked(text, tokens) {
   const sides = text.trim().split(ARROW);
-  if (sides.length < 2) return null;
+  if (sides.length < 2 || (betweenTexts(text) && sides.some((side) => !tokens.includes(side)))) return null;
   const [from, to] = sides;
   if (sides.length > 2 || !from || !to) return { fault: "Write two tokens with one arrow, such as it -> animal." };
   const [queries, keys] = [places(from, tokens), places(to, tokens)];

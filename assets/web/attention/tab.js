@@ -19,6 +19,7 @@ import { AttentionMap } from "./map.js";
 import { PairLinksView } from "./pair_links.js";
 import { Predictions } from "./predictions.js";
 import { Reference } from "./reference.js";
+import { SimilarHeadsView } from "./similar_heads.js";
 import { StatisticMap } from "./statistic_map.js";
 import { mapPart } from "./tiles.js";
 
@@ -39,6 +40,7 @@ class AttentionTab extends TabShell {
   };
   measures = new HeadStatistics();
   pair = new PairLinksView(this.selection, this.measures);
+  similar = new SimilarHeadsView(this.selection);
   order = new HeadOrder(this.selection, this.measures, this.pair);
   map = new AttentionMap(this.selection, this.#say);
   atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) => this.map.parts.expect(layer, head));
@@ -67,7 +69,7 @@ class AttentionTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-body");
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
-    const left = el("div", { class: "viz-left" }, this.pair.node, this.reference.node);
+    const left = el("div", { class: "viz-left" }, this.pair.node, this.similar.node, this.reference.node);
     const folded = el(
       "details",
       { class: "viz-folded" },
@@ -94,7 +96,15 @@ class AttentionTab extends TabShell {
     // On a narrow screen the result is below the form: go there, but not when the page opens.
     if (this.#opened && window.innerWidth < NARROW) this.root.scrollIntoView({ behavior: "smooth" });
     [this.#shown, this.#opened] = [run, true];
-    for (const { node } of [this.atlas, this.map, this.source, this.pair, this.findings, this.predictions])
+    for (const { node } of [
+      this.atlas,
+      this.map,
+      this.source,
+      this.pair,
+      this.similar,
+      this.findings,
+      this.predictions,
+    ])
       delete node.dataset.painted;
     this.exports.show(run);
     this.atlas.enter(run);
@@ -110,6 +120,7 @@ class AttentionTab extends TabShell {
       await fresh(this.lines.show(run));
       this.pair.show(run);
       this.findings.show(run);
+      this.similar.show(run);
       for (const part of [this.predictions, this.atlas, this.statistic]) await fresh(part.show(run));
       const proof = await fresh(run.proof());
       this.#tell(run, proof);

@@ -103,6 +103,16 @@ export interface PairLinks {
   means: Maybe[][]; // that the key gets over all real queries
   ratios: Maybe[][];
 }
+// One layer's heads: the share that a role has of each, and of how many queries it is the mean.
+export interface RoleShares {
+  shares: Maybe[];
+  queries: number;
+}
+// Every head's Jensen–Shannon distance to one; layer, head. Null: there is no such head.
+export interface SimilarHeads {
+  distances: Maybe[][];
+  queries: number;
+}
 export interface Findings {
   sentence: string; // the first finding's, or that nothing stands out
   found: Finding[];

@@ -13,6 +13,7 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
 from viz_encoder.ui.tabs.attention.found import plain_findings
+from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
 from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
@@ -95,6 +96,27 @@ def findings(runner: Runner, key: str) -> dict[str, Any]:
     return plain_findings(entry.findings())
 
 
+def role(runner: Runner, key: str, role: str, layer: int, offset: int = 0) -> dict[str, Any]:
+    """The `shares` of each head's attention that a role has in one layer, and of how many queries.
+
+    Roles: previous, next, same, offset, first, delimiter, sink, punctuation, across, a_to_b,
+    b_to_a, pronoun, as `viz_encoder.analyses.role_shares` defines them.
+    """
+    trace = runner.store.get(key).trace
+    return role_plain(trace, role, int(offset), parse_index("layer", layer, trace.n_layers))
+
+
+def similar(runner: Runner, key: str, layer: int, head: int) -> dict[str, Any]:
+    """How far every head's rows are from one head's: Jensen–Shannon `distances`, a list a layer.
+
+    0 = the same rows, 1 = no key in common; a mean over so many `queries`; null = unknown.
+    """
+    trace = runner.store.get(key).trace
+    at = parse_index("layer", layer, trace.n_layers)
+    found = distances(trace, at, parse_index("head", head, trace.layers[at].n_heads))
+    return similar_plain(np.concatenate(list(found)), trace)
+
+
 def measured(
     runner: Runner, key: str, measure: str, layer: int, head: str, query: int
 ) -> dict[str, Any]:
@@ -137,5 +159,5 @@ def compared(
 
 ENDPOINTS = (
     *(attention, attention_row, head_statistics, column, pair, findings, measured),
-    *(change, compared),
+    *(role, similar, change, compared),
 )

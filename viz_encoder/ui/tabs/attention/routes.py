@@ -22,6 +22,7 @@ from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
 from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
 from viz_encoder.ui.tabs.attention.downloads import named_file
 from viz_encoder.ui.tabs.attention.found import plain_findings
+from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
 from viz_encoder.ui.tabs.attention.kept_thumbnails import kept_thumbnails
 from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
@@ -153,6 +154,25 @@ async def pair_links(entry: Held, query: Query, key: int, request: Request) -> R
 async def findings(entry: Held, request: Request) -> Response:
     """What stands out in this run, the most telling first, and the sentence to open with."""
     return await FOUND.answer(request, lambda: answers.plain(plain_findings(entry.findings())))
+
+
+@ROUTER.get("/role")
+def role(entry: Held, layer: Layer, role: str, offset: int = 0) -> Response:
+    """The share that a role, such as punctuation, has of each head's attention in one layer."""
+    return answers.plain(role_plain(entry.trace, role, offset, layer))
+
+
+@ROUTER.get("/similar")
+async def similar(entry: Held, layer: Layer, head: int, request: Request) -> Response:
+    """How far every head's rows are from one head's, 0 … 1, a list a layer; null = unknown.
+
+    Whoever asks and goes away stops the work.
+    """
+    at = parse_index("head", head, entry.trace.layers[layer].n_heads)
+    found = await while_wanted(distances(entry.trace, layer, at), request)
+    if len(found) < entry.trace.n_layers:
+        return Response(status_code=GIVEN_UP)
+    return answers.plain(similar_plain(found, entry.trace))
 
 
 @ROUTER.get("/rows")

@@ -1,0 +1,81 @@
+// Heads like the chosen one: those whose rows are nearest to its own, by Jensen–Shannon distance.
+
+import { button, caption, count, el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+
+/** @import { Run, Selection, SimilarHeads } from "./types.d.ts" */
+/** @typedef {{ layer: number, head: number, distance: number }} Near */
+
+const PAUSE = 200; // milliseconds that a head stays chosen, before the server is asked
+const LISTED = 5;
+const ONE_HEAD = "Choose one head to see which others look where it looks.";
+
+export class SimilarHeadsView {
+  #latest = new Latest((sentence) => this.#say("", sentence));
+  /** @type {Run | null} */ #run = null;
+  title = el("h3");
+  list = el("ol", { class: "viz-similar-list" });
+  says = caption();
+  node = el("section", { class: "viz-similar", "aria-label": "Heads like the chosen one" });
+
+  constructor(/** @type {Selection} */ selection) {
+    this.selection = selection;
+    this.node.append(this.title, this.list, this.says);
+    selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.load());
+    this.#say("Heads like this one", "");
+  }
+
+  show(/** @type {Run} */ run) {
+    this.#run = run;
+    return this.load();
+  }
+
+  // Ask for the chosen head, once it stays chosen.
+  load() {
+    const { layer, head, name } = this.selection;
+    const run = this.#run;
+    if (!run) return;
+    this.node.classList.add("viz-behind");
+    return this.#latest.run(
+      async (fresh) => {
+        if (typeof head !== "number") return this.#say("Heads like this one", ONE_HEAD);
+        const path = `similar?layer=${layer}&head=${head}`;
+        const { distances, queries } = /** @type {SimilarHeads} */ (await fresh(run.json(path, fresh.signal)));
+        const near = nearest(distances, { layer, head }, LISTED);
+        const of =
+          queries < run.valid.filter(Boolean).length
+            ? `${count(queries)} queries, evenly over the text`
+            : "all queries";
+        const says = `Jensen–Shannon distance of their rows as they ran, mean over ${of}: 0 = the same, 1 = no key in common.`;
+        this.#say(`Heads like ${layer}.${head}`, says, near);
+        this.node.dataset.painted = `${run.key}:${name}`;
+      },
+      { pause: PAUSE },
+    );
+  }
+
+  /** @type {(title: string, says: string, near?: Near[]) => void} */
+  #say(title, says, near = []) {
+    this.node.classList.remove("viz-behind");
+    if (title) this.title.textContent = title;
+    this.list.replaceChildren(...near.map((one) => this.#item(one)));
+    this.says.textContent = says;
+  }
+
+  #item(/** @type {Near} */ { layer, head, distance }) {
+    const name = `${layer}.${head}`;
+    const more = { "data-similar": name, title: `Show head ${name}` };
+    const item = button("", () => this.selection.set({ layer, head }), more);
+    item.append(el("b", {}, name), distance.toFixed(2));
+    return el("li", {}, item);
+  }
+}
+
+/** The heads at the smallest distance, without the head itself; equal ones by layer and head.
+ * @type {(distances: (number | null)[][], own: { layer: number, head: number }, most: number) => Near[]} */
+export const nearest = (distances, own, most) =>
+  distances
+    .flatMap((heads, layer) => heads.flatMap((distance, head) => (distance == null ? [] : { layer, head, distance })))
+    .filter(({ layer, head }) => layer !== own.layer || head !== own.head)
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, most);
