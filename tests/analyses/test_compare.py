@@ -9,10 +9,12 @@ import torch
 
 import viz_encoder as vz
 from viz_encoder.analyses.compare import compare
+from viz_encoder.analyses.overview import overview
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace
+from viz_encoder.trace.token_selection import shown_tokens
 
-map_change = import_module("viz_encoder.trace.map_change")
+shown_map = import_module("viz_encoder.trace.shown_map")
 row_distance = import_module("viz_encoder.trace.row_distance")
 START = "The animal didn't cross the street because it was too "
 
@@ -224,8 +226,46 @@ def test_a_block_of_one_head_is_all_that_is_held(longer, monkeypatch):
         return found
 
     monkeypatch.setattr(LayerTrace, "weights", watched)
-    monkeypatch.setattr(map_change, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(shown_map, "BLOCK_BYTES", 200)
     monkeypatch.setattr(row_distance, "BLOCK_BYTES", 200)
     np.testing.assert_allclose(longer.map(3, "mean"), whole, atol=1e-6)
     np.testing.assert_allclose(longer.layer(2), distances, atol=1e-6)
     assert 0 < max(asked) <= 200
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"hide_special": True},
+        {"hide_special": True, "renormalize": True},
+        {"words": True},
+        {"hide_special": True, "renormalize": True, "words": True},
+    ],
+)
+def test_a_tile_of_what_is_shown_is_the_difference_of_both_maps_as_shown(minilm, shown):
+    """Both maps by the overview alone, each on its own run; then cell by cell."""
+    texts = "The unbelievably old cat slept", "The unbelievably tired old cat slept"
+    was, now = (vz.capture(minilm, text) for text in texts)
+    units = {"hide_special": shown.get("hide_special", False), "words": shown.get("words", False)}
+    sides = [shown_tokens(run, **units) for run in (now, was)]
+    names = [
+        [tuple(run.tokens[at] for at in unit) for unit in side]
+        for run, side in zip((now, was), sides, strict=True)
+    ]
+    partners = {at: names[1].index(name) for at, name in enumerate(names[0]) if name in names[1]}
+    assert 3 < len(partners) < len(names[0]) and (len(max(names[0], key=len)) > 1) == units["words"]
+    maps = [
+        overview(
+            *(run, 2, (3, 5)),
+            **{"rows": slice(None), "keys": slice(None), "tokens": side},
+            renormalize=shown.get("renormalize", False),
+        ).values
+        for run, side in zip((now, was), sides, strict=True)
+    ]
+    found = compare(now, was).tile(2, (3, 5), **shown).values
+    expected = np.full(maps[0].shape, np.nan)
+    for row, other_row in partners.items():
+        for key, other_key in partners.items():
+            expected[row, key] = maps[0][row, key] - maps[1][other_row, other_key]
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert np.nanmax(np.abs(found)) > 0.01

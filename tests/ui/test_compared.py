@@ -1,5 +1,8 @@
 """Two runs compared, by the routes and the named endpoint: numbers by numpy over whole maps."""
 
+import json
+from urllib.parse import unquote
+
 import httpx
 import numpy as np
 import pytest
@@ -80,11 +83,36 @@ def test_the_signed_map_lies_over_this_runs_tokens(site, keys, traces):
     assert values[15, 15] == pytest.approx(float(now[15, 15] - was[14, 14]), abs=1e-6)
     assert np.isnan(values[[13, 14]]).all() and np.isnan(values[:, [13, 14]]).all()
     assert np.isnan(values).sum() == 2 * 16 + 2 * 14
+    about = json.loads(unquote(answer.headers["x-about"]))
+    assert about == {"rows": [13, 14], "keys": [13, 14]}
+    inner = ask(
+        *(site, keys["really exhausted"], keys["tired"]),
+        *("&layer=3&head=1&special=false&rows=9:14&keys=1:3", "compared_map"),
+    )
+    part = np.frombuffer(inner.content, "<f4").reshape(5, 2)  # [CLS] is left out: one place less
+    assert part[:3] == pytest.approx(values[10:13, 2:4])
+    assert np.isnan(part[3:]).all()
+    assert json.loads(unquote(inner.headers["x-about"])) == {"rows": [12, 13], "keys": []}
     small = ask(
         *(site, keys["really exhausted"], keys["tired"]),
         *("&layer=3&head=mean&rows=2:12&keys=0:9&size=5", "compared_map"),
     )
     assert small.headers["x-shape"] == "5,5" and small.headers["x-step"] == "2,2"
+
+
+def test_the_signed_maps_of_a_layer_are_those_of_its_heads(site, keys):
+    """At these lengths no cell is pooled, so that each is its head's own map."""
+    pair = keys["really exhausted"], keys["tired"]
+    for kept in ("", "&special=false&renormalize=true"):
+        answer = ask(site, *pair, f"&layer=3{kept}", path="compared_maps")
+        n_heads, n_rows, n_keys = map(int, answer.headers["x-shape"].split(","))
+        every = np.frombuffer(answer.content, "<f4").reshape(n_heads, n_rows, n_keys)
+        assert n_heads == 12 and n_rows == n_keys == (14 if kept else 16)
+        for head in (1, 7):
+            one = ask(site, *pair, f"&layer=3&head={head}{kept}", path="compared_map")
+            assert np.array_equal(
+                np.frombuffer(one.content, "<f4"), every[head].ravel(), equal_nan=True
+            )
 
 
 def test_what_cannot_be_compared_is_said(site, client, keys):

@@ -1,5 +1,6 @@
 """Compare: two runs of any text, model or mask, token by token, head by head."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,8 @@ from viz_encoder.trace.alignment import align
 from viz_encoder.trace.map_change import MapChange, SignedTile, query_row, signed_tile
 from viz_encoder.trace.map_view import Head, heads_of
 from viz_encoder.trace.row_distance import row_distances
+from viz_encoder.trace.shown_map import ShownMap, Unit
+from viz_encoder.trace.token_selection import shown_tokens
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,21 +98,44 @@ class Comparison(OneLine):
         rows: slice = slice(None),
         keys: slice = slice(None),
         size: int = 512,
+        hide_special: bool = False,
+        renormalize: bool = False,
+        words: bool = False,
     ) -> SignedTile:
-        """A part of the signed map over all of this run's tokens, at most `size` cells a side.
+        """A part of the signed map over all that is shown of this run, at most `size` cells a side.
+
+        Each run's map is made as `overview` makes it, then they are subtracted.
 
         Args:
             layer: counted from 0.
             head: as of `map`.
-            rows: queries of this run.
-            keys: keys of this run.
+            rows: queries of this run, as numbers among what is shown.
+            keys: keys of this run, likewise.
             size: more cells than that a side are pooled: the change of the largest amount, signed.
+            hide_special: whether special tokens are left out of both runs.
+            renormalize: divide each query's weights by their sum over the keys shown.
+            words: whether the sub-words of a word are merged; a word has a partner where all of
+                its sub-words have theirs in one word.
 
         Raises:
             SelectionError: as of `map`, or a part that is empty.
         """
         self._require_heads()
-        return signed_tile(self._maps(layer, head), self.trace.n_tokens, rows, keys, size)
+        here, there = (
+            shown_tokens(run, hide_special=hide_special, words=words)
+            for run in (self.trace, self.reference)
+        )
+        changes = self._maps(layer, head, here, there, renormalize)
+        return signed_tile(changes, rows, keys, size)
+
+    def shown_partners(self, here: Sequence[Unit], there: Sequence[Unit]) -> dict[int, int]:
+        """Which place among what is shown of the reference stands for which of this run."""
+        places = {unit: at for at, unit in enumerate(there)}
+        partners = {
+            at: places.get(tuple(self._partners.get(token, -1) for token in unit))
+            for at, unit in enumerate(here)
+        }
+        return {at: place for at, place in partners.items() if place is not None}
 
     def cell(self, query: int, key: int) -> CellChange:
         """One query's weight on one key, by every head, here and in the reference.
@@ -201,10 +227,19 @@ class Comparison(OneLine):
     def _shape(self) -> tuple[int, int]:
         return self.trace.n_layers, max(layer.n_heads for layer in self.trace.layers)
 
-    def _maps(self, layer: int, head: Head) -> MapChange:
+    def _maps(
+        self,
+        layer: int,
+        head: Head,
+        here: Sequence[Unit] = (),
+        there: Sequence[Unit] = (),
+        renormalize: bool = False,
+    ) -> MapChange:
         heads = heads_of(self.trace, layer, head)
-        ran = self.trace.layers[layer], self.reference.layers[layer]
-        return MapChange(*ran, heads, head, self._partners)
+        here, there = here or shown_tokens(self.trace), there or shown_tokens(self.reference)
+        now = ShownMap(self.trace.layers[layer], heads, head, here, renormalize)
+        was = ShownMap(self.reference.layers[layer], heads, head, there, renormalize)
+        return MapChange(now, was, self.shown_partners(here, there))
 
     def _require_heads(self) -> None:
         if self.why:

@@ -6,15 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace.layer import LayerTrace
-from viz_encoder.trace.map_view import Head
-
-BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
-BLOCK_BYTES_GPU = 2**26
+from viz_encoder.trace.shown_map import ShownMap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,43 +27,25 @@ class SignedTile(ArrayResult, main="values"):
 
 @dataclass(frozen=True, eq=False)
 class MapChange:
-    """One (fused) map of two runs, and which token of the reference stands for which here."""
+    """One (fused) map of two runs, and which place of the reference stands for which here.
 
-    now: LayerTrace
-    was: LayerTrace
-    heads: list[int]
-    head: Head
+    Places count what is shown: tokens, or words where sub-words are merged.
+    """
+
+    now: ShownMap
+    was: ShownMap
     partners: Mapping[int, int]
 
     def blocks(
         self, queries: Int[np.ndarray, " query"], keys: Int[np.ndarray, " key"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "query key"]]]:
         """now − was of these queries and keys of this run, all aligned; some queries at a time."""
-        here = torch.from_numpy(queries), torch.from_numpy(keys)
-        there = tuple(torch.tensor([self.partners[int(at)] for at in side]) for side in here)
-        gpu = self.now.q.device.type != "cpu"
-        longest = max(self.now.k.shape[1], self.was.k.shape[1])
-        step = max(1, (BLOCK_BYTES_GPU if gpu else BLOCK_BYTES) // (4 * longest))
+        there = tuple(np.array([self.partners[int(at)] for at in side]) for side in (queries, keys))
+        step = min(self.now.fits, self.was.fits)
         for start in range(0, len(queries), step):
             block = slice(start, min(start + step, len(queries)))
-            now = self._part(self.now, here[0][block], here[1])
-            yield block, (now - self._part(self.was, there[0][block], there[1])).numpy()
-
-    def _part(self, layer: LayerTrace, queries: Tensor, keys: Tensor) -> Float[Tensor, "query key"]:
-        """A part of the map on the CPU, NaN where the mask forbids the pair for every head."""
-        at, of = queries.to(layer.q.device), keys.to(layer.q.device)
-        # One head at a time: a block of all of them at once would be n_heads as large.
-        each = (layer.weights(slice(h, h + 1), at)[0][:, of].float() for h in self.heads)
-        total = next(each)
-        for weights in each:
-            total = total.maximum(weights) if self.head == "max" else total + weights
-        fused = total if self.head == "max" else total / len(self.heads)
-        if layer.mask is not None:
-            mask = layer.mask[self.heads] if layer.mask.shape[0] > 1 else layer.mask
-            mask = mask[:, at] if mask.shape[1] > 1 else mask
-            mask = mask[:, :, of] if mask.shape[2] > 1 else mask
-            fused = fused.masked_fill(~mask.any(dim=0), torch.nan)
-        return fused.cpu()
+            now = self.now.part(queries[block], keys)
+            yield block, now - self.was.part(there[0][block], there[1])
 
 
 def query_row(layer: LayerTrace, query: int) -> Float[np.ndarray, "head key"]:
@@ -80,40 +58,35 @@ def query_row(layer: LayerTrace, query: int) -> Float[np.ndarray, "head key"]:
     return found
 
 
-def signed_tile(
-    changes: MapChange, n_tokens: int, rows: slice, keys: slice, size: int
-) -> SignedTile:
-    """A part of the signed map over all of this run's tokens, at most `size` cells a side.
+def signed_tile(changes: MapChange, rows: slice, keys: slice, size: int) -> SignedTile:
+    """A part of the signed map over all that is shown of this run, at most `size` cells a side.
 
     Raises:
         SelectionError: a part that is empty.
     """
-    queries, columns = (range(*part.indices(n_tokens)) for part in (rows, keys))
+    queries, columns = (range(*part.indices(len(changes.now.shown))) for part in (rows, keys))
     if not queries or not columns:
         raise SelectionError("That part of the map is empty; choose at least one query and key.")
     row_step, key_step = -(-len(queries) // size), -(-len(columns) // size)
     shape = -(-len(queries) // row_step), -(-len(columns) // key_step)
-    found = np.full(shape, np.nan, np.float32)
     ours, others = (
         np.array([at for at in side if at in changes.partners], np.int64)
         for side in (queries, columns)
     )
-    into = (ours - queries.start) // row_step, (others - columns.start) // key_step
+    rows_of, keys_of = ours - queries.start, others - columns.start
+    highest = np.full(shape, np.nan, np.float32)
+    lowest = highest.copy() if row_step * key_step > 1 else highest
     for block, values in changes.blocks(ours, others):
-        for row, each in zip(into[0][block], values, strict=True):
-            _add_strongest(found[row], into[1], each)
-    return SignedTile(found, row_step, key_step)
-
-
-def _add_strongest(
-    row: Float[np.ndarray, " col"],
-    cells: Int[np.ndarray, " key"],
-    values: Float[np.ndarray, " key"],
-) -> None:
-    """Put each value into its cell of the row, unless a stronger one is there."""
-    order = np.argsort(np.abs(np.nan_to_num(values)), kind="stable")  # of a cell the last one stays
-    known = order[~np.isnan(values[order])]
-    fresh = np.full_like(row, np.nan)
-    fresh[cells[known]] = values[known]
-    stronger = ~np.isnan(fresh) & ~(np.abs(fresh) <= np.abs(row))  # so is any beside NaN
-    row[stronger] = fresh[stronger]
+        if lowest is highest:
+            highest[rows_of[block][:, None], keys_of] = values
+            continue
+        strip = np.full((len(values), shape[1] * key_step), np.nan, np.float32)
+        strip[:, keys_of] = values
+        cells = strip.reshape(len(values), shape[1], key_step)
+        for found, stronger in ((highest, np.fmax), (lowest, np.fmin)):  # neither takes a NaN
+            pooled = stronger.reduce(cells, axis=2)
+            for row, each in zip(rows_of[block] // row_step, pooled, strict=True):
+                stronger(found[row], each, out=found[row])
+    return SignedTile(
+        np.where(np.abs(lowest) > np.abs(highest), lowest, highest), row_step, key_step
+    )

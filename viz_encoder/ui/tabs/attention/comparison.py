@@ -3,16 +3,21 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from viz_encoder.analyses.compare import Comparison, compare
 from viz_encoder.errors import SelectionError
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_change import SignedTile
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
+THUMBNAIL = 64  # most cells a side of a small map
 REFERENCE_GONE = (
     "The reference has expired on the server; clear it, and set another run as reference."
 )
@@ -69,6 +74,47 @@ def comparison_plain(found: Comparison, query: object = None, key: object = None
         "row": None if row is None else finite(row),
         "heads": [[each.layer, each.head, each.change] for each in ranked],
         "why": found.why or _lonely(found, at, of),
+    }
+
+
+def signed_map(
+    found: Comparison, view: MapView, rows: slice, keys: slice, *, size: int
+) -> tuple[SignedTile, dict[str, list[int]]]:
+    """A part of the signed map as a view has it, and the places in it without a partner.
+
+    Raises:
+        SelectionError: heads that cannot be compared, or no such layer or head.
+    """
+    tile = found.tile(view.layer, view.head, rows=rows, keys=keys, size=size, **_kept(view))
+    if tile.row_step * tile.key_step > 1:
+        return tile, {}
+    shown = {"hide_special": view.hide_special, "words": view.words}
+    here, there = (shown_tokens(run, **shown) for run in (found.trace, found.reference))
+    partners = found.shown_partners(here, there)
+    sides = {"rows": rows, "keys": keys}
+    alone = {
+        side: [at for at in range(*part.indices(len(here))) if at not in partners]
+        for side, part in sides.items()
+    }
+    return tile, alone
+
+
+def signed_thumbnails(found: Comparison, view: MapView) -> Float[np.ndarray, "head row col"]:
+    """The signed maps of all heads of a layer, at most THUMBNAIL cells a side.
+
+    Raises:
+        SelectionError: heads that cannot be compared, or no such layer.
+    """
+    heads = range(found.trace.layers[view.layer].n_heads)
+    tiles = [found.tile(view.layer, head, size=THUMBNAIL, **_kept(view)) for head in heads]
+    return np.stack([tile.values for tile in tiles])
+
+
+def _kept(view: MapView) -> dict[str, Any]:
+    return {
+        "hide_special": view.hide_special,
+        "renormalize": view.renormalize,
+        "words": view.words,
     }
 
 

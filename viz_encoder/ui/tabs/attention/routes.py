@@ -19,7 +19,12 @@ from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable, statistics_said
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
-from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
+from viz_encoder.ui.tabs.attention.comparison import (
+    compared_runs,
+    comparison_plain,
+    signed_map,
+    signed_thumbnails,
+)
 from viz_encoder.ui.tabs.attention.downloads import named_file
 from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
@@ -226,26 +231,37 @@ def compared_map(
     run: str,
     runs: Runs,
     entry: Held,
+    view: Shown,
     reference: str,
-    layer: Layer,
-    head: str,
     rows: str = "0:",
     keys: str = "0:",
     size: int = MAX_SIDE,
 ) -> Response:
-    """This run's map − the reference's, float32 "query key" over this run's tokens.
+    """This run's map − the reference's, float32 "query key" over what is shown of this run.
 
     NaN where a token has no partner or a mask forbids the pair; over size cells a side, the change
-    of the largest amount of each block, with its sign.
+    of the largest amount of each block, with its sign. x-about names the places without a partner.
     """
-    n_tokens = entry.trace.n_tokens
-    part = compared_runs(runs.store, run, reference).tile(
-        *(layer, parse_head(head, entry.trace)),
-        rows=parse_range(rows, n_tokens),
-        keys=parse_range(keys, n_tokens),
-        size=min(max(1, size), MAX_SIDE),
-    )
-    return answers.array(part.values, step=f"{part.row_step},{part.key_step}")
+    n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
+    found = compared_runs(runs.store, run, reference)
+    part = (parse_range(side, n_shown) for side in (rows, keys))
+    tile, alone = signed_map(found, view, *part, size=min(max(1, size), MAX_SIDE))
+    return answers.array(tile.values, step=f"{tile.row_step},{tile.key_step}", about=alone)
+
+
+@ROUTER.get("/compared_maps")
+def compared_maps(
+    run: str,
+    runs: Runs,
+    reference: str,
+    layer: Layer,
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
+) -> Response:
+    """One layer's signed maps, float32 "head row col", small; what is left out as of /map."""
+    view = MapView(layer, 0, hide_special=not special, renormalize=renormalize, words=words)
+    return answers.array(signed_thumbnails(compared_runs(runs.store, run, reference), view))
 
 
 @ROUTER.get("/take/{kind}")
