@@ -16,6 +16,7 @@ test("without an address all is as usual", () => {
     hide: false,
     renorm: false,
     words: false,
+    change: false,
     stat: "entropy",
     order: "layer",
   });
@@ -25,7 +26,7 @@ test("without an address all is as usual", () => {
 test("what is written is read again", () => {
   for (const changes of [
     { layer: 3, head: 5, query: 17, key: 2 },
-    { head: "mean", scale: "log", hide: true },
+    { head: "mean", scale: "log", hide: true, change: true },
     { head: "1,4,7", scale: "row", renorm: true, words: true },
     { head: "max", scale: "all", stat: "distance", order: "highest", hide: true, renorm: true },
   ]) {

@@ -9,8 +9,9 @@ import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";
 import { toggled } from "./head_choice.js";
 import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 
-/** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, Numbers, Run, Selection, Switches } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, MapChanges, Numbers, Run, Selection, Switches } from "./types.d.ts" */
 
+const CHANGE = "Each head's change from the reference, on one scale with the big map.";
 const KEPT = ["hide", "renorm", "words"];
 
 export class Atlas {
@@ -59,6 +60,18 @@ export class Atlas {
     onWidth(this.node, () => this.run && this.layout(this.run));
   }
 
+  // Show how far each head is from the reference's, for as long as that is asked for.
+  follow(/** @type {MapChanges} */ changes) {
+    this.drawing.changes = changes;
+    let drawn = false;
+    changes.on(() => {
+      const shown = changes.against !== null;
+      if (shown || drawn) this.draw();
+      drawn = shown;
+      this.#keptSaid();
+    });
+  }
+
   // A new run: empty cells hold the place, so that nothing below moves as layers come.
   enter(/** @type {Run} */ run) {
     this.#latest.stop();
@@ -84,10 +97,16 @@ export class Atlas {
   }
 
   #paintedAll(/** @type {Run} */ run) {
-    this.kept.textContent = keptSentence(this.selection);
+    this.#keptSaid();
     this.node.dataset.painted = run.key;
     this.node.dataset.kept = this.selection.kept;
     this.#label();
+  }
+
+  #keptSaid() {
+    const { changes } = this.drawing;
+    const change = changes?.against ? changes.fault || CHANGE : "";
+    this.kept.textContent = [keptSentence(this.selection), change].filter(Boolean).join(" ");
   }
 
   // Each layer is painted as soon as the server has swept it, which sweeps the next meanwhile.

@@ -3,8 +3,11 @@
 import { byRow, largest, makeScale, picture, shrink, topsOf } from "../core/colors.js";
 import { context2d, css, el, fit } from "../core/dom.js";
 
-/** @import { HeadOrder, HeadValue, Numbers, Run, Selection } from "./types.d.ts" */
-/** @typedef {{ values: Float32Array, height: number, width: number, top: number }} Thumbnail */
+import { headNamed } from "./head_statistics.js";
+import { changePicture } from "./map_drawing.js";
+
+/** @import { HeadOrder, HeadValue, MapChanges, Numbers, Run, Selection } from "./types.d.ts" */
+/** @typedef {{ values: Float32Array, height: number, width: number }} Thumbnail */
 
 const GAP = 2;
 export const LEFT = 34;
@@ -22,6 +25,7 @@ export class AtlasCanvas {
   #context = context2d(this.node);
   cell = 0; // pixels a head
   label = 0; // pixels below it
+  /** @type {MapChanges | null} */ changes = null; // shown in place of the maps, where they are asked for
 
   constructor(/** @type {Selection} */ selection, /** @type {HeadOrder} */ order) {
     this.selection = selection;
@@ -39,7 +43,7 @@ export class AtlasCanvas {
   add(layer, { shape: [n, height, width], values: all }) {
     for (let head = 0; head < n; head++) {
       const values = all.subarray(head * height * width, (head + 1) * height * width);
-      this.#heads.set(`${layer}.${head}`, { values, height, width, top: largest(values) });
+      this.#heads.set(`${layer}.${head}`, { values, height, width });
     }
   }
 
@@ -66,7 +70,8 @@ export class AtlasCanvas {
 
   #drawHead(/** @type {Run} */ run, /** @type {string} */ name, /** @type {number} */ layer, /** @type {number} */ at) {
     const context = this.#context;
-    const found = this.#heads.get(name);
+    const changed = this.changes?.against ? this.changes : null;
+    const found = changed ? changed.of(layer, headNamed(name).head) : this.#heads.get(name);
     const [x, y] = [LEFT + (at % run.nHeads) * this.cell, TOP + Math.floor(at / run.nHeads) * (this.cell + this.label)];
     const side = this.cell - GAP;
     if (this.label) this.#write(name, x + side / 2, y + side + LABEL / 2 + 1, LABEL_FONT);
@@ -76,16 +81,20 @@ export class AtlasCanvas {
       return;
     }
     const pixels = Math.max(1, Math.round(side * (window.devicePixelRatio || 1)));
+    context.imageSmoothingEnabled = false;
+    if (changed) {
+      const shape = [found.height, found.width];
+      return context.drawImage(changePicture(found.values, shape, [pixels, pixels], changed.largest), x, y, side, side);
+    }
     const { values, height, width } = shrink(found.values, found.height, found.width, pixels, pixels);
     const { scale } = this.selection;
     const shown = scale === "row" ? byRow(Float32Array.from(values), width, topsOf(values, width)) : values;
     const scaled = makeScale(
       scale,
-      scale === "row" ? 1 : found.top,
+      scale === "row" ? 1 : largest(values),
       run.largest(scale, layer, this.selection),
       found.values,
     );
-    context.imageSmoothingEnabled = false;
     context.drawImage(picture(shown, height, width, scaled), x, y, side, side);
   }
 

@@ -106,7 +106,7 @@ export class HeadOrder extends Emitter {
   }
 
   // Look at a statistic in an order, as if chosen by hand.
-  show(/** @type {string} */ statistic, /** @type {keyof typeof ORDERS} */ direction) {
+  show(/** @type {string} */ statistic, /** @type {string} */ direction) {
     [this.choice.value, this.direction.value] = [statistic, direction];
     this.#chosen();
   }

@@ -1,12 +1,15 @@
 // The color scale with its units, and the colors that stand outside it.
 
-import { rgbText, theme } from "../core/colors.js";
+import { rgbText, SIGNED, theme } from "../core/colors.js";
 import { css, el, fit, number, rounded } from "../core/dom.js";
+import { noChange, signedColors } from "../core/signed_colors.js";
 
 /** @import { Rgb, Scale, Vocabulary } from "./types.d.ts" */
 
 export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
+const CHANGE =
+  "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one scale";
 const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // of the canvas, and from where to where the ramp goes
 
 export class Legend {
@@ -16,13 +19,17 @@ export class Legend {
   node = el("div", { class: "viz-legend" }, this.title, this.canvas, this.swatches);
 
   /** `most` is the largest weight that is drawn, in the scale's own unit.
-   * @type {(scale: Scale, scales: Vocabulary["scales"], hasMasked: boolean, most: number) => void} */
-  draw(scale, scales, hasMasked, most) {
+   * @type {(scale: Scale, scales: Vocabulary["scales"], hasMasked: boolean, most: number, hasAlone?: boolean) => void} */
+  draw(scale, scales, hasMasked, most, hasAlone = false) {
     const colors = theme();
+    const change = scale.name === SIGNED;
+    const signed = signedColors();
+    const ramp = (/** @type {number} */ share) =>
+      change ? signed(2 * share - 1) : colors.ramp[Math.round(share * (colors.ramp.length - 1))];
     const context = fit(this.canvas, WIDTH, 30);
     for (let x = LEFT; x < RIGHT; x++) {
-      const step = Math.round(((x - LEFT) / (RIGHT - LEFT - 1)) * (colors.ramp.length - 1));
-      context.fillStyle = rgbText(colors.ramp[step]);
+      const share = (x - LEFT) / (RIGHT - LEFT - 1);
+      context.fillStyle = rgbText(ramp(share));
       context.fillRect(x, 0, 1, 12);
     }
     context.fillStyle = css("--body-text-color");
@@ -33,7 +40,12 @@ export class Legend {
     }
     this.title.textContent = sentence(scale, scales, most);
     this.canvas.setAttribute("aria-label", `Color scale from ${number(scale.low)} to ${number(scale.high)}`);
-    this.swatches.replaceChildren(...outside(colors, hasMasked).map(([name, color]) => swatch(name, color)));
+    const beside = change ? (hasMasked ? [["masked in a run", noChange()]] : []) : outside(colors, hasMasked);
+    const named = /** @type {[string, Rgb][]} */ (beside);
+    this.swatches.replaceChildren(
+      ...named.map(([name, color]) => swatch(name, color)),
+      ...(hasAlone ? [HATCHED()] : []),
+    );
   }
 }
 
@@ -47,6 +59,7 @@ export function ticks(scale, most = 0) {
   return Array.from({ length: steps }, (_, at) => {
     const share = at / (steps - 1);
     const value = scale.at(share);
+    if (scale.name === SIGNED) return [share, signedText(value), "center"];
     if (scale.name === "log") return [share, `10${superscript(Math.round(Math.log10(value)))}`, "center"];
     if (clipped && !share) return [share, `${value > 0 ? "≤ " : ""}${rounded(value)}`, "left"];
     if (clipped && share === 1) return [share, `${over ? "≥ " : ""}${rounded(value)}`, "right"];
@@ -58,6 +71,7 @@ const isOver = (/** @type {Scale} */ scale, /** @type {number} */ most) => most 
 
 /** What the colors mean, in units. @type {(scale: Scale, scales: Vocabulary["scales"], most: number) => string} */
 export function sentence(scale, scales, most) {
+  if (scale.name === SIGNED) return CHANGE;
   const { measures, says } = scales[scale.name];
   if (scale.waiting) return `${measures} (linear, 0 to 1 until the heads are computed)`;
   const beyond = isOver(scale, most) ? `; larger weights, up to ${rounded(most)}, are clipped` : "";
@@ -69,6 +83,11 @@ export const outside = ({ zero, masked }, hasMasked) => [
   ["exactly 0", zero],
   .../** @type {[string, Rgb][]} */ (hasMasked ? [["masked", masked]] : []),
 ];
+
+const HATCHED = () => el("span", {}, el("i", { class: "viz-swatch viz-hatched" }), "token of one run only");
+
+/** A number with its sign, "+0.32", "−0.32" or "0". @type {(value: number) => string} */
+export const signedText = (value) => (value === 0 ? "0" : `${value < 0 ? "−" : "+"}${rounded(Math.abs(value))}`);
 
 const superscript = (/** @type {number} */ exponent) =>
   [...String(exponent)].map((sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(sign)])).join("");

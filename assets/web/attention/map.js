@@ -1,7 +1,7 @@
 // The big map of one head: rows are queries, columns are keys; zoom to single cells with their value.
 
 import { borderAt, drawBorders, FOOT } from "../core/border.js";
-import { makeScale } from "../core/colors.js";
+import { makeScale, SIGNED } from "../core/colors.js";
 import { context2d, el, fit, onWidth } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
 import { Latest, sentenceOf } from "../core/latest.js";
@@ -9,14 +9,14 @@ import { Viewport } from "../core/viewport.js";
 import { Legend } from "./legend.js";
 import { drawOver, drawTiles } from "./map_drawing.js";
 import { Gestures, zoomButtons } from "./map_gestures.js";
-import { cellSentence, heading } from "./map_heading.js";
+import { cellSaid, heading } from "./map_heading.js";
 import { ScaleHint } from "./scale_hint.js";
 import { SubWords } from "./subwords.js";
 import { Tiles } from "./tiles.js";
 import { TokenSearch } from "./token_search.js";
 import { VisibleWeight } from "./visible_weight.js";
 
-/** @import { Borders, Fresh, Run, Selection, Shown } from "./types.d.ts" */
+/** @import { Borders, Fresh, MapChanges, Run, Selection, Shown } from "./types.d.ts" */
 /** @typedef {[row: number, col: number]} Cell by places among the shown tokens, or parts of them */
 
 const MAX_SIDE = 860;
@@ -36,6 +36,7 @@ export class AttentionMap {
   scale = makeScale("head", 1);
   /** @type {Borders} */ borders = [-1, -1];
   /** @type {Cell | null} */ hovered = null;
+  /** @type {MapChanges | null} */ changes = null; // shown in place of the map, while it is asked for
   left = 0;
   top = 0;
   side = 0;
@@ -66,6 +67,11 @@ export class AttentionMap {
     new Gestures(this);
     selection.on((changed) => this.#changed(changed));
     onWidth(this.node, () => this.run && this.layout());
+  }
+
+  // The run that is subtracted; null where the map is shown as it is.
+  get against() {
+    return this.changes?.against ?? null;
   }
 
   show(/** @type {Run} */ run) {
@@ -117,22 +123,23 @@ export class AttentionMap {
     if (!this.run || !this.#laid) return;
     context.clearRect(0, 0, this.width, this.height);
     const found = this.tiles.at(0);
-    const title = heading(selection, this.tiles);
+    const change = this.against !== null;
+    const title = heading(selection, this.tiles, change);
     this.title.textContent = title;
     if (!found) return this.#drawOver();
-    const top = selection.scale === "row" ? 1 : found.most;
-    this.scale = makeScale(
-      selection.scale,
-      top,
-      this.run.largest(selection.scale, selection.layer, selection),
-      found.values,
-    );
+    const top = change ? (this.changes?.most ?? found.most) : selection.scale === "row" ? 1 : found.most;
+    const shared = this.run.largest(selection.scale, selection.layer, selection);
+    this.scale = makeScale(change ? SIGNED : selection.scale, top, shared, found.values);
     drawTiles(this);
     drawBorders(this);
     drawLabels(this);
-    this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top);
-    this.scaleHint.show(found, this.scale);
-    this.visibleWeight.draw();
+    const alone = Boolean(found.about?.rows?.length || found.about?.keys?.length);
+    this.legend.draw(this.scale, this.run.vocabulary.scales, found.masked, top, alone);
+    this.scaleHint.node.hidden = this.visibleWeight.node.hidden = change;
+    if (!change) {
+      this.scaleHint.show(found, this.scale);
+      this.visibleWeight.draw();
+    }
     const said = `${title}. ${this.visibleWeight.seen.textContent} Arrow keys move the query and the key.`;
     this.canvas.setAttribute("aria-label", said);
     this.canvas.style.touchAction = this.view.zoomed ? "none" : "pan-y";
@@ -159,6 +166,7 @@ export class AttentionMap {
 
   // Mark a part of the map, from one cell to another.
   mark(/** @type {Cell} */ anchor, /** @type {Cell} */ end) {
+    if (this.against) return; // changes are not summed
     this.visibleWeight.mark(whole(anchor), whole(end));
     this.#drawOver();
   }
@@ -186,8 +194,9 @@ export class AttentionMap {
   }
 
   tell(/** @type {number} */ row, /** @type {number} */ col) {
-    this.say(cellSentence(this.selection, this.shown[row], this.shown[col], this.parts.at(row, col)));
-    this.subWords.tell(row, col);
+    this.say(cellSaid(this, row, col));
+    if (this.against) this.subWords.clear();
+    else this.subWords.tell(row, col);
   }
 
   tellSelected() {

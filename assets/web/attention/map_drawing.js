@@ -1,9 +1,11 @@
 // Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at, marked.
 
-import { byRow, inkOn, picture, shade, shrink, theme } from "../core/colors.js";
-import { css } from "../core/dom.js";
+import { byRow, inkOn, picture, SIGNED, shade, shrink, theme } from "../core/colors.js";
+import { context2d, css } from "../core/dom.js";
+import { shrinkSigned, signedColors } from "../core/signed_colors.js";
+import { signedPixels } from "../views/matrix.js";
 
-/** @import { AttentionMap, Range, Scale, Tile } from "./types.d.ts" */
+/** @import { AttentionMap, Range, Rgb, Scale, Tile } from "./types.d.ts" */
 /** @typedef {(row: number, col: number, width: number, height: number) => [number, number, number, number]} Box */
 
 const PRINTED = 34; // cells at least so wide show their value
@@ -19,9 +21,22 @@ export const scaled = (tile, row, value, scale) =>
  * @param {Tile} tile @param {Scale} scale @param {number[]} [pixels] */
 export function paint(tile, scale, colors = theme(), pixels = tile.shape) {
   const [height, width] = tile.shape;
+  if (scale.name === SIGNED) return changePicture(tile.values, tile.shape, pixels, scale.high);
   const values = scale.name === "row" ? byRow(tile.values, width, tile.tops) : tile.values;
   const small = shrink(values, height, width, pixels[0], pixels[1]);
   return picture(small.values, small.height, small.width, scale, colors);
+}
+
+/** Changes as a picture of at most so many pixels, ±most at the ends of the colors; each is the strongest of its cells.
+ * @type {(changes: Float32Array, shape: number[], pixels: number[], most: number) => HTMLCanvasElement} */
+export function changePicture(changes, [height, width], pixels, most) {
+  const small = shrinkSigned(changes, height, width, pixels[0], pixels[1]);
+  const shares = small.values.map((value) => Math.max(-1, Math.min(1, value / (most || 1))));
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [small.width, small.height];
+  const packed = new Uint8ClampedArray(signedPixels(shares).buffer);
+  context2d(canvas).putImageData(new ImageData(packed, small.width, small.height), 0, 0);
+  return canvas;
 }
 
 /** Where a part of so many cells lies: x, y, width and height. @type {(map: AttentionMap) => Box} */
@@ -58,8 +73,37 @@ export function drawTiles(/** @type {AttentionMap} */ map) {
       const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis]);
       if (tile.picture) context.drawImage(tile.picture, ...box(tile.rows[0], tile.keys[0], width, height));
     }
+    if (scale.name === SIGNED) hatchAlone(map, box);
     if (cell >= BRIEF) printValues(map, cell);
   });
+}
+
+// Tokens that the reference has not, as hatched rows and columns.
+function hatchAlone(/** @type {AttentionMap} */ { context, tiles, view }, /** @type {Box} */ box) {
+  context.fillStyle = hatching(context);
+  for (const { about } of tiles) {
+    for (const row of about?.rows ?? []) context.fillRect(...box(row, view.col, view.span, 1));
+    for (const key of about?.keys ?? []) context.fillRect(...box(view.row, key, 1, view.span));
+  }
+}
+
+const STRIPES = 6; // pixels from one to the next
+
+/** @type {(context: CanvasRenderingContext2D) => CanvasPattern | string} */
+export function hatching(context) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [STRIPES, STRIPES];
+  const one = context2d(canvas);
+  one.fillStyle = css("--background-fill-secondary");
+  one.fillRect(0, 0, STRIPES, STRIPES);
+  one.strokeStyle = css("--body-text-color-subdued");
+  one.beginPath();
+  for (const from of [-STRIPES, 0, STRIPES]) {
+    one.moveTo(from, STRIPES);
+    one.lineTo(from + STRIPES, 0);
+  }
+  one.stroke();
+  return context.createPattern(canvas, "repeat") ?? css("--background-fill-secondary");
 }
 
 function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell) {
@@ -70,12 +114,17 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
   const letter = context.measureText("0").width; // of a font in which all are as wide
   const fits = (/** @type {string} */ text) => text.length * letter <= cell;
   for (const { row, col, tile, value } of exactCells(map)) {
-    const text = cell < PRINTED ? brief(value) : printed(value, fits);
-    if (!text) continue;
-    context.fillStyle = inkOn(shade(scaled(tile, row, value, scale), scale));
-    context.fillText(text, ...view.middle(row, col, map));
+    const [amount, sign] = [Math.abs(value), value < 0 ? "−" : ""];
+    const text = cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text));
+    if (!text || (sign && !fits(sign + text))) continue;
+    context.fillStyle = inkOn(colorOf(tile, row, value, scale));
+    context.fillText(sign + text, ...view.middle(row, col, map));
   }
 }
+
+/** @type {(tile: Tile, row: number, value: number, scale: Scale) => Rgb} */
+const colorOf = (tile, row, value, scale) =>
+  scale.name === SIGNED ? signedColors()(value / scale.high) : shade(scaled(tile, row, value, scale), scale);
 
 // The cells in sight whose own value is here, but for masked ones.
 export function* exactCells(/** @type {AttentionMap} */ map) {

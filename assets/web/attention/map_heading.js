@@ -1,10 +1,11 @@
 // What the big map shows, what was done to its weights, and what one cell holds, in words.
 
-import { number } from "../core/dom.js";
+import { number, rounded } from "../core/dom.js";
 import { headsOf, mapName } from "../core/selection.js";
 import { numbered } from "../core/token_names.js";
+import { signedText } from "./legend.js";
 
-/** @import { MapView, Unit } from "./types.d.ts" */
+/** @import { AttentionMap, MapView, Unit } from "./types.d.ts" */
 
 const SUMS = "each row renormalized to sum to 1";
 
@@ -15,7 +16,8 @@ const changes = ({ head, hide, renorm, words }) => [
   ...(words ? ["sub-words merged (mean over a word's queries, sum over its keys)"] : []),
 ];
 
-export function heading(/** @type {MapView} */ view, /** @type {{ empty: number, step: number[] }[]} */ tiles = []) {
+/** @type {(view: MapView, tiles?: { empty: number, step: number[] }[], change?: boolean) => string} */
+export function heading(view, tiles = [], change = false) {
   const heads = headsOf(view.head);
   const mean = heads.length ? `mean of heads ${heads.join(", ")}` : `${view.head} over all heads`;
   const which = typeof view.head === "number" ? `head ${view.head} (${view.layer}.${view.head})` : mean;
@@ -23,8 +25,11 @@ export function heading(/** @type {MapView} */ view, /** @type {{ empty: number,
   const left = empty ? [`${empty} ${empty === 1 ? "query has" : "queries have"} no weight on the tokens shown`] : [];
   const step = tiles.at(-1)?.step ?? [1, 1];
   const pooled =
-    step[0] * step[1] > 1 ? [`each cell is the largest of ${step[0]} × ${step[1]}; zoom in to see each`] : [];
-  return [`Layer ${view.layer}, ${which}`, ...changes(view), ...left, ...pooled].join("; ");
+    step[0] * step[1] > 1
+      ? [`each cell is the ${change ? "strongest change" : "largest"} of ${step[0]} × ${step[1]}; zoom in to see each`]
+      : [];
+  const what = change ? "Change from the reference: layer" : "Layer";
+  return [`${what} ${view.layer}, ${which}`, ...changes(view), ...left, ...pooled].join("; ");
 }
 
 /** A token, or a word's first and last, by its numbers and its name. @type {(unit: Unit) => string} */
@@ -38,4 +43,31 @@ export function cellSentence({ layer, head }, query, key, { value, step }) {
   if (step[0] * step[1] === 1) return `${which}  ${pair}: ${number(value)}`;
   if (Number.isNaN(value)) return `${which}  around ${pair}: all ${cells} masked`;
   return `${which}  around ${pair}: at most ${number(value)} in ${cells}; zoom in to see each`;
+}
+
+/** What the cell that is pointed at holds: its weight, or its change. @type {(map: AttentionMap, row: number, col: number) => string} */
+export function cellSaid({ selection, shown, parts, against }, row, col) {
+  const [query, key, found] = [shown[row], shown[col], parts.at(row, col)];
+  if (!against) return cellSentence(selection, query, key, found);
+  const { rows = [], keys = [] } = found.tile?.about ?? {};
+  return changeSentence(selection, query, key, found, { query: rows.includes(row), key: keys.includes(col) });
+}
+
+/** A cell of the signed map; `alone` says which of the two tokens the reference has not.
+ * @type {(view: MapView, query: Unit, key: Unit, found: { value: number, step: number[], now?: number },
+ *   alone: { query: boolean, key: boolean }) => string} */
+export function changeSentence({ layer, head }, query, key, { value, step, now = NaN }, alone) {
+  const [which, pair] = [mapName(layer, head), `query ${unitName(query)} → key ${unitName(key)}`];
+  const cells = `${step[0]} × ${step[1]} cells`;
+  if (step[0] * step[1] > 1) {
+    const found = Number.isNaN(value) ? `nothing to compare in ${cells}` : `${signedText(value)} at most in ${cells}`;
+    return `${which}  around ${pair}: ${found}; zoom in to see each`;
+  }
+  const weight = Number.isNaN(now) ? "masked" : rounded(now);
+  const names = [alone.query && `query ${unitName(query)}`, alone.key && `key ${unitName(key)}`].filter(Boolean);
+  const are = names.length > 1 ? "are" : "is";
+  if (names.length) return `${which}  ${pair}: ${weight} now; ${names.join(" and ")} ${are} not in the reference`;
+  if (Number.isNaN(value))
+    return `${which}  ${pair}: ${Number.isNaN(now) ? "masked in this run" : `${weight} now, masked in the reference`}`;
+  return `${which}  ${pair}: ${weight} (was ${rounded(Math.max(0, now - value))}, ${signedText(value)})`;
 }

@@ -16,6 +16,7 @@ import { HeadStatistics } from "./head_statistics.js";
 import { InputView } from "./input_view.js";
 import { LinesView } from "./lines.js";
 import { AttentionMap } from "./map.js";
+import { MapChanges } from "./map_changes.js";
 import { PairLinksView } from "./pair_links.js";
 import { Predictions } from "./predictions.js";
 import { Reference } from "./reference.js";
@@ -42,6 +43,7 @@ class AttentionTab extends TabShell {
   pair = new PairLinksView(this.selection, this.measures);
   similar = new SimilarHeadsView(this.selection);
   order = new HeadOrder(this.selection, this.measures, this.pair);
+  changes = new MapChanges(this.selection, this.measures);
   map = new AttentionMap(this.selection, this.#say);
   atlas = new Atlas(this.selection, this.measures, this.order, (layer, head) => this.map.parts.expect(layer, head));
   source = new InputView(this.selection, this.#say);
@@ -68,6 +70,8 @@ class AttentionTab extends TabShell {
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-body");
+    this.changes.lead(this.map);
+    this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
     const left = el("div", { class: "viz-left" }, this.pair.node, this.similar.node, this.reference.node);
     const folded = el(

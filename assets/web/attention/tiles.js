@@ -1,10 +1,12 @@
 // The parts of one head's map that are here: the atlas's coarse one at once, then the finer, then exact cells.
 
 import { anyMasked, largest, topsOf } from "../core/colors.js";
+import { changePart, largestAmount } from "./map_changes.js";
 
-/** @import { AttentionMap, Fresh, MapView, Numbers, Range, Run, Viewport } from "./types.d.ts" */
+/** @import { Alone, AttentionMap, Fresh, MapView, Numbers, Range, Run, Viewport } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, shape: number[], step: number[], rows: Range, keys: Range, empty: number,
- *   total: number | null, tops?: Float32Array | null, sketch?: boolean }} Part a block of a map as it came */
+ *   total: number | null, tops?: Float32Array | null, sketch?: boolean, now?: Float32Array, about?: Alone | null
+ *   }} Part a block of a map as it came; of a signed one also the weights now, and what has no counterpart */
 /** @typedef {Part & { tops: Float32Array, most: number, masked: boolean, painted?: string,
  *   picture?: HTMLCanvasElement }} Tile */
 
@@ -32,7 +34,8 @@ export class Tiles {
   async load(run, fresh) {
     const { map } = this;
     const { selection, view } = map;
-    const asked = `${run.key}:${selection.name}:${selection.kept}`;
+    const change = map.against ? `:change:${map.against.key}` : "";
+    const asked = `${run.key}:${selection.name}:${selection.kept}${change}`;
     if (this.asked !== asked) this.list = [];
     this.asked = asked;
     if (!view.n) {
@@ -51,18 +54,22 @@ export class Tiles {
 
   // Ask for a head's whole map ahead of the click that will choose it; the answer is remembered.
   expect(/** @type {number} */ layer, /** @type {number} */ head) {
-    const { run, view, selection } = this.map;
-    if (run && view.n && view.n <= WHOLE) mapPart(run, { ...selection, layer, head }).catch(() => {});
+    const { run, view, selection, against } = this.map;
+    if (!run || !view.n || view.n > WHOLE) return;
+    const [asked, whole] = [{ ...selection, layer, head }, /** @type {Range} */ ([0, view.n])];
+    mapPart(run, asked).catch(() => {});
+    if (against) changePart(run, against, asked, whole, whole).catch(() => {});
   }
 
-  /** The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for.
-   * @type {(row: number, col: number) => { value: number, step: number[], tile?: Tile }} */
+  /** The weight of a cell if an exact piece holds it, else the pooled one, with how many it stands for; where
+   * it is a change, `now` is the weight.
+   * @type {(row: number, col: number) => { value: number, step: number[], tile?: Tile, now?: number }} */
   at(row, col) {
     for (const tile of this.list.toReversed()) {
       const { rows, keys, step, shape, values } = tile;
       if (row < rows[0] || row >= rows[1] || col < keys[0] || col >= keys[1]) continue;
       const at = Math.floor((row - rows[0]) / step[0]) * shape[1] + Math.floor((col - keys[0]) / step[1]);
-      return { value: values[at], step, tile };
+      return { value: values[at], step, tile, ...(tile.now && { now: tile.now[at] }) };
     }
     return { value: NaN, step: [1, 1] };
   }
@@ -70,7 +77,7 @@ export class Tiles {
   // The head's thumbnail, where the atlas has it: the true largest of each block, at no cost.
   #sketch(/** @type {Run} */ run) {
     const { n } = this.map.view;
-    const thumbnail = n > WHOLE && n === run.n && run.thumbnail(this.map.selection);
+    const thumbnail = !this.map.against && n > WHOLE && n === run.n && run.thumbnail(this.map.selection);
     if (!thumbnail) return;
     const step = thumbnail.shape.map(() => Math.ceil(n / THUMBNAIL));
     this.list = [surveyed({ ...thumbnail, step, rows: [0, n], keys: [0, n], total: null, empty: 0, sketch: true })];
@@ -82,8 +89,10 @@ export class Tiles {
   async #fetch(run, fresh, rows, keys) {
     const { map } = this;
     if (this.list.some((tile) => !tile.sketch && `${tile.rows}:${tile.keys}` === `${rows}:${keys}`)) return;
-    const found = await fresh(mapPart(run, map.selection, rows, keys));
-    const tile = surveyed({ ...found, rows, keys });
+    const { against, selection } = map;
+    const tile = against
+      ? await fresh(changed(run, against, selection, rows, keys))
+      : surveyed({ ...(await fresh(mapPart(run, selection, rows, keys))), rows, keys });
     // The whole lies below the window that was zoomed into, whichever comes first.
     const whole = rows[1] - rows[0] === map.view.n;
     this.list = whole ? [tile, ...this.list.slice(1)] : [...this.list.slice(0, 1), tile];
@@ -99,6 +108,29 @@ function around(/** @type {Viewport} */ view) {
   };
   const [rows, cols] = view.cells();
   return [room(rows), room(cols)];
+}
+
+/** A part of the signed map; single cells come with their weights now.
+ * @type {(run: Run, reference: Run, view: MapView, rows: Range, keys: Range) => Promise<Tile>} */
+async function changed(run, reference, view, rows, keys) {
+  const exact = Math.max(rows[1] - rows[0], keys[1] - keys[0]) <= WHOLE;
+  const asked = /** @type {const} */ ([
+    changePart(run, reference, view, rows, keys),
+    exact && mapPart(run, view, rows, keys),
+  ]);
+  const [found, now] = await Promise.all(asked);
+  const most = largestAmount(found.values);
+  const [none, weights] = [new Float32Array(), now ? { now: now.values } : {}];
+  const { rows: alone = [], keys: others = [] } = found.about ?? {};
+  const hatched = alone.length * found.shape[1] + others.length * (found.shape[0] - alone.length);
+  const masked = countNaN(found.values) > hatched;
+  return { ...found, rows, keys, tops: none, most, masked, ...weights };
+}
+
+function countNaN(/** @type {Float32Array} */ values) {
+  let found = 0;
+  for (let at = 0; at < values.length; at++) if (Number.isNaN(values[at])) found++;
+  return found;
 }
 
 // A part with its largest weight, that of each of its rows, and whether any cell is masked.

@@ -15,6 +15,7 @@ export type { HeadStatistics, HeadValue } from "./head_statistics.js";
 export type { AskedPair } from "./pair_search.js";
 export type { Plan } from "./lines_drawing.js";
 export type { AttentionMap, Cell } from "./map.js";
+export type { Alone, MapChanges } from "./map_changes.js";
 export type { Direction } from "./row_view.js";
 export type { HeadLink, PairLinksView } from "./pair_links.js";
 export type { LineSet, Token } from "./strongest_lines.js";

@@ -21,6 +21,7 @@ const STOPS = [
   "#a0dfb9",
   "#def5e5",
 ];
+export const SIGNED = "signed"; // of changes: from −largest by 0 to largest
 const LOG_FLOOR = 1e-4;
 const BETWEEN = [0.01, 0.99]; // the shares of the weights that the scale by percentiles leaves out, below and above
 const STEPS = 256;
@@ -65,6 +66,10 @@ export const rgbText = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r} ${g} ${b})`;
 // colors go up to 1. Per row, the values are those of `byRow`. `values` are what percentiles are of.
 /** @type {(name: string, largest: number, shared?: number | null, values?: Float32Array | null) => Scale} */
 export function makeScale(name, largest, shared = null, values = null) {
+  if (name === SIGNED) {
+    const high = largest || 1;
+    return { name, low: -high, high, share: (value) => (value / high + 1) / 2, at: (share) => (2 * share - 1) * high };
+  }
   if (name === "log") {
     const span = -Math.log(LOG_FLOOR);
     return {

@@ -20,7 +20,7 @@ export const AS_IT_RAN = { hide: false, renorm: false, words: false };
 // What an address says of hidden tokens, renormalized rows and merged words.
 export const switched = (/** @type {Switches} */ { hide, renorm, words }) =>
   `special=${!hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
-const viewed = (/** @type {MapView} */ view) => `layer=${view.layer}&head=${view.head}&${switched(view)}`;
+export const viewed = (/** @type {MapView} */ view) => `layer=${view.layer}&head=${view.head}&${switched(view)}`;
 export const isChanged = (/** @type {Switches} */ { hide, renorm, words }) => hide || renorm || words;
 
 // Sub-words as one word, without the marks of its continuations.

@@ -16,6 +16,7 @@ const DEFAULTS = {
   hide: false,
   renorm: false,
   words: false,
+  change: false, // the maps less those of the reference
 };
 const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
 const PLACE = /** @type {const} */ (["layer", "head", "query", "key"]);
@@ -60,6 +61,7 @@ export function selected(address) {
     hide: params.get("hide") === "1",
     renorm: params.get("renorm") === "1",
     words: params.get("words") === "1",
+    change: params.get("change") === "1",
     stat: params.get("stat") ?? ATLAS.stat,
     order: params.get("order") ?? ATLAS.order,
   };
@@ -71,7 +73,7 @@ export function addressOf(chosen, link) {
   const params = new URLSearchParams(link);
   for (const name of PLACE) params.set(name, String(chosen[name]));
   if (chosen.scale !== DEFAULTS.scale) params.set("scale", chosen.scale);
-  for (const name of SWITCHES) if (chosen[name]) params.set(name, "1");
+  for (const name of [...SWITCHES, /** @type {const} */ ("change")]) if (chosen[name]) params.set(name, "1");
   for (const name of /** @type {const} */ (["stat", "order"])) {
     if (chosen[name] !== ATLAS[name]) params.set(name, chosen[name]);
   }
@@ -89,6 +91,7 @@ export class Selection extends Emitter {
   hide = false;
   renorm = false;
   words = false;
+  change = false;
   stat = "";
   order = "";
   fallen = ""; // what of the heads was left when the run changed

@@ -29,6 +29,7 @@ const DARK = {
 const theme = () => (isDark() ? DARK : LIGHT);
 
 export const signed = () => theme().stops;
+export const noChange = () => theme().none;
 
 /** A function from a number to its color, for the theme as it is now; null and NaN have their own.
  * @returns {(value: number | null) => Rgb} */
@@ -40,4 +41,22 @@ export function signedColors({ stops, none } = theme()) {
     const mixed = (/** @type {0 | 1 | 2} */ i) => Math.round(from[i] + (place % 1) * (to[i] - from[i]));
     return [mixed(0), mixed(1), mixed(2)];
   };
+}
+
+/** Fewer cells by the number of the largest amount of each block, with its sign.
+ * @type {(values: Float32Array, height: number, width: number, toHeight: number, toWidth: number) =>
+ *   { values: Float32Array, height: number, width: number }} */
+export function shrinkSigned(values, height, width, toHeight, toWidth) {
+  if (height <= toHeight && width <= toWidth) return { values, height, width };
+  const [h, w] = [Math.min(height, toHeight), Math.min(width, toWidth)];
+  const out = new Float32Array(h * w).fill(NaN);
+  for (let row = 0; row < height; row++) {
+    const to = Math.floor((row * h) / height) * w;
+    for (let col = 0; col < width; col++) {
+      const value = values[row * width + col];
+      const at = to + Math.floor((col * w) / width);
+      if (!(Math.abs(out[at]) >= Math.abs(value)) && !Number.isNaN(value)) out[at] = value;
+    }
+  }
+  return { values: out, height: h, width: w };
 }

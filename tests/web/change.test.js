@@ -1,0 +1,93 @@
+// The signed map without a screen: its scale, its words, and what stays of many cells in one pixel.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sentence, signedText, ticks } from "../../assets/web/attention/legend.js";
+import { changeSentence, heading } from "../../assets/web/attention/map_heading.js";
+import { largestAmount } from "../../assets/web/attention/map_changes.js";
+import { Tiles } from "../../assets/web/attention/tiles.js";
+import { makeScale, SIGNED } from "../../assets/web/core/colors.js";
+import { shrinkSigned } from "../../assets/web/core/signed_colors.js";
+import { Viewport } from "../../assets/web/core/viewport.js";
+
+const VIEW = { layer: 3, head: 1, hide: false, renorm: false, words: false };
+const [IT, WIDE] = [
+  { name: "it", tokens: [10] },
+  { name: "wide", tokens: [13] },
+];
+const NEITHER = { query: false, key: false };
+
+test("the scale is symmetric, and its ticks carry their sign", () => {
+  const scale = makeScale(SIGNED, 0.58);
+  assert.deepEqual([scale.share(-0.58), scale.share(0), scale.share(0.58)], [0, 0.5, 1]);
+  assert.deepEqual(
+    ticks(scale).map(([, text]) => text),
+    ["−0.58", "−0.29", "0", "+0.29", "+0.58"],
+  );
+  assert.equal(signedText(-0.004), "−0.0040");
+  assert.match(sentence(scale, {}, 0.58), /now − before.*red = more.*blue = less/);
+});
+
+test("a cell says now, before and the change", () => {
+  const found = { value: Math.fround(-0.374), now: Math.fround(0.266), step: [1, 1] };
+  assert.equal(
+    changeSentence(VIEW, IT, IT, found, NEITHER),
+    "3.1  query 10 “it” → key 10 “it”: 0.27 (was 0.64, −0.37)",
+  );
+  assert.match(changeSentence(VIEW, IT, IT, { ...found, step: [2, 3] }, NEITHER), /−0\.37 at most in 2 × 3 cells/);
+});
+
+test("what has no counterpart, or is masked, says so", () => {
+  const none = { value: NaN, now: 0.12, step: [1, 1] };
+  const alone = changeSentence(VIEW, IT, WIDE, none, { query: false, key: true });
+  assert.match(alone, /0\.12 now; key 13 “wide” is not in the reference$/);
+  assert.match(changeSentence(VIEW, WIDE, WIDE, none, { query: true, key: true }), /query 13 .* and key 13 .* are not/);
+  assert.match(changeSentence(VIEW, IT, IT, none, NEITHER), /0\.12 now, masked in the reference$/);
+  assert.match(changeSentence(VIEW, IT, IT, { ...none, now: NaN }, NEITHER), /masked in this run$/);
+});
+
+test("the title says that it is a change, pooled by the strongest", () => {
+  assert.equal(heading(VIEW, [], true), "Change from the reference: layer 3, head 1 (3.1)");
+  assert.match(heading(VIEW, [{ empty: 0, step: [2, 2] }], true), /strongest change of 2 × 2/);
+});
+
+test("many cells in one keep the number of the largest amount, with its sign", () => {
+  const values = Float32Array.from([0.1, -0.5, NaN, NaN, 0.2, 0.4, NaN, 0.25]);
+  const { values: small } = shrinkSigned(values, 2, 4, 1, 2);
+  assert.deepEqual([...small].map(Math.fround), [-0.5, 0.25].map(Math.fround));
+  assert.equal(shrinkSigned(values, 2, 4, 9, 9).values, values);
+  assert.equal(largestAmount(values), 0.5);
+});
+
+test("a signed part comes with the weights now, and what only one run has is no mask", async () => {
+  const asked = [];
+  const part = (values, about) => ({ values: Float32Array.from(values), shape: [2, 2], step: [1, 1], empty: 0, about });
+  const answers = [part([-0.5, NaN, NaN, NaN], { rows: [1], keys: [1] }), part([0.25, 0.75, 0.5, 0.5])];
+  const run = {
+    ...{ key: "r", shown: () => ({ length: 2 }) },
+    numbers: async (path) => {
+      asked.push(path);
+      return answers[0];
+    },
+    map: async () => answers[1],
+  };
+  const selection = { ...VIEW, name: "3.1", kept: "all" };
+  const map = {
+    run,
+    selection,
+    view: new Viewport(2),
+    node: { dataset: {} },
+    against: { key: "b" },
+    arrived: () => {},
+  };
+  const parts = new Tiles(map);
+  await parts.load(run, async (answer) => answer);
+  assert.deepEqual(asked, ["compared_map?reference=b&layer=3&head=1&special=true&rows=0:2&keys=0:2"]);
+  const { value, now } = parts.at(0, 0);
+  assert.deepEqual([value, now, parts.list[0].most, parts.list[0].masked], [-0.5, 0.25, 0.5, false]);
+  assert.equal(map.node.dataset.painted, "r:3.1:all:change:b");
+  answers[0] = part([-0.5, NaN, NaN, NaN], { rows: [], keys: [1] });
+  parts.asked = "";
+  await parts.load(run, async (answer) => answer);
+  assert.equal(parts.list[0].masked, true);
+});
