@@ -13,6 +13,7 @@ from viz_encoder.analyses.survey import swept_layers
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace, Origin
+from viz_encoder.trace.token_selection import shown_tokens
 
 module = import_module("viz_encoder.analyses.pair")
 
@@ -160,3 +161,35 @@ def test_no_map_is_held(monkeypatch):
 def test_what_is_not_there_is_said(traces, query, key):
     with pytest.raises(SelectionError, match=r"There is no (query|key)"):
         pair(traces[0], query, key)
+
+
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
+def test_a_pair_of_what_is_shown(minilm, hide, renormalize, words, block_bytes, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+    trace = vz.capture(minilm, "The unbelievable animal didn't cross")
+    groups = [list(each) for each in shown_tokens(trace, hide_special=hide, words=words)]
+    kept = [token for group in groups for token in group]
+    maps = whole_maps(trace)
+    if renormalize:
+        maps = maps / maps[:, :, :, kept].sum(axis=3, keepdims=True)
+    query, key = 2, len(trace.tokens) - 3
+    row, column = (next(g for g in groups if token in g) for token in (query, key))
+
+    def merged(queries):
+        return maps[:, :, queries][:, :, :, column].sum(axis=3).mean(axis=2)
+
+    found = pair(trace, query, key, hide_special=hide, renormalize=renormalize, words=words)
+    means = np.mean([merged(group) for group in groups], axis=0)
+    assert np.abs(found.weights - merged(row)).max() <= 2e-5
+    assert np.abs(found.means - means).max() <= 2e-5
+    assert np.allclose(found.ratios, merged(row) / means, rtol=1e-4)
+
+
+def test_a_hidden_special_token_cannot_be_chosen(traces):
+    for chosen, says in (((0, 2), "Query 0 is a special"), ((2, 0), "Key 0 is a special")):
+        with pytest.raises(SelectionError, match=says):
+            pair(traces[0], *chosen, hide_special=True)
+        assert pair(traces[0], *chosen).weights.shape == (6, 12)

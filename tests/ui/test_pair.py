@@ -7,6 +7,7 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from tests.ui.texts import SENTENCES
+from viz_encoder.trace.token_selection import shown_tokens
 
 TEXT = SENTENCES[0]
 
@@ -57,3 +58,67 @@ def test_what_is_not_there_is_said(site, client, key):
         assert answer.status_code == 404 and says in answer.json()["message"]
         with pytest.raises(AppError, match=says):
             client.predict(*asked, api_name="/pair")
+
+
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("words", [False, True])
+def test_the_route_follows_the_switches(site, client, minilm, renormalize, words):
+    text = "The unbelievable animal didn't cross"
+    trace = vz.capture(minilm, text)
+    run = client.predict(text, api_name="/run_text")["key"]
+    switches = {"special": False, "renormalize": renormalize, "words": words}
+    asked = {"query": 3, "key": 5, **switches}
+    found = httpx.get(f"{site}viz/run/{run}/pair", params=asked, timeout=60).json()
+    groups = [list(each) for each in shown_tokens(trace, hide_special=True, words=words)]
+    kept = [token for group in groups for token in group]
+    maps = np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
+    if renormalize:
+        maps = maps / maps[:, :, :, kept].sum(axis=3, keepdims=True)
+    row, column = (next(g for g in groups if token in g) for token in (3, 5))
+    each = [maps[:, :, g][:, :, :, column].sum(axis=3).mean(axis=2) for g in groups]
+    assert np.allclose(found["weights"], each[groups.index(row)], atol=2e-5)
+    assert np.allclose(found["means"], np.mean(each, axis=0), atol=2e-5)
+
+
+def test_a_hidden_token_is_refused_with_the_reason(site, key):
+    for query, token, says in ((0, 3, "Query 0 is a special"), (3, 0, "Key 0 is a special")):
+        address = f"{site}viz/run/{key}/pair?query={query}&key={token}&special=false"
+        answer = httpx.get(address, timeout=60)
+        assert answer.status_code == 404 and says in answer.json()["message"]
+
+
+@pytest.mark.browser
+def test_the_list_and_the_sentence_follow_the_switches(visit, trace):
+    kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
+    maps = np.stack([trace.attention(at).double().numpy() for at in range(6)])
+    shown = maps[:, :, :, kept] / maps[:, :, :, kept].sum(axis=3, keepdims=True)
+    cells, means = shown[:, :, 10, kept.index(2)], shown[:, :, kept, kept.index(2)].mean(axis=2)
+    opened = visit(layer=3, head=1, query=10, key=2, hide=1, renorm=1)
+    page = opened.page
+    page.wait_for_selector(".viz-pair[data-painted*=':hide+renorm:10:2']")
+    best = np.unravel_index(np.argmax(cells), cells.shape)
+    first = page.inner_text(".viz-pair-line >> nth=0")
+    assert first.split()[0] == f"{best[0]}.{best[1]}"
+    assert f"{cells[best]:.2f}" in first and f"{cells[best] / means[best]:.1f} ×" in first
+    assert "special tokens hidden" in page.inner_text(".viz-pair")
+    assert "divided by their sum over the tokens shown" in page.inner_text(".viz-pair")
+    said = page.inner_text(".viz-finding")
+    assert f"{cells[3, 1]:.2f} of its attention on the tokens shown" in said
+    assert f"{cells[3, 1] / means[3, 1]:.1f} ×" in said
+    page.fill("#viz-find", "[CLS] -> animal")
+    assert "“[CLS]” is a special token" in page.inner_text(".viz-order-said")
+    page.uncheck("#viz-hide")
+    page.wait_for_selector(".viz-pair[data-painted*=':renorm:10:2']")
+    assert f"{maps[3, 1, 10, 2]:.2f} of its attention" in page.inner_text(".viz-finding")
+
+
+@pytest.mark.browser
+def test_a_link_to_a_hidden_token_says_so(visit):
+    page = visit(query=0, key=3, hide=1).page
+    page.wait_for_function(
+        "document.querySelector('.viz-pair').textContent.includes('special tokens are hidden')"
+    )
+    assert page.locator(".viz-pair-line").count() == 0
+    assert "“[CLS]” is chosen, and it is hidden." in page.inner_text(".viz-finding")
+    page.uncheck("#viz-hide")
+    page.wait_for_selector(".viz-pair-line")

@@ -9,10 +9,15 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
-from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace import Trace
+from viz_encoder.trace.kept_tokens import kept_tokens
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.shown_rows import shown_keys, shown_row
+from viz_encoder.trace.token_selection import place_of
 
 BLOCK_BYTES = 2**20  # of one head's rows at a time, few enough to stay in the processor's cache
 BLOCK_BYTES_GPU = 2**26
+SMALLEST = torch.finfo(torch.float32).tiny
 BY = ("weight", "ratio")
 
 
@@ -23,7 +28,8 @@ class Pair(ArrayResult, TableResult, main="weights"):
     weights: the query's weight on the key, a share of the query's total; NaN where the mask
         forbids the pair, and where a layer has no such head or key.
     means: the mean weight that the key gets over all real queries; a query that may not attend to
-        it counts as 0.
+        it counts as 0. Where special tokens are hidden, over the queries that are shown; where
+        sub-words are merged, over words.
     ratios: weights / means. A head that gives the key as much from everywhere has 1, however large
         its weight is.
     """
@@ -65,7 +71,14 @@ class Pair(ArrayResult, TableResult, main="weights"):
 
 
 def pair(
-    trace: Trace, query: int, key: int, *, means: Float[np.ndarray, "layer head"] | None = None
+    trace: Trace,
+    query: int,
+    key: int,
+    *,
+    means: Float[np.ndarray, "layer head"] | None = None,
+    hide_special: bool = False,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> Pair:
     """Which heads link a query to a key: that one cell in every head, and what is usual there.
 
@@ -78,14 +91,21 @@ def pair(
         query: the token that looks, counted from 0.
         key: the token that is looked at; in cross-attention, among the other sequence.
         means: the means of this key, where they are known; computed if not given.
+        hide_special: whether special tokens such as [CLS] are left out, as queries of the means
+            and as keys of rows that are renormalized.
+        renormalize: whether rows are divided by their sum over the kept keys.
+        words: whether the two tokens stand for their words: the mean over a word's queries of the
+            sum over its keys.
 
     Raises:
-        SelectionError: no such token.
+        SelectionError: no such token, or a special token where these are hidden.
     """
     _check(trace, query, key)
+    view = MapView(hide_special=hide_special, renormalize=renormalize, words=words)
     if means is None:
-        means = _stacked([_means(layer, trace, key) for layer in trace.layers])
-    return Pair(_stacked([_cell(layer, query, key) for layer in trace.layers]), means, query, key)
+        means = _stacked([_means(trace, layer, key, view) for layer in range(trace.n_layers)])
+    cells = [_cell(trace, layer, query, key, view) for layer in range(trace.n_layers)]
+    return Pair(_stacked(cells), means, query, key)
 
 
 def _check(trace: Trace, query: int, key: int) -> None:
@@ -95,33 +115,41 @@ def _check(trace: Trace, query: int, key: int) -> None:
             raise SelectionError(f"There is no {what} {number}; choose 0 to {count - 1}.")
 
 
-def _cell(layer: LayerTrace, query: int, key: int) -> Float[Tensor, " head"]:
+def _cell(trace: Trace, layer: int, query: int, key: int, view: MapView) -> Float[Tensor, " head"]:
     """One cell of each head; NaN where the mask forbids it, or the layer has no such key."""
-    if key >= layer.k.shape[1]:
-        return torch.full((layer.n_heads,), torch.nan)
-    row = layer.weights(slice(None), slice(query, query + 1))[:, 0, key].float()
-    if layer.mask is not None:
-        n_queries, n_keys = layer.mask.shape[1:]
-        allowed = layer.mask[:, query if n_queries > 1 else 0, key if n_keys > 1 else 0]
-        row = row.masked_fill(~allowed, torch.nan)
-    return row.cpu()
+    ran = trace.layers[layer]
+    if key >= ran.k.shape[1]:
+        return torch.full((ran.n_heads,), torch.nan)
+    keys = shown_keys(trace, layer, view)
+    place = key if ran.cross else place_of(keys, key, trace, "key")
+    return torch.from_numpy(shown_row(trace, layer, query, view)[:, place])
 
 
-def _means(layer: LayerTrace, trace: Trace, key: int) -> Float[Tensor, " head"]:
-    """The mean over the real queries of each head's weight on one key."""
-    n_queries, n_keys = layer.q.shape[1], layer.k.shape[1]
+def _means(trace: Trace, number: int, key: int, view: MapView) -> Float[Tensor, " head"]:
+    """The mean over the shown real queries of each head's weight on one key."""
+    layer = trace.layers[number]
+    n_keys, device = layer.k.shape[1], layer.q.device
     if key >= n_keys:
         return torch.full((layer.n_heads,), torch.nan)
-    real = trace.valid.to(layer.q.device, torch.float32)
-    budget = BLOCK_BYTES if layer.q.device.type == "cpu" else BLOCK_BYTES_GPU
+    keys = shown_keys(trace, number, view)
+    unit = list(keys[key if layer.cross else place_of(keys, key, trace, "key")])
+    kept = kept_tokens(trace, layer, hide_special=view.hide_special, words=view.words)
+    shares = kept.shares_of_mean()
+    counts = kept.real if shares is None else shares
+    budget = BLOCK_BYTES if device.type == "cpu" else BLOCK_BYTES_GPU
     step = max(1, budget // (4 * n_keys))
-    sums = torch.zeros(layer.n_heads, device=layer.q.device)
+    sums = torch.zeros(layer.n_heads, device=device)
     for head in range(layer.n_heads):
-        for start in range(0, n_queries, step):
-            rows = slice(start, min(start + step, n_queries))
-            weights = layer.weights(slice(head, head + 1), rows)[0, :, key].float()
-            sums[head] += weights @ real[rows]
-    return (sums / real.sum()).cpu()
+        for start in range(0, len(counts), step):
+            rows = slice(start, min(start + step, len(counts)))
+            queries = rows if kept.queries is None else kept.queries[rows]
+            weights = layer.weights(slice(head, head + 1), queries)[0].float()
+            on_key = weights[:, unit].sum(dim=1)
+            if view.renormalize:
+                shown = weights if kept.keys is None else weights[:, kept.keys]
+                on_key = on_key / shown.sum(dim=1).clamp_min(SMALLEST)
+            sums[head] += on_key @ counts[rows]
+    return (sums / counts.sum()).cpu()
 
 
 def _stacked(layers: list[Tensor]) -> Float[np.ndarray, "layer head"]:

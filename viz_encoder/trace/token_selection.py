@@ -62,6 +62,23 @@ def shown_tokens(
     return shown
 
 
+def place_of(units: list[tuple[int, ...]], token: int, trace: Trace, what: str = "token") -> int:
+    """The place of a token among those that are shown.
+
+    Raises:
+        SelectionError: no such token, or a special token where these are hidden.
+    """
+    found = next((place for place, unit in enumerate(units) if token in unit), None)
+    if found is not None:
+        return found
+    if not 0 <= token < trace.n_tokens:
+        raise SelectionError(f"There is no {what} {token}; choose 0 to {trace.n_tokens - 1}.")
+    raise SelectionError(
+        f"{what.capitalize()} {token} is a special token, and special tokens are hidden; "
+        "show them first, or choose another."
+    )
+
+
 def require_real_token(trace: Trace, token: int) -> int:
     """The token, if there is one of that number and it is no padding.
 

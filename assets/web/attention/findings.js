@@ -3,7 +3,8 @@
 import { button, el, rounded } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
-import { signed } from "./pair_links.js";
+import { isChanged } from "../core/run.js";
+import { shownName, signed } from "./pair_links.js";
 import { quoted } from "../core/token_names.js";
 
 /** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
@@ -80,30 +81,37 @@ export class FindingsView {
     const [run, { layer, head, query, key }] = [this.#run, this.selection];
     if (!run) return;
     const link = this.pair.chosen;
-    const [from, to] = [run.tokens[query], run.tokens[key]];
+    const { hide, renorm } = this.selection;
+    const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
     const patches = this.#found?.found.find(
       (one) => run.grid && one.layer === layer && one.head === head && one.query === query,
     );
-    if (patches) return this.said.replaceChildren(patches.sentence);
-    if (link) this.said.replaceChildren(...sentence(link, from, to));
+    const hidden = hide && [query, key].find((token) => run.special[token]);
+    if (typeof hidden === "number")
+      this.said.textContent = `${quoted(run.tokens[hidden])} is chosen, and it is hidden.`;
+    else if (patches && !isChanged(this.selection)) return this.said.replaceChildren(patches.sentence);
+    else if (link) this.said.replaceChildren(...sentence(link, from, to, over({ hide, renorm })));
     else if (typeof head !== "number")
       this.said.textContent = `${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`;
   }
 }
 
+/** What the attention is of, where rows are not as they ran. @type {(kept: { hide: boolean, renorm: boolean }) => string} */
+const over = ({ hide, renorm }) => (renorm ? " on the tokens shown" : hide ? ", special tokens hidden" : "");
+
 /** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 × what the average query gives it."
- * @type {(link: HeadLink, query: string, key: string) => (string | Node)[]} */
-export function sentence({ layer, head, weight, ratio, was }, query, key) {
+ * @type {(link: HeadLink, query: string, key: string, over?: string) => (string | Node)[]} */
+export function sentence({ layer, head, weight, ratio, was }, query, key, over = "") {
   const from = el("bdi", { class: "viz-query-name" }, query);
   const to = el("bdi", { class: "viz-key-name" }, key);
   if (Number.isNaN(weight)) return [`Head ${layer}.${head}: the mask does not let `, from, " look at ", to, "."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
   if (was != null) {
-    const change = ` of its attention (was ${rounded(was)}, ${signed(weight - was)}).`;
+    const change = ` of its attention${over} (was ${rounded(was)}, ${signed(weight - was)}).`;
     return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)}${change}`];
   }
   const verb = ratio != null && ratio >= 2 && weight >= 0.1 ? "links" : "gives";
   if (verb === "links")
-    return [`Head ${layer}.${head} links `, from, " to ", to, `: ${rounded(weight)} of its attention${times}.`];
-  return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${times}.`];
+    return [`Head ${layer}.${head} links `, from, " to ", to, `: ${rounded(weight)} of its attention${over}${times}.`];
+  return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}.`];
 }

@@ -171,7 +171,10 @@ export class HeadOrder extends Emitter {
    * @type {(asked: AskedPair | { fault: string }, typed: boolean) => void} */
   #link(asked, typed) {
     [this.matched, this.#told, this.#fault] = [null, "", "fault" in asked ? asked.fault : ""];
-    if (!("fault" in asked)) {
+    const hidden = "fault" in asked ? undefined : this.#hidden(asked);
+    if (hidden !== undefined)
+      this.#fault = `“${hidden}” is a special token, and special tokens are hidden; show them first.`;
+    else if (!("fault" in asked)) {
       if (typed) this.selection.set(asked);
       const { query, key } = this.selection;
       if (query !== asked.query || key !== asked.key) return this.#tell(); // another pair was chosen since
@@ -195,6 +198,13 @@ export class HeadOrder extends Emitter {
   #ask(/** @type {string} */ words) {
     this.find.value = this.find.value === words ? "" : words;
     this.#search(true);
+  }
+
+  /** The name of the one of two tokens that is hidden. @type {(asked: AskedPair) => string | undefined} */
+  #hidden({ query, key }) {
+    const { run } = this.measures;
+    const hidden = this.selection.hide ? [query, key].find((token) => run?.special[token]) : undefined;
+    return hidden === undefined ? undefined : run?.tokens[hidden];
   }
 
   // Why a test cannot be answered yet.

@@ -4,14 +4,16 @@ import { makeScale, rgbText, shade } from "../core/colors.js";
 import { button, el, number, rounded } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
+import { switched } from "../core/run.js";
 import { quoted } from "../core/token_names.js";
 
-/** @import { Compared, Fresh, HeadStatistics, Maybe, PairLinks, Run, Selection } from "./types.d.ts" */
+/** @import { Compared, Fresh, HeadStatistics, Maybe, PairLinks, Run, Selection, Switches } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe, was: Maybe }} HeadLink of one head, on the
  *   chosen pair; `was` is its weight in the reference */
 
 const USUAL = "Weight, and how many times the mean that all queries give this key.";
 const CHANGED = "Weight now, and its change from the reference; the largest change first.";
+const RELOADING = ["query", "key", "hide", "renorm", "words"];
 const PAUSE = 40; // milliseconds that a pair stays chosen, before the server is asked
 const LISTED = 7;
 const SELECTIVE = 3; // from this ratio on a head singles the key out
@@ -19,7 +21,7 @@ const BROAD = 2; // up to this one, other queries give the key nearly as much
 
 /** Tells that the link of the chosen head is known, or another. @extends {Emitter<[]>} */
 export class PairLinksView extends Emitter {
-  #latest = new Latest((sentence) => this.#remark(sentence));
+  #latest = new Latest((sentence) => this.#fail(sentence));
   /** @type {Run | null} */ #run = null;
   /** @type {HeadLink[]} */ links = []; // by layer and head, of the pair that is told
   #of = ""; // which pair these are of
@@ -42,7 +44,7 @@ export class PairLinksView extends Emitter {
     );
     selection.on((changed) => {
       if (!this.#run) return;
-      if (changed.has("query") || changed.has("key")) this.load();
+      if (RELOADING.some((name) => changed.has(name))) this.load();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
     });
   }
@@ -54,17 +56,24 @@ export class PairLinksView extends Emitter {
 
   // Ask for the chosen pair, once it stays chosen.
   load() {
-    const { query, key } = this.selection;
+    const { query, key, kept } = this.selection;
     const run = this.#run;
     if (!run) return;
-    const of = `${run.key}:${query}:${key}`;
+    const of = `${run.key}:${kept}:${query}:${key}`;
+    const hidden = [query, key].find((token) => this.selection.hide && run.special[token]);
+    if (hidden !== undefined) {
+      this.#latest.stop();
+      return this.#fail(
+        `${quoted(run.tokens[hidden])} is a special token, and special tokens are hidden; show them first.`,
+      );
+    }
+    const cell = `query=${query}&key=${key}&${switched(this.selection)}`;
     const reference = this.measures.reference?.run;
-    const before =
-      reference && reference !== run ? `compared?reference=${reference.key}&query=${query}&key=${key}` : "";
+    const before = reference && reference !== run ? `compared?reference=${reference.key}&${cell}` : "";
     this.node.classList.add("viz-behind");
     return this.#latest.run(
       async (fresh) => {
-        const found = /** @type {PairLinks} */ (await fresh(run.json(`pair?query=${query}&key=${key}`)));
+        const found = /** @type {PairLinks} */ (await fresh(run.json(`pair?${cell}`)));
         const compared = before ? /** @type {Compared} */ (await fresh(run.json(before))) : null;
         [this.links, this.#of] = [linksOf(found, compared?.cell?.was), of];
         this.compared = compared;
@@ -77,7 +86,7 @@ export class PairLinksView extends Emitter {
 
   /** The links of a pair; none while they are on their way. @type {(pair: { query: number, key: number }) => HeadLink[]} */
   of({ query, key }) {
-    return this.#of === `${this.#run?.key}:${query}:${key}` ? this.links : [];
+    return this.#of === `${this.#run?.key}:${this.selection.kept}:${query}:${key}` ? this.links : [];
   }
 
   /** The link of the head that is shown; undefined while the pair is on its way, or of fused heads.
@@ -89,11 +98,11 @@ export class PairLinksView extends Emitter {
 
   #draw(/** @type {Run} */ run, /** @type {number} */ query, /** @type {number} */ key) {
     this.node.classList.remove("viz-behind");
-    const [from, to] = [run.tokens[query], run.tokens[key]];
+    const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
     const changed = Boolean(this.compared?.cell);
     const title = changed ? "What changed for " : "Which heads link ";
     this.title.replaceChildren(title, el("bdi", {}, from), " → ", el("bdi", {}, to));
-    this.what.textContent = changed ? CHANGED : USUAL;
+    this.what.textContent = `${changed ? CHANGED : USUAL} ${shownSentence(this.selection)}`.trim();
     const ranked = changed ? mostChanged(this.links, LISTED) : strongest(this.links, LISTED);
     const most = Math.max(...ranked.map(({ weight }) => weight), 0);
     this.list.replaceChildren(...ranked.map((link) => this.#line(link, most)));
@@ -150,9 +159,36 @@ export class PairLinksView extends Emitter {
     this.tell();
   }
 
+  // Why there are no links, as of a token that is hidden.
+  #fail(/** @type {string} */ sentence) {
+    [this.links, this.#of, this.compared] = [[], "", null];
+    this.node.classList.remove("viz-behind");
+    for (const part of [this.list, this.grid]) part.replaceChildren();
+    this.what.textContent = "";
+    this.#remark(sentence);
+    this.tell();
+  }
+
   #remark(/** @type {string} */ sentence) {
     this.says.textContent = sentence;
   }
+}
+
+/** A token as it is shown: by its word, where sub-words are merged.
+ * @type {(run: Run, kept: Switches, token: number) => string} */
+export function shownName(run, kept, token) {
+  const units = run.shown({ hide: false, words: kept.words });
+  return units[units.places[token]]?.name ?? run.tokens[token];
+}
+
+/** What was done to the weights of a pair. @type {(kept: Switches) => string} */
+export function shownSentence({ hide, renorm, words }) {
+  const said = [
+    hide && "special tokens hidden, as queries of that mean too",
+    renorm ? "rows divided by their sum over the tokens shown" : hide && "weights not renormalized",
+    words && "sub-words merged, the mean over words",
+  ].filter(Boolean);
+  return said.length ? `With ${said.join("; ")}.` : "";
 }
 
 /** A link a head, by layer and head; NaN where the mask forbids the pair.

@@ -10,10 +10,9 @@ from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.column import column_blocks
 from viz_encoder.analyses.overview import overview
-from viz_encoder.errors import SelectionError
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
-from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.trace.token_selection import place_of, shown_tokens
 
 POLL_SECONDS = 0.1
 ROWS = 512  # between two looks at whether it is still wanted
@@ -24,11 +23,7 @@ def column_of(trace: Trace, view: MapView, key: int) -> Iterator[np.ndarray]:
     if view.as_it_ran:
         return column_blocks(trace, view.layer, view.head, key)
     kept = shown_tokens(trace, hide_special=view.hide_special, words=view.words)
-    at = next((place for place, entry in enumerate(kept) if key in entry), None)
-    if at is None:
-        raise SelectionError(
-            f"Key {key} is a special token, and special tokens are hidden; show them first."
-        )
+    at = place_of(kept, key, trace, "key")
     parts = (
         overview(
             *(trace, view.layer, view.head),

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from viz_encoder.analyses.pair import Pair
+from viz_encoder.analyses.pair import Pair, pair
 from viz_encoder.trace import Trace
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.shown_rows import AS_IT_RAN, shown_keys
+from viz_encoder.trace.token_selection import place_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
@@ -22,14 +25,30 @@ def parse_key(key: object, trace: Trace) -> int:
     return parse_index("key", key, max(layer.k.shape[1] for layer in trace.layers))
 
 
-def key_means(entry: Entry, key: int) -> Iterator[Float[np.ndarray, "1 head"]]:
-    """What the key gets on average, layer by layer; NaN where a layer has no such head or key."""
-    most = max(layer.n_heads for layer in entry.trace.layers)
-    for number in range(entry.trace.n_layers):
-        means, row = entry.key_means(number), np.full((1, most), np.nan, dtype=np.float32)
-        if key < means.shape[1]:
-            row[0, : len(means)] = means[:, key]
+def key_means(
+    entry: Entry, key: int, view: MapView = AS_IT_RAN
+) -> Iterator[Float[np.ndarray, "1 head"]]:
+    """What the key gets on average, layer by layer; NaN where a layer has no such head or key.
+
+    Raises:
+        SelectionError: a special token, where these are hidden.
+    """
+    trace = entry.trace
+    most = max(layer.n_heads for layer in trace.layers)
+    for number, layer in enumerate(trace.layers):
+        row = np.full((1, most), np.nan, dtype=np.float32)
+        if key < layer.k.shape[1]:
+            keys = shown_keys(trace, number, view)
+            place = key if layer.cross else place_of(keys, key, trace, "key")
+            means = entry.key_means(number, view)
+            row[0, : len(means)] = means[:, place]
         yield row
+
+
+def pair_of(entry: Entry, query: int, key: int, view: MapView, means: np.ndarray) -> Pair:
+    """The pair as a view shows it, with means that are known."""
+    switches = {name: getattr(view, name) for name in ("hide_special", "renormalize", "words")}
+    return pair(entry.trace, query, key, means=means, **switches)
 
 
 def plain_pair(found: Pair) -> dict[str, Any]:

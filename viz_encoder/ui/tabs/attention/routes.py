@@ -12,7 +12,6 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from viz_encoder.analyses.overview import overview, row
-from viz_encoder.analyses.pair import pair
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
@@ -29,7 +28,7 @@ from viz_encoder.ui.tabs.attention.downloads import named_file
 from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
 from viz_encoder.ui.tabs.attention.kept_thumbnails import kept_thumbnails
-from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
+from viz_encoder.ui.tabs.attention.pairs import key_means, pair_of, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
@@ -142,16 +141,18 @@ async def key_column(entry: Held, view: Shown, key: int, request: Request) -> Re
 
 
 @ROUTER.get("/pair")
-async def pair_links(entry: Held, query: Query, key: int, request: Request) -> Response:
+async def pair_links(entry: Held, view: Kept, query: Query, key: int, request: Request) -> Response:
     """One cell in every head: its weights, the key's means and their ratios, a list a layer.
+
+    As the view shows it: of words, over rows that are renormalized, over the queries shown.
 
     The means come from the survey, each layer's once; whoever goes away stops that.
     """
     at = parse_key(key, entry.trace)
-    means = await while_wanted(key_means(entry, at), request)
+    means = await while_wanted(key_means(entry, at, view), request)
     if len(means) < entry.trace.n_layers:
         return Response(status_code=GIVEN_UP)
-    found = await run_in_threadpool(pair, entry.trace, query, at, means=means)
+    found = await run_in_threadpool(pair_of, entry, query, at, view, means)
     return answers.plain(plain_pair(found))
 
 
