@@ -11,6 +11,7 @@ import viz_encoder as vz
 from tests.ui.test_words import strongest, upload, wait_for_told
 from tests.ui.texts import PICTURES
 from viz_encoder.bundled import asset
+from viz_encoder.ui.wire.run_facts import known_labels
 
 pytestmark = pytest.mark.browser
 WIDE = {"kind": "image", "example": "a wide scene", "layer": 1, "head": 2, "query": 30}
@@ -126,22 +127,62 @@ def test_patches_that_are_not_kept_show_the_picture(shaded, wide):
     assert outputs == ["1%", "100% of the sum"]
 
 
-def test_all_heads_of_a_layer_in_one_request(shaded, wide):
+def test_every_head_of_every_layer_over_the_picture(shaded, wide):
+    """One request a layer; the numbers, and the color of a patch, are those of the weights."""
     opened = shaded(**WIDE)
-    opened.page.locator("[data-strip='3']").scroll_into_view_if_needed()
-    names = opened.page.locator(".viz-strip-head:visible").all_inner_texts()
-    assert [name.strip() for name in names] == ["1.0", "1.1", "1.2", "1.3"]
-    got = opened.page.evaluate("Array.from(window.vizTab.source.strip.values)")
-    expected = wide.attention(1)[:, 30].numpy()
-    assert np.abs(np.array(got).reshape(expected.shape) - expected).max() <= 1e-6
+    page = opened.page
+    page.locator("[data-overlay='3.3']").scroll_into_view_if_needed()
+    page.wait_for_selector(".viz-source-aside [data-painted$=':30']")
+    names = page.locator(".viz-picture-head:visible").all_inner_texts()
+    every = [f"{layer}.{head}" for layer in range(4) for head in range(4)]
+    assert [name.strip() for name in names] == every
+    for layer in range(4):
+        got = page.evaluate(f"Array.from(window.vizTab.source.heads.rowsOf({layer}))")
+        expected = wide.attention(layer)[:, 30].numpy()
+        assert np.abs(np.array(got).reshape(expected.shape) - expected).max() <= 1e-6
+    row = wide.attention(2, 1)[30, 1:].numpy()
+    said = page.get_attribute("[data-overlay='2.1']", "title")
+    assert said == f"Head 2.1: largest weight on a patch {row.max():.4f}"
+    top = np.unravel_index(int(row.argmax()), (wide.grid.n_rows, wide.grid.n_cols))
+    assert page.evaluate(PATCH_OF, ["2.1", *map(int, top), wide.grid.n_rows, wide.grid.n_cols]) == [
+        *(255, 59, 20),
+        255,
+    ]
     asked = []
-    opened.page.on("request", lambda r: asked.append(r.url) if "/rows?" in r.url else None)
-    opened.page.click("[data-strip='3']")
-    opened.page.wait_for_selector(".viz-source[data-painted*=':1.3:']")
-    assert opened.page.get_attribute("[data-strip='3']", "aria-pressed") == "true" and not asked
-    opened.page.get_by_role("button", name="Next layer").click()
-    opened.page.wait_for_selector(".viz-source[data-painted*=':2.3:']")
-    assert len(asked) == 1 and "layer=2&query=30" in asked[0]
+    page.on("request", lambda r: asked.append(r.url) if "/rows?" in r.url else None)
+    page.click("[data-overlay='3.2']")
+    page.wait_for_selector(".viz-source[data-painted*=':3.2:']")
+    assert page.get_attribute("[data-overlay='3.2']", "aria-pressed") == "true" and not asked
+    page.keyboard.press("ArrowUp")
+    page.wait_for_selector(".viz-source[data-painted*=':2.2:']")
+    assert page.evaluate("document.activeElement.dataset.overlay") == "2.2" and not asked
+    assert page.locator(".viz-picture-head[tabindex='0']").count() == 1
+    page.evaluate("vizTab.selection.set({ query: 31 })")
+    page.wait_for_selector(".viz-source-aside [data-painted$=':31']")
+    layers = sorted(url.split("layer=")[1] for url in asked)
+    assert layers == [f"{layer}&query=31" for layer in range(4)]
+
+
+PATCH_OF = """([name, row, col, rows, cols]) => {
+  const canvas = document.querySelector(`[data-overlay='${name}'] canvas`);
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+  copy.drawImage(canvas, 0, 0);
+  const at = [((col + 0.5) * canvas.width) / cols, ((row + 0.5) * canvas.height) / rows];
+  return [...copy.getImageData(...at.map(Math.floor), 1, 1).data];
+}"""
+
+
+def test_a_model_of_digits_says_so_beside_its_prediction(shaded):
+    said = shaded(**WIDE).page.inner_text(".viz-guess .viz-caption:last-child")
+    assert said == "This model knows the digits 0 to 9 only; anything else is read as one of them."
+
+
+def test_what_a_head_knows_is_of_its_labels():
+    digits = [str(digit) for digit in range(10)]
+    assert known_labels(digits[::-1]).startswith("This model knows the digits 0 to 9 only")
+    assert known_labels([*digits, "a"]) == known_labels([]) == known_labels(["sure"]) == ""
+    assert known_labels(digits[1:]).startswith("This model knows these 9 labels only")
+    assert known_labels(["no", "yes"]).startswith("This model knows these 2 labels only")
 
 
 def test_arrows_choose_patches_and_reach_the_prefix(shaded, wide):
@@ -249,4 +290,4 @@ def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
     page.mouse.move(2, 2)
     page.click("[data-direction='who']")
     page.wait_for_selector(".viz-source[data-painted*=':who:'][data-painted$=':30']")
-    assert "this strip shows queries" in page.inner_text(".viz-source [data-painted] > p")
+    assert "these show queries" in page.inner_text(".viz-source-aside [data-painted] > p")

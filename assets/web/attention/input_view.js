@@ -6,7 +6,7 @@ import { Player } from "../views/layer_player.js";
 import { Picture } from "../views/picture_overlay.js";
 import { gradient, MEASURES, scaleOf, scaleText } from "../views/shading.js";
 import { Words } from "../views/token_strip.js";
-import { HeadsStrip } from "./heads_strip.js";
+import { PictureHeads } from "./picture_heads.js";
 import { RowView } from "./row_view.js";
 import { WordArcs } from "./word_arcs.js";
 
@@ -60,8 +60,8 @@ export class InputView {
     this.words = new Words({ label: "The tokens. Arrow keys move, Enter chooses.", preview, choose });
     this.arcs = new WordArcs(this.words, this.body);
     this.picture = new Picture({ preview, choose });
-    this.strip = new HeadsStrip(selection, say);
-    this.aside = el("div", { class: "viz-source-aside" }, this.strip.node);
+    this.heads = new PictureHeads(selection, say);
+    this.aside = el("div", { class: "viz-source-aside" }, this.heads.node);
     this.player = new Player(selection, () => this.#loading);
     this.node = el(
       "section",
@@ -80,7 +80,7 @@ export class InputView {
     this.#latest.stop();
     [this.run, this.#shown, this.#wanted, this.#image, this.#pointed] = [run, null, null, null, null];
     this.node.classList.add("viz-behind");
-    this.strip.show(run, null);
+    this.heads.show(run, null);
     const image = run.grid ? await loadPicture(run.url("picture.png")) : null;
     if (this.run !== run) return;
     this.#image = image;
@@ -91,7 +91,7 @@ export class InputView {
     this.arcs.show(run.grid ? this.picture.node : null);
     if (run.grid) this.words.parts.hidden = true;
     this.player.show(run);
-    this.strip.show(run, image);
+    this.heads.show(run, image);
     await this.load();
   }
 
@@ -99,7 +99,7 @@ export class InputView {
   load() {
     const measure = /** @type {Measure} */ (this.measure.value);
     const wanted = this.run && new RowView(this.run, this.selection, measure, this.#direction);
-    this.strip.load(this.#direction);
+    this.heads.load(this.#direction);
     if (!wanted) return this.#loading;
     if (this.#wanted?.asked === wanted.asked) {
       this.#wanted.selection = wanted.selection;
@@ -150,7 +150,7 @@ export class InputView {
     else if (run.grid) this.picture.blank();
     else this.words.paint(null, null, () => "");
     this.told.textContent = values ? shown.sentence(chosen, values) : shown.fault;
-    this.strip.draw(this.#direction);
+    this.heads.draw(this.#direction);
   }
 
   get row() {

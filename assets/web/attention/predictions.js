@@ -73,7 +73,8 @@ export class Predictions {
   /** The ten likeliest labels with their bars. @type {(run: Run, guess: Prediction) => HTMLElement} */
   #card(run, guess) {
     const rows = guess.labels.map((label, at) => bar(label, Number(guess.shares[at]), guess.unit));
-    return el("div", { class: "viz-guess" }, this.#place(run, guess), el("ol", {}, ...rows));
+    const knows = guess.knows ? [caption(guess.knows)] : [];
+    return el("div", { class: "viz-guess" }, this.#place(run, guess), el("ol", {}, ...rows), ...knows);
   }
 
   #place(/** @type {Run} */ run, /** @type {Prediction} */ { token, unit }) {

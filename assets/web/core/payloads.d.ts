@@ -74,6 +74,7 @@ export interface Prediction {
   labels: string[];
   shares: Maybe[];
   unit: string;
+  knows: string; // what the head can answer, where it has few labels
 }
 
 // ui/tabs/attention

@@ -1,11 +1,14 @@
 """What every tab may ask: the run to open on; a run's proof, picture and predictions."""
 
+from collections.abc import Sequence
+from string import digits
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from viz_encoder.analyses.predictions import predictions as predictions_of
 from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.trace.prediction_heads import choose_head
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry
@@ -63,11 +66,12 @@ ENDPOINTS = (proof, predictions)
 
 
 def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
-    """The predictions of a run, ten labels each, as plain data."""
+    """The predictions of a run, ten labels each, as plain data, and what the head can't answer."""
     if entry.encoder is None:
         raise SelectionError(
             "The model of this run is not loaded here, so its prediction heads cannot run."
         )
+    knows = known_labels(choose_head(entry.encoder, task).labels)
     found = predictions_of(entry.encoder, entry.trace, task=task, layer=layer)
     return [
         {
@@ -75,9 +79,19 @@ def guesses(entry: Entry, task: str, layer: int | None) -> list[dict[str, Any]]:
             "labels": [printable(label) for label in guess.labels],
             "shares": finite(guess.shares),
             "unit": guess.unit,
+            "knows": knows if guess.token is None else "",
         }
         for guess in found
     ]
+
+
+def known_labels(labels: Sequence[str]) -> str:
+    """What a head of so few labels that all are listed can answer; "" for other heads."""
+    if not 1 < len(labels) <= 10:
+        return ""
+    if set(labels) == set(digits):
+        return "This model knows the digits 0 to 9 only; anything else is read as one of them."
+    return f"This model knows these {len(labels)} labels only; anything else is read as one."
 
 
 def require_text(what: str, value: object) -> str:

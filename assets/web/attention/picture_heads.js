@@ -1,0 +1,183 @@
+// The atlas of a picture: the same picture under every head's weights of one query, a row of heads a layer.
+
+import { largest } from "../core/colors.js";
+import { button, css, el, fit, onWidth } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { headsOf } from "../core/selection.js";
+import { moved, overlay } from "../views/patch_canvas.js";
+import { scaleOf } from "../views/shading.js";
+
+/** @import { Direction, Fresh, Numbers, Run, Selection } from "./types.d.ts" */
+/** @typedef {{ layer: number, head: number, button: HTMLButtonElement, canvas: HTMLCanvasElement }} Place of one head */
+
+const MOST = 132; // pixels a side
+const GAP = 4;
+const FRAME = 8; // padding and border of a button, both sides
+const LABEL = 34; // room for "Layer"
+const ASKED_FOR = ["shared", "log", "sqrt", "percentile"]; // scales that a single row can have; else up to its largest
+
+export class PictureHeads {
+  /** @type {Run | null} */ #run = null;
+  /** @type {CanvasImageSource | null} */ #image = null;
+  /** @type {Place[]} */ #places = [];
+  /** @type {Map<number, Numbers>} */ #layers = new Map(); // the rows of each layer that came
+  /** @type {Map<number, string>} */ #drawn = new Map(); // as what each layer was drawn
+  #of = ""; // which run and query they are of
+  #seen = false; // whether the heads came into sight
+  /** @type {Direction} */ #direction = "looks";
+  heads = el("div", { class: "viz-picture-heads", role: "group", "aria-label": "All layers and heads" });
+  caption = el("p", { class: "viz-caption" });
+  node = el("div", { hidden: true }, el("h3", {}, "All layers and heads"), this.caption, this.heads);
+
+  constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => unknown} */ say) {
+    this.selection = selection;
+    this.latest = new Latest(say);
+    this.heads.addEventListener("keydown", (event) => this.#key(event));
+    onWidth(this.node, () => this.draw());
+    new IntersectionObserver((entries) => {
+      this.#seen = entries.some((entry) => entry.isIntersecting);
+      if (this.#seen) this.load(this.#direction);
+    }).observe(this.heads);
+  }
+
+  show(/** @type {Run} */ run, /** @type {CanvasImageSource | null} */ image) {
+    this.latest.stop();
+    [this.#run, this.#image, this.#of] = [run, image, ""];
+    this.#layers.clear();
+    this.#drawn.clear();
+    delete this.node.dataset.painted;
+    this.node.hidden = !run.grid;
+    this.#places = Array.from({ length: run.grid ? run.nLayers * run.nHeads : 0 }, (_, at) => {
+      const [layer, head] = [Math.floor(at / run.nHeads), at % run.nHeads];
+      const canvas = el("canvas", { "aria-hidden": "true" });
+      const node = button("", () => this.selection.set({ layer, head }), {
+        class: "viz-picture-head",
+        "data-overlay": `${layer}.${head}`,
+      });
+      node.append(canvas, el("span", {}, `${layer}.${head}`));
+      return { layer, head, button: node, canvas };
+    });
+    this.heads.style.setProperty("--heads", String(run.nHeads));
+    const rows = Array.from({ length: run.grid ? run.nLayers : 0 }, (_, layer) => [
+      el("span", { class: "viz-caption" }, layer ? String(layer) : "Layer 0"),
+      ...this.#places.filter((place) => place.layer === layer).map((place) => place.button),
+    ]);
+    this.heads.replaceChildren(...rows.flat());
+    this.#size();
+  }
+
+  // The chosen layer first; the others only once they are in sight, one after the other. What is here already is
+  // not asked for again, and the answer to an older query is dropped.
+  load(/** @type {Direction} */ direction) {
+    const run = this.#run;
+    const { layer: chosen, query } = this.selection;
+    this.#direction = direction;
+    if (!run?.grid) return;
+    const of = `${run.key}:${query}`;
+    const all = Array.from({ length: run.nLayers }, (_, at) => at);
+    const wanted = [chosen, ...(this.#seen ? all.filter((layer) => layer !== chosen) : [])];
+    return this.latest.run(async (/** @type {Fresh} */ fresh) => {
+      const missing = wanted.filter((layer) => this.#of !== of || !this.#layers.has(layer));
+      const asked = missing.slice(0, 1).map((layer) => run.rows(layer, query));
+      for (const [at, layer] of missing.entries()) {
+        if (at + 1 < missing.length) asked.push(run.rows(missing[at + 1], query)); // the next, while this is drawn
+        asked.at(-1)?.catch(() => {}); // told to who waits for it
+        const rows = await fresh(asked[at]);
+        if (this.#of !== of) this.#layers.clear();
+        this.#of = of;
+        this.#layers.set(layer, rows);
+        this.draw();
+      }
+      this.draw();
+      if (this.#layers.size === run.nLayers) this.node.dataset.painted = of;
+    });
+  }
+
+  /** A layer's rows, head by head, as they came. @type {(layer: number) => Float32Array | undefined} */
+  rowsOf(layer) {
+    return this.#layers.get(layer)?.values;
+  }
+
+  // Of the query that the numbers are of, whatever has been chosen since.
+  draw(direction = this.#direction) {
+    const run = this.#run;
+    this.#direction = direction;
+    if (!run?.grid || !this.#of) return;
+    const turned = " (these show queries, also while the picture beside them shows who looks at a key)";
+    const query = Number(this.#of.split(":").at(-1));
+    const looks = `where query ${run.named(query)} looks${direction === "who" ? turned : ""}`;
+    const tint = `Each is shaded by its own attention weights${this.#fixed ? "" : ", up to its largest on a patch"}`;
+    this.caption.textContent = `Every head: ${looks}. ${tint}; click to choose.`;
+    this.#size();
+    for (const layer of this.#layers.keys()) {
+      const { scale } = this.selection;
+      const as = `${this.#of}:${scale}:${this.#places[0]?.canvas.width}:${css("--body-text-color")}:${!!this.#image}`;
+      if (this.#drawn.get(layer) !== as) this.#drawLayer(layer);
+      this.#drawn.set(layer, as);
+    }
+    this.#mark();
+  }
+
+  get #fixed() {
+    return ASKED_FOR.includes(this.selection.scale);
+  }
+
+  // As wide as there is room for a layer's heads in one line.
+  #size() {
+    const run = this.#run;
+    if (!run?.grid || !this.node.clientWidth) return;
+    const { rows, cols } = run.grid; // of patches
+    const room = (this.node.clientWidth - LABEL) / run.nHeads - GAP - FRAME;
+    const side = Math.max(12, Math.min(MOST, room, (MOST * cols) / rows));
+    const [width, height] = [side, (side * rows) / cols];
+    if (this.#places[0]?.canvas.style.width === `${width}px`) return;
+    for (const { canvas } of this.#places) fit(canvas, width, height);
+  }
+
+  #drawLayer(/** @type {number} */ layer) {
+    const grid = this.#run?.grid;
+    const found = this.#layers.get(layer);
+    if (!grid || !found) return;
+    for (const { head, button, canvas } of this.#places.filter((place) => place.layer === layer)) {
+      button.hidden = head >= found.shape[0];
+      if (button.hidden) continue;
+      const row = found.values.subarray(head * found.shape[1] + grid.prefix, (head + 1) * found.shape[1]);
+      const scale = scaleOf("weight", this.#fixed ? this.selection.scale : "head", row, -1);
+      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+      const [width, height] = [canvas.width, canvas.height];
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.imageSmoothingEnabled = false;
+      context.clearRect(0, 0, width, height);
+      if (this.#image) context.drawImage(this.#image, 0, 0, width, height);
+      context.drawImage(overlay(row, grid, scale, 1), 0, 0, width, height);
+      button.ariaLabel = `Head ${layer}.${head}`;
+      button.title = `Head ${layer}.${head}: largest weight on a patch ${largest(row).toFixed(4)}`;
+    }
+  }
+
+  // Of all heads one is in the order of Tab: the first chosen.
+  #mark() {
+    const { layer, head } = this.selection;
+    const heads = headsOf(head);
+    const first = heads[0] ?? 0;
+    for (const place of this.#places) {
+      const here = place.layer === layer;
+      place.button.ariaPressed = String(here && heads.includes(place.head));
+      place.button.tabIndex = here && place.head === first ? 0 : -1;
+    }
+  }
+
+  // Arrows choose as they move.
+  #key(/** @type {KeyboardEvent} */ event) {
+    const run = this.#run;
+    const at = this.#places.findIndex(({ button }) => button === event.target);
+    if (!run || at < 0 || event.key === "Enter" || event.key === " ") return; // these press the button
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const to = moved(event.key, at, { rows: run.nLayers, cols: run.nHeads });
+    const place = to === null ? null : this.#places[to];
+    if (to !== null) event.preventDefault();
+    if (!place || place.button.hidden) return;
+    this.selection.set({ layer: place.layer, head: place.head });
+    place.button.focus({ preventScroll: true });
+  }
+}
