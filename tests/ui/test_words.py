@@ -73,6 +73,48 @@ def titles(opened) -> list[str]:
     return opened.page.eval_on_selector_all(".viz-word", "all => all.map((chip) => chip.title)")
 
 
+def test_the_readout_is_of_the_chosen_cell_once_the_pointer_leaves(shaded, trace):
+    opened = shaded(layer=3, head=5, query=8, key=2)
+    page, weights = opened.page, trace.attention(3, 5).numpy()
+    said = lambda query, key: (  # noqa: E731
+        f"3.5 query {query} “{trace.tokens[query]}” → key {key} “{trace.tokens[key]}”: "
+    )
+    is_said = """text =>
+      document.querySelector(".viz-readout").textContent.replace("  ", " ").startsWith(text)"""
+    page.hover("[data-token='5']")
+    page.wait_for_function(is_said, arg=said(8, 5), timeout=5000)
+    page.mouse.move(2, 2)
+    page.wait_for_function(is_said, arg=said(8, 2), timeout=5000)
+    page.click("[data-token='6']")
+    page.wait_for_selector(".viz-source[data-painted$=':6']")
+    page.wait_for_function(is_said, arg=said(6, 2), timeout=5000)
+    assert page.inner_text(".viz-readout").endswith(f": {weights[6, 2]:.4f}")
+
+
+def test_what_was_pointed_at_is_not_told_after_what_is_chosen(visit, long_run):
+    """The row of a word that is pointed at comes late: a word was chosen meanwhile."""
+    opened = visit()
+    upload(opened, long_run[1])
+    page, held = opened.page, []
+    page.evaluate("vizTab.selection.set({ layer: 0, head: 0, query: 1, key: 3 })")
+    page.wait_for_selector(".viz-source[data-painted*=':0.0:1']")
+    page.route(re.compile(r"/row\?.*query=[57]$"), lambda route: held.append(route))
+    with page.expect_request("**/row?*query=5"):
+        page.hover("[data-token='5']")
+    with page.expect_request("**/row?*query=7"):
+        page.evaluate("vizTab.source.words.chips[7].click()")
+    chosen = page.inner_text(".viz-readout")
+    assert "query 7 “t7” → key 3 “t3”" in chosen
+    pointed, wanted = held
+    with page.expect_response("**/row?*query=5"):
+        pointed.continue_()
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.inner_text(".viz-readout") == chosen
+    wanted.continue_()
+    page.wait_for_selector(".viz-source[data-painted*=':0.0:7']")
+    assert page.inner_text(".viz-readout") == chosen
+
+
 def test_hovering_a_word_shows_its_row_and_leaving_the_chosen_one(shaded, trace):
     opened = shaded(layer=3, head=5, query=8)
     opened.page.evaluate("document.querySelector('.viz-word').mark = 'kept'")

@@ -106,6 +106,8 @@ export class InputView {
       return this.#loading;
     }
     this.#wanted = wanted;
+    this.#previewing.stop(); // else what was pointed at before would be told after what is chosen now
+    this.#pointed = null;
     const tell = (/** @type {number} */ seconds) => {
       this.node.classList.add("viz-behind"); // nothing moves when it comes
       this.told.textContent = `Computing …${seconds ? ` ${seconds} s` : ""}`;
@@ -200,7 +202,10 @@ export class InputView {
     this.#paint(shown, values, of, unit === null ? (one) => shown.cell(values, one) : undefined);
     this.title.textContent = shown.heading(of);
     this.told.textContent = shown.sentence(of, values);
-    if (unit !== null && shown.values) this.say(shown.cell(shown.values, unit)); // what the chosen one has to do with it
+    // What the chosen token has to do with the one pointed at, or with the chosen one of the other side.
+    const { query, key } = this.selection;
+    const other = unit ?? shown.unitOf(shown.who ? query : key);
+    if (shown.values) this.say(other >= 0 ? shown.cell(shown.values, other) : "");
     this.node.dataset.previewed = String(unit ?? "");
   }
 
