@@ -281,3 +281,49 @@ def test_a_picture_and_a_row_of_zeros(opened, picture):
     content = draw_page(picture, MapView())
     assert np.isfinite(facts_of(content)["layers"][0]["tops"]).all()
     assert page_size(picture, MapView()) == len(content)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1300), ("dark", 390)])
+def test_the_words_are_there_with_one_tokens_row(opened, trace, scheme, width):
+    """Shaded by the chosen token's row, which a sentence and a list say; a click chooses another."""
+    page = opened(draw_page(trace, MapView(3, 5), query=2), scheme=scheme, width=width)
+    words = page.locator("#strip .viz-word")
+    assert words.all_inner_texts() == list(trace.tokens)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    weights = trace.attention(3, 5).double().numpy()
+    for query in (2, 4):
+        if query == 4:
+            words.nth(4).click()
+            page.mouse.move(2, 2)
+            page.wait_for_function("vizPage.reading.row === 4")
+        pressed = page.locator('#strip .viz-word[aria-pressed="true"]')
+        assert pressed.all_inner_texts() == [trace.tokens[query]]
+        order = np.argsort(-weights[query], kind="stable")
+        listed = [text.split("\n") for text in page.locator("#list li").all_inner_texts()]
+        assert [name for name, _ in listed] == [trace.tokens[at] for at in order[:6]]
+        for (_, said), at in zip(listed, order[:6], strict=True):
+            assert float(said) == pytest.approx(weights[query, at], abs=0.005)
+        assert page.inner_text("#said").startswith(
+            f"Head 3.5: {trace.tokens[query]} looks most at "
+        )
+        shown = page.evaluate("[vizPage.drawn.chosen[0], vizPage.reading.row]")
+        assert shown == [query, query]
+    drawn = """canvas => canvas.getContext("2d")
+      .getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value)"""
+    assert page.eval_on_selector("#strip .arcs", drawn)  # the lines of this token
+    page.locator("#atlas button").nth(0).click()
+    assert page.inner_text("#said").startswith(f"Head 0.0: {trace.tokens[4]} looks most at ")
+
+
+def test_a_hidden_tokens_row_gives_way_to_its_neighbor(opened, trace):
+    """The chosen map has no special tokens; the other maps have, and show the same token's row."""
+    page = opened(draw_page(trace, MapView(3, 5, hide_special=True), query=3))
+    kept = [at for at, special in enumerate(trace.sample.special) if not special]
+    assert page.locator("#strip .viz-word").all_inner_texts() == [trace.tokens[at] for at in kept]
+    assert page.evaluate("vizPage.reading.row") == kept.index(3)
+    page.locator("#atlas button").nth(0).click()
+    assert page.evaluate("vizPage.reading.row") == 3
+    assert page.locator("#strip .viz-word").all_inner_texts() == list(trace.tokens)
+    page.locator("#strip .viz-word").nth(0).click()
+    page.click("#back")
+    assert page.evaluate("vizPage.reading.row") == 0  # [CLS] is left out there

@@ -1,7 +1,6 @@
 """The document of a notebook's cell: words, lines and maps of a run, all in one text."""
 
 import base64
-import io
 import json
 import math
 import operator
@@ -12,13 +11,12 @@ from numbers import Real
 from reprlib import repr as shown  # cut short: it may be of any length
 from typing import Any
 
-from PIL import Image
-
 from viz_encoder import __version__
 from viz_encoder.errors import SelectionError
 from viz_encoder.export.opening import choose_opening, find_query
 from viz_encoder.export.page import document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
+from viz_encoder.export.strip import strip_facts
 from viz_encoder.export.tables import key_tokens
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell
@@ -28,8 +26,6 @@ FINE_SHARE = 4  # 16 bits a weight are taken where they need no more than a quar
 WHOLE_CELLS = 12  # maps of more cells than so many times the room are not tried whole
 SIDES = (512, 256, 128, 64, 32)  # cells a side, where not even one whole map has room
 SIZE = "⟨size⟩"  # stands where the size is written once it is known
-PICTURE_BYTES = 60_000
-PICTURE_SIDE = 448  # pixels, of a picture that was too large
 
 Choice = int | Iterable[int] | None
 Place = tuple[int, int]  # layer, head
@@ -164,12 +160,8 @@ def _document(
         "proof": trace.proof.sentence,
         "passed": trace.proof.passed,
         "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
-        "tokens": list(trace.tokens),
-        "special": list(trace.sample.special),
-        "segments": list(trace.sample.segments),
         "others": [] if cross is None else list(key_tokens(trace, cross)),
-        "grid": _grid(trace),
-        "picture": _picture(trace),
+        **strip_facts(trace),
         "levels": packed.steps.levels,
         "maps": _maps(trace, packed),
         "heads": [ran.n_heads for ran in trace.layers],
@@ -215,28 +207,6 @@ def _left_out(asked: list[Place], kept: list[Place]) -> str:
         f"{len(kept)} of {len(asked)} heads fit here. For another, such as head "
         f"{layer}.{head}: trace.show(layer={layer}, head={head}), or max_bytes= for more."
     )
-
-
-def _grid(trace: Trace) -> dict[str, int] | None:
-    grid = trace.grid
-    return (
-        None
-        if grid is None
-        else {"rows": grid.n_rows, "cols": grid.n_cols, "prefix": grid.n_prefix}
-    )
-
-
-def _picture(trace: Trace) -> str:
-    """The picture as an address that holds it; smaller where it would take too many bytes."""
-    if trace.sample.picture is None:
-        return ""
-    picture, file, kind = Image.fromarray(trace.sample.picture), io.BytesIO(), "png"
-    picture.save(file, "PNG")
-    if file.tell() > PICTURE_BYTES:
-        file, kind = io.BytesIO(), "jpeg"
-        picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
-        picture.save(file, "JPEG", quality=80)
-    return f"data:image/{kind};base64,{_text(file.getvalue())}"
 
 
 def _text(content: bytes) -> str:

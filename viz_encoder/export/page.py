@@ -17,6 +17,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.modules import join_modules
 from viz_encoder.export.quantize import Packed, pack
+from viz_encoder.export.strip import strip_facts
 from viz_encoder.export.tables import (
     kept_keys,
     kept_queries,
@@ -90,7 +91,7 @@ def document(name: str, *, pictures: bool = False, **parts: str) -> str:
     embedded pictures if `pictures` is set.
     """
     script = join_modules(OFFLINE / f"{name}.js", OFFLINE.parent)
-    style = _asset(f"{name}.css")
+    style = _asset("strip.css") + _asset(f"{name}.css")
     policy = (
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
         f"{'img-src data:; ' if pictures else ''}base-uri 'none'; form-action 'none'"
@@ -115,8 +116,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "proof": proof.sentence,
         "passed": proof.passed,
         "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
-        "tokens": list(trace.tokens),
-        "segments": list(trace.sample.segments),
+        **strip_facts(trace),
         "others": [] if cross is None else list(key_tokens(trace, cross)),
     }
 
@@ -144,6 +144,8 @@ def _as_kept(trace: Trace, view: MapView) -> dict[str, Any]:
         "names": [[word_name(names, entry) for entry in side] for names, side in sides],
         "numbers": [[_numbers(entry) for entry in side] for _, side in sides],
         "segments": [segments[entry[0]] for entry in rows] if segments else [],
+        "special": [trace.sample.special[entry[0]] for entry in rows],
+        "queries": [entry[0] for entry in rows],
     }
 
 
@@ -203,7 +205,8 @@ def _text(compressed: bytes) -> str:
 def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
     """The template with its parts; in the facts no character can open or close a tag."""
     told = json.dumps(facts, allow_nan=False).replace("<", "\\u003c")
-    return document("page", facts=told, maps=maps, exact=exact).encode("utf-8")
+    pictures = bool(facts["picture"])
+    return document("page", pictures=pictures, facts=told, maps=maps, exact=exact).encode("utf-8")
 
 
 def _asset(name: str) -> str:

@@ -407,13 +407,11 @@ export interface AuditPicture {
 }
 
 // export/page.py: what an exported page holds
-export interface PageFacts {
+export interface PageFacts extends StripFacts {
   facts: Record<string, string>;
   proof: string;
   passed: boolean;
   notes: string[];
-  tokens: string[];
-  segments: number[];
   others: string[]; // the keys of a layer that attends across
   chosen: PageMap;
   snippet: string;
@@ -435,21 +433,27 @@ export interface PageMap extends PageSides {
   names?: string[][];
   numbers?: string[][];
   segments?: number[];
+  special?: boolean[];
+  queries?: number[]; // the first token of each row
+}
+
+// export/strip.py: what the words or the picture of a file are made of
+export interface StripFacts {
+  tokens: string[];
+  special: boolean[];
+  segments: number[];
+  grid: Grid | null;
+  picture: string; // an address that holds it
 }
 
 // export/cell.py: what a notebook's cell holds
-export interface CellFacts {
+export interface CellFacts extends StripFacts {
   title: string;
   version: string;
   proof: string;
   passed: boolean;
   notes: string[];
-  tokens: string[];
-  special: boolean[];
-  segments: number[];
   others: string[]; // the keys of a layer that attends across
-  grid: Grid | null;
-  picture: string; // an address that holds it
   levels: number; // steps from 0 to a map's largest weight
   maps: (PageSides & { layer: number; head: number; top: number })[];
   heads: number[]; // of each layer

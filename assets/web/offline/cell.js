@@ -7,11 +7,9 @@ import { Atlas } from "./atlas.js";
 import { followNotebook } from "./frame.js";
 import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readHeads, unpack } from "./maps.js";
-import { PictureStrip } from "./picture_strip.js";
-import { readRow, sentenceOf, shortName, weight } from "./reading.js";
-import { WordStrip } from "./word_strip.js";
+import { RowReading } from "./row_reading.js";
 
-/** @import { CellFacts, Grid } from "../core/payloads.d.ts" */
+/** @import { CellFacts } from "../core/payloads.d.ts" */
 /** @import { Cell as MapCell } from "./map_canvas.js" */
 /** @import { KeptMap } from "./maps.js" */
 
@@ -42,17 +40,11 @@ class NotebookCell {
     this.map = maps[0];
     this.drawn = new MapCanvas(at("map"), this.map, (cell) => this.#read(cell));
     this.atlas = new Atlas(at("atlas"), this.maps, (map) => this.show(map));
-    const acts = {
-      preview: (/** @type {number | null} */ row) => this.#paint(row ?? this.row),
-      choose: (/** @type {number} */ row) => this.choose(row),
-      pointKey: (/** @type {number | null} */ key) => this.#point(key === null ? null : [this.row, key]),
-    };
-    const { grid } = facts;
-    const pictured = grid && facts.picture && maps.every(({ pooled, about }) => !pooled && !about.cross);
-    this.strip = pictured ? new PictureStrip({ ...facts, grid }, acts) : new WordStrip(facts, acts);
-    at("strip").append(this.strip.node);
-    at("unit").textContent = pictured ? "patch" : "word";
-    document.body.classList.toggle("pictured", Boolean(pictured));
+    this.reading = new RowReading(facts, maps, {
+      choose: (row) => this.choose(row),
+      pointKey: (key) => this.#point(key === null ? null : [this.row, key]),
+    });
+    document.body.classList.toggle("pictured", this.reading.pictured);
     this.#tell();
     this.#listen();
     this.row = Math.floor(facts.opening.query / this.map.steps[0]);
@@ -75,7 +67,7 @@ class NotebookCell {
     this.heads.replaceChildren(...options(this.maps[layer].flatMap((here, at) => (here ? [[at, String(at)]] : []))));
     this.heads.value = String(head);
     this.drawn.show(map, this.#picture(map, this.values), this.row);
-    this.strip.show(map, this.values);
+    this.reading.show(map, this.values);
     document.body.classList.toggle("large", Boolean(this.facts.picture) || Math.max(map.rows, map.cols) > LARGE);
     at("near").textContent = nearness(map);
     at("readout").textContent = HINT;
@@ -87,50 +79,14 @@ class NotebookCell {
   choose(/** @type {number} */ row) {
     this.row = row;
     this.drawn.mark(row);
-    this.strip.mark(row);
-    this.#paint(row);
+    this.reading.choose(row);
     const { layer, head } = this.map.about;
     at("code").textContent = `trace.attention(${layer}, ${head})[${row * this.map.steps[0]}]`;
   }
 
   layout() {
-    this.strip.layout();
+    this.reading.layout();
     this.drawn.layout(Math.min(WIDEST, at("frame").clientWidth), CELLS);
-  }
-
-  // One query's row: the words in color, and what it says.
-  #paint(/** @type {number} */ row) {
-    const { map, facts } = this;
-    const weights = this.values.subarray(row * map.cols, (row + 1) * map.cols);
-    const special = (/** @type {number} */ key) => !map.pooled && !map.about.cross && Boolean(facts.special[key]);
-    const found = readRow(weights, special);
-    this.strip.paint(row, weights, found);
-    const parts = sentenceOf(map, row, found).map((part) =>
-      typeof part === "string" ? part : el("b", { class: part.kind }, part.name),
-    );
-    at("said").replaceChildren(...parts);
-    this.#list(row, found);
-  }
-
-  /** @type {(row: number, found: ReturnType<typeof readRow>) => void} */
-  #list(row, { strongest, rest, others }) {
-    const { map } = this;
-    at("looks").replaceChildren("Where ", el("b", { class: "query" }, shortName(map, 0, row)), " looks");
-    at("list").replaceChildren(
-      ...strongest.map(({ at, weight: share }) => {
-        const bar = el("i");
-        bar.style.width = `${100 * Math.min(1, share)}%`;
-        return el(
-          "li",
-          {},
-          el("span", {}, map.pooled ? map.label(1, at) : shortName(map, 1, at)),
-          el("span", { class: "bar" }, bar),
-          weight(share),
-        );
-      }),
-    );
-    const many = `${others} other ${others === 1 ? "key" : "keys"}`;
-    at("rest").textContent = others && !map.pooled ? `${many} share ${weight(rest)}.` : "";
   }
 
   #tell() {

@@ -94,6 +94,18 @@ export class KeptMap {
     return `${where}weight ${digits(value, this.off ? 4 : 8)}${near}${this.pooled ? ", the largest of the block" : ""}`;
   }
 
+  /** The first token of a row, by its number in the run. @type {(row: number) => number} */
+  tokenAt(row) {
+    const first = row * this.steps[0];
+    return this.about.queries?.[first] ?? first;
+  }
+
+  /** The row of a token, or where it is left out, that of the last before it. @type {(token: number) => number} */
+  rowOf(token) {
+    const place = this.about.queries ? this.about.queries.findLastIndex((each) => each <= token) : token;
+    return Math.min(this.rows - 1, Math.max(0, Math.floor(place / this.steps[0])));
+  }
+
   /** Where text B of a pair begins along each side, in cells. @returns {Borders} */
   get borders() {
     const { about, facts, steps } = this;

@@ -5,6 +5,7 @@ import { el, fit, query } from "../core/dom.js";
 import { Atlas } from "./atlas.js";
 import { MapCanvas } from "./map_canvas.js";
 import { digits, plain, readMaps, unpack } from "./maps.js";
+import { RowReading } from "./row_reading.js";
 
 /** @import { Scale } from "../core/colors.js" */
 /** @import { PageFacts } from "../core/payloads.d.ts" */
@@ -29,6 +30,15 @@ class Page {
     this.exact = this.map = chosen;
     this.drawn = new MapCanvas(at("map"), chosen, (cell) => this.#read(cell));
     this.atlas = new Atlas(at("atlas"), layers, (map) => this.show(map));
+    this.reading = new RowReading(facts, [chosen, ...layers.flat()], {
+      choose: (row) => this.choose(row),
+      pointKey: (key) => this.#point(key === null ? null : [this.reading.row, key]),
+    });
+    this.token = chosen.tokenAt(Math.floor((chosen.about.query ?? 0) / chosen.steps[0]));
+    at("map").addEventListener("click", (event) => {
+      const cell = this.drawn.at(event);
+      if (cell) this.choose(cell[0]);
+    });
     this.#tell();
     this.redraw();
     at("back").addEventListener("click", () => this.show(chosen));
@@ -45,18 +55,31 @@ class Page {
   }
 
   show(/** @type {KeptMap} */ map) {
-    const { layer, head, name, query } = map.about;
+    const { layer, head, name } = map.about;
     this.map = map;
     this.values = map.values();
-    this.drawn.show(map, this.#picture(map, this.values), query == null ? -1 : Math.floor(query / map.steps[0]));
+    this.drawn.show(map, this.#picture(map, this.values), -1);
+    this.reading.show(map, this.values);
     const title = head === null ? name : `layer ${layer}, head ${head}`;
     at("name").textContent = title[0].toUpperCase() + title.slice(1);
     at("kept").textContent = map.kept;
     at("back").hidden = map === this.exact;
     at("readout").textContent = HINT;
     this.atlas.mark(layer, head);
+    this.#mark(map.rowOf(this.token));
     this.#layout();
     this.#drawLegend();
+  }
+
+  // A row of the map that is shown; another map shows that of the same token.
+  choose(/** @type {number} */ row) {
+    this.token = this.map.tokenAt(row);
+    this.#mark(row);
+  }
+
+  #mark(/** @type {number} */ row) {
+    this.drawn.mark(row);
+    this.reading.choose(row);
   }
 
   #tell() {
@@ -92,7 +115,13 @@ class Page {
   }
 
   #layout() {
+    this.reading.layout();
     this.drawn.layout(at("frame").clientWidth, CELLS);
+  }
+
+  #point(/** @type {Cell | null} */ cell) {
+    this.drawn.point(cell);
+    this.#read(cell);
   }
 
   #read(/** @type {Cell | null} */ cell) {

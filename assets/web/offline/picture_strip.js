@@ -5,7 +5,7 @@ import { css, el, loadPicture, number } from "../core/dom.js";
 import { overlay, PatchCanvas } from "../views/patch_canvas.js";
 import { Words } from "../views/token_strip.js";
 
-/** @import { CellFacts, Grid } from "../core/payloads.d.ts" */
+/** @import { Grid, StripFacts } from "../core/payloads.d.ts" */
 /** @import { KeptMap } from "./maps.js" */
 /** @import { StripActs } from "./word_strip.js" */
 
@@ -20,7 +20,7 @@ export class PictureStrip {
   chosen = 0;
   said = el("p", { class: "quiet" });
 
-  /** @param {CellFacts & { grid: Grid }} facts @param {StripActs} acts */
+  /** @param {StripFacts & { grid: Grid }} facts @param {StripActs} acts */
   constructor(facts, { preview, choose }) {
     const { grid } = facts;
     this.grid = grid;

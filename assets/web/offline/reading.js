@@ -30,7 +30,8 @@ export function sentenceOf(map, row, { strongest, word }) {
   /** @type {(axis: 0 | 1, at: number) => { kind: "query" | "key", name: string }} */
   const token = (axis, at) => ({ kind: axis ? "key" : "query", name: shortName(map, axis, at) });
   const [first] = strongest;
-  const head = `Head ${map.about.name}: `;
+  const { name } = map.about;
+  const head = map.about.head === null ? `${name[0].toUpperCase()}${name.slice(1)}: ` : `Head ${name}: `;
   const query = token(0, row);
   if (!first) return [head, query, " looks at nothing: all its weights are 0 or masked."];
   const itself = !map.about.cross && first.at === row;

@@ -5,7 +5,7 @@ import { el, number } from "../core/dom.js";
 import { Words } from "../views/token_strip.js";
 import { drawArcs, isSingle, ROOM } from "../core/arcs.js";
 
-/** @import { CellFacts } from "../core/payloads.d.ts" */
+/** @import { StripFacts } from "../core/payloads.d.ts" */
 /** @import { KeptMap } from "./maps.js" */
 /** @import { Reading } from "./reading.js" */
 /** @typedef {{ preview: (row: number | null) => unknown, choose: (row: number) => unknown,
@@ -24,7 +24,7 @@ export class WordStrip {
   /** @type {Reading | null} */
   reading = null;
 
-  /** @param {CellFacts} facts @param {StripActs} acts */
+  /** @param {StripFacts} facts @param {StripActs} acts */
   constructor(facts, { preview, choose, pointKey }) {
     this.facts = facts;
     this.queries = new Words({ label: "Query (who looks): choose a token", preview, choose });
@@ -46,7 +46,7 @@ export class WordStrip {
     for (const part of [this.queriesName, this.keysName, this.keysBox]) part.hidden = !map.about.cross;
     this.keys.parts.hidden ||= !map.about.cross;
     if (!other) return;
-    this.queries.show(unitsOf(map, 0), this.facts.segments, this.row);
+    this.queries.show(unitsOf(map, 0), map.about.segments ?? this.facts.segments, this.row);
     if (map.about.cross) this.keys.show(unitsOf(map, 1), [], 0);
     this.layout();
   }

@@ -1,0 +1,83 @@
+// One query's row of a map: the words or the patches shaded by it, and what it says as a sentence and a list.
+
+import { el, query } from "../core/dom.js";
+import { PictureStrip } from "./picture_strip.js";
+import { readRow, sentenceOf, shortName, weight } from "./reading.js";
+import { WordStrip } from "./word_strip.js";
+
+/** @import { Grid, StripFacts } from "../core/payloads.d.ts" */
+/** @import { KeptMap } from "./maps.js" */
+/** @typedef {{ choose: (row: number) => unknown, pointKey: (key: number | null) => unknown }} Acts */
+
+/** @type {<Kind extends HTMLElement = HTMLElement>(id: string) => Kind} */
+const at = (id) => query(document, `#${id}`);
+
+export class RowReading {
+  /** @type {KeptMap} */ map;
+  values = /** @type {Float32Array} */ (new Float32Array());
+  row = 0;
+
+  /** @param {StripFacts} facts @param {KeptMap[]} maps all that can be shown @param {Acts} acts */
+  constructor(facts, maps, { choose, pointKey }) {
+    this.facts = facts;
+    this.map = maps[0];
+    const acts = { preview: (/** @type {number | null} */ row) => this.#paint(row ?? this.row), choose, pointKey };
+    const { grid } = facts;
+    const whole = maps.every(({ pooled, about }) => !pooled && !about.cross && !about.names);
+    this.pictured = Boolean(grid && facts.picture && whole);
+    this.strip = grid && this.pictured ? new PictureStrip({ ...facts, grid }, acts) : new WordStrip(facts, acts);
+    at("strip").append(this.strip.node);
+    at("unit").textContent = this.pictured ? "patch" : "word";
+  }
+
+  /** Another map; its row is painted by `choose`. @type {(map: KeptMap, values: Float32Array) => void} */
+  show(map, values) {
+    Object.assign(this, { map, values });
+    this.strip.show(map, values);
+  }
+
+  choose(/** @type {number} */ row) {
+    this.row = row;
+    this.strip.mark(row);
+    this.#paint(row);
+  }
+
+  layout() {
+    this.strip.layout();
+  }
+
+  #paint(/** @type {number} */ row) {
+    const { map } = this;
+    const weights = this.values.subarray(row * map.cols, (row + 1) * map.cols);
+    const specials = map.about.special ?? this.facts.special;
+    const special = (/** @type {number} */ key) => !map.pooled && !map.about.cross && Boolean(specials[key]);
+    const found = readRow(weights, special);
+    this.strip.paint(row, weights, found);
+    const parts = sentenceOf(map, row, found).map((part) =>
+      typeof part === "string" ? part : el("b", { class: part.kind }, part.name),
+    );
+    at("said").replaceChildren(...parts);
+    this.#list(row, found);
+  }
+
+  /** @type {(row: number, found: ReturnType<typeof readRow>) => void} */
+  #list(row, { strongest, rest, others }) {
+    const { map } = this;
+    at("looks").replaceChildren("Where ", el("b", { class: "query" }, shortName(map, 0, row)), " looks");
+    at("list").replaceChildren(
+      ...strongest.map(({ at, weight: share }) => {
+        const bar = el("i");
+        bar.style.width = `${100 * Math.min(1, share)}%`;
+        return el(
+          "li",
+          {},
+          el("span", {}, map.pooled ? map.label(1, at) : shortName(map, 1, at)),
+          el("span", { class: "bar" }, bar),
+          weight(share),
+        );
+      }),
+    );
+    const many = `${others} other ${others === 1 ? "key" : "keys"}`;
+    at("rest").textContent = others && !map.pooled ? `${many} share ${weight(rest)}.` : "";
+  }
+}
