@@ -127,25 +127,25 @@ def test_what_there_is_not(site, key, kind, query, says):
 def test_the_buttons_offer_files_with_their_size(visit):
     opened = visit(layer=3, head=5)
     opened.painted()
-    page = opened.page
+    page, panel = opened.page, opened.page.locator(".viz-take")
     for name, ending in (
-        ("CSV", ".csv"),
+        ("CSV, one row", ".csv"),
         ("npz", ".npz"),
         ("PNG", ".png"),
         ("Page (HTML)", ".html"),
     ):
-        page.get_by_role("button", name=name, exact=True).click()
+        panel.get_by_role("button", name=name, exact=True).click()
         link = page.wait_for_selector(f".viz-take a[download$='{ending}']")
         assert re.fullmatch(r"Save \d[\d.]* [kM]B", link.inner_text())
         # The second step has the place and the focus of the first.
         assert page.evaluate("document.activeElement.download").endswith(ending)
-        assert page.get_by_role("button", name=name, exact=True).count() == 0
+        assert panel.get_by_role("button", name=name, exact=True).count() == 0
         with page.expect_download() as started:
             page.keyboard.press("Enter")
         assert started.value.suggested_filename.endswith(ending)
         page.wait_for_function("!document.querySelector('.viz-take a')")
         assert page.evaluate("document.activeElement.textContent") == name
-    page.get_by_role("button", name="CSV", exact=True).click()
+    panel.get_by_role("button", name="npz", exact=True).click()
     page.wait_for_selector(".viz-take a")
     page.select_option("#viz-layer", "4")  # the file was of another view
     page.wait_for_function("!document.querySelector('.viz-take a')")

@@ -410,7 +410,7 @@ def test_a_picture_for_a_paper(visit, trace):
     opened.painted()
     page = opened.page
     page.select_option("#viz-paper-width", "174")
-    page.get_by_role("button", name="SVG", exact=True).click()
+    page.locator(".viz-take").get_by_role("button", name="SVG", exact=True).click()
     link = page.wait_for_selector(".viz-take a[download$='.svg']")
     with page.expect_download() as started:
         link.click()

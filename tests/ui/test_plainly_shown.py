@@ -214,7 +214,7 @@ def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):
 def test_a_png_knows_its_size_and_has_a_margin(visit, trace):
     opened = visit(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()
-    opened.page.get_by_role("button", name="PNG", exact=True).click()
+    opened.page.locator(".viz-take").get_by_role("button", name="PNG", exact=True).click()
     link = opened.page.wait_for_selector(".viz-take a[download$='.png']")
     with opened.page.expect_download() as started:
         link.click()

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { median } from "../../assets/web/hidden/residual_change.js";
-import { layerNear, layerPlace, PlaneScale, roundEnds, ticks } from "../../assets/web/hidden/scales.js";
+import { layerNear, layerPlace, PlaneScale, roundEnds, ticks } from "../../assets/web/views/scales.js";
 import { blockOf, sentence } from "../../assets/web/hidden/similarity_matrix.js";
 import { afterBlocks } from "../../assets/web/core/states.js";
 import { digits } from "../../assets/web/hidden/wording.js";

@@ -47,9 +47,11 @@ export class AtlasCanvas {
     }
   }
 
-  /** Make it as wide as there is room; whether anything changes by that. @type {(run: Run, room: number) => boolean} */
-  layout({ nLayers, nHeads }, room) {
-    const cell = Math.max(8, Math.min(MAX_CELL, Math.floor((room - LEFT - 4) / nHeads)));
+  /** Make it as wide as there is room, and as high where it is alone in the window; whether anything changes by that.
+   * @type {(run: Run, room: number, height?: number) => boolean} */
+  layout({ nLayers, nHeads }, room, height = 0) {
+    const most = height ? Math.floor((height - TOP) / nLayers) - LABEL : MAX_CELL;
+    const cell = Math.max(8, Math.min(most, Math.floor((room - LEFT - 4) / nHeads)));
     this.#context.font = LABEL_FONT;
     const widest = this.#context.measureText(`${nLayers - 1}.${nHeads - 1}`).width;
     const label = this.order.asked && cell >= widest + 3 ? LABEL : 0;

@@ -1,15 +1,16 @@
-// Take it with you: the view as a page, a table, a picture, a saved run, code or a link.
+// Take it with you: the map where it stands in one click; below, as a page, a saved run, code and more.
 
 import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { ask } from "../core/server.js";
+import { saveRow } from "../views/save_row.js";
 import { paperPng, paperSvg } from "./paper_figure.js";
 
 /** @import { AttentionMap, Fresh, Run, Selection } from "./types.d.ts" */
 
 const SAVING = 1500; // milliseconds that a browser may take to begin
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
-const TITLE = "Export";
+const TITLE = "More exports";
 
 export class ExportPanel {
   #latest = new Latest((sentence) => this.said.replaceChildren(sentence)); // only what was pressed last is told of
@@ -17,13 +18,17 @@ export class ExportPanel {
   /** @type {{ button: HTMLButtonElement, link: HTMLAnchorElement } | null} */ #offered = null;
   said = el("span", { class: "viz-caption", role: "status" });
   width = el("select", { id: "viz-paper-width" }, ...options(Object.entries(WIDTHS)));
+  row = saveRow("Save this map", [
+    ["PNG", "The visible part of this map as a picture for a paper, 400 dpi", () => this.#drawn("PNG")],
+    ["SVG", "The same as SVG; its text stays text", () => this.#drawn("SVG")],
+    ["CSV", "This map as a table", () => this.#whole("csv")],
+  ]);
   node = el(
-    "section",
-    { class: "viz-take", "aria-label": TITLE },
-    el("h3", {}, TITLE),
+    "details",
+    { class: "viz-take viz-folded", "aria-label": TITLE },
+    el("summary", {}, TITLE),
     controls(
       this.#file("Page (HTML)", "html", "All heads and this map in one file that opens offline"),
-      this.#file("CSV", "csv", "This map as a table"),
       this.#file("CSV, one row", "csv", "Where the chosen query looks, as a table", true),
       this.#file("npz", "npz", "This map for NumPy"),
       this.#picture("PNG", "The visible part of this map as a picture for a paper, 400 dpi"),
@@ -31,7 +36,6 @@ export class ExportPanel {
       control("Picture width", this.width),
       this.#file("Saved run", "safetensors", "The whole run: viz_encoder.Trace.load, or viz-encoder serve"),
       this.#button("Copy Python", "Code that computes this map again", (fresh) => this.#code(fresh)),
-      this.#button("Copy link", "A link to this view", () => this.#link()),
       this.said,
     ),
   );
@@ -61,24 +65,31 @@ export class ExportPanel {
   /** @type {(text: string, kind: string, title: string, row?: boolean) => HTMLElement} */
   #file(text, kind, title, row) {
     return this.#button(text, title, async (fresh, pressed) => {
-      const response = await fresh(this.#fetch(kind, row));
-      const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? `run.${kind}`;
-      this.#offer(await fresh(response.blob()), name, pressed); // whole, so that its size is known before it is saved
+      const { blob, name } = await fresh(this.#whole(kind, row)); // so that its size is known before it is saved
+      this.#offer(blob, name, pressed);
     });
+  }
+
+  async #whole(/** @type {string} */ kind, row = false) {
+    const response = await this.#fetch(kind, row);
+    const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? `run.${kind}`;
+    return { blob: await response.blob(), name };
   }
 
   #picture(/** @type {"PNG" | "SVG"} */ kind, /** @type {string} */ title) {
     return this.#button(kind, title, async (fresh, pressed) => {
-      if (!this.#run) return;
-      const width = Number(this.width.value);
-      const svg = paperSvg(this.map, this.#run, width);
-      const stem = `${this.#run.model}-${this.selection.name}-${this.selection.kept}`.replace(
-        /[^A-Za-z0-9_.+-]+/g,
-        "-",
-      );
-      const blob = kind === "SVG" ? new Blob([svg], { type: "image/svg+xml" }) : await fresh(paperPng(svg, width));
-      this.#offer(blob, `${stem}.${kind.toLowerCase()}`, pressed);
+      const drawn = await fresh(this.#drawn(kind));
+      if (drawn) this.#offer(drawn.blob, drawn.name, pressed);
     });
+  }
+
+  async #drawn(/** @type {"PNG" | "SVG"} */ kind) {
+    if (!this.#run) return null;
+    const width = Number(this.width.value);
+    const svg = paperSvg(this.map, this.#run, width);
+    const stem = `${this.#run.model}-${this.selection.name}-${this.selection.kept}`.replace(/[^A-Za-z0-9_.+-]+/g, "-");
+    const blob = kind === "SVG" ? new Blob([svg], { type: "image/svg+xml" }) : await paperPng(svg, width);
+    return { blob, name: `${stem}.${kind.toLowerCase()}` };
   }
 
   // The buttons as they were.
@@ -118,11 +129,6 @@ export class ExportPanel {
     this.#offered = { button, link };
     this.said.textContent = `${name} is ready: press “Save ${size}”.`;
     if (held) link.focus({ preventScroll: true });
-  }
-
-  #link() {
-    this.selection.flush();
-    return this.#copy(location.href, "The link");
   }
 
   async #code(/** @type {Fresh} */ fresh) {

@@ -2,6 +2,7 @@
 
 import { button, control, controls, el, loadPicture, number, onWidth, options, painted, query } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { fullScreen } from "../views/full_screen.js";
 import { Player } from "../views/layer_player.js";
 import { Picture } from "../views/picture_overlay.js";
 import { gradient, MEASURES, scaleOf, scaleText } from "../views/shading.js";
@@ -71,6 +72,7 @@ export class InputView {
       el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
       this.aside,
     );
+    this.node.prepend(fullScreen(this.node, () => this.run?.grid && this.row && this.draw()));
     this.#press();
     selection.on(() => this.run && this.load());
     onWidth(this.node, () => (this.run?.grid ? this.row && this.draw() : this.#settle()));

@@ -6,6 +6,7 @@ import { context2d, el, fit, onWidth } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { Viewport } from "../core/viewport.js";
+import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { Legend } from "./legend.js";
 import { drawOver, drawTiles } from "./map_drawing.js";
 import { Gestures, zoomButtons } from "./map_gestures.js";
@@ -22,6 +23,7 @@ import { VisibleWeight } from "./visible_weight.js";
 const MAX_SIDE = 860;
 const MIN_SIDE = 420;
 const MAX_CELL = 60;
+const FULL_CELL = 120; // where the map is alone in the window
 const RIGHT = 30; // room for the last key's tilted name
 const READABLE = 20; // pixels a cell needs for its token's name to be read
 const PAUSE = 60; // milliseconds without a move, before what is in sight is asked for
@@ -47,6 +49,8 @@ export class AttentionMap {
   context = context2d(this.canvas);
   overContext = context2d(this.over);
   title = el("h3");
+  stage = el("div", { class: "viz-stage" }, this.canvas, this.over);
+  told = el("p", { class: "viz-readout viz-map-told", "aria-hidden": "true" }); // where the tab's own is out of sight
   parts = new Tiles(this);
   legend = new Legend();
   scaleHint = new ScaleHint((scale) => this.selection.set({ scale }));
@@ -56,12 +60,16 @@ export class AttentionMap {
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
     this.selection = selection;
-    this.say = say;
-    this.node = el(
-      "section",
-      { class: "viz-map", "aria-label": "Map of one head" },
-      el("div", { class: "viz-map-head" }, this.title, zoomButtons(this)),
-      ...[this.search.node, el("div", { class: "viz-stage" }, this.canvas, this.over), this.visibleWeight.node],
+    this.say = (/** @type {string} */ sentence) => {
+      this.told.textContent = sentence;
+      say(sentence);
+    };
+    this.node = el("section", { class: "viz-map", "aria-label": "Map of one head" });
+    const zoom = zoomButtons(this);
+    zoom.append(fullScreen(this.node, () => this.run && this.layout()));
+    this.node.append(
+      el("div", { class: "viz-map-head" }, this.title, zoom),
+      ...[this.search.node, this.stage, this.told, this.visibleWeight.node],
       ...[this.legend.node, this.scaleHint.node, this.subWords.node],
     );
     new Gestures(this);
@@ -106,11 +114,13 @@ export class AttentionMap {
   layout() {
     this.#laid = this.shown;
     const room = labelRoom(this.shown);
-    const width = Math.max(120, this.node.clientWidth - 2);
+    const full = fullHeight(this.stage);
+    const width = Math.max(120, (full ? this.stage : this.node).clientWidth - 2);
     [this.left, this.top] = [Math.min(room.left, Math.floor(width * 0.34)), room.top];
     const tall = Math.max(MIN_SIDE, window.innerHeight - room.top - 150);
-    const all = MAX_CELL * Math.max(1, this.view.n);
-    this.side = Math.max(60, Math.min(MAX_SIDE, tall, width - this.left - RIGHT, all));
+    const all = (full ? FULL_CELL : MAX_CELL) * Math.max(1, this.view.n);
+    const most = full ? full - room.top - 4 : Math.min(MAX_SIDE, tall);
+    this.side = Math.max(60, Math.min(most, width - this.left - RIGHT, all));
     [this.width, this.height] = [this.left + this.side + RIGHT, this.top + this.side + 4];
     if (this.borders[0] > 0) this.height += FOOT;
     this.context = fit(this.canvas, this.width, this.height);

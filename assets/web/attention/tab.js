@@ -73,6 +73,7 @@ class AttentionTab extends TabShell {
     this.changes.lead(this.map);
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
+    this.map.node.append(this.exports.row);
     const left = el("div", { class: "viz-left" }, this.pair.node, this.similar.node, this.reference.node);
     const folded = el(
       "details",

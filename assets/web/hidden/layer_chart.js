@@ -1,7 +1,7 @@
 // A chart of lines over layers, in SVG: axes with titles, the current layer, and its values in words.
 
 import { el, onWidth, svg } from "../core/dom.js";
-import { layerNear, layerPlace, roundEnds, TICKS } from "./scales.js";
+import { layerNear, layerPlace, roundEnds, TICKS } from "../views/scales.js";
 import { digits } from "./wording.js";
 
 /** @typedef {{ name: string, values: number[], kind: string }} Line a value a layer, NaN where it is not defined */

@@ -2,7 +2,9 @@
 
 import { button, el } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
+import { fullScreen } from "../views/full_screen.js";
 import { savePicture } from "../views/plotly_figure.js";
+import { linkButton } from "../views/save_row.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { ViewDescription } from "../core/payloads.d.ts" */
@@ -34,6 +36,7 @@ export class Panel {
     const attributes = { class: "viz-hidden-panel", id: `viz-hidden-${slot}`, "aria-label": title };
     const said = el("p", { class: "viz-caption viz-hidden-measures" }, measures);
     this.node = el("section", attributes, el("h3", {}, title), said, this.said, this.body, this.take);
+    this.node.prepend(fullScreen(this.node, () => this.fit()));
   }
 
   // What a panel does: draw a state; say where its numbers are, given why its first view is missing;
@@ -54,6 +57,8 @@ export class Panel {
     this.hovered = hovered;
   }
   redraw() {}
+  // Draw once more in other room; its width alone is watched by the panel itself.
+  fit() {}
 
   show(/** @type {State} */ state) {
     this.state = state;
@@ -106,7 +111,7 @@ export class Panel {
     );
     const picture = (/** @type {string} */ format) =>
       button(format.toUpperCase(), () => view && this.#picture(state, view, format));
-    this.take.replaceChildren(...links, ...(view ? ["png", "svg"].map(picture) : []));
+    this.take.replaceChildren(...links, ...(view ? ["png", "svg"].map(picture) : []), linkButton(this.said));
   }
 
   /** @type {(state: State, view: ViewDescription, format: string) => Promise<void>} */

@@ -1,9 +1,11 @@
 // Panel: all layers' states in one plane; this layer's points strong, one token's way through all of them.
 
 import { caption, context2d, control, controls, css, el, fit, onWidth, options } from "../core/dom.js";
+import { fullHeight } from "../views/full_screen.js";
 import { afterBlocks } from "../core/states.js";
 import { Panel } from "./panel.js";
-import { PlaneScale, ticks } from "./scales.js";
+import { component, dot, drawAxes } from "../views/plane_axes.js";
+import { PlaneScale } from "../views/scales.js";
 import { digits } from "./wording.js";
 
 /** @import { Numbers } from "../core/payloads.d.ts" */
@@ -69,7 +71,7 @@ export class PcaPanel extends Panel {
     this.shown = { ...state, points: values, states, count, shares: about.shares, kept: run.real(special) };
     this.canvas.setAttribute(
       "aria-label",
-      `PCA of the tokens' hidden states, all layers. ${axis(this.shown, 0)}; ${axis(this.shown, 1)}. Its numbers are in the CSV below.`,
+      `PCA of the tokens' hidden states, all layers. ${component(this.shown.shares, 0)}; ${component(this.shown.shares, 1)}. Its numbers are in the CSV below.`,
     );
     if (again) this.#marks();
     else this.#draw();
@@ -87,6 +89,11 @@ export class PcaPanel extends Panel {
     this.base = null;
   }
 
+  /** @override */
+  fit() {
+    this.#draw();
+  }
+
   // Where a token lies after some blocks on the screen, for tests and tools.
   box(/** @type {number} */ token, /** @type {number} */ layer) {
     const page = this.canvas.getBoundingClientRect();
@@ -98,40 +105,18 @@ export class PcaPanel extends Panel {
   #draw() {
     const width = this.plot.clientWidth;
     if (!width || !this.shown) return;
-    const height = Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
+    const height = fullHeight(this.plot) || Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
     const box = { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
     const scale = new PlaneScale(this.shown.points, box);
     fit(this.canvas, width, height);
     const canvas = el("canvas");
     this.base = { scale, canvas, width, height };
     const context = fit(canvas, width, height);
-    this.#frame(context, this.shown, this.base);
+    drawAxes(context, scale, height, this.shown.shares);
     const all = this.shown.states * this.shown.count;
     context.globalAlpha = all > 4000 ? 0.12 : 0.3;
     for (let at = 0; at < all; at++) dot(context, scale.place(at), 2);
     this.#marks();
-  }
-
-  /** @type {(context: CanvasRenderingContext2D, shown: Shown, base: Base) => void} */
-  #frame(context, shown, { scale, height }) {
-    const { left, right, top, bottom } = scale.box;
-    context.strokeStyle = css("--border-color-primary");
-    context.fillStyle = css("--body-text-color-subdued");
-    context.font = "11px system-ui, sans-serif";
-    context.strokeRect(left, top, right - left, bottom - top);
-    context.textAlign = "right";
-    for (const value of ticks(scale.low[1], scale.high[1]))
-      context.fillText(digits(value), left - 5, scale.y(value) + 4);
-    context.textAlign = "center";
-    for (const value of ticks(scale.low[0], scale.high[0]))
-      context.fillText(digits(value), scale.x(value), bottom + 14);
-    context.font = "12px system-ui, sans-serif";
-    context.fillText(axis(shown, 0), (left + right) / 2, height - 6);
-    context.save();
-    context.translate(12, (top + bottom) / 2);
-    context.rotate(-Math.PI / 2);
-    context.fillText(axis(shown, 1), 0, 0);
-    context.restore();
   }
 
   #marks() {
@@ -187,14 +172,4 @@ export class PcaPanel extends Panel {
     const here = (/** @type {number} */ at) => Math.floor(at / shown.count) === shown.layer;
     return base.scale.nearest(event.clientX - page.left, event.clientY - page.top, REACH, here);
   }
-}
-
-const axis = (/** @type {Shown} */ { shares }, /** @type {0 | 1} */ number) =>
-  `Component ${number + 1}: ${(100 * shares[number]).toFixed(1)}% of the variance`;
-
-/** @type {(context: CanvasRenderingContext2D, place: [x: number, y: number], radius: number) => void} */
-function dot(context, [x, y], radius) {
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.fill();
 }

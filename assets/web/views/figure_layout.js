@@ -12,12 +12,15 @@ const [LEAST, MOST] = [150, 620]; // pixels of the plot itself
 const [SCALE, UNDER] = [74, 46]; // pixels of a scale that lies below, and of an axis above it
 const BUTTONS = 30; // pixels for Plotly's own
 const SHORT = 300; // pixels of a plot beside which a scale's title has no room
+const AROUND = 240; // pixels around a plot, at most: names, Plotly's buttons and a scale
 const [LETTER, NAMES] = [6.4, 60]; // pixels of a letter of a scale's title, and of the names beside a plot
 const MASKED_DARK = "#57493c";
 
-export function laidOut(/** @type {FigureJson} */ figure, /** @type {number} */ width) {
+/** `room` is how high it may be where it is alone in the window; 0 elsewhere.
+ * @type {(figure: FigureJson, width: number, room?: number) => { data: FigureTrace[], layout: FigureLayout & { height: number } }} */
+export function laidOut(figure, width, room = 0) {
   const narrow = width < NARROW;
-  const plot = plotHeight(figure, width);
+  const plot = plotHeight(figure, width, room);
   const under = figure.layout.xaxis?.side === "top" ? 0 : UNDER;
   // How far below the plot the scale lies, as a share of its height; 0 where it stands beside it.
   const below = narrow || plot < SHORT ? (12 + under) / (plot === Infinity ? pictureHeight(figure, width) : plot) : 0;
@@ -25,7 +28,7 @@ export function laidOut(/** @type {FigureJson} */ figure, /** @type {number} */ 
     ...figure.layout,
     ...axes(figure, narrow),
     width,
-    height: height(figure, width, narrow, below),
+    height: height(figure, width, narrow, below, room),
     title: { text: "" }, // the page has it as text, which wraps
     annotations: (figure.layout.annotations ?? []).filter((each) => !isCaption(each)),
     margin: { l: 8, r: 8, t: BUTTONS, b: below ? SCALE + under : 8 },
@@ -78,11 +81,11 @@ function aliases(figure, letter, narrow) {
 }
 
 // Of the plot alone, without names, titles and scale; Infinity where it is not ours to choose.
-function plotHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width) {
+function plotHeight(/** @type {FigureJson} */ figure, /** @type {number} */ width, room = 0) {
   const heatmap = heatmapOf(figure);
   if (!heatmap || figure.layout.height || figure.data.some((trace) => trace.type === "image")) return Infinity;
   const each = Math.max(ROW[0], Math.min(ROW[1], (width - 200) / heatmap.cols));
-  return Math.max(LEAST, Math.min(MOST, heatmap.rows * each));
+  return Math.max(LEAST, Math.min(MOST, heatmap.rows * each), room - AROUND);
 }
 
 // Of a picture in a figure; what a chart without cells has, where there is none.
@@ -93,14 +96,14 @@ function pictureHeight(/** @type {FigureJson} */ figure, /** @type {number} */ w
   return Math.min(MOST, (width - (width < NARROW ? 60 : 200)) * (tall / wide));
 }
 
-/** @type {(figure: FigureJson, width: number, narrow: boolean, below: number) => number} */
-function height(figure, width, narrow, below) {
-  if (figure.layout.height) return figure.layout.height;
+/** @type {(figure: FigureJson, width: number, narrow: boolean, below: number, room?: number) => number} */
+function height(figure, width, narrow, below, room = 0) {
+  if (figure.layout.height) return Math.max(figure.layout.height, room);
   const scale = below ? SCALE : 0;
-  const plot = plotHeight(figure, width);
+  const plot = plotHeight(figure, width, room);
   if (figure.data.some((trace) => trace.type === "image"))
     return Math.round(pictureHeight(figure, width) + BUTTONS + UNDER + scale);
-  if (plot === Infinity) return 420;
+  if (plot === Infinity) return Math.max(420, room);
   const columns = heatmapOf(figure)?.x.slice(0, 400) ?? [];
   const names = Math.max(...columns.map((name) => name.length), 1);
   return Math.round(plot + Math.min(names, LONGEST[narrow ? 1 : 0]) * 6 + 30 + BUTTONS + scale);

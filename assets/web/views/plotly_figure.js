@@ -5,7 +5,9 @@ import { Latest } from "../core/latest.js";
 import { address } from "../core/server.js";
 import { laidOut, onPaper } from "./figure_layout.js";
 import { captionOf, titleOf } from "./figure_numbers.js";
+import { fullHeight, fullScreen } from "./full_screen.js";
 import { tableOf } from "./figure_table.js";
+import { linkButton } from "./save_row.js";
 
 /** @import { FigureJson } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -77,6 +79,7 @@ export class Figure {
     ...["png", "svg"].map((format) => button(format.toUpperCase(), () => this.#download(format))),
     this.csv,
     this.npz,
+    linkButton(this.said),
   );
 
   // Without `caption`, what it measures is said beside it already.
@@ -86,6 +89,7 @@ export class Figure {
     this.canvas.setAttribute("aria-label", label);
     const parts = [this.title, this.said, this.retry, this.canvas, this.measures, this.take, this.table];
     this.node = el("figure", { class: "viz-figure" }, ...parts);
+    this.node.prepend(fullScreen(this.node, () => this.#draw()));
     onTheme(() => this.#draw());
     new ResizeObserver(() => this.#resized()).observe(this.node);
   }
@@ -152,9 +156,9 @@ export class Figure {
     const width = this.canvas.clientWidth;
     if (!this.#drawn || !width) return;
     const { figure, library, path } = this.#drawn;
-    const { data, layout } = laidOut(figure, width);
+    const { data, layout } = laidOut(figure, width, fullHeight(this.canvas));
     // Plotly leaves parts of the old drawing where a scale turns or the kind of figure changes.
-    const kind = `${path.split("?")[0]}:${width}`;
+    const kind = `${path.split("?")[0]}:${width}:${layout.height}`;
     const again = this.#kind !== kind;
     if (again && this.#kind) library.purge(this.canvas);
     this.#width = width;

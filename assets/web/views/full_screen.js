@@ -1,0 +1,130 @@
+// A view alone over the whole window: by its button or the key f; Escape or f again leaves.
+
+import { button, svg } from "../core/dom.js";
+
+/** @typedef {{ opener: HTMLButtonElement, redraw: () => unknown }} View */
+
+const FULL = "viz-full";
+const CORNERS = "M5 1H1v4M9 1h4v4M5 13H1V9M9 13h4V9";
+const FIELDS = "input, textarea, select, [contenteditable]";
+const [OPEN, CLOSE] = ["Full screen", "Leave full screen"];
+
+/** @type {Map<HTMLElement, View>} */ const views = new Map();
+/** @type {HTMLElement | null} */ let shown = null;
+
+/** The button that shows a view alone; `redraw` fits what it draws to the new room.
+ * @type {(node: HTMLElement, redraw?: () => unknown) => HTMLButtonElement} */
+export function fullScreen(node, redraw = () => {}) {
+  const named = { class: "viz-small viz-full-open", "aria-pressed": "false" };
+  const opener = button("", () => toggle(node), named);
+  const line = { d: CORNERS, fill: "none", stroke: "currentColor", "stroke-width": 1.6 };
+  opener.append(svg("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" }, svg("path", line)));
+  label(opener, OPEN);
+  if (!views.size) listen();
+  views.set(node, { opener, redraw });
+  node.classList.add("viz-fullable");
+  return opener;
+}
+
+/** The pixels that are left for one part of a view that is alone in the window, below and above its other
+ * parts; 0 where the view is not alone. @type {(part: HTMLElement) => number} */
+export function fullHeight(part) {
+  if (!shown?.contains(part)) return 0;
+  let others = 0;
+  for (let at = part; at !== shown && at.parentElement; at = at.parentElement) others += besides(at);
+  const { paddingTop, paddingBottom } = getComputedStyle(shown);
+  return Math.max(200, window.innerHeight - others - Number.parseFloat(paddingTop) - Number.parseFloat(paddingBottom));
+}
+
+// The height of what stands above and below a node, where it does not stand beside it.
+function besides(/** @type {HTMLElement} */ node) {
+  const [{ top, bottom }, all] = [node.getBoundingClientRect(), node.parentElement?.children ?? []];
+  let height = 0;
+  for (const other of all) {
+    const box = other.getBoundingClientRect();
+    if (other === node || !box.height || getComputedStyle(other).position === "absolute") continue;
+    const { marginTop, marginBottom } = getComputedStyle(other);
+    if (box.bottom <= top + 1 || box.top >= bottom - 1)
+      height += box.height + Number.parseFloat(marginTop) + Number.parseFloat(marginBottom);
+  }
+  return height;
+}
+
+function label(/** @type {HTMLButtonElement} */ opener, /** @type {string} */ text) {
+  opener.title = `${text} (key f)`;
+  opener.setAttribute("aria-label", text);
+}
+
+function toggle(/** @type {HTMLElement} */ node) {
+  if (shown === node) leave();
+  else enter(node);
+}
+
+// Where the browser has no full screen, or refuses it, the view covers the page instead, as a popover:
+// no ancestor cuts or holds what is in the top layer.
+async function enter(/** @type {HTMLElement} */ node) {
+  if (shown) leave();
+  shown = node;
+  mark(node, true);
+  try {
+    await node.requestFullscreen();
+  } catch {
+    if (shown === node) cover(node);
+  }
+  again();
+}
+
+function cover(/** @type {HTMLElement} */ node) {
+  node.setAttribute("popover", "manual");
+  node.showPopover?.();
+}
+
+function leave() {
+  const node = shown;
+  shown = null;
+  if (!node) return;
+  mark(node, false);
+  node.removeAttribute("popover"); // which closes it
+  if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
+  requestAnimationFrame(() => {
+    views.get(node)?.redraw();
+    node.scrollIntoView({ block: "nearest" });
+  });
+}
+
+function mark(/** @type {HTMLElement} */ node, /** @type {boolean} */ full) {
+  const view = views.get(node);
+  node.classList.toggle(FULL, full);
+  document.documentElement.classList.toggle("viz-has-full", full);
+  if (!view) return;
+  view.opener.ariaPressed = String(full);
+  label(view.opener, full ? CLOSE : OPEN);
+}
+
+const again = () => requestAnimationFrame(() => shown && views.get(shown)?.redraw());
+
+// The view that a key is meant for: the one with the focus by keyboard, else the one under the pointer.
+function meant() {
+  const focused = document.activeElement?.closest(".viz-fullable");
+  const pointed = [...document.querySelectorAll(".viz-fullable:hover")].at(-1);
+  const byKeyboard = document.activeElement?.matches(":focus-visible");
+  return /** @type {HTMLElement | null} */ ((byKeyboard ? (focused ?? pointed) : (pointed ?? focused)) ?? null);
+}
+
+// Once, with the first view.
+function listen() {
+  document.addEventListener("fullscreenchange", () => {
+    if (shown && !document.fullscreenElement) leave();
+  });
+  window.addEventListener("resize", again);
+  document.addEventListener("keydown", (event) => {
+    const { key, target, ctrlKey, metaKey, altKey, defaultPrevented } = event;
+    if (key === "Escape" && shown && !defaultPrevented) return leave();
+    const typed = target instanceof Element && target.closest(FIELDS);
+    if (key.toLowerCase() !== "f" || typed || ctrlKey || metaKey || altKey || defaultPrevented) return;
+    const node = shown ?? meant();
+    if (!node || !views.has(node)) return;
+    event.preventDefault();
+    toggle(node);
+  });
+}

@@ -1,0 +1,50 @@
+// Under a view: what it shows as a picture or a table, and a link to it, a click each.
+
+import { button, el } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+
+/** @typedef {{ blob: Blob, name: string } | null} Saved null where the browser saves it by itself */
+/** @typedef {[text: string, title: string, make: () => Promise<Saved> | Saved | Promise<unknown>]} Choice */
+
+/** @type {(label: string, choices: Choice[]) => HTMLElement} */
+export function saveRow(label, choices) {
+  const said = el("span", { class: "viz-caption", role: "status" });
+  const latest = new Latest((sentence) => {
+    said.textContent = sentence;
+  });
+  const press = (/** @type {Choice[2]} */ make) => {
+    said.textContent = "Preparing …";
+    return latest.run(async (fresh) => {
+      const made = /** @type {Saved} */ (await fresh(Promise.resolve(make())));
+      if (made) save(made.blob, made.name);
+      said.textContent = made ? `Saved ${made.name}.` : "";
+    });
+  };
+  const buttons = choices.map(([text, title, make]) => button(text, () => press(make), { title }));
+  const named = { class: "viz-figure-take", role: "group", "aria-label": label };
+  return el("div", named, ...buttons, linkButton(said), said);
+}
+
+/** Copies the address of what is shown; `said` tells that it was, or shows it to be copied by hand.
+ * @type {(said: HTMLElement) => HTMLButtonElement} */
+export function linkButton(said) {
+  const copy = async () => {
+    const { current } = await import("../core/app_state.js"); // the page's own, which needs an address
+    current.selection.flush();
+    try {
+      await navigator.clipboard.writeText(location.href);
+      said.textContent = "The link was copied.";
+    } catch {
+      said.textContent = location.href;
+      getSelection()?.selectAllChildren(said);
+    }
+  };
+  return button("Copy link", copy, { title: "A link to this run and what is chosen in it" });
+}
+
+// As a click on a link would.
+function save(/** @type {Blob} */ blob, /** @type {string} */ name) {
+  const href = URL.createObjectURL(blob);
+  el("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
+}

@@ -1,0 +1,101 @@
+"""A view alone in the window, and the row under it that saves what it shows in one click."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import viz_encoder as vz
+from tests.ui.texts import SENTENCES
+from viz_encoder.analyses.survey import survey
+
+pytestmark = pytest.mark.browser
+NO_API = "Element.prototype.requestFullscreen = undefined"
+ALONE = ".viz-full"
+
+
+def box(page, selector):
+    return page.locator(selector).first.bounding_box()
+
+
+@pytest.mark.parametrize("api", [True, False], ids=["full screen", "over the page"])
+@pytest.mark.parametrize("name", ["map", "atlas"])
+def test_a_view_alone_fills_the_window_and_grows(visit, name, api):
+    page = visit(layer=3, head=5).page
+    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    if not api:
+        page.evaluate(NO_API)
+    canvas = f".viz-{name} .viz-stage canvas"
+    before = box(page, canvas)
+    page.locator(f".viz-{name} .viz-full-open").click()
+    page.wait_for_function(
+        "old => document.querySelector(old[0]).offsetWidth > old[1] + 20",
+        arg=[canvas, before["width"]],
+    )
+    alone, size = box(page, ALONE), page.viewport_size
+    assert (alone["x"], alone["y"]) == (0, 0)
+    assert (alone["width"], alone["height"]) == (size["width"], size["height"])
+    assert page.evaluate("Boolean(document.fullscreenElement)") == api
+    grown = box(page, canvas)
+    assert grown["y"] + grown["height"] <= size["height"]
+    assert page.locator(ALONE).evaluate("one => one.scrollHeight <= one.clientHeight")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(ALONE, state="detached")
+    page.wait_for_function(
+        "old => document.querySelector(old[0]).offsetWidth === old[1]",
+        arg=[canvas, before["width"]],
+    )
+    assert page.locator(f".viz-{name} .viz-full-open").get_attribute("aria-pressed") == "false"
+
+
+def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(visit):
+    page = visit(layer=3, head=5).page
+    page.hover(".viz-map-canvas")
+    page.keyboard.press("f")
+    page.wait_for_selector(".viz-map.viz-full")
+    page.keyboard.press("h")  # keys go on to work
+    page.wait_for_function("location.href.includes('head=6')")
+    page.keyboard.press("f")
+    page.wait_for_selector(ALONE, state="detached")
+    page.focus("#viz-find")
+    page.keyboard.type("far off")
+    assert page.locator(ALONE).count() == 0
+
+
+def test_a_map_is_saved_in_one_click(visit, minilm):
+    opened = visit(layer=3, head=5)
+    opened.painted()
+    page, row = opened.page, opened.page.locator(".viz-map .viz-figure-take")
+    trace = vz.capture(minilm, SENTENCES[0])
+    saved = {}
+    for name in ("PNG", "SVG", "CSV"):
+        with page.expect_download() as started:
+            row.get_by_role("button", name=name, exact=True).click()
+        assert started.value.suggested_filename.endswith(name.lower())
+        saved[name] = started.value.path().read_bytes()
+    rows = list(csv.reader(io.StringIO(saved["CSV"].decode())))[-15:]
+    numbers = np.array([[float(cell) for cell in line[-15:]] for line in rows])
+    assert np.abs(numbers - trace.attention(3, 5).numpy()).max() <= 1e-6
+    assert Image.open(io.BytesIO(saved["PNG"])).width > 1000
+    assert "Query (who looks)" in saved["SVG"].decode()
+
+
+def test_all_heads_are_saved_in_one_click(visit, minilm):
+    page = visit().page
+    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    row = page.locator(".viz-atlas .viz-figure-take")
+    with page.expect_download() as started:
+        row.get_by_role("button", name="CSV", exact=True).click()
+    lines = list(csv.DictReader(io.StringIO(started.value.path().read_text())))
+    found = survey(vz.capture(minilm, SENTENCES[0]))
+    assert len(lines) == 72
+    for line in lines:
+        values = found[int(line["layer"])].statistics
+        for name in ("entropy", "previous", "special", "largest"):
+            expected = float(values[name][int(line["head"])])
+            assert float(line[name]) == pytest.approx(expected, rel=2e-5, abs=1e-6)
+    with page.expect_download(timeout=60_000) as started:
+        row.get_by_role("button", name="PNG", exact=True).click()
+    assert Image.open(started.value.path()).width >= 1000
