@@ -56,7 +56,7 @@ def test_every_action_has_a_named_endpoint(client):
     wanted |= {"/pooled", "/padding_drift", "/token_pairs"}
     wanted |= {"/compare_set", "/compare_pictures"}
     wanted |= {"/set_table", "/set_cosine", "/set_neighbors", "/attention_pooling"}
-    wanted |= {"/set_neighbours"}  # its former name
+    wanted |= {"/set_plane", "/set_neighbours"}  # its former name
     wanted |= {"/mask_preset", "/mask_run", "/mask_reach", "/mask_code"}
     wanted |= {"/figure", "/hidden_states", "/zoo", "/zoo_audit"}
     assert wanted | {"/head_statistics", "/proof", "/open_saved"} == set(named)

@@ -92,6 +92,21 @@ def test_cosines_and_neighbors(site, client, topics):
     assert [each["same_label"] for each in asked] == [labels[at] == labels[7] for at in order]
 
 
+@pytest.mark.parametrize(("method", "layer"), [("mean", 6), ("cls", 2)])
+def test_the_plane_is_the_pca_of_the_exported_vectors(site, client, topics, method, layer):
+    vectors = exported(site, topics["key"], method, layer)[0].astype(np.float64)
+    centered = vectors - vectors.mean(axis=0)
+    _, lengths, rows = np.linalg.svd(centered)
+    axes = np.array([row * np.sign(row[np.abs(row).argmax()]) for row in rows[:2]])
+    response = fetched(site, f"{topics['key']}/plane?method={method}&layer={layer}")
+    points = np.frombuffer(response.content, "<f4").reshape(40, 2)
+    scale = np.abs(centered @ axes.T).max()
+    assert np.abs(points - centered @ axes.T).max() <= 2e-5 * scale
+    found = client.predict(topics["key"], method, layer, api_name="/set_plane")
+    assert np.allclose(found["points"], points, atol=2e-5 * scale)
+    assert np.allclose(found["shares"], (lengths**2 / (lengths**2).sum())[:2], rtol=2e-5)
+
+
 def test_pictures_take_their_labels_from_their_names(client, site):
     folder = asset("examples/sets/digits")
     files = {path.name: path for path in sorted(folder.glob("*/*.png")) if path.name[2] in "123"}
@@ -256,6 +271,20 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     value = float(said.split(": ")[0].removeprefix("Cosine ").replace("−", "-"))
     assert value == pytest.approx(cosine[a][b], abs=2e-6)
     page.click(".viz-set-matrix", position=place)
+    page.wait_for_selector(f".viz-set-neighbors[data-painted='{a}:mean:6']", timeout=30_000)
+    shares = client.predict(topics["key"], "mean", 6, api_name="/set_plane")["shares"]
+    plane = page.get_attribute(".viz-set-plane-canvas", "aria-label")
+    said = [
+        f"Component {at + 1}: {100 * each:.1f}% of the variance" for at, each in enumerate(shares)
+    ]
+    assert plane == f"40 items. {said[0]}; {said[1]}."
+    page.focus(".viz-set-plane-canvas")
+    page.keyboard.press("ArrowRight")  # the next item, as a click on its point
+    page.wait_for_selector(f".viz-set-neighbors[data-painted='{a + 1}:mean:6']", timeout=30_000)
+    points = client.predict(topics["key"], "mean", 6, api_name="/set_plane")["points"]
+    left, bottom, x, y, each = json.loads(page.get_attribute(".viz-set-plane-canvas", "data-box"))
+    at = {"x": left + (points[a][0] - x) / each, "y": bottom - (points[a][1] - y) / each}
+    page.click(".viz-set-plane-canvas", position=at)
     page.wait_for_selector(f".viz-set-neighbors[data-painted='{a}:mean:6']", timeout=30_000)
     near = client.predict(topics["key"], "mean", a, 6, 8, api_name="/set_neighbors")
     listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")

@@ -8,6 +8,7 @@ import { afterBlocks } from "../core/states.js";
 import { follow } from "../core/tab_shell.js";
 import { calledByItsText } from "../core/upload_names.js";
 import { ItemMatrix } from "./cosine_matrix.js";
+import { ItemPlane } from "./item_plane.js";
 import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
 import { OWN, ownOrNot } from "./results.js";
@@ -42,6 +43,7 @@ class SetView {
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
   own = caption();
   matrix = new ItemMatrix((item) => this.#item(item));
+  plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
   files = new SetExport();
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
@@ -57,7 +59,7 @@ class SetView {
     controls(control("Method", this.method), control("After n blocks", this.layer)),
     this.own,
     this.fault,
-    el("div", { class: "viz-pool-columns" }, this.matrix.node, this.neighbors.node),
+    el("div", { class: "viz-pool-columns" }, this.matrix.node, el("div", {}, this.plane.node, this.neighbors.node)),
     this.files.node,
   );
   #asked = new Latest((sentence) => {
@@ -67,7 +69,10 @@ class SetView {
 
   constructor(/** @type {HTMLElement} */ root) {
     root.replaceChildren(this.body);
-    onTheme(() => this.matrix.draw());
+    onTheme(() => {
+      this.matrix.draw();
+      this.plane.draw();
+    });
     current.on(() => this.#sayModel());
   }
 
@@ -118,9 +123,16 @@ class SetView {
     this.table.mark(method, Number(layer));
     this.files.row = row;
     return this.#asked.run(async (fresh) => {
-      const found = await fresh(numbers(`viz/set/${set.key}/cosine?${row}`));
+      const several = set.names.length > 1; // one item alone has no plane
+      const asked = ["cosine", ...(several ? ["plane"] : [])].map((what) =>
+        numbers(`viz/set/${set.key}/${what}?${row}`),
+      );
+      const [found, plane] = await fresh(Promise.all(asked));
+      const title = `${method}, ${afterBlocks(Number(layer))}`;
       this.fault.hidden = true;
-      this.matrix.show(set, found, `${method}, ${afterBlocks(Number(layer))}`, this.neighbors.item);
+      this.matrix.show(set, found, title, this.neighbors.item);
+      this.plane.node.hidden = !several;
+      if (several) this.plane.show(set, plane, title, this.neighbors.item);
       this.#item(this.neighbors.item);
       this.body.dataset.painted = `${set.key}:${method}:${layer}`;
     });
@@ -130,5 +142,6 @@ class SetView {
     if (!this.set) return;
     this.neighbors.show(this.set, this.method.value, Number(this.layer.value), item);
     this.matrix.mark(item);
+    this.plane.mark(item);
   }
 }

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from viz_encoder.analyses.collection.plane import ItemPlane, item_plane
 from viz_encoder.analyses.collection.separation import (
     COLUMNS,
     Separation,
@@ -133,6 +134,10 @@ class Collection(TableResult):
             for i in order[: max(0, k)]
         )
         return Neighbors(tuple(nearest))
+
+    def plane(self, method: str, layer: int = -1) -> ItemPlane:
+        """All items along the first two principal components of their vectors."""
+        return item_plane(self.of(method, layer))
 
     def neighbours(self, method: str, layer: int = -1, *, item: int, k: int = 5) -> Neighbors:
         """The former name of `neighbors`."""

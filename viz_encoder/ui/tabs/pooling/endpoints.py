@@ -74,6 +74,12 @@ def set_cosine(runner: Runner, key: str, method: str, layer: int = -1) -> list[l
     return found
 
 
+def set_plane(runner: Runner, key: str, method: str, layer: int = -1) -> dict[str, Any]:
+    """All items of a set along two principal components: `points`, and `shares` of the variance."""
+    found = runner.sets.compared.get(key).found.plane(method, layer)
+    return {"points": finite(found.points), "shares": finite(found.shares)}
+
+
 def set_neighbors(
     runner: Runner, key: str, method: str, item: int, layer: int = -1, k: int = 5
 ) -> list[dict[str, Any]]:
@@ -104,7 +110,7 @@ def attention_pooling(
 
 ENDPOINTS = (
     *(pooled, padding_drift, token_pairs, compare_set, compare_pictures, set_table, set_cosine),
-    *(set_neighbors, set_neighbours, attention_pooling),
+    *(set_plane, set_neighbors, set_neighbours, attention_pooling),
 )
 
 

@@ -78,6 +78,13 @@ def cosine(compared: HeldSet, method: str, layer: int = -1) -> Response:
     return answers.array(compared.found.cosine(method, layer))
 
 
+@ROUTER.get("/set/{key}/plane")
+def plane(compared: HeldSet, method: str, layer: int = -1) -> Response:
+    """Where each item lies along two principal components, float32 "item 2", and their shares."""
+    found = compared.found.plane(method, layer)
+    return answers.array(found.points, about={"shares": found.shares.tolist()})
+
+
 @ROUTER.get("/set/{key}/neighbors")
 def neighbors(
     compared: HeldSet, method: str, item: int, layer: int = -1, k: int = NEIGHBORS

@@ -1,0 +1,135 @@
+// A set's items in one plane, by PCA of their pooled vectors: colored by label, a point to click an item.
+
+import { caption, css, el, fit, onWidth } from "../core/dom.js";
+import { fullHeight, fullScreen } from "../views/full_screen.js";
+import { component, dot, drawAxes } from "../views/plane_axes.js";
+import { PlaneScale } from "../views/scales.js";
+import { cut, fixed, HUES } from "./results.js";
+
+/** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
+/** @typedef {{ set: SetDescription, points: Float32Array, shares: number[] }} Shown */
+
+const [TALLEST, LEFT, RIGHT, TOP, BOTTOM] = [420, 58, 12, 10, 40];
+const REACH = 14; // pixels within which a point is meant
+const ABOUT =
+  "The first two principal components of the pooled vectors, in their units. What lies outside this plane is not shown, " +
+  "so items that are close here may be far apart; the cosines are of the whole vectors.";
+const HINT = "Point at an item for its name; click it for its nearest neighbors. Arrow keys go through the items.";
+
+export class ItemPlane {
+  /** @type {Shown | null} */ #shown = null;
+  /** @type {PlaneScale | null} */ #scale = null;
+  #item = -1;
+  #pointed = -1;
+  canvas = el("canvas", {
+    class: "viz-set-plane-canvas",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "scatter plot of items",
+    onpointermove: (event) => this.#point(this.#near(event)),
+    onpointerleave: () => this.#point(-1),
+    onclick: (event) => this.#pick(this.#near(event)),
+    onkeydown: (event) => this.#key(event),
+  });
+  heading = el("h3");
+  legend = el("p", { class: "viz-set-legend" });
+  told = el("p", { class: "viz-readout", role: "status" });
+  plot = el("div", {}, this.canvas);
+
+  constructor(/** @type {(item: number) => unknown} */ choose) {
+    this.choose = choose;
+    this.node = el("section", { class: "viz-set-plane", "aria-label": "All items in one plane" });
+    const open = fullScreen(this.node, () => this.draw());
+    this.node.append(open, this.heading, this.plot, this.told, this.legend, caption(ABOUT));
+    onWidth(this.plot, () => requestAnimationFrame(() => this.draw()));
+  }
+
+  /** @type {(set: SetDescription, found: Numbers<{ shares: number[] }>, title: string, item: number) => void} */
+  show(set, { values, about }, title, item) {
+    this.#shown = { set, points: values, shares: about.shares };
+    [this.#item, this.#pointed] = [item, -1];
+    this.heading.textContent = `PCA of all items: ${title}`;
+    const axes = [component(about.shares, 0), component(about.shares, 1)].join("; ");
+    this.canvas.setAttribute("aria-label", `${set.names.length} items. ${axes}.`);
+    this.told.textContent = HINT;
+    this.legend.replaceChildren(
+      ...labelsOf(set).map((label, at) => {
+        const mark = el("i", { class: "viz-set-key", style: `background: ${HUES[at % HUES.length]}` });
+        return el("span", {}, mark, label);
+      }),
+    );
+    this.draw();
+    this.node.dataset.painted = title;
+  }
+
+  mark(/** @type {number} */ item) {
+    this.#item = item;
+    this.draw();
+  }
+
+  draw() {
+    const width = this.plot.clientWidth;
+    if (!width || !this.#shown) return;
+    const { set, points, shares } = this.#shown;
+    const height = fullHeight(this.plot) || Math.min(TALLEST, Math.max(260, Math.round(width * 0.75)));
+    const scale = new PlaneScale(points, { left: LEFT, right: width - RIGHT, top: TOP, bottom: height - BOTTOM });
+    const context = fit(this.canvas, width, height);
+    this.#scale = scale;
+    drawAxes(context, scale, height, shares);
+    const labels = labelsOf(set);
+    context.globalAlpha = 0.85;
+    for (let item = 0; item < set.names.length; item++) {
+      const hue = HUES[Math.max(0, labels.indexOf(set.labels[item])) % HUES.length];
+      context.fillStyle = labels.length ? hue : css("--color-accent");
+      dot(context, scale.place(item), set.names.length > 600 ? 3 : 5);
+    }
+    context.globalAlpha = 1;
+    this.#ring(context, this.#pointed, css("--body-text-color"), 1.5);
+    this.#ring(context, this.#item, css("--viz-mark", this.canvas), 2.5);
+    const { box, low, each } = scale;
+    this.canvas.dataset.box = JSON.stringify([box.left, box.bottom, ...low, each]); // where points are, for tests
+  }
+
+  /** @type {(context: CanvasRenderingContext2D, item: number, color: string, width: number) => void} */
+  #ring(context, item, color, width) {
+    if (item < 0 || !this.#scale) return;
+    [context.strokeStyle, context.lineWidth] = [color, width];
+    context.beginPath();
+    context.arc(...this.#scale.place(item), 8, 0, 2 * Math.PI);
+    context.stroke();
+  }
+
+  /** The item that is meant; -1 where there is none. @type {(event: MouseEvent) => number} */
+  #near(event) {
+    const page = this.canvas.getBoundingClientRect();
+    return this.#scale?.nearest(event.clientX - page.left, event.clientY - page.top, REACH, () => true) ?? -1;
+  }
+
+  #point(/** @type {number} */ item) {
+    if (item === this.#pointed || !this.#shown) return;
+    this.#pointed = item;
+    const { set, points } = this.#shown;
+    const label = set.labels[item] ? ` (${set.labels[item]})` : "";
+    const at = [points[2 * item], points[2 * item + 1]].map((value) => fixed(value)).join(", ");
+    this.told.textContent = item < 0 ? HINT : `${item} “${cut(set.names[item], 90)}”${label} at (${at})`;
+    this.draw();
+  }
+
+  #pick(/** @type {number} */ item) {
+    if (item >= 0) this.choose(item);
+  }
+
+  #key(/** @type {KeyboardEvent} */ event) {
+    const last = (this.#shown?.set.names.length ?? 0) - 1;
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const item = Math.max(0, Math.min(last, this.#item + by));
+    this.choose(item);
+    this.#point(item);
+  }
+}
+
+// In the order in which the matrix has them.
+const labelsOf = (/** @type {SetDescription} */ { labels }) =>
+  [...new Set(labels)].filter(Boolean).sort((a, b) => a.localeCompare(b));
