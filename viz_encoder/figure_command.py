@@ -50,7 +50,7 @@ def _figure(given: argparse.Namespace) -> None:
     view, trace = VIEWS[given.view], Trace.load(given.trace)
     options = read_options(view, dict(_pair(text) for text in given.option))
     figure = view.draw(*_taken(view, trace, given), **options)
-    size = _write(figure, Path(given.output), kind)
+    size = _write(figure, Path(given.output), kind, trace.origin.model)
     print(f"{given.output}: {size:,} bytes. {trace.proof.sentence}")
 
 
@@ -90,7 +90,7 @@ def _source(trace: Trace, path: str | None) -> Any:
     return (texts[0], texts[1]) if len(texts) > 1 else texts[0]
 
 
-def _write(figure: Any, path: Path, kind: str) -> int:
+def _write(figure: Any, path: Path, kind: str, model: str) -> int:
     from viz_encoder.export.figure_tables import figure_csv, figure_npz
 
     if kind == ".html":  # Plotly's script is in it, so it opens without a network
@@ -98,9 +98,9 @@ def _write(figure: Any, path: Path, kind: str) -> int:
     elif kind == ".json":
         content = figure.to_json().encode()
     elif kind == ".csv":
-        content = "".join(figure_csv(figure)).encode("utf-8", "backslashreplace")
+        content = "".join(figure_csv(figure, model)).encode("utf-8", "backslashreplace")
     elif kind == ".npz":
-        content = figure_npz(figure)
+        content = figure_npz(figure, model)
     else:
         content = _picture(figure, kind)
     return write_whole([content], path)

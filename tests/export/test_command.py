@@ -32,7 +32,7 @@ def test_each_kind_of_file(run, trace, tmp_path, capsys):
     wanted = trace.attention(3, 5).numpy()
     assert (np.load(tmp_path / "a.npz")["weights"] == wanted).all()
     rows = list(csv.reader((tmp_path / "a.csv").open(encoding="utf-8", newline="")))
-    assert np.float32(rows[3][2]) == wanted[2, 0]
+    assert np.float32(rows[3][4]) == wanted[2, 0]
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "run.safetensors" in page and "layer=3, head=5" in page
 

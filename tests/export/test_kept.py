@@ -41,7 +41,7 @@ def test_npz_and_csv(trace, options):
     header, *rows = csv.reader(
         io.StringIO("".join(csv_lines(trace, MapView(3, (1, 4), **options))))
     )
-    weights = np.array([[float(cell) for cell in row[2:]] for row in rows])
+    weights = np.array([[float(cell) for cell in row[4:]] for row in rows])
     assert (weights.astype(np.float32) == found["weights"]).all()
     if options.get("words"):
         assert [row[:2] for row in rows if " " in row[0]] == [
@@ -50,6 +50,13 @@ def test_npz_and_csv(trace, options):
         ]
         assert "key 2 3 4 5: reinterpretation" in header
         assert found["key_sizes"].max() == 4 and 7 in found["queries"]
+    said = {
+        "special tokens hidden": "hide_special",
+        "rows renormalized": "renormalize",
+        "sub-words merged": "words",
+    }
+    for text, option in said.items():
+        assert all((text in row[3]) == options.get(option, False) for row in rows)
     note = str(found["note"])
     assert ("merged" in note) == options.get("words", False)
     assert ("divided by its sum" in note) == options.get("renormalize", False)

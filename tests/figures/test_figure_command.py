@@ -33,7 +33,10 @@ def test_numbers_are_those_of_the_view(saved, tmp_path):
     expected = rollout(trace, 2, "max").rows
     assert draw(path, tmp_path, "a.csv", *given)[0] == 0
     lines = list(csv.reader((tmp_path / "a.csv").open(encoding="utf-8")))
-    written = np.float32([line[1:] for line in lines[1:]])
+    written = np.float32([line[1:-2] for line in lines[1:]])
+    assert lines[0][-2:] == ["title", "model"]
+    assert all(line[-2].startswith("Rollout of 2") for line in lines[1:])
+    assert {line[-1] for line in lines[1:]} == {trace.origin.model} != {""}
     assert np.abs(written - expected).max() <= 1e-6  # a loaded run lies otherwise in memory
     assert draw(path, tmp_path, "a.npz", *given)[0] == 0
     assert np.array_equal(np.load(tmp_path / "a.npz")["z_0"], written)

@@ -69,12 +69,14 @@ def test_numbers_come_as_a_table(site, minilm):
     key = Client(site, verbose=False).predict(text, api_name="/run_text")["key"]
     trace = vz.capture(minilm, text)
     answer = httpx.get(f"{site}viz/run/{key}/figure/value_weighted_depth.csv?query=3")
-    assert (
-        answer.headers["content-disposition"] == 'attachment; filename="value_weighted_depth.csv"'
-    )
+    named = "all-MiniLM-L6-v2-value_weighted_depth-query-3.csv"
+    assert answer.headers["content-disposition"] == f'attachment; filename="{named}"'
     lines = list(csv.reader(io.StringIO(answer.text)))
     assert lines[0][0] == "Layer \\ Key (whose place adds)"
-    assert lines[0][1:] == [f"{at} {token}" for at, token in enumerate(trace.tokens)]
+    assert lines[0][-2:] == ["title", "model"]
+    assert {line.pop() for line in lines[1:]} == {"all-MiniLM-L6-v2"}
+    assert all("attention to 3" in line.pop() for line in lines[1:])
+    assert lines[0][1:-2] == [f"{at} {token}" for at, token in enumerate(trace.tokens)]
     for layer, cells in enumerate(lines[1:]):
         expected = value_weighted_sum(minilm, trace, layer).norms[3]
         assert cells[0] == str(layer)
@@ -85,6 +87,7 @@ def test_numbers_come_as_a_table(site, minilm):
     arrays = np.load(io.BytesIO(packed), allow_pickle=False)
     assert np.array_equal(arrays["z_0"], np.float32([line[1:] for line in lines[1:]]))
     assert "attention to 3" in str(arrays["title"])
+    assert str(arrays["model"]) == "all-MiniLM-L6-v2"
 
 
 def test_formulas_are_only_text_in_a_table(site):
@@ -100,7 +103,9 @@ def test_formulas_are_only_text_in_a_table(site):
 def test_each_view_says_what_it_takes_and_measures(site, run, minilm):
     listed = httpx.get(f"{site}viz/run/{run['key']}/views").json()
     assert [view["name"] for view in listed.values()] == list(listed) == list(vz.figures.VIEWS)
-    query, fuse = listed["rollout"]["controls"]
+    query, fuse, hide, renormalize = listed["rollout"]["controls"]
+    assert hide["choices"] == renormalize["choices"] == ["no", "yes"]
+    assert (hide["name"], hide["default"]) == ("hide_special", "no")
     assert query["most"] == len(run["tokens"]) - 1 and query["default"] == 0
     assert fuse["choices"] == ["mean", "max", "min"] and fuse["most"] is None
     head = listed["attention_map"]["controls"][1]

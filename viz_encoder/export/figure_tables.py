@@ -16,24 +16,28 @@ DIMENSIONS = ("x", "y", "z", "text")
 SKIPPED = ("image",)  # the picture behind a heatmap is no measurement
 
 
-def figure_csv(figure: go.Figure) -> Iterator[str]:
+def figure_csv(figure: go.Figure, model: str = "") -> Iterator[str]:
     """A heatmap's cells under the names of its axes; of other traces, a line a point.
 
-    A masked cell is empty. A name that a spreadsheet would take for a formula begins with an
-    apostrophe.
+    Each line ends with the figure's title and the model, where one is named. A masked cell is
+    empty. A name that a spreadsheet would take for a formula begins with an apostrophe.
     """
     drawn = _measured(figure)
+    of = [_words(figure.layout.title.text), model] if model else []
     for number, trace in enumerate(drawn):
         if number:
             yield "\n"
         lines = _table(figure, trace) if trace.type == "heatmap" else _points(trace)
-        for cells in lines:
-            yield _line([_safe(cell) for cell in cells])
+        for line, cells in enumerate(lines):
+            last = of if line else ["title", "model"][: len(of)]
+            yield _line([_safe(cell) for cell in (*cells, *last)])
 
 
-def figure_npz(figure: go.Figure) -> bytes:
+def figure_npz(figure: go.Figure, model: str = "") -> bytes:
     """The same arrays as a compressed npz file: x_0, y_0, z_0 of the first trace, and the title."""
-    named = {"title": np.array(_words(figure.layout.title.text))}
+    named = {"title": np.array(_words(figure.layout.title.text)), "model": np.array(model)}
+    said = [each.text for each in figure.layout.annotations if each.name == "caption"]
+    named["caption"] = np.array(" ".join(map(_words, said)))
     for number, trace in enumerate(_measured(figure)):
         for name in DIMENSIONS:
             if getattr(trace, name, None) is not None:

@@ -25,9 +25,10 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
     """The lines of a CSV, a few rows of the map held at a time.
 
     A map has a line a query, and a column "key 5: token" for each key. One row (`query` given) has
-    a line a key. Weights are shares of the query's total, written so that reading them gives the
-    same bits; a masked pair is an empty cell. A token that a spreadsheet would take for a formula
-    begins with an apostrophe. The numbers of merged sub-words stand in one cell, a space apart.
+    a line a key. Each line names the model, and the map with what was done to it. Weights are
+    shares of the query's total, written so that reading them gives the same bits; a masked pair is
+    an empty cell. A token that a spreadsheet would take for a formula begins with an apostrophe.
+    The numbers of merged sub-words stand in one cell, a space apart.
 
     Args:
         trace: the run.
@@ -38,19 +39,21 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
         SelectionError: no such layer, head or query.
     """
     keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
+    of = [harmless(trace.origin.model), map_said(view)]
     if query is not None:
         weights = _row(trace, view, query)
-        yield _line(["key", "key_token", "weight"])
+        yield _line(["key", "key_token", "model", "map", "weight"])
         for key, cell in zip(keys, _cells(weights), strict=True):
-            yield _line([_numbers(key), harmless(word_name(names, key)), cell])
+            yield _line([_numbers(key), harmless(word_name(names, key)), *of, cell])
         return
     header = (f"key {_numbers(key)}: {word_name(names, key)}" for key in keys)
-    yield _line(["query", "query_token", *header])
+    yield _line(["query", "query_token", "model", "map", *header])
     queries = iter(kept_queries(trace, view))
     for block in _blocks(trace, view):
         for weights in block:
             at = next(queries)
-            yield _line([_numbers(at), harmless(word_name(trace.tokens, at)), *_cells(weights)])
+            name = harmless(word_name(trace.tokens, at))
+            yield _line([_numbers(at), name, *of, *_cells(weights)])
 
 
 @renamed(special=("hide_special", not_))
@@ -119,6 +122,21 @@ def npz_bytes(trace: Trace, view: MapView, query: int | None = None) -> bytes:
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, **view_arrays(trace, view, query))
     return file.getvalue()
+
+
+def map_said(view: MapView) -> str:
+    """Which map it is and what was done to it, in a few words."""
+    heads = view.head if isinstance(view.head, tuple) else (view.head,)
+    if isinstance(view.head, tuple):
+        which = f"mean of heads {', '.join(map(str, heads))}"
+    else:
+        which = f"{view.head} over heads" if isinstance(view.head, str) else f"head {view.head}"
+    done = {
+        "special tokens hidden": view.hide_special,
+        "rows renormalized": view.renormalize,
+        "sub-words merged": view.words,
+    }
+    return "; ".join([f"layer {view.layer}, {which}", *(text for text, so in done.items() if so)])
 
 
 def view_note(trace: Trace, view: MapView) -> str:

@@ -1,5 +1,6 @@
 """The map of one head as a heatmap: rows are queries, columns are keys."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,31 +8,67 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import overview
 from viz_encoder.figures.theme import add_masked, apply, head_name, plain
-from viz_encoder.figures.view import HEAD, LAYER, Control, Place, View
+from viz_encoder.figures.view import (
+    HEAD,
+    HIDE_SPECIAL,
+    LAYER,
+    RENORMALIZE,
+    WORDS,
+    Control,
+    Place,
+    View,
+)
 from viz_encoder.figures.weight_colors import COLORED, weight_colors
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
+from viz_encoder.trace.token_selection import shown_tokens
 
 MAX_SIDE = 512
 BORDER = "#d97706"
 PLACE = "query %{y}<br>key %{x}<br>"
 
 
-def draw(trace: Trace, *, layer: int = 0, head: Head = 0, scale: str = "head") -> go.Figure:
+def draw(
+    trace: Trace,
+    *,
+    layer: int = 0,
+    head: Head = 0,
+    scale: str = "head",
+    hide_special: bool = False,
+    renormalize: bool = False,
+    words: bool = False,
+) -> go.Figure:
     """The exact map of one head, the "mean" or "max" over all heads, or the mean of several.
 
     Over 512 tokens, each cell is the largest weight of a block, and the title says of which size.
-    `scale` is that of the colors, one of `weight_colors.COLORED`; the cells and the color bar hold
-    the weights themselves in each of them.
+
+    Args:
+        trace: the run.
+        layer: counted from 0.
+        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        scale: that of the colors, one of `weight_colors.COLORED`; the cells and the color bar hold
+            the weights themselves in each of them.
+        hide_special: whether special tokens are left out.
+        renormalize: whether rows are divided by their sum over the keys that are shown.
+        words: whether sub-words are merged, as `viz_encoder.analyses.overview` does it.
 
     Raises:
         SelectionError: no such layer, head or scale.
     """
     everything = slice(None)
-    tile = overview(trace, layer, head, rows=everything, keys=everything, size=MAX_SIDE)
+    kept = shown_tokens(trace, hide_special=hide_special, words=words)
+    tile = overview(
+        *(trace, layer, head),
+        rows=everything,
+        keys=everything,
+        size=MAX_SIDE,
+        tokens=kept,
+        renormalize=renormalize,
+    )
+    others = [(at,) for at in range(len(trace.key_tokens))]
     place = {
-        "x": _names(trace.key_tokens or trace.tokens, tile.key_edges),
-        "y": _names(trace.tokens, tile.row_edges),
+        "x": _names(trace.key_tokens or trace.tokens, others or kept, tile.key_edges),
+        "y": _names(trace.tokens, kept, tile.row_edges),
     }
     figure = go.Figure()
     add_masked(figure, tile.values, hovertemplate=PLACE + "masked<extra></extra>", **place)
@@ -45,9 +82,16 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0, scale: str = "head") -
     )
     steps = tile.row_step, tile.key_step
     pooled = f", largest of {steps[0]} × {steps[1]}" if max(steps) > 1 else ""
-    apply(figure, f"Attention {head_name(layer, head)}{pooled}")
+    done = {
+        "special tokens hidden": hide_special,
+        "rows renormalized": renormalize,
+        "sub-words merged": words,
+    }
+    said = "".join(f", {text}" for text, so in done.items() if so)
+    apply(figure, f"Attention {head_name(layer, head)}{said}{pooled}")
     second, cross = trace.sample.second_text, trace.layers[layer].cross
     if second is not None:
+        second = sum(unit[0] < second for unit in kept)  # among what is shown
         _add_border(figure, "y", tile.row_edges, second)
         if not cross:
             _add_border(figure, "x", tile.key_edges, second)
@@ -73,19 +117,30 @@ def _add_border(figure: go.Figure, axis: str, edges: np.ndarray, second: int) ->
         figure.update_traces(colorbar={"x": 1.04}, selector={"name": "weight"})
 
 
-def _names(tokens: Sequence[str], edges: np.ndarray) -> list[str]:
+def _names(tokens: Sequence[str], shown: Sequence[tuple[int, ...]], edges: np.ndarray) -> list[str]:
     """A name for each cell; its number comes first, so that equal tokens stay apart."""
-    return [
-        f"{start} {plain(tokens[start])}" if stop - start == 1 else f"{start}–{stop - 1}"
-        for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-    ]
+    sides = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    return [_name(tokens, shown[start:stop]) for start, stop in sides]
+
+
+def _name(tokens: Sequence[str], units: Sequence[tuple[int, ...]]) -> str:
+    """One token or word by its numbers and its name; several by their numbers alone."""
+    first, last = units[0][0], units[-1][-1]
+    number = f"{first}–{last}" if last > first else f"{first}"
+    if len(units) > 1:
+        return number
+    more = (re.sub(r"^##", "", tokens[at]) for at in units[0][1:])
+    return f"{number} {plain(tokens[first] + ''.join(more))}"
 
 
 VIEW = View(
     "attention_map",
     "Map of one head",
     draw,
-    (LAYER, HEAD, Control("scale", "Color scale", tuple(COLORED))),
+    (
+        *(LAYER, HEAD, Control("scale", "Color scale", tuple(COLORED))),
+        *(HIDE_SPECIAL, RENORMALIZE, WORDS),
+    ),
     place=Place("attention", "map"),
     look="Look along a row: which keys one query attends to. A bright column is a "
     "key that many queries attend to.",

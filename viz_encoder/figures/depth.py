@@ -2,7 +2,7 @@
 
 import numpy as np
 import plotly.graph_objects as go
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from viz_encoder.figures.theme import WEIGHTS, add_masked, plain, weight_bar
 
@@ -19,18 +19,20 @@ def depth_figure(
     layer_title: str = "After n blocks",
     first: int = 1,
     own: int | None = None,
+    numbers: Int[np.ndarray, " key"] | None = None,
 ) -> tuple[go.Figure, int]:
     """The heatmap, and of how many keys each cell is the largest; NaN is drawn as masked.
 
     `first` is the number of the first row: 1 where a row is a state, 0 where it is a layer itself.
     `own` is the query whose own share would swallow the colors: they end at the largest of the
-    other keys, and the scale says so.
+    other keys, and the scale says so. `numbers` are those of the keys, where some are left out.
     """
-    step = -(-len(tokens) // MAX_KEYS)
-    starts = np.arange(0, len(tokens), step)
+    numbers = np.arange(len(tokens)) if numbers is None else numbers
+    step = -(-len(numbers) // MAX_KEYS)
+    starts = np.arange(0, len(numbers), step)
     values = np.fmax.reduceat(rows, starts, axis=1)
     place = {
-        "x": [_name(tokens, start, step) for start in starts.tolist()],
+        "x": [_name(tokens, numbers[start : start + step].tolist()) for start in starts.tolist()],
         "y": list(range(first, first + len(rows))),
     }
     where = f"{_axis(layer_title)} %{{y}}<br>{_axis(key_title)} %{{x}}<br>"
@@ -69,7 +71,7 @@ def _axis(title: str) -> str:
     return title.partition(" (")[0].lower()
 
 
-def _name(tokens: tuple[str, ...], start: int, step: int) -> str:
+def _name(tokens: tuple[str, ...], block: list[int]) -> str:
     """The number comes first, so that equal tokens stay apart."""
-    stop = min(start + step, len(tokens))
-    return f"{start} {plain(tokens[start])}" if step == 1 else f"{start}–{stop - 1}"
+    first, last = block[0], block[-1]
+    return f"{first} {plain(tokens[first])}" if len(block) == 1 else f"{first}–{last}"

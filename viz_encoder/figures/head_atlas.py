@@ -5,16 +5,20 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
 from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, weight_bar
-from viz_encoder.figures.view import View
+from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, View
 from viz_encoder.trace import Trace
 
 SIZE = 32
 GAP = 1
 
 
-def draw(trace: Trace) -> go.Figure:
-    """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block."""
-    layers = survey(trace, SIZE)
+def draw(trace: Trace, *, hide_special: bool = False, renormalize: bool = False) -> go.Figure:
+    """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block.
+
+    Special tokens are left out and rows divided by their sums as `viz_encoder.analyses.survey`
+    does it.
+    """
+    layers = survey(trace, SIZE, hide_special=hide_special, renormalize=renormalize)
     rows, cols = layers[0].thumbnails_max.shape[1:]
     tall, wide = rows + GAP, cols + GAP
     n_heads = max(len(layer.thumbnails_max) for layer in layers)
@@ -29,7 +33,9 @@ def draw(trace: Trace) -> go.Figure:
     figure.add_heatmap(
         z=stitched, colorscale=WEIGHTS, zmin=0, colorbar=weight_bar(), hoverinfo="skip"
     )
-    apply(figure, "All layers and heads; each cell is the largest weight of its block")
+    done = {"special tokens hidden": hide_special, "rows renormalized": renormalize}
+    said = "".join(f", {text}" for text, so in done.items() if so)
+    apply(figure, f"All layers and heads{said}; each cell is the largest weight of its block")
     plain_axis = {"tickmode": "array", "showgrid": False, "zeroline": False}
     figure.update_xaxes(
         title="Head",
@@ -52,6 +58,7 @@ VIEW = View(
     "head_atlas",
     "Atlas of all heads",
     draw,
+    (HIDE_SPECIAL, RENORMALIZE),
     look="Look for heads unlike their neighbors: diagonals (nearby tokens), bright "
     "columns (one key for all), blocks (a part of the text).",
 )

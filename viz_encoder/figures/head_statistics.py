@@ -5,14 +5,26 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
-from viz_encoder.figures.view import Control, View
+from viz_encoder.figures.theme import WEIGHTS, apply, caption, weight_bar
+from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View
 from viz_encoder.trace import Trace
-from viz_encoder.trace.head_statistics import STATISTICS
+from viz_encoder.trace.head_statistics import STATISTICS, said
+from viz_encoder.trace.token_selection import shown_tokens
 
 
-def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
+def draw(
+    trace: Trace,
+    *,
+    statistic: str = "entropy",
+    hide_special: bool = False,
+    renormalize: bool = False,
+) -> go.Figure:
     """The mean over the real queries of each head; the color scale names the unit.
+
+    Args:
+        trace: the run.
+        statistic: a name of `viz_encoder.trace.head_statistics.STATISTICS`.
+        hide_special, renormalize: over which tokens and rows, as of `viz_encoder.analyses.survey`.
 
     Raises:
         SelectionError: no such statistic.
@@ -22,9 +34,12 @@ def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
             f"There is no statistic {statistic!r}; choose one of {', '.join(STATISTICS)}."
         )
     named = STATISTICS[statistic]
-    n_real = int(trace.valid.sum())
-    most = f"; at most {named.most(n_real):.2f}" if named.most(n_real) != 1 else ""
-    values = np.stack([layer.statistics[statistic] for layer in survey(trace)])
+    switches = {"hide_special": hide_special, "renormalize": renormalize}
+    real = trace.valid.cpu().numpy()
+    kept = [at for (at,) in shown_tokens(trace, hide_special=hide_special) if real[at]]
+    words = said(np.array(kept, np.int64), **switches)[statistic]
+    most = f"; at most {words['most']:.2f}" if words["most"] != 1 else ""
+    values = np.stack([layer.statistics[statistic] for layer in survey(trace, **switches)])
     figure = go.Figure(
         go.Heatmap(
             z=values,
@@ -34,6 +49,8 @@ def draw(trace: Trace, *, statistic: str = "entropy") -> go.Figure:
         )
     )
     apply(figure, f"{named.title} by layer and head")
+    if hide_special or renormalize:
+        caption(figure, f"{words['over']} {words['edge']}".strip())
     figure.update_xaxes(title="Head", side="top", dtick=1, showgrid=False, zeroline=False)
     figure.update_yaxes(
         title="Layer", autorange="reversed", dtick=1, showgrid=False, zeroline=False
@@ -46,7 +63,7 @@ VIEW = View(
     "head_statistics",
     "A head statistic, by layer and head",
     draw,
-    (CHOICE,),
+    (CHOICE, HIDE_SPECIAL, RENORMALIZE),
     look="Look for the heads that stand out; the color is one number for each head, "
     "a mean over its queries.",
 )

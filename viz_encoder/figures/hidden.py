@@ -6,11 +6,11 @@ import plotly.graph_objects as go
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.theme import caption, plain
-from viz_encoder.figures.view import SWITCH, Control
+from viz_encoder.figures.view import HIDE_SPECIAL as HIDE_SPECIAL
+from viz_encoder.figures.view import Control
 from viz_encoder.trace import Trace
 
 FORMER_TOKENS = {"all": False, "without special": True}
-HIDE_SPECIAL = Control("hide_special", "Hide special tokens", SWITCH)
 STATE = Control("layer", "After n blocks (0 = embeddings)", counts="state")
 STATE_AXIS = "After n blocks (0 = embeddings)"
 BLOCK_AXIS = "Block"

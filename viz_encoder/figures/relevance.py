@@ -7,8 +7,9 @@ from viz_encoder.analyses.relevance import relevance as compute
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
 from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import Control, Place, View
+from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, Place, View
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import quoted
 
@@ -31,6 +32,8 @@ def draw(
     label: int | str | None = None,
     token: int | None = None,
     query: int | None = None,
+    hide_special: bool = False,
+    renormalize: bool = False,
 ) -> go.Figure:
     """Relevance of each input token after each layer (Chefer, Gur & Wolf, 2021, arXiv:2103.15679).
 
@@ -41,6 +44,9 @@ def draw(
         label: its number or name; the most likely one if not given.
         token: where the label stands, for heads that answer for each token.
         query: whose row is read; if not given, `token`'s or the one that the head reads.
+        hide_special: whether special tokens are left out of what is shown; relevance itself always
+            runs through all tokens.
+        renormalize: whether each row is divided by its sum over the keys that are shown.
 
     Raises:
         SelectionError: no such head, label, token or query.
@@ -49,12 +55,18 @@ def draw(
     """
     label = _number(encoder, label)
     found = compute(encoder, inputs, task=task, label=label, token=token, query=query)
-    tokens = inputs.samples[0].tokens
+    tokens, special = inputs.samples[0].tokens, inputs.samples[0].special
+    switches = {"hide_special": hide_special, "renormalize": renormalize}
+    shown = shown_keys(found.rows - found.reads, special, **switches)
     figure, _ = depth_figure(
-        found.rows - found.reads, tokens, bar=BAR, key_title="Key (which input token)"
+        shown.rows,
+        tokens,
+        bar=shown.bar(BAR),
+        key_title="Key (which input token)",
+        numbers=shown.tokens,
     )
     apply(figure, _title(found, tokens))
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
     return figure
 
 
@@ -85,6 +97,8 @@ VIEW = View(
         Control("label", "Label or word", counts="name"),
         Control("token", "Target token", counts="token"),
         Control("query", "Read at", counts="token"),
+        HIDE_SPECIAL,
+        RENORMALIZE,
     ),
     takes=("encoder", "inputs"),
     needs=("answer",),

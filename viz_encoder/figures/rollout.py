@@ -5,8 +5,9 @@ import plotly.graph_objects as go
 from viz_encoder.analyses.rollout import FUSES
 from viz_encoder.analyses.rollout import rollout as compute
 from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import QUERY, Control, Place, View
+from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, Place, View
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 
@@ -22,24 +23,45 @@ NOT_MEASURED = (
 )
 
 
-def draw(trace: Trace, *, query: int = 0, fuse: str = "mean") -> go.Figure:
+def draw(
+    trace: Trace,
+    *,
+    query: int = 0,
+    fuse: str = "mean",
+    hide_special: bool = False,
+    renormalize: bool = False,
+) -> go.Figure:
     """One query's attention rollout, layer after layer (Abnar & Zuidema, 2020, arXiv:2005.00928).
 
-    Over 2,048 tokens, each cell is the largest share of a block of keys, and the title says so.
+    Over 512 tokens, each cell is the largest share of a block of keys, and the title says so.
+
+    Args:
+        trace: the run.
+        query: the token that is followed.
+        fuse: how heads are combined: "mean", "max" or "min".
+        hide_special: whether special tokens are left out of what is shown; the rollout itself
+            always runs through all tokens.
+        renormalize: whether each row is divided by its sum over the keys that are shown.
 
     Raises:
         SelectionError: no such query or way to fuse heads, or layers of cross-attention.
     """
-    rows = compute(trace, query, fuse).rows
+    switches = {"hide_special": hide_special, "renormalize": renormalize}
+    shown = shown_keys(compute(trace, query, fuse).rows, trace.sample.special, **switches)
     figure, step = depth_figure(
-        rows, trace.tokens, bar=BAR, key_title="Key (which input token)", own=query
+        shown.rows,
+        trace.tokens,
+        bar=shown.bar(BAR),
+        key_title="Key (which input token)",
+        own=shown.place(query),
+        numbers=shown.tokens,
     )
     pooled = f", largest of {step} keys" if step > 1 else ""
     apply(
         figure,
         f"Rollout of {query} {quoted(plain(trace.tokens[query]))}, {fuse} over heads{pooled}",
     )
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
     return figure
 
 
@@ -47,7 +69,7 @@ VIEW = View(
     "rollout",
     "Rollout of one query",
     draw,
-    (QUERY, Control("fuse", "Combine heads by", FUSES)),
+    (QUERY, Control("fuse", "Combine heads by", FUSES), HIDE_SPECIAL, RENORMALIZE),
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Abnar & Zuidema, 2020, arXiv:2005.00928",

@@ -9,8 +9,9 @@ from viz_encoder.analyses.value_weighted import value_weighted, value_weighted_s
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures.depth import depth_figure
+from viz_encoder.figures.shown_keys import shown_keys
 from viz_encoder.figures.theme import apply, caption, plain
-from viz_encoder.figures.view import QUERY, Control, Place, View
+from viz_encoder.figures.view import HIDE_SPECIAL, QUERY, RENORMALIZE, Control, Place, View
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 
@@ -27,12 +28,26 @@ NOT_MEASURED = (
 
 
 def draw(
-    encoder: LoadedEncoder, trace: Trace, *, query: int = 0, head: int | str = "sum"
+    encoder: LoadedEncoder,
+    trace: Trace,
+    *,
+    query: int = 0,
+    head: int | str = "sum",
+    hide_special: bool = False,
+    renormalize: bool = False,
 ) -> go.Figure:
     """‖α·v·W_O‖ to one query, of the "sum" over all heads or of one (Kobayashi et al., 2020).
 
-    arXiv:2004.10102. Over 2,048 tokens, each cell is the longest of a block of keys, and the title
+    arXiv:2004.10102. Over 512 tokens, each cell is the longest of a block of keys, and the title
     says so.
+
+    Args:
+        encoder: the model that ran.
+        trace: the run.
+        query: the token that receives.
+        head: one head of each layer, or their "sum".
+        hide_special: whether special tokens are left out of what is shown.
+        renormalize: whether each row is divided by its sum over the keys that are shown.
 
     Raises:
         SelectionError: no such query or head, a trace of another model, or cross-attention.
@@ -42,10 +57,13 @@ def draw(
     if not 0 <= query < trace.n_tokens:
         raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
     rows = np.stack([_lengths(encoder, trace, at, head, query) for at in range(trace.n_layers)])
+    switches = {"hide_special": hide_special, "renormalize": renormalize}
+    shown = shown_keys(rows, trace.sample.special, **switches)
     figure, step = depth_figure(
-        rows,
+        shown.rows,
         trace.tokens,
-        bar=BAR,
+        numbers=shown.tokens,
+        bar=shown.bar(BAR),
         key_title="Key (whose place adds)",
         layer_title="Layer",
         first=0,
@@ -54,7 +72,7 @@ def draw(
     whose = "sum over heads" if head == "sum" else f"head {head} of each layer"
     name = f"{query} {quoted(plain(trace.tokens[query]))}"
     apply(figure, f"Value-weighted attention to {name}, {whose}{pooled}")
-    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}{shown.says}")
     return figure
 
 
@@ -76,7 +94,12 @@ VIEW = View(
     "value_weighted_depth",
     "Value-weighted attention of one query, layer by layer",
     draw,
-    (QUERY, Control("head", "Heads", words=("sum",), counts="head")),
+    (
+        QUERY,
+        Control("head", "Heads", words=("sum",), counts="head"),
+        HIDE_SPECIAL,
+        RENORMALIZE,
+    ),
     takes=("encoder", "trace"),
     measured=MEASURED,
     not_measured=NOT_MEASURED,

@@ -62,3 +62,6 @@ class View:
 LAYER = Control("layer", "Layer", counts="layer")
 HEAD = Control("head", "Head", words=("mean", "max"), counts="head")
 QUERY = Control("query", "Query", counts="token")
+HIDE_SPECIAL = Control("hide_special", "Hide special tokens", SWITCH)
+RENORMALIZE = Control("renormalize", "Renormalize rows", SWITCH)
+WORDS = Control("words", "Merge sub-words", SWITCH)

@@ -89,10 +89,19 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
 def _figure(entry: Entry, view: str, given: Mapping[str, str]) -> Response:
     name, kind = Path(view).stem, Path(view).suffix
     if kind in TABLES:
-        drawn = draw_view(entry, name, given)
-        return answers.download(figure_csv(drawn) if kind == ".csv" else figure_npz(drawn), view)
+        drawn, model = draw_view(entry, name, given), entry.trace.origin.model
+        made = figure_csv(drawn, model) if kind == ".csv" else figure_npz(drawn, model)
+        return answers.download(made, f"{_stem(name, model, given)}{kind}")
     content = draw_view(entry, view, given).to_json()
     return Response(content, media_type="application/json", headers=answers.PRIVATE)
+
+
+def _stem(name: str, model: str, given: Mapping[str, str]) -> str:
+    """A file's name says of which model it is, and what was chosen: rollout-query-3-no-special."""
+    said = {"hide_special": "no-special", "renormalize": "renormalized", "words": "words"}
+    switches = [text for option, text in said.items() if given.get(option) == "yes"]
+    chosen = [f"{option}-{value}" for option, value in given.items() if option not in said]
+    return f"{answers.plain_name(model)}-{answers.plain_name('-'.join([name, *switches, *chosen]))}"
 
 
 def _parts(entry: Entry) -> dict[str, Any]:
