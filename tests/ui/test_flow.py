@@ -376,3 +376,36 @@ def in_sight(page, selector, box):
         }""",
         [selector, box],
     )  # fmt: skip
+
+
+def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(flow, minilm):
+    trace = vz.capture(minilm, SENTENCES[0])
+    kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
+    whole = rollout(trace, 3).rows.astype(float)
+    page = flow(query=3, hide=1, renorm=1)
+    painted(page, "renormalize=yes")
+    shares = whole[:, kept] / whole[:, kept].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(table(page), shares, rtol=6e-4)
+    said = page.inner_text(".viz-flow")
+    assert "Special tokens are left out of the keys." in said
+    assert "computed over all tokens" in said
+    chips = page.eval_on_selector_all(
+        ".viz-flow-source .viz-word", "all => all.map(chip => [chip.innerText, chip.title])"
+    )
+    assert len(chips) == len(kept)
+    for (name, title), at, share in zip(chips, kept, shares[-1], strict=True):
+        assert name == trace.tokens[at] and title.startswith(f"{at} ")
+        assert float(title.split(": ")[-1]) == pytest.approx(share, abs=6e-5)
+    assert page.get_attribute(".viz-figure-link >> text=CSV", "href").endswith(
+        "hide_special=yes&renormalize=yes"
+    )
+    page.uncheck("#viz-flow-renorm")
+    page.wait_for_selector(".viz-flow[data-painted$='hide_special=yes']")
+    np.testing.assert_allclose(table(page), whole[:, kept], rtol=6e-4)
+    page.click(".viz-flow-source .viz-word >> nth=1")
+    painted(page, "query=2")
+    np.testing.assert_allclose(table(page), rollout(trace, 2).rows[:, kept], rtol=6e-4)
+    page.uncheck("#viz-flow-hide")
+    page.wait_for_selector(".viz-flow[data-painted]:not([data-painted*='hide'])")
+    assert page.locator(".viz-flow-source .viz-word").count() == trace.n_tokens
+    assert "left out of the keys" not in page.inner_text(".viz-flow")

@@ -6,7 +6,6 @@ import { earlyPlace, settle } from "../core/early_place.js";
 import { Latest } from "../core/latest.js";
 import { TabShell } from "../core/tab_shell.js";
 import { Atlas, sweep } from "./atlas.js";
-import { DisplayOptions } from "./display_options.js";
 import { ExportPanel } from "./export_panel.js";
 import { FindingsView } from "./findings.js";
 import { HeadChoice } from "./head_choice.js";
@@ -23,6 +22,7 @@ import { Reference } from "./reference.js";
 import { SimilarHeadsView } from "./similar_heads.js";
 import { StatisticMap } from "./statistic_map.js";
 import { mapPart } from "./tiles.js";
+import { DisplayOptions } from "../views/display_options.js";
 
 /** @import { Proof, Run } from "./types.d.ts" */
 

@@ -8,6 +8,9 @@ import { ViewControls } from "./view_controls.js";
 /** @import { Run } from "../core/run.js" */
 /** @import { Selection } from "../core/selection.js" */
 
+/** @type {Record<string, string>} */
+const SWITCHES = { hide_special: "hide", renormalize: "renorm", words: "words" }; // of a view by those of the page
+
 export class AnyView {
   /** @type {Run | null} */
   run = null;
@@ -69,6 +72,8 @@ export class AnyView {
  * @type {(control: ViewControl, selection: object) => string | number} */
 export function startOf(control, selection) {
   const usual = control.default ?? "";
+  const switched = Object.entries(selection).find(([name]) => name === SWITCHES[control.name])?.[1];
+  if (typeof switched === "boolean") return switched ? "yes" : "no";
   const selected = Object.entries(selection).find(([name]) => name === control.name)?.[1];
   const has =
     control.words.includes(selected) ||

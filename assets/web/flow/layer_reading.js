@@ -8,7 +8,8 @@ import { FlowSource } from "../views/shaded_input.js";
 /** @import { ViewPlace } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 /** @import { Heatmap } from "../views/figure_numbers.js" */
-/** @typedef {{ run: Run, query: number, table: Heatmap, place: ViewPlace }} Rows `query` is -1 where the head reads */
+/** @typedef {{ run: Run, query: number, table: Heatmap, place: ViewPlace, hide: boolean }} Rows `query` is -1 where the
+ *   head reads; `hide` says whether special tokens are left out of the table */
 
 const STEP = 800; // ms a layer is shown while it plays
 
@@ -65,14 +66,15 @@ export class LayerReading {
 
   shade() {
     if (!this.shown) return;
-    const { run, query, table, place } = this.shown;
+    const { run, query, table, place, hide } = this.shown;
     const layer = Number(this.layer.value);
     const row = table.values.slice(layer * table.cols, (layer + 1) * table.cols);
     const said = place.row.includes("{after}") ? blocksPassed(layer + 1, run.nLayers) : `layer ${layer}`;
     this.layerName.textContent = said;
     this.layer.setAttribute("aria-valuetext", said);
     this.heading.textContent = rowSaid(place.row, query < 0 ? "" : run.named(query), layer);
-    this.source.show(run, query, row, Math.ceil(run.n / table.cols), table.unit.toLowerCase(), place.own_part);
+    const step = Math.ceil(run.visible(hide).length / table.cols);
+    this.source.show(run, query, row, step, table.unit.toLowerCase(), place.own_part, hide);
   }
 
   // From the first layer to the last, once.

@@ -4,7 +4,8 @@ import { current } from "../core/app_state.js";
 import { caption, controls, el } from "../core/dom.js";
 import { Latest, rest } from "../core/latest.js";
 import { TabShell } from "../core/tab_shell.js";
-import { heatmapOf } from "../views/figure_numbers.js";
+import { DisplayOptions } from "../views/display_options.js";
+import { captionOf, heatmapOf } from "../views/figure_numbers.js";
 import { Figure } from "../views/plotly_figure.js";
 import { Answer } from "./answer.js";
 import { AnyView } from "./any_view.js";
@@ -19,6 +20,9 @@ import { ViewControls } from "./view_controls.js";
  *   or of an answer of the model's */
 
 const MASKS = ["[MASK]", "<mask>"]; // as families write it
+const SHOWN = " Shown: "; // where a caption says what is left out
+/** @type {Record<string, "hide" | "renorm" | "words">} */
+const SWITCHES = { hide_special: "hide", renormalize: "renorm", words: "words" }; // of a view by those of the page
 const PAUSE = 140; // ms without another choice before the server is asked
 /** @type {Record<string, string>} */
 const CHOICES = { max: "largest", min: "smallest", sum: "sum over heads" };
@@ -45,6 +49,8 @@ class FlowTab extends TabShell {
   controls = new ViewControls(() => this.refresh(), { id: "viz-flow", say: called });
   answer = new Answer(() => this.refresh());
   says = el("div", { class: "viz-flow-says" });
+  display = new DisplayOptions(this.selection, { prefix: "viz-flow", names: ["hide", "renorm"], always: true });
+  shown = caption();
   tokensTitle = el("h3");
   tokens = new TokenList("Query", (query) => this.#query(query));
   figure = new Figure("Layers by keys, for one query", { caption: false });
@@ -58,12 +64,13 @@ class FlowTab extends TabShell {
     const result = el("div", { class: "viz-flow-result" }, this.figure.node, this.reading.node);
     this.body.append(
       el("div", {}, this.measures, this.missing),
-      controls(this.controls.node, this.answer.node),
+      controls(this.controls.node, this.answer.node, this.display.node),
       this.says,
+      this.shown,
       el("div", { class: "viz-flow-columns" }, tokens, result),
       this.any.node,
     );
-    this.selection.on((changed) => changed.has("query") && this.refresh());
+    this.selection.on((changed) => ["query", "hide", "renorm"].some((name) => changed.has(name)) && this.refresh());
     this.open();
   }
 
@@ -86,6 +93,7 @@ class FlowTab extends TabShell {
   /** Ask for the figure of what is chosen, once choosing pauses; the last choice wins. @override @param {Run} run */
   show(run) {
     if (!this.ofAnswer || this.tokens.run !== run) this.#list(run, this.selection.query);
+    this.display.show(run);
     this.#dim(true);
     this.#asked.run(async (fresh) => {
       if (this.offered !== run) await this.#offer(run, fresh);
@@ -142,7 +150,7 @@ class FlowTab extends TabShell {
     const before = this.controls.values();
     this.measure = measure;
     for (const radio of this.measures.querySelectorAll("input")) radio.checked = radio.value === measure.name;
-    const offered = this.ofAnswer ? [] : measure.controls.filter(({ name }) => name !== "query");
+    const offered = this.ofAnswer ? [] : measure.controls.filter(({ name }) => name !== "query" && !(name in SWITCHES));
     const start = (/** @type {ViewControl} */ { name, choices, default: usual }) =>
       choices.includes(before[name]) ? before[name] : (usual ?? "");
     this.controls.show(run, offered, start);
@@ -168,16 +176,20 @@ class FlowTab extends TabShell {
   async #draw(run, { name, place }, fresh) {
     const { query } = this.selection;
     if (this.ofAnswer) await this.answer.show(run, query, fresh);
-    const options = this.ofAnswer ? this.answer.options() : { query, ...this.controls.values() };
-    if (!options) return;
-    const whose = Number(options.query ?? options.token ?? -1); // -1: where the head reads
+    const chosen = this.ofAnswer ? this.answer.options() : { query, ...this.controls.values() };
+    if (!chosen) return;
+    const on = Object.entries(SWITCHES).filter(([name, own]) => this.selection[own] && name !== "words");
+    const options = { ...chosen, ...Object.fromEntries(on.map(([name]) => [name, "yes"])) };
+    const whose = Number(chosen.query ?? ("token" in chosen ? chosen.token : -1)); // -1: where the head reads
     this.#list(run, whose);
     const path = `${name}?${new URLSearchParams(options)}`;
     const figure = await fresh(this.figure.show(run, path));
     if (!figure) return this.#drop();
     const table = heatmapOf(figure);
     this.#dim(false);
-    this.reading.show(table && { run, query: whose, table, place });
+    const said = captionOf(figure);
+    this.shown.textContent = said.includes(SHOWN) ? said.slice(said.indexOf(SHOWN) + SHOWN.length) : "";
+    this.reading.show(table && { run, query: whose, table, place, hide: this.selection.hide });
     this.body.dataset.painted = `${run.key}:${path}`;
   }
 

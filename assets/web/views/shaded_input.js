@@ -12,8 +12,8 @@ import { Words } from "./token_strip.js";
 /** @import { Grid, Maybe } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 /** @typedef {{ run: Run, query: number, row: ArrayLike<Maybe>, numbers: Float64Array, step: number, unit: string,
- *   own: boolean }} Row a number for each block of `step` tokens, NaN where the query may not attend; `own` says that
- *   the query begins with a part of its own, beside which the others are small */
+ *   own: boolean, shown: number[] }} Row a number for each block of `step` of the `shown` tokens, NaN where the query may
+ *   not attend; `own` says that the query begins with a part of its own, beside which the others are small */
 
 const OPACITY = 0.8; // of the tint on a picture, where it is largest
 const MAX_PICTURE = 440;
@@ -41,7 +41,12 @@ export class FlowSource {
     };
     this.tell = tell;
     const label = "The tokens. Arrow keys move, Enter chooses.";
-    this.words = new Words({ label, choose, preview: tell });
+    const token = (/** @type {number} */ unit) => this.words.units[unit].tokens[0];
+    this.words = new Words({
+      label,
+      choose: (unit) => choose(token(unit)),
+      preview: (unit) => tell(unit === null ? null : token(unit)),
+    });
     this.patches = new PatchCanvas({
       point: (at) => tell(at === null ? null : at + this.patches.grid.prefix),
       choose: (at, key) => this.#walk(at, { ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0),
@@ -52,10 +57,13 @@ export class FlowSource {
     onWidth(this.node, () => this.#draw());
   }
 
-  /** @type {(run: Run, query: number, row: ArrayLike<Maybe>, step: number, unit: string, own?: boolean) => void} */
-  show(run, query, row, step, unit, own = false) {
+  /** `hide` says that the row is of the tokens that are no special ones.
+   * @type {(run: Run, query: number, row: ArrayLike<Maybe>, step: number, unit: string, own?: boolean,
+   *   hide?: boolean) => void} */
+  show(run, query, row, step, unit, own = false, hide = false) {
     if (this.run !== run) this.#enter(run);
-    this.shown = { run, query, row, numbers: Float64Array.from(row, (value) => value ?? 0), step, unit, own };
+    const numbers = Float64Array.from(row, (value) => value ?? 0);
+    this.shown = { run, query, row, numbers, step, unit, own, shown: run.visible(hide) };
     this.going = query;
     this.#draw();
     this.told.textContent = this.#summary(this.shown);
@@ -87,15 +95,18 @@ export class FlowSource {
     const blocks = step > 1 ? ` Each shade is the largest of ${step} tokens.` : "";
     const most = `(the largest on ${own ? "a patch other than the query" : "a patch"}; shown on dark and on light)`;
     const beyond =
-      own && numbers[Math.floor(query / step)] > high ? " (the largest on a token other than the query)" : "";
+      own && numbers[placeOf(this.shown, query)] > high ? " (the largest on a token other than the query)" : "";
     this.scaleNode.replaceChildren("0 ", bar, ` ${number(high)}${grid ? ` ${most}` : beyond}, ${unit}.${blocks}`);
   }
 
   // Where the row is largest.
-  #summary(/** @type {Row} */ { run, numbers, step, query, own }) {
-    const most = descending(numbers, own ? Math.floor(query / step) : -1).slice(0, TOLD);
+  #summary(/** @type {Row} */ row) {
+    const { run, numbers, step, query, own, shown } = row;
+    const most = descending(numbers, own ? placeOf(row, query) : -1).slice(0, TOLD);
     const named = (/** @type {number} */ at) =>
-      step > 1 ? `tokens ${at * step}–${Math.min(run.n, (at + 1) * step) - 1}` : run.named(at);
+      step > 1
+        ? `tokens ${shown[at * step]}–${shown[Math.min(shown.length, (at + 1) * step) - 1]}`
+        : run.named(shown[at]);
     const whose =
       this.role === "query" && query >= 0
         ? `Query ${run.named(query)}: ${own ? "apart from itself, " : ""}largest`
@@ -106,9 +117,12 @@ export class FlowSource {
   /** @type {(shown: Row, scale: Scale) => void} */
   #drawWords(shown, scale) {
     const { run, query } = shown;
-    this.words.show(run.shown({ hide: false, words: false }), run.segments, query);
-    this.words.mark(query);
-    this.words.paint(valuesOf(shown, 0), scale, (at) => sentence(shown, at));
+    const units = run.shown({ hide: shown.shown.length < run.n, words: false });
+    const chosen = units.places[query] ?? -1;
+    this.words.show(units, run.segments, chosen);
+    this.words.mark(chosen);
+    const values = Float32Array.from(units, ({ tokens }) => valueAt(shown, tokens[0]) ?? 0);
+    this.words.paint(values, scale, (at) => sentence(shown, units[at].tokens[0]));
   }
 
   /** @type {(shown: Row, at: number) => HTMLElement} */
@@ -140,7 +154,7 @@ export class FlowSource {
     const { patches } = this;
     const said = (/** @type {string} */ text) => el("span", { class: "viz-caption" }, text);
     const prefix = el("p", { class: "viz-words viz-flow-prefix" }, said(grid.prefix ? "Beside the picture: " : ""));
-    for (let at = 0; at < grid.prefix; at++)
+    for (const at of shown.shown.filter((token) => token < grid.prefix))
       prefix.append(this.#chip(shown, at), said(`${number(valueAt(shown, at))} `));
     if (patches.canvas.previousSibling) patches.canvas.previousSibling.replaceWith(prefix);
     else this.body.prepend(prefix);
@@ -168,11 +182,16 @@ export class FlowSource {
   }
 }
 
-const valueAt = (/** @type {Row} */ { row, step }, /** @type {number} */ at) => row[Math.floor(at / step)];
+// The block that a token is in; -1 where it is hidden.
+const placeOf = (/** @type {Row} */ { shown, step }, /** @type {number} */ at) => {
+  const place = shown.length === 0 || shown[at] === at ? at : shown.indexOf(at);
+  return place < 0 ? -1 : Math.floor(place / step);
+};
+const valueAt = (/** @type {Row} */ row, /** @type {number} */ at) => row.row[placeOf(row, at)];
 const valuesOf = (/** @type {Row} */ shown, /** @type {number} */ from) =>
   Float32Array.from({ length: shown.run.n - from }, (_, at) => valueAt(shown, from + at) ?? 0);
 // Without the query's own part, where that would leave the others pale.
-const othersOf = (/** @type {Row} */ { numbers, own, query, step }) =>
-  own && query >= 0 ? numbers.filter((_, at) => at !== Math.floor(query / step)) : numbers;
+const othersOf = (/** @type {Row} */ row) =>
+  row.own && row.query >= 0 ? row.numbers.filter((_, at) => at !== placeOf(row, row.query)) : row.numbers;
 const sentence = (/** @type {Row} */ shown, /** @type {number} */ at) =>
   `${shown.run.named(at)}: ${number(valueAt(shown, at))}`;

@@ -3,8 +3,11 @@
 import { el } from "../core/dom.js";
 import { ADDED_TOKENS } from "../core/run.js";
 
-/** @import { Run, Selection } from "./types.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { Selection } from "../core/selection.js" */
 /** @typedef {keyof typeof SWITCHES} Switch */
+/** @typedef {{ prefix?: string, names?: Switch[], always?: boolean }} Which the beginning of each id, which switches, and
+ *   whether rows can be renormalized though nothing is left out of them */
 
 const SWITCHES = /** @type {const} */ ({
   hide: ["Hide special tokens", `Leave out the ${ADDED_TOKENS}`],
@@ -14,14 +17,16 @@ const SWITCHES = /** @type {const} */ ({
 
 export class DisplayOptions {
   /** @type {Run | null} */ #run = null;
-  hide = this.#box("hide");
-  renorm = this.#box("renorm");
-  words = this.#box("words");
   node = el("span", { class: "viz-kept" });
 
-  constructor(/** @type {Selection} */ selection) {
+  /** @param {Selection} selection @param {Which} [which] */
+  constructor(selection, { prefix = "viz", names = ["hide", "renorm", "words"], always = false } = {}) {
     this.selection = selection;
-    for (const name of /** @type {const} */ (["hide", "renorm", "words"])) {
+    this.always = always;
+    this.hide = this.#box("hide", `${prefix}-hide`);
+    this.renorm = this.#box("renorm", `${prefix}-renorm`);
+    this.words = this.#box("words", `${prefix}-words`);
+    for (const name of names) {
       const [text, title] = SWITCHES[name];
       this.node.append(el("label", { class: "viz-control viz-check", title }, this[name], text));
     }
@@ -34,19 +39,16 @@ export class DisplayOptions {
     [this.hide.checked, this.renorm.checked, this.words.checked] = [hide, renorm, words];
     this.#enable(
       "renorm",
-      renorm || hide || head === "max",
+      this.always || renorm || hide || head === "max",
       "No key is left out of the rows; hide special tokens first",
     );
     const single = run.grid ? "A picture has no words" : "Every word of this run is a single token";
     this.#enable("words", words || run.mergeable, single);
   }
 
-  #box(/** @type {Switch} */ name) {
-    return el("input", {
-      type: "checkbox",
-      id: `viz-${name}`,
-      onchange: (event) => this.#switch(name, event.currentTarget.checked),
-    });
+  /** @type {(name: Switch, id: string) => HTMLInputElement} */
+  #box(name, id) {
+    return el("input", { type: "checkbox", id, onchange: (event) => this.#switch(name, event.currentTarget.checked) });
   }
 
   // Who hides the chosen tokens chooses the nearest ones that are left.
