@@ -17,7 +17,7 @@ help: ## list the commands
 run: $(STAMPS)/model ## serve the page on http://127.0.0.1:7860
 	@$(BIN)/python app.py
 
-test: $(STAMPS)/chromium check ## format, lint, types, import contracts, and all tests
+test: $(STAMPS)/chromium $(STAMPS)/firefox check ## format, lint, types, import contracts, and all tests
 	$(BIN)/node --test --test-reporter=dot tests/web/*.test.js
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile
 
@@ -96,4 +96,8 @@ $(MODULES)/.package-lock.json: package-lock.json .npmrc $(STAMPS)/dev
 
 $(STAMPS)/chromium: scripts/ensure_chromium.sh $(STAMPS)/dev
 	@sh scripts/ensure_chromium.sh $(BIN)/python
+	@touch $@
+
+$(STAMPS)/firefox: scripts/ensure_firefox.sh $(STAMPS)/dev
+	@sh scripts/ensure_firefox.sh
 	@touch $@

@@ -285,7 +285,7 @@ def test_a_picture_and_a_row_of_zeros(opened, picture):
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1300), ("dark", 390)])
 def test_the_words_are_there_with_one_tokens_row(opened, trace, scheme, width):
-    """Shaded by the chosen token's row, which a sentence and a list say; a click chooses another."""
+    """Shaded by the chosen token's row, said as a sentence and a list; a click chooses another."""
     page = opened(draw_page(trace, MapView(3, 5), query=2), scheme=scheme, width=width)
     words = page.locator("#strip .viz-word")
     assert words.all_inner_texts() == list(trace.tokens)
