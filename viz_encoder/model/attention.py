@@ -5,6 +5,7 @@ the layer runs scaled_dot_product_attention, and the capture proof holds the two
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from viz_encoder.model.relative import spread
 from viz_encoder.model.rotary import rotate
 
 N_SIGNATURES = 2
+# What is put in place of the heads' outputs "batch head query d_value", before W_O mixes them.
+HeadEdit = Callable[[Tensor], Tensor]
 
 
 class Given(NamedTuple):
@@ -27,6 +30,7 @@ class Given(NamedTuple):
     mask: Mask | None = None
     angles: Float[Tensor, "token half"] | None = None  # by which queries and keys are turned
     relative: Float[Tensor, "head distance"] | None = None  # added to the scores
+    edit: HeadEdit | None = None  # of the heads' outputs, before W_O
 
 
 NOTHING = Given()
@@ -147,6 +151,14 @@ class SelfAttention(nn.Module):
         if records is not None:
             ran = LayerRecord(q, k, v, given.mask, self.scale, sign_off(mixed), given.relative)
             records.append(ran)
+        if given.edit is not None:
+            mixed = given.edit(mixed)
+        return self.out(mixed)
+
+    def out(
+        self, mixed: Float[Tensor, "batch head token d_value"]
+    ) -> Float[Tensor, "batch token d_model"]:
+        """W_O: what the heads give, put side by side and mixed."""
         return self.o(merge_heads(mixed))
 
     def _mix(self, q: Tensor, k: Tensor, v: Tensor, given: Given) -> Tensor:

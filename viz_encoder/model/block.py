@@ -53,8 +53,17 @@ class Block(nn.Module):
         records: list[LayerRecord] | None = None,
     ) -> Float[Tensor, "batch token d_model"]:
         """Run the block; the attention layer adds its record to records if given."""
+        normed = self.attn_norm(x) if self.pre_norm else x
+        return self.after_attention(x, self.attn(normed, given, records))
+
+    def after_attention(
+        self,
+        x: Float[Tensor, "batch token d_model"],
+        attended: Float[Tensor, "batch token d_model"],
+    ) -> Float[Tensor, "batch token d_model"]:
+        """The rest of the block, from what entered it and what attention gave."""
         if self.pre_norm:
-            x = x + self.dropout(self.attn(self.attn_norm(x), given, records))
+            x = x + self.dropout(attended)
             return x + self.dropout(self.ff(self.ff_norm(x)))
-        x = self.attn_norm(x + self.dropout(self.attn(x, given, records)))
+        x = self.attn_norm(x + self.dropout(attended))
         return self.ff_norm(x + self.dropout(self.ff(x)))

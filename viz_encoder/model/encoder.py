@@ -1,21 +1,23 @@
 """Encoder: embed, run the blocks, normalize; and, when asked, hand out what each layer ran on."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.config.encoder import BYTES_PER_WEIGHT
 from viz_encoder.errors import ConfigError, InputError
 from viz_encoder.model import masks
-from viz_encoder.model.attention import Given, LayerRecord
+from viz_encoder.model.attention import Given, HeadEdit, LayerRecord
 from viz_encoder.model.block import Block
 from viz_encoder.model.embed import Embed
 from viz_encoder.model.head import Head
+from viz_encoder.model.layer_masks import CustomMask, of_each_layer
 from viz_encoder.model.norm import make_norm
 from viz_encoder.model.relative import by_distance
 from viz_encoder.model.rotary import angles_along, angles_of_grid
@@ -78,8 +80,9 @@ class Encoder(nn.Module):
         values: Tensor,
         valid: Bool[Tensor, "batch token"] | None = None,
         segments: Int[Tensor, "batch token"] | None = None,
-        mask: Shaped[Tensor, "*axes"] | None = None,
+        mask: CustomMask | None = None,
         capture: bool = False,
+        edits: Mapping[int, HeadEdit] | None = None,
     ) -> EncoderOutput:
         """Encode token ids "batch token", pixels "batch channel height width" or vectors.
 
@@ -87,14 +90,18 @@ class Encoder(nn.Module):
             values: the input, of the kind that config.embedding names.
             valid: True = a real token, False = padding; all real if not given.
             segments: which of two texts each token belongs to.
-            mask: a custom mask, True = may attend; it is combined (&) with all others.
+            mask: a custom mask, True = may attend, for all layers or by layer and head; it is
+                combined (&) with all others.
             capture: keep every layer's q, k, v and hidden state.
+            edits: by layer, what to put in place of its heads' outputs, before W_O.
         """
         x = self.embed(values, segments)
         hidden: list[Tensor] = [x]
         records: list[LayerRecord] | None = [] if capture else None
-        for layer, given in zip(self.layers, self._given(x, values, valid, mask), strict=True):
-            x = layer(x, given, records)
+        given = self.given(x, values, valid, mask)
+        for number, layer in enumerate(self.layers):
+            edit = None if edits is None else edits.get(number)
+            x = layer(x, given[number]._replace(edit=edit), records)
             if capture:
                 hidden.append(x)
         return EncoderOutput(
@@ -118,7 +125,7 @@ class Encoder(nn.Module):
         self,
         n_tokens: int,
         valid: Bool[Tensor, "batch token"] | None,
-        extra: Shaped[Tensor, "*axes"] | None = None,
+        extra: masks.Mask | None = None,
         device: torch.device | None = None,
         window: int | None = None,
     ) -> masks.Mask | None:
@@ -129,30 +136,36 @@ class Encoder(nn.Module):
             masks.padding(valid) if valid is not None else None,
             masks.causal(n_tokens, device) if self.config.causal else None,
             masks.sliding_window(n_tokens, window, device) if window else None,
-            masks.custom(extra) if extra is not None else None,
+            extra,
         )
 
-    def _given(
-        self, x: Tensor, values: Tensor, valid: Tensor | None, extra: Tensor | None
+    def given(
+        self,
+        x: Float[Tensor, "batch token d_model"],
+        values: Tensor,
+        valid: Bool[Tensor, "batch token"] | None = None,
+        mask: CustomMask | None = None,
     ) -> list[Given]:
-        """What each layer gets; layers of one kind (local or global) share theirs."""
+        """What each layer is given besides x, the embeddings; layers of one kind share theirs."""
         config, (n_batch, n_tokens) = self.config, x.shape[:2]
-        if extra is not None:
-            whole = (n_batch, config.n_heads, n_tokens, n_tokens)
-            extra = masks.require_fit(masks.custom(extra), whole)
+        whole = (n_batch, config.n_heads, n_tokens, n_tokens)
+        extra = of_each_layer(mask, config.n_layers, whole)
         relative = None
         if config.relative_buckets:
             relative = by_distance(self.relative, n_tokens, config.relative_distance)
-        local = [config.is_local(number) for number in range(config.n_layers)]
-        kinds = {
-            is_local: Given(
-                self.mask(n_tokens, valid, extra, x.device, config.window if is_local else None),
-                self._angles(values, n_tokens, is_local, x.device),
-                relative,
-            )
-            for is_local in set(local)
-        }
-        return [kinds[is_local] for is_local in local]
+        kinds: dict[tuple[bool, int], Given] = {}
+        found = []
+        for number in range(config.n_layers):
+            kind = config.is_local(number), id(extra[number])
+            if kind not in kinds:
+                window = config.window if kind[0] else None
+                kinds[kind] = Given(
+                    self.mask(n_tokens, valid, extra[number], x.device, window),
+                    self._angles(values, n_tokens, kind[0], x.device),
+                    relative,
+                )
+            found.append(kinds[kind])
+        return found
 
     def _angles(
         self, values: Tensor, n_tokens: int, is_local: bool, device: torch.device

@@ -15,6 +15,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.plain_tensor import plain_tensor
 from viz_encoder.model import Encoder, EncoderOutput, LayerRecord
+from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.model.masks import from_one_means_keep
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.trace import Trace
@@ -26,18 +27,18 @@ UNTRAINED = "This encoder is untrained: its weights are random, so its maps show
 
 @overload
 def capture(
-    encoder: LoadedEncoder | Encoder, source: One, *, mask: Tensor | None = None
+    encoder: LoadedEncoder | Encoder, source: One, *, mask: CustomMask | None = None
 ) -> Trace: ...
 @overload
 def capture(
-    encoder: LoadedEncoder | Encoder, source: Inputs, *, mask: Tensor | None = None
+    encoder: LoadedEncoder | Encoder, source: Inputs, *, mask: CustomMask | None = None
 ) -> list[Trace]: ...
 @overload
 def capture(
     encoder: LoadedEncoder | Encoder,
     source: Rows | list[Any],
     *,
-    mask: Tensor | None = None,
+    mask: CustomMask | None = None,
     valid: Any = None,
     attention_mask: Any = None,
 ) -> Any: ...
@@ -45,7 +46,7 @@ def capture(
     encoder: Any,  # the overloads above say what is taken; anything else is answered in a sentence
     source: Any,
     *,
-    mask: Tensor | None = None,
+    mask: CustomMask | None = None,
     valid: Any = None,
     attention_mask: Any = None,
 ) -> Trace | list[Trace]:
@@ -63,7 +64,9 @@ def capture(
             what `encoder.read` returned, or what a transformers tokenizer or image processor
             returned, whose attention_mask and token_type_ids count.
         mask: a custom mask, True = may attend: "query key", "batch query key" or
-            "batch head query key"; it is combined (&) with padding and the model's own masks.
+            "batch head query key"; or a dict of them by layer, {3: mask}, or by layer and head,
+            {(3, 5): mask}, which leaves all other heads as they are. It is combined (&) with
+            padding and the model's own masks.
         valid: for ids, pixels or vectors: bool "batch token", True = a real token.
         attention_mask: the same as transformers writes it, 1 = a real token, 0 = padding; in place
             of valid.
@@ -124,6 +127,10 @@ def _real(attention_mask: Any, valid: Any) -> Tensor:
 
 
 def _require_tensor(mask: object) -> None:
+    if isinstance(mask, Mapping):
+        for one in mask.values():
+            _require_tensor(one)
+        return
     if not isinstance(mask, Tensor):
         raise InputError(
             f"mask is {type(mask).__name__}; give a bool tensor, True = may attend: "
@@ -139,7 +146,7 @@ def _is_several(source: object) -> bool:
     return isinstance(source, Inputs)
 
 
-def run(encoder: LoadedEncoder, inputs: Inputs, mask: Tensor | None = None) -> EncoderOutput:
+def run(encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None) -> EncoderOutput:
     """One captured forward pass, without dropout and without gradients."""
     model, device = encoder.model, encoder.device
     was_training = model.training
@@ -154,7 +161,7 @@ def run(encoder: LoadedEncoder, inputs: Inputs, mask: Tensor | None = None) -> E
                 values,
                 inputs.valid.to(device) if inputs.padded else None,
                 inputs.segments.to(device) if inputs.segments is not None else None,
-                mask.to(device) if mask is not None else None,
+                _on(mask, device),
                 capture=True,
             )
     except torch.OutOfMemoryError as fault:
@@ -166,6 +173,12 @@ def run(encoder: LoadedEncoder, inputs: Inputs, mask: Tensor | None = None) -> E
         if was_training:
             model.train()
     return output
+
+
+def _on(mask: CustomMask | None, device: torch.device) -> CustomMask | None:
+    if mask is None or isinstance(mask, Tensor):
+        return mask if mask is None else mask.to(device)
+    return {place: one.to(device) for place, one in mask.items()}
 
 
 def _sample_trace(

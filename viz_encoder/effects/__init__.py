@@ -1,0 +1,10 @@
+"""Effects: an encoder run again with something taken away, and what that changes."""
+
+from viz_encoder.effects.effect import Effect as Effect
+from viz_encoder.effects.effect import effect as effect
+from viz_encoder.effects.effect import joint as joint
+from viz_encoder.effects.knock import knock as knock
+from viz_encoder.effects.patch import Patch as Patch
+from viz_encoder.effects.patch import patch as patch
+from viz_encoder.effects.proof import AblationProof as AblationProof
+from viz_encoder.effects.proof import prove as prove

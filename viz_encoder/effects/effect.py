@@ -1,0 +1,262 @@
+"""effect: what changes when a head is taken out, for every head, exactly."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.heads import Head, chosen
+from viz_encoder.effects.measures import Asked, Measure, measure_of
+from viz_encoder.effects.replacement import Replacement, replacement
+from viz_encoder.effects.rerun import Progress, Replaced, Rerun
+from viz_encoder.effects.sources import encoder_of, one_by_one
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+
+UNSAID = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Effect(ArrayResult, TableResult, main="values"):
+    """The effect of removing each head alone. np.asarray(effect) gives the values.
+
+    A small effect does not mean that a head does nothing: others may do the same, or take over
+    once it is gone (McGrath et al., 2023, arXiv:2307.15771). Effects of single heads do not add up;
+    see `joint`.
+
+    values: the measure with the head removed, minus the measure untouched; NaN for heads that were
+        not asked for.
+    before: the measure untouched.
+    answers: what the prediction head says with the head removed, "" where the measure has none.
+    shares: how likely that answer is; NaN where there is none.
+    untouched: answer and share of the untouched run, for each text.
+    measures: what is measured, in words, for each text.
+    how: what stands in for the head's output.
+    n_forwards: what it took, in passes through all layers, over all texts.
+    """
+
+    values: Float[np.ndarray, "text layer head"]
+    before: Float[np.ndarray, " text"]
+    answers: np.ndarray  # of str: "text layer head"
+    shares: Float[np.ndarray, "text layer head"]
+    untouched: tuple[tuple[str, float], ...]
+    measures: tuple[str, ...]
+    how: str
+    n_forwards: float
+
+    @property
+    def mean(self) -> Float[np.ndarray, "layer head"]:
+        """The mean over the texts."""
+        mean: Float[np.ndarray, "layer head"] = self.values.mean(axis=0)
+        return mean
+
+    @property
+    def spread(self) -> Float[np.ndarray, "layer head"]:
+        """The standard deviation over the texts; NaN for a single one."""
+        if len(self.values) < 2:
+            return np.full(self.values.shape[1:], np.nan)
+        spread: Float[np.ndarray, "layer head"] = self.values.std(axis=0, ddof=1)
+        return spread
+
+    def ranked(self, n: int = 10) -> tuple[Head, ...]:
+        """The n heads with the largest effect on average, whatever its sign, as (layer, head)."""
+        mean = np.abs(self.mean)
+        order = np.argsort(-mean, axis=None, kind="stable")  # NaN comes last
+        known = order[: max(0, min(n, int(np.isfinite(mean).sum())))]
+        layers, heads = np.unravel_index(known, mean.shape)
+        return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+
+    def columns(self) -> Columns:
+        """One line per text, layer and head."""
+        axes = dict(zip(("text", "layer", "head"), map(range, self.values.shape), strict=True))
+        after = self.values + self.before[:, None, None]
+        values = {"effect": self.values, "after": after, "answer": self.answers}
+        return long_columns(axes, values | {"share": self.shares})
+
+
+def effect(
+    encoder: Any,
+    texts: Any,
+    heads: Any = "all",
+    *,
+    how: str = "zero",
+    reference: Iterable[Any] | None = None,
+    measure: str | None = None,
+    answer: str | Sequence[str] | None = None,
+    other: str | Sequence[str] | None = None,
+    at: int | None = None,
+    pooling: str | None = None,
+    progress: Progress | None = None,
+) -> Effect:
+    """Take each head out alone, run the layers above again, and measure what changed.
+
+    A head is taken out where it speaks: its output, before W_O mixes the heads, is replaced (Michel
+    et al., 2019, arXiv:1905.10650). Nothing is approximated.
+
+    Args:
+        encoder: what `vz.load` returned, or a vz.Encoder.
+        texts: one input, or a list of them; ten to fifty show how much an effect depends on the
+            text.
+        heads: "all", or pairs (layer, head).
+        how: "zero", or "reference": the mean of the head's output over a set. On models whose
+            heads say much the same everywhere the second is the milder cut.
+        reference: that set, named in the result.
+        measure: "masked" (logits at [MASK]), "logit" (a classifier's), "pooled" (the vector) or
+            "state"; if not given, the first of these that the model and the text have, but state.
+        answer: for logits, the word or label that is expected; one for each text or for all. The
+            model's first choice if not given.
+        other: the word or label it is compared with; the model's next choice if not given.
+        at: which token's logits or state; [MASK] and the mean over tokens if not given.
+        pooling: for "pooled": a method of `vz.pool`; the model's declared one, or mean.
+        progress: called with the share that is done; raise in it to stop.
+
+    Raises:
+        SelectionError: no such head, measure, answer or token.
+        InputError: inputs that this encoder cannot read.
+    """
+    encoder = encoder_of(encoder)
+    wanted = chosen(heads, encoder.config)
+    stand_in = replacement(encoder, how, reference)
+    runs = one_by_one(encoder, texts)
+    asked = [
+        Asked(_of(answer, number, len(runs)), _of(other, number, len(runs)), at, pooling)
+        for number in range(len(runs))
+    ]
+    found = []
+    for number, source in enumerate(runs):
+        run = Rerun(encoder, encoder.read(source))
+        of_run = measure_of(measure, run, asked[number])
+        one = _One(run, of_run, encoder)
+        for done in one.take_out(wanted, stand_in):
+            if progress is not None:
+                progress((number + done) / len(runs))
+        found.append(one)
+    return _together(found, stand_in.words)
+
+
+def joint(
+    encoder: Any,
+    text: Any,
+    heads: Any,
+    *,
+    how: str = "zero",
+    reference: Iterable[Any] | None = None,
+    measure: str | None = None,
+    answer: str | None = None,
+    other: str | None = None,
+    at: int | None = None,
+    pooling: str | None = None,
+) -> tuple[float, str]:
+    """The effect of removing several heads at once, and what the model then answers.
+
+    Set it beside the sum of their single effects, which it need not equal: heads do each other's
+    work, and a head above may take over (Rushing & Nanda, 2024, arXiv:2402.15390).
+
+    Args: as `effect`; heads are those that are removed together.
+
+    Returns:
+        The measure with all of them removed, minus untouched; and the answer, "" if there is none.
+
+    Raises:
+        SelectionError, InputError: as `effect`.
+    """
+    encoder = encoder_of(encoder)
+    stand_in = replacement(encoder, how, reference)
+    run = Rerun(encoder, encoder.read(text))
+    of_run = measure_of(measure, run, Asked(answer, other, at, pooling))
+    output = next(run.edited(edits_of(chosen(heads, encoder.config), stand_in, encoder)))
+    said = of_run.said(output)
+    before, after = (float(of_run.read(each)[0]) for each in (run.output, output))
+    name = UNSAID if said is None else of_run.name(int(said.labels[0]))
+    return after - before, name
+
+
+def edits_of(
+    heads: Sequence[Head], stand_in: Replacement, encoder: LoadedEncoder
+) -> dict[int, Replaced]:
+    """All these heads removed at once, as one variant."""
+    of_layer: dict[int, list[int]] = defaultdict(list)
+    for layer, head in heads:
+        of_layer[layer].append(head)
+    edits = {}
+    for layer, numbers in of_layer.items():
+        where = torch.zeros(1, encoder.config.n_heads, dtype=torch.bool, device=encoder.device)
+        where[0, numbers] = True
+        edits[layer] = Replaced(where, stand_in.of(layer))
+    return edits
+
+
+def each_alone(heads: Sequence[int], n_heads: int, device: torch.device) -> Tensor:
+    """Bool "variant head": variant i edits the i-th of these heads, and no other."""
+    return torch.eye(n_heads, dtype=torch.bool, device=device)[list(heads)]
+
+
+class _One:
+    """What was found for one text."""
+
+    def __init__(self, run: Rerun, measure: Measure, encoder: LoadedEncoder) -> None:
+        shape = encoder.config.n_layers, encoder.config.n_heads
+        self.run, self.measure = run, measure
+        self.before = float(measure.read(run.output)[0])
+        self.values = np.full(shape, np.nan)
+        self.shares = np.full(shape, np.nan)
+        self.answers = np.full(shape, UNSAID, dtype=object)
+        said = measure.said(run.output)
+        self.untouched = (UNSAID, np.nan) if said is None else (self._name(said, 0), said.shares[0])
+
+    def take_out(self, wanted: Sequence[Head], stand_in: Replacement) -> Iterator[float]:
+        """Each head alone, a layer's as one batch; the share that is done, after each batch."""
+        config, n_done = self.run.model.config, 0
+        for layer in sorted({layer for layer, _ in wanted}):
+            heads = [head for its, head in wanted if its == layer]
+            edit = Replaced(
+                each_alone(heads, config.n_heads, self.run.encoder.device), stand_in.of(layer)
+            )
+            start = 0
+            for outputs in self.run.edited({layer: edit}, len(heads)):
+                self._keep(layer, heads[start : start + len(outputs)], outputs)
+                start += len(outputs)
+                yield (n_done + start) / len(wanted)
+            n_done += len(heads)
+
+    def _keep(self, layer: int, heads: Sequence[int], outputs: Tensor) -> None:
+        self.values[layer, heads] = self.measure.read(outputs) - self.before
+        said = self.measure.said(outputs)
+        if said is not None:
+            self.shares[layer, heads] = said.shares
+            self.answers[layer, heads] = [self._name(said, at) for at in range(len(heads))]
+
+    def _name(self, said: Any, at: int) -> str:
+        name: str = self.measure.name(int(said.labels[at]))
+        return name
+
+
+def _together(found: Sequence[_One], how: str) -> Effect:
+    return Effect(
+        values=np.stack([one.values for one in found]),
+        before=np.array([one.before for one in found]),
+        answers=np.stack([one.answers for one in found]),
+        shares=np.stack([one.shares for one in found]),
+        untouched=tuple((name, float(share)) for name, share in (one.untouched for one in found)),
+        measures=tuple(one.measure.words for one in found),
+        how=how,
+        n_forwards=sum(one.run.n_forwards for one in found),
+    )
+
+
+def _of(given: str | Sequence[str] | None, number: int, count: int) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    if len(given) != count:
+        raise InputError(
+            f"There are {len(given)} answers and {count} texts; give one, or one each."
+        )
+    if not isinstance(given[number], str):
+        raise SelectionError(f"The answer {given[number]!r} is no text.")
+    return given[number]

@@ -1,0 +1,189 @@
+"""knock: heads of any PyTorch model taken out while it runs, before W_O mixes them."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from viz_encoder.effects.heads import Head
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.trace.diagnose import is_compiled
+from viz_encoder.trace.mask_parsing import GivenMasks
+from viz_encoder.trace.torch_ops import Operations
+
+Cut = Literal["zero"] | Tensor  # what a head says instead: a tensor that fits "… token d_value"
+
+
+@contextmanager
+def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
+    """Take heads out of `module` in the block: their output, before W_O, is replaced.
+
+    It works on whatever attention `vz.record` sees: our encoder, models that call
+    scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder (whose fused kernel
+    stands aside meanwhile, so numbers differ in the last digits), and softmax times values of
+    "batch head query key". No weight is changed, gradients flow, and after the block the model is
+    what it was, even where it failed. Layers are numbered in the order in which their attention
+    runs, cross-attention included; of a model with several stacks give the part, `model.encoder`.
+
+    Args:
+        module: the model, or the part of it that has the heads.
+        cuts: (layer, head): "zero", or a tensor that is put in its place: "d_value", or
+            "token d_value", or "batch token d_value".
+
+    Raises:
+        SelectionError: a layer or head that no run in the block has, or a cut that is none.
+        TraceError: a compiled module, or attention whose heads cannot be told apart, or no
+            attention at all. The model's output is then not to be used.
+    """
+    if not isinstance(module, nn.Module):
+        raise TraceError(f"knock takes a torch.nn.Module, not {type(module).__name__}.")
+    if is_compiled(module.modules()):
+        raise TraceError(
+            f"{type(module).__name__} is compiled, so its heads cannot be reached. Knock heads "
+            "out of the model before torch.compile, or of its ._orig_mod."
+        )
+    mode = _Knock(module, _checked(cuts))
+    before = module.register_forward_pre_hook(mode.enter)
+    after = module.register_forward_hook(mode.leave, always_call=True)
+    try:
+        with mode:
+            yield
+    finally:
+        before.remove()
+        after.remove()
+    mode.require_done()
+
+
+def _checked(cuts: Mapping[Head, Cut]) -> dict[int, dict[int, Cut]]:
+    """The cuts by layer and head."""
+    found: dict[int, dict[int, Cut]] = {}
+    for place, cut in cuts.items():
+        whole = isinstance(place, tuple) and len(place) == 2
+        if not (whole and all(isinstance(n, Integral) and n >= 0 for n in place)):
+            raise SelectionError(f"{place!r} is no head; name a layer and a head, such as (3, 0).")
+        if not (isinstance(cut, Tensor) or (isinstance(cut, str) and cut == "zero")):
+            raise SelectionError(f'The cut of {place} is {cut!r}; give "zero" or a tensor.')
+        found.setdefault(int(place[0]), {})[int(place[1])] = cut
+    return found
+
+
+class _Knock(TorchFunctionMode):
+    """Counts the attention calls of one module's run, and edits what they give."""
+
+    def __init__(self, module: nn.Module, cuts: dict[int, dict[int, Cut]]) -> None:
+        super().__init__()
+        self.masks, self.eager = GivenMasks(), True
+        self._module, self._cuts = module, cuts
+        self._operations = _Editing(self)
+        self._depth = self._layer = 0
+        self._n_layers: list[int] = []  # of each run
+        self._thread = threading.get_ident()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run func; edit it if it is attention of the module."""
+        given = kwargs or {}
+        handler = self._operations.handler(func) if self._depth else None
+        if handler is None:
+            return func(*args, **given)
+        if torch._C._current_graph_task_id() != -1:
+            raise TraceError(
+                "The backward pass runs a layer again (gradient checkpointing), where its heads "
+                "cannot be counted. Turn checkpointing off."
+            )
+        return getattr(self._operations, handler.__name__)(func, args, given)
+
+    def tell(self, make: Callable[[], Any]) -> None:
+        """Nothing is kept of the calls."""
+
+    def enter(self, module: nn.Module, args: Any) -> None:
+        """The module starts."""
+        if threading.get_ident() != self._thread:
+            return  # somebody else's run, which stays as it is
+        if not self._depth:
+            self._layer = 0
+        self._depth += 1
+
+    def leave(self, module: nn.Module, args: Any, out: Any) -> None:
+        """The module has ended, or failed."""
+        if threading.get_ident() != self._thread:
+            return
+        self._depth -= 1
+        if not self._depth:
+            self._n_layers.append(self._layer)
+
+    def edit(self, mixed: Tensor, n_heads: int | None = None) -> Tensor:
+        """The heads' outputs of the next layer, with its cuts."""
+        layer, self._layer = self._layer, self._layer + 1
+        cuts = self._cuts.get(layer)
+        if not cuts:
+            return mixed
+        folded = mixed.unflatten(0, (-1, n_heads)) if n_heads and mixed.ndim == 3 else mixed
+        if folded.ndim < 4:
+            raise TraceError(
+                f"Layer {layer} attends with its heads folded into the batch "
+                f"{tuple(mixed.shape)}, so they cannot be told apart. Load the model with "
+                'attn_implementation="sdpa", if it has it.'
+            )
+        edited = folded.clone()
+        for head, cut in cuts.items():
+            if head >= folded.shape[-3]:
+                raise SelectionError(
+                    f"There is no head {head} in layer {layer}; choose 0 to {folded.shape[-3] - 1}."
+                )
+            edited[..., head, :, :] = _fitting(cut, folded[..., head, :, :])
+        return edited.view(mixed.shape)
+
+    def require_done(self) -> None:
+        """Refuse a block in which a cut was never made."""
+        if not self._cuts:
+            return
+        if not self._n_layers:
+            raise TraceError(
+                f"{type(self._module).__name__} was not run in the block, on this thread; call it "
+                "in there."
+            )
+        fewest, wanted = min(self._n_layers), max(self._cuts)
+        if not fewest:
+            raise TraceError(
+                f"{type(self._module).__name__} ran without any attention that knock can see, so "
+                "nothing was taken out."
+            )
+        if wanted >= fewest:
+            raise SelectionError(f"There is no layer {wanted}; choose 0 to {fewest - 1}.")
+
+
+class _Editing(Operations):
+    """Looks at each function of attention while it runs, and edits what the heads give."""
+
+    caller: _Knock
+
+    def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """scaled_dot_product_attention: its result is the heads, before W_O."""
+        self.caller.eager = False  # as record has it: a softmax beside it is no attention
+        return self.caller.edit(func(*args, **kwargs), self.n_heads)
+
+    def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Weights times values, after a softmax."""
+        attends = self._softmax_in(args) is not None
+        out = super().multiply(func, args, kwargs)
+        return self.caller.edit(out, self.n_heads) if attends else out
+
+
+def _fitting(cut: Cut, said: Tensor) -> Tensor:
+    """What the head says instead, in the shape of what it said."""
+    if isinstance(cut, str):
+        return torch.zeros_like(said)
+    try:
+        return cut.to(said).expand_as(said)
+    except RuntimeError as fault:
+        raise SelectionError(
+            f"The cut has shape {tuple(cut.shape)} and the head's output {tuple(said.shape)}; give "
+            "one that fits, such as one value a dimension."
+        ) from fault

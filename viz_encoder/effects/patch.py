@@ -1,0 +1,183 @@
+"""patch: what a head of one run changes when it is put into the run of a twin text."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.effect import each_alone
+from viz_encoder.effects.heads import Head, chosen
+from viz_encoder.effects.measures import Asked, Logits, Measure, measure_of
+from viz_encoder.effects.rerun import Progress, Replaced, Rerun
+from viz_encoder.effects.sources import encoder_of, one_by_one
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+
+Direction = Literal["noising", "denoising"]
+DIRECTIONS = ("noising", "denoising")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Patch(ArrayResult, TableResult, main="shares"):
+    """Each head alone, patched from a twin text. np.asarray(patch) gives the shares.
+
+    shares: the change, as a share of the whole difference between the two runs: 0 = as if nothing
+        was patched, 1 = as if the whole run was. Noising shows what is needed, denoising what is
+        enough (Heimersheim & Nanda, 2024, arXiv:2404.15255). NaN for heads that were not asked for.
+    values: the measure with the head patched.
+    clean, other: the measure of the two runs as they are.
+    measures: what is measured, in words, for each pair.
+    direction: "noising": the clean run gets the head of the other; "denoising": the reverse.
+    """
+
+    shares: Float[np.ndarray, "pair layer head"]
+    values: Float[np.ndarray, "pair layer head"]
+    clean: Float[np.ndarray, " pair"]
+    other: Float[np.ndarray, " pair"]
+    measures: tuple[str, ...]
+    direction: str
+    n_forwards: float
+
+    @property
+    def mean(self) -> Float[np.ndarray, "layer head"]:
+        """The mean share over the pairs."""
+        mean: Float[np.ndarray, "layer head"] = self.shares.mean(axis=0)
+        return mean
+
+    def ranked(self, n: int = 10) -> tuple[Head, ...]:
+        """The n heads with the largest share on average, as (layer, head)."""
+        order = np.argsort(-self.mean, axis=None, kind="stable")  # NaN comes last
+        known = order[: max(0, min(n, int(np.isfinite(self.mean).sum())))]
+        layers, heads = np.unravel_index(known, self.mean.shape)
+        return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+
+    def columns(self) -> Columns:
+        """One line per pair, layer and head."""
+        axes = dict(zip(("pair", "layer", "head"), map(range, self.shares.shape), strict=True))
+        return long_columns(axes, {"share": self.shares, "value": self.values})
+
+
+def patch(
+    encoder: Any,
+    clean: Any,
+    other: Any,
+    heads: Any = "all",
+    *,
+    direction: Direction = "noising",
+    measure: str | None = None,
+    at: int | None = None,
+    pooling: str | None = None,
+    progress: Progress | None = None,
+) -> Patch:
+    """Put each head's output from the run of a twin text in place of its own, and measure.
+
+    For logits the measure is the difference between the two runs' own answers, which is what Zhang
+    & Nanda (2023, arXiv:2309.16042) recommend; for vectors, 1 − cosine to the clean run's.
+
+    Args:
+        encoder: what `vz.load` returned, or a vz.Encoder.
+        clean: a text, or a list of them.
+        other: its twin of as many tokens, with one word changed; a list for a list.
+        heads: "all", or pairs (layer, head).
+        direction: "noising" or "denoising".
+        measure: as in `effect`.
+        at: as in `effect`.
+        pooling: as in `effect`.
+        progress: as in `effect`.
+
+    Raises:
+        InputError: twins with different numbers of tokens, or runs between which the measure does
+            not differ.
+        SelectionError: no such head, measure, direction or token.
+    """
+    encoder = encoder_of(encoder)
+    if direction not in DIRECTIONS:
+        raise SelectionError(f"direction is {direction!r}; choose {' or '.join(DIRECTIONS)}.")
+    wanted = chosen(heads, encoder.config)
+    cleans, others = one_by_one(encoder, clean), one_by_one(encoder, other)
+    if len(cleans) != len(others):
+        raise InputError(f"There are {len(cleans)} clean inputs and {len(others)} others.")
+    found = []
+    for number, (one, two) in enumerate(zip(cleans, others, strict=True)):
+        twins = _Twins(encoder, one, two, measure, Asked(at=at, pooling=pooling))
+        for done in twins.patch(wanted, noising=direction == "noising"):
+            if progress is not None:
+                progress((number + done) / len(cleans))
+        found.append(twins)
+    return Patch(
+        shares=np.stack([each.shares for each in found]),
+        values=np.stack([each.values for each in found]),
+        clean=np.array([each.clean for each in found]),
+        other=np.array([each.other for each in found]),
+        measures=tuple(each.measure.words for each in found),
+        direction=direction,
+        n_forwards=sum(each.n_forwards for each in found),
+    )
+
+
+class _Twins:
+    """Two runs of as many tokens, and a measure that tells them apart."""
+
+    def __init__(
+        self, encoder: LoadedEncoder, clean: Any, other: Any, measure: str | None, asked: Asked
+    ) -> None:
+        self.runs = tuple(Rerun(encoder, encoder.read(each)) for each in (clean, other))
+        counts = [run.output.shape[1] for run in self.runs]
+        if counts[0] != counts[1]:
+            raise InputError(
+                f"The twins have {counts[0]} and {counts[1]} tokens; a head's output can only be "
+                "put where there are as many. Change a word for one of as many tokens."
+            )
+        self.measure = _telling_apart(measure, self.runs[0], self.runs[1], asked)
+        self.clean, self.other = (float(self.measure.read(run.output)[0]) for run in self.runs)
+        if abs(self.clean - self.other) < 1e-9:
+            raise InputError(
+                "The measure is the same in both runs, so there is nothing to patch. Choose twins "
+                "with different answers, or another measure."
+            )
+        self.values = np.full((encoder.config.n_layers, encoder.config.n_heads), np.nan)
+
+    def patch(self, wanted: Sequence[Head], *, noising: bool) -> Iterator[float]:
+        """Each head alone; the share that is done, after each batch."""
+        self.base = self.clean if noising else self.other
+        run, donor = self.runs if noising else self.runs[::-1]
+        n_heads, n_done = run.model.config.n_heads, 0
+        for layer in sorted({layer for layer, _ in wanted}):
+            heads = [head for its, head in wanted if its == layer]
+            edit = Replaced(each_alone(heads, n_heads, run.encoder.device), donor.said[layer])
+            start = 0
+            for outputs in run.edited({layer: edit}, len(heads)):
+                part = heads[start : start + len(outputs)]
+                self.values[layer, part] = self.measure.read(outputs)
+                start += len(outputs)
+                yield (n_done + start) / len(wanted)
+            n_done += len(heads)
+
+    @property
+    def shares(self) -> Float[np.ndarray, "layer head"]:
+        """The change, as a share of the way to the other run."""
+        goal = self.other if self.base == self.clean else self.clean
+        shares: Float[np.ndarray, "layer head"] = (self.values - self.base) / (goal - self.base)
+        return shares
+
+    @property
+    def n_forwards(self) -> float:
+        """What was run again."""
+        return sum(run.n_forwards for run in self.runs)
+
+
+def _telling_apart(name: str | None, clean: Rerun, other: Rerun, asked: Asked) -> Measure:
+    """The measure on the clean run; for logits, between the first choices of both runs."""
+    measure = measure_of(name, clean, asked)
+    if not isinstance(measure, Logits):
+        return measure
+    rival = int(measure.logits(other.output)[0].argmax())
+    if rival == measure.answer:
+        raise InputError(
+            f"Both runs answer “{measure.name(rival)}”, so nothing changes between them. Choose "
+            "twins with different answers."
+        )
+    return measure.against(rival)

@@ -1,0 +1,208 @@
+"""The ablation proof: that a head was taken out, where it speaks, and that nothing else was."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.effects.heads import Head
+from viz_encoder.effects.heads_seen import HeadsSeen, Layer
+from viz_encoder.effects.knock import Cut, knock
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.shown import OneLine
+
+TOLERANCE = 2e-5  # of the largest value: what another order of the same sums may change
+Call = Callable[[nn.Module], Any]  # runs the model that it is given, on inputs of its own
+
+
+@dataclass(frozen=True, repr=False)
+class Part(OneLine):
+    """One claim of the proof, and the largest difference that was found against it."""
+
+    claim: str
+    holds: bool
+    largest: float
+    sentence: str
+
+
+@dataclass(frozen=True, repr=False)
+class AblationProof(OneLine):
+    """Whether heads were really taken out. str(proof) is a line a part."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every part does."""
+        return all(part.holds for part in self.parts)
+
+    def __str__(self) -> str:
+        """A line for each part."""
+        return "\n".join(f"{'holds' if p.holds else 'FAILS'}  {p.sentence}" for p in self.parts)
+
+
+def prove(
+    model: nn.Module,
+    call: Call,
+    cuts: Mapping[Head, Cut],
+    *,
+    cut: Call | None = None,
+    untouched: Call | None = None,
+) -> AblationProof:
+    """Prove that a way of removing heads removes these heads, before W_O, and nothing else.
+
+    Four parts: (1) with nothing removed, the way gives what the model gives; (2) what reaches W_O
+    is what was asked for the removed heads, and for all others of their layers bit for bit what it
+    was; (3) so it is in all layers below; (4) for zero, the output equals that of a copy of the
+    model with W_O's columns of these heads set to zero.
+
+    So it shows what does not remove a head: `head_mask`, which transformers 5 takes in silence and
+    ignores, and slicing W_O's output, which mixes all heads (both fail in part 2).
+
+    Args:
+        model: any model whose attention `vz.record` sees.
+        call: runs a model of this kind: lambda model: model(**batch). Called several times, it
+            must do the same each time.
+        cuts: which heads were to be removed, and what stands in for them; as for `vz.knock`.
+        cut: runs the model with these heads removed, the way that is to be proved; `vz.knock` if
+            not given.
+        untouched: runs the model that way, with nothing removed; `call` if cut is given alone.
+
+    Raises:
+        TraceError: attention that is not seen, or W_O not found behind it.
+        SelectionError: no such layer or head.
+    """
+    if cut is None:
+        cut = _within(lambda: knock(model, cuts), call)
+        untouched = untouched or _within(lambda: knock(model, {}), call)
+    with torch.no_grad():
+        plain = first_tensor(call(model))
+        with HeadsSeen() as before:
+            call(model)
+        _require_seen(before.layers, cuts)
+        with HeadsSeen(known=before) as after:
+            removed = first_tensor(cut(model))
+        again = first_tensor((untouched or call)(model))
+        parts = [
+            _same("untouched", again, plain, "With nothing removed, the output is the model's"),
+            _asked(before.layers, after.layers, cuts),
+            _below(before.layers, after.layers, min(layer for layer, _ in cuts)),
+        ]
+        if all(isinstance(each, str) for each in cuts.values()):
+            zeroed = first_tensor(call(_without_columns(model, before.layers, cuts)))
+            claim = "The output equals that of the model with W_O's columns of these heads zeroed"
+            parts.append(_same("columns", removed, zeroed, claim))
+    return AblationProof(tuple(parts))
+
+
+def _within(context: Callable[[], AbstractContextManager[None]], call: Call) -> Call:
+    def run(model: nn.Module) -> Any:
+        with context():
+            return call(model)
+
+    return run
+
+
+def _require_seen(layers: list[Layer], cuts: Mapping[Head, Cut]) -> None:
+    if not cuts:
+        raise SelectionError("No head is named; give cuts such as {(3, 0): 'zero'}.")
+    if not layers:
+        raise TraceError("No attention was seen in the run, so no head can be removed from it.")
+    for number, head in cuts:
+        if not 0 <= number < len(layers):
+            raise SelectionError(f"There is no layer {number}; choose 0 to {len(layers) - 1}.")
+        n_heads = layers[number].said.shape[-3]
+        if not 0 <= head < n_heads:
+            raise SelectionError(f"There is no head {head}; choose 0 to {n_heads - 1}.")
+        if layers[number].weight is None:
+            raise TraceError(
+                f"What takes the heads of layer {number} was not found: no linear map is given "
+                "just what they gave. This proof needs W_O behind the heads."
+            )
+
+
+def _asked(before: list[Layer], after: list[Layer], cuts: Mapping[Head, Cut]) -> Part:
+    """Part 2: W_O gets what was asked for the removed heads, and what the others gave."""
+    wrong, others, lowest = 0.0, 0.0, min(number for number, _ in cuts)
+    for number in sorted({number for number, _ in cuts}):
+        now = after[number] if number < len(after) else None
+        if now is None or now.entered is None:
+            return Part("asked", False, torch.inf, f"W_O of layer {number} was not reached.")
+        for head in range(now.said.shape[-3]):
+            given, gave = now.entered[..., head, :, :], now.said[..., head, :, :]
+            cut = cuts.get((number, head))
+            if cut is not None:
+                wanted = torch.zeros_like(gave) if isinstance(cut, str) else cut.to(gave)
+                wrong = max(wrong, _apart(given, wanted.expand_as(gave)))
+                continue
+            # In the lowest layer they gave what they gave before; above it, what they now give.
+            was = before[number].said[..., head, :, :] if number == lowest else gave
+            others = max(others, _apart(given, was))
+    sentence = (
+        "What reaches W_O is what was asked for the removed heads, and bit for bit what the other "
+        "heads of their layers gave"
+    )
+    if wrong or others:
+        sentence += f": off by {wrong:.2g} in the removed heads, {others:.2g} in the others"
+    return Part("asked", not wrong and not others, max(wrong, others), f"{sentence}.")
+
+
+def _below(before: list[Layer], after: list[Layer], lowest: int) -> Part:
+    """Part 3: nothing has changed in the layers below."""
+    pairs = zip(before[:lowest], after[:lowest], strict=False)
+    largest = max((_apart(one.said, two.said) for one, two in pairs), default=0.0)
+    sentence = f"All {lowest} layers below are bit for bit as before"
+    if not lowest:
+        sentence = "There is no layer below"
+    return Part("below", largest == 0, largest, f"{sentence}{_off(largest, 0)}.")
+
+
+def _same(claim: str, one: Tensor, two: Tensor, sentence: str) -> Part:
+    """Parts 1 and 4: two outputs are equal but for rounding."""
+    scale = float(two.abs().max().clamp_min(1e-30))
+    largest = _apart(one, two) / scale
+    within = f" (largest difference {largest:.2g} of the largest value)"
+    return Part(claim, largest <= TOLERANCE, largest, f"{sentence}{within}.")
+
+
+def _off(largest: float, limit: float) -> str:
+    return f": off by {largest:.2g}" if largest > limit else ""
+
+
+def _apart(one: Tensor, two: Tensor) -> float:
+    if one.shape != two.shape:
+        return float("inf")
+    return float((one.double() - two.double()).abs().max()) if one.numel() else 0.0
+
+
+def _without_columns(model: nn.Module, layers: list[Layer], cuts: Mapping[Head, Cut]) -> nn.Module:
+    """A copy of the model in which W_O gives these heads no weight."""
+    names = {id(each): name for name, each in model.named_parameters(remove_duplicate=False)}
+    copy = deepcopy(model)
+    parameters = dict(copy.named_parameters(remove_duplicate=False))
+    for layer, head in cuts:
+        name = names.get(id(layers[layer].weight))
+        if name is None:
+            raise TraceError(f"The weight of W_O in layer {layer} is no parameter of the model.")
+        d_value = layers[layer].said.shape[-1]
+        parameters[name].data[:, head * d_value : (head + 1) * d_value] = 0
+    return copy
+
+
+def first_tensor(out: Any) -> Tensor:
+    """What a model gives, or the first tensor of it.
+
+    Raises:
+        TraceError: it gives none.
+    """
+    if isinstance(out, Tensor):
+        return out
+    values = out.values() if isinstance(out, dict) else out
+    found = next((x for x in values if isinstance(x, Tensor)), None) if values else None
+    if found is None:
+        raise TraceError("The model returned no tensor; return its output from the call.")
+    return found

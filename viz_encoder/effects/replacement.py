@@ -1,0 +1,62 @@
+"""What a head says once it is taken out: nothing, or what it says on average over a named set."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.measures import kind_of
+from viz_encoder.effects.rerun import Rerun
+from viz_encoder.errors import InputError, SelectionError
+
+HOW = ("zero", "reference")
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """The output that stands in for each head's, and how to say so."""
+
+    values: Float[Tensor, "layer head d_value"]
+    words: str
+
+    def of(self, layer: int) -> Float[Tensor, "1 head 1 d_value"]:
+        """That of one layer's heads, for every token alike."""
+        return self.values[layer, None, :, None]
+
+
+def replacement(encoder: LoadedEncoder, how: str, reference: Iterable[Any] | None) -> Replacement:
+    """Zero, or each head's mean output over all real tokens of a reference set.
+
+    The mean over the text's own tokens is not offered: with mean pooling it leaves the pooled sum
+    as it was, and so says that nothing matters.
+
+    Raises:
+        SelectionError: another way.
+        InputError: a reference without a set, or a set that is not used.
+    """
+    if how not in HOW:
+        raise SelectionError(f"how is {how!r}; choose {' or '.join(HOW)}.")
+    if how == "zero":
+        if reference is not None:
+            raise InputError('reference= is only used with how="reference"; leave one of them out.')
+        config = encoder.config
+        zeros = torch.zeros(config.n_layers, config.n_heads, config.d_head, device=encoder.device)
+        return Replacement(zeros, "zero")
+    texts = [] if reference is None or isinstance(reference, str) else list(reference)
+    if not texts:
+        raise InputError(
+            'how="reference" needs the set whose mean is taken: reference=[text, text, …], '
+            "20 or so."
+        )
+    total, n_tokens = torch.zeros(()), 0
+    for text in texts:
+        run = Rerun(encoder, encoder.read(text))
+        said = torch.stack(run.said)[:, 0, :, run.valid[0]]  # layer head token d_value
+        total = total.to(said.device) + said.double().sum(dim=2)
+        n_tokens += said.shape[2]
+    words = f"its mean over {len(texts)} {kind_of(encoder)} ({n_tokens:,} tokens)"
+    return Replacement((total / n_tokens).to(encoder.dtype), words)

@@ -1,0 +1,120 @@
+"""Rerun: one input run once and kept, so that with heads edited only the layers above run again."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import InputError
+from viz_encoder.inputs import Inputs
+from viz_encoder.inputs.sample import Sample
+from viz_encoder.model import Encoder
+
+BATCH_TOKENS = 4096  # run at once: enough to keep a processor busy, few enough for its cache
+
+
+@dataclass(frozen=True, eq=False)
+class Replaced:
+    """A HeadEdit: in each variant, some heads say something else; all others stay as they are."""
+
+    where: Bool[Tensor, "#variant head"]
+    value: Float[Tensor, "#variant #head #token d_value"]
+
+    def __call__(
+        self, mixed: Float[Tensor, "variant head token d_value"]
+    ) -> Float[Tensor, "variant head token d_value"]:
+        """The heads' outputs with the chosen ones replaced."""
+        return torch.where(self.where[..., None, None], self.value.to(mixed.dtype), mixed)
+
+    def of(self, variants: slice) -> "Replaced":
+        """The edit of some variants alone."""
+        where = self.where[variants] if len(self.where) > 1 else self.where
+        value = self.value[variants] if len(self.value) > 1 else self.value
+        return Replaced(where, value)
+
+
+class Rerun:
+    """One input on one encoder: what entered each layer, what each head said, and the output."""
+
+    def __init__(self, encoder: LoadedEncoder, inputs: Inputs) -> None:
+        """Run it once, untouched.
+
+        Raises:
+            InputError: more than one input.
+        """
+        if len(inputs.samples) != 1:
+            raise InputError(f"There are {len(inputs.samples)} inputs; give them one by one.")
+        self.encoder, self.model = encoder, encoder.model
+        self.sample: Sample = inputs.samples[0]
+        self.valid = inputs.valid.to(encoder.device)
+        self.n_layer_runs = 0  # of one input through one layer; n_layers of them are one forward
+        values = inputs.values.to(encoder.device)
+        if values.is_floating_point():
+            values = values.to(encoder.dtype)
+        segments = None if inputs.segments is None else inputs.segments.to(encoder.device)
+        with at_rest(self.model):
+            x = self.model.embed(values, segments)
+            self.given = self.model.given(x, values, self.valid if inputs.padded else None)
+            self.entered: list[Float[Tensor, "1 token d_model"]] = []
+            self.said: list[Float[Tensor, "1 head token d_value"]] = []
+            for block, given in zip(self.model.layers, self.given, strict=True):
+                self.entered.append(x)
+                x = block(x, given._replace(edit=self._listen))
+            self.output: Float[Tensor, "1 token d_model"] = self.model.final_norm(x)
+
+    def _listen(self, mixed: Tensor) -> Tensor:
+        self.said.append(mixed)
+        return mixed
+
+    def edited(
+        self, edits: Mapping[int, Replaced], n_variants: int = 1
+    ) -> Iterator[Float[Tensor, "variant token d_model"]]:
+        """The output with heads replaced, some variants at a time.
+
+        Args:
+            edits: by layer; the layers below the lowest are not run again.
+            n_variants: how many different edits there are.
+        """
+        lowest, n_tokens = min(edits), self.output.shape[1]
+        block: Any = self.model.layers[lowest]
+        step = max(1, BATCH_TOKENS // n_tokens)
+        for start in range(0, n_variants, step):
+            variants = slice(start, min(start + step, n_variants))
+            size = variants.stop - start
+            with at_rest(self.model):
+                # What its heads said is known: of the lowest layer only what follows runs again.
+                attended = block.attn.out(edits[lowest].of(variants)(self.said[lowest]))
+                x = block.after_attention(self.entered[lowest], attended)
+                for number in range(lowest + 1, len(self.given)):
+                    edit = edits[number].of(variants) if number in edits else None
+                    x = self.model.layers[number](x, self.given[number]._replace(edit=edit))
+                self.n_layer_runs += size * (len(self.given) - lowest)
+                output = self.model.final_norm(x)
+            yield output
+
+    @property
+    def n_forwards(self) -> float:
+        """What was run again, in passes of this input through all layers."""
+        return self.n_layer_runs / len(self.given)
+
+
+@contextmanager
+def at_rest(model: Encoder) -> Iterator[None]:
+    """Without dropout and without gradients; the model is left in the mode it was in."""
+    was_training = model.training
+    if was_training:
+        model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        if was_training:
+            model.train()
+
+
+Progress = Callable[[float], None]  # told the share that is done; what it raises ends the work

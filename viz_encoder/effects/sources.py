@@ -1,0 +1,37 @@
+"""What is run: one input, or a list of them, each by itself and so without padding."""
+
+from numbers import Integral
+from typing import Any
+
+from viz_encoder.checkpoints import LoadedEncoder, ModelCard
+from viz_encoder.errors import InputError
+from viz_encoder.model import Encoder
+
+
+def encoder_of(given: Any) -> LoadedEncoder:
+    """The encoder, where it is one of ours.
+
+    Raises:
+        InputError: something else.
+    """
+    if isinstance(given, LoadedEncoder):
+        return given
+    if isinstance(given, Encoder):
+        return LoadedEncoder(given, None, ModelCard("Encoder", "in memory"))
+    raise InputError(
+        f"This takes what vz.load returns, not {type(given).__name__}. On a model of your own use "
+        "vz.knock: with vz.knock(model, {(3, 0): 'zero'}): model(…)."
+    )
+
+
+def one_by_one(encoder: LoadedEncoder, given: Any) -> list[Any]:
+    """Each input by itself; a list of numbers is one input, a list of anything else is several.
+
+    Raises:
+        InputError: none.
+    """
+    if not isinstance(given, list):
+        return [given]
+    if not given:
+        raise InputError("The list is empty; give at least one input.")
+    return [given] if isinstance(given[0], Integral) else given
