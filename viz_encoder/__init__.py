@@ -10,6 +10,9 @@ from viz_encoder.audit import assert_mask as assert_mask
 from viz_encoder.audit import audit_mask as audit_mask
 from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig
+from viz_encoder.effects import effect as effect
+from viz_encoder.effects import knock as knock
+from viz_encoder.effects import patch as patch
 from viz_encoder.errors import VizEncoderError as VizEncoderError
 from viz_encoder.inputs.items import read_set as read_set
 from viz_encoder.model import Encoder as Encoder
@@ -21,6 +24,7 @@ from viz_encoder.trace import record as record
 # Imported only when they are asked for: Gradio and Plotly are slow.
 _LAZY = {
     "analyses": "viz_encoder.analyses",
+    "effects": "viz_encoder.effects",
     "figures": "viz_encoder.figures",
     "launch": "viz_encoder.ui.launch",
 }

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.effects.heads import Head
@@ -48,14 +49,17 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
             "out of the model before torch.compile, or of its ._orig_mod."
         )
     mode = _Knock(module, _checked(cuts))
-    before = module.register_forward_pre_hook(mode.enter)
-    after = module.register_forward_hook(mode.leave, always_call=True)
+    handles = (
+        register_module_forward_pre_hook(mode.refuse_backward),
+        module.register_forward_pre_hook(mode.enter),
+        module.register_forward_hook(mode.leave, always_call=True),
+    )
     try:
         with mode:
             yield
     finally:
-        before.remove()
-        after.remove()
+        for handle in handles:
+            handle.remove()
     mode.require_done()
 
 
@@ -79,6 +83,7 @@ class _Knock(TorchFunctionMode):
         super().__init__()
         self.masks, self.eager = GivenMasks(), True
         self._module, self._cuts = module, cuts
+        self._parts = {id(part) for part in module.modules()}
         self._operations = _Editing(self)
         self._depth = self._layer = 0
         self._n_layers: list[int] = []  # of each run
@@ -92,15 +97,18 @@ class _Knock(TorchFunctionMode):
         handler = self._operations.handler(func) if self._depth else None
         if handler is None:
             return func(*args, **given)
-        if torch._C._current_graph_task_id() != -1:
-            raise TraceError(
-                "The backward pass runs a layer again (gradient checkpointing), where its heads "
-                "cannot be counted. Turn checkpointing off."
-            )
         return getattr(self._operations, handler.__name__)(func, args, given)
 
     def tell(self, make: Callable[[], Any]) -> None:
         """Nothing is kept of the calls."""
+
+    def refuse_backward(self, module: nn.Module, args: Any) -> None:
+        """Torch takes the mode away in the backward pass, so what runs again there is not cut."""
+        if torch._C._current_graph_task_id() != -1 and id(module) in self._parts:
+            raise TraceError(
+                "The backward pass runs a layer again (gradient checkpointing), and its heads "
+                "cannot be taken out there. Turn checkpointing off."
+            )
 
     def enter(self, module: nn.Module, args: Any) -> None:
         """The module starts."""

@@ -89,7 +89,9 @@ class Rerun:
             with at_rest(self.model):
                 # What its heads said is known: of the lowest layer only what follows runs again.
                 attended = block.attn.out(edits[lowest].of(variants)(self.said[lowest]))
-                x = block.after_attention(self.entered[lowest], attended)
+                x = block.after_attention(
+                    self.entered[lowest].expand(len(attended), -1, -1), attended
+                )
                 for number in range(lowest + 1, len(self.given)):
                     edit = edits[number].of(variants) if number in edits else None
                     x = self.model.layers[number](x, self.given[number]._replace(edit=edit))
