@@ -10,8 +10,8 @@ from torch import Tensor
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.model import masks
 
-Place = int | tuple[int, int]  # a layer, or a layer and one of its heads
-CustomMask = Shaped[Tensor, "*axes"] | Mapping[Place, Tensor]
+# One mask for all, or by layer (3) and by layer and head (3, 5); what else stands there is told.
+CustomMask = Shaped[Tensor, "*axes"] | Mapping[Any, Tensor]
 
 
 def of_each_layer(

@@ -46,7 +46,7 @@ def capture(
     encoder: Any,  # the overloads above say what is taken; anything else is answered in a sentence
     source: Any,
     *,
-    mask: CustomMask | None = None,
+    mask: Any = None,
     valid: Any = None,
     attention_mask: Any = None,
 ) -> Trace | list[Trace]:

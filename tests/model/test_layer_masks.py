@@ -1,0 +1,92 @@
+"""Masks by layer and head: one link cut in one head, against weights made by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.model.layer_masks import of_each_layer
+
+SENTENCE = "the keys to the cabinet [MASK] old"
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return vz.load("grammar")
+
+
+def cut(n_tokens, query, key):
+    mask = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
+    mask[query, key] = False
+    return mask
+
+
+def test_one_link_is_cut_in_one_head_alone(grammar):
+    plain = vz.capture(grammar, SENTENCE)
+    query, key = plain.tokens.index("[MASK]"), plain.tokens.index("keys")
+    trace = vz.capture(grammar, SENTENCE, mask={(2, 1): cut(plain.n_tokens, query, key)})
+    for layer in range(2):  # below: nothing has changed
+        assert torch.equal(trace.attention(layer), plain.attention(layer))
+    expected = plain.attention(2).clone()  # the same scores, without that key
+    expected[1, query, key] = 0
+    expected[1, query] /= expected[1, query].sum()
+    assert (trace.attention(2) - expected).abs().max() <= 2e-6
+    assert not torch.equal(trace.attention(3), plain.attention(3))
+    assert trace.proof.passed
+
+
+def test_a_layer_s_mask_is_that_of_all_its_heads(grammar):
+    n_tokens = vz.capture(grammar, SENTENCE).n_tokens
+    mask = cut(n_tokens, 3, 2)
+    whole = vz.capture(grammar, SENTENCE, mask={1: mask})
+    heads = vz.capture(grammar, SENTENCE, mask={(1, head): mask for head in range(4)})
+    assert bool((whole.attention(1)[:, 3, 2] == 0).all())
+    assert bool((whole.attention(0)[:, 3, 2] > 0).all())
+    assert torch.equal(whole.output, heads.output)
+
+
+def test_masks_of_all_layers_are_one_mask(grammar):
+    mask = cut(vz.capture(grammar, SENTENCE).n_tokens, 6, 2)
+    one = vz.capture(grammar, SENTENCE, mask=mask)
+    each = vz.capture(grammar, SENTENCE, mask=dict.fromkeys(range(4), mask))
+    assert torch.equal(one.output, each.output)
+
+
+def test_what_is_masked_twice_must_be_allowed_twice():
+    first, second = cut(5, 0, 1), cut(5, 0, 2)
+    found = of_each_layer({0: first, (0, 1): second}, 2, (1, 3, 5, 5))
+    assert found[1] is None
+    expected = torch.stack([first, first & second, first])[None]
+    assert torch.equal(found[0].expand(1, 3, 5, 5), expected)
+
+
+def test_a_mask_of_a_batch_is_cut_to_each_sample(grammar):
+    texts = [SENTENCE, "the dogs to the cabinet [MASK] old"]
+    n_tokens = vz.capture(grammar, SENTENCE).n_tokens
+    masks = torch.ones(2, n_tokens, n_tokens, dtype=torch.bool)
+    masks[1, 6, 2] = False
+    traces = vz.capture(grammar, texts, mask={(0, 0): masks})
+    weights = [float(trace.attention(0, 0)[6, 2]) for trace in traces]
+    assert weights[0] > 0 and weights[1] == 0
+    assert np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize(
+    ("place", "shape", "said"),
+    [
+        (9, (9, 9), "layer 9"),
+        ((0, 4), (9, 9), "head 4"),
+        ("all", (9, 9), "'all'"),
+        ((0, 1, 2), (9, 9), "name a layer"),
+        ((0, 1), (1, 4, 9, 9), "4 heads; give one"),
+        (0, (5, 5), "each size"),
+    ],
+)
+def test_what_does_not_fit_is_said(grammar, place, shape, said):
+    with pytest.raises(vz.VizEncoderError, match=said):
+        vz.capture(grammar, SENTENCE, mask={place: torch.ones(shape, dtype=torch.bool)})
+
+
+def test_a_mask_that_is_no_tensor_is_refused(grammar):
+    with pytest.raises(vz.VizEncoderError, match="list"):
+        vz.capture(grammar, SENTENCE, mask={0: [[True]]})
