@@ -8,3 +8,7 @@ from viz_encoder.effects.patch import Patch as Patch
 from viz_encoder.effects.patch import patch as patch
 from viz_encoder.effects.proof import AblationProof as AblationProof
 from viz_encoder.effects.proof import prove as prove
+from viz_encoder.effects.token_effect import Flips as Flips
+from viz_encoder.effects.token_effect import TokenEffect as TokenEffect
+from viz_encoder.effects.token_effect import flips as flips
+from viz_encoder.effects.token_effect import tokens as tokens

@@ -171,7 +171,7 @@ class Logits:
     def __init__(self, run: Rerun, task: Task, asked: Asked) -> None:
         """Take the model's first and second choice for the answers that are not given."""
         self._run, self.head = run, choose_head(run.encoder, task)
-        self._at = _place(run, asked.at) if task is Task.MASKED else None
+        self.place = _place(run, asked.at) if task is Task.MASKED else None
         logits = self.logits(run.output)[0]
         if len(logits) < 2:
             raise SelectionError(
@@ -194,7 +194,7 @@ class Logits:
     @property
     def words(self) -> str:
         """Which two logits, and where."""
-        place = "" if self._at is None else f" at token {self._at}"
+        place = "" if self.place is None else f" at token {self.place}"
         return f"logit of “{self.name(self.answer)}” − “{self.name(self.other)}”{place}"
 
     def name(self, number: int) -> str:
@@ -206,9 +206,9 @@ class Logits:
         run = self._run
         with torch.inference_mode():
             head = run.model.heads[str(self.head.task)]
-            if self._at is None:
+            if self.place is None:
                 return head(outputs, run.valid.expand(len(outputs), -1)).float()
-            return head(outputs[:, self._at : self._at + 1])[:, 0].float()
+            return head(outputs[:, self.place : self.place + 1])[:, 0].float()
 
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """The difference of the two logits."""
