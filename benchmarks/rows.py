@@ -134,6 +134,21 @@ def selection_megabytes(rounds: int) -> float:
     return most / 1e6
 
 
+def all_heads_removed(n_tokens: int) -> Callable[[int], float]:
+    """Each of MiniLM's 72 heads alone, measured on the pooled vector."""
+
+    def measure(rounds: int) -> float:
+        encoder, given = ours(MINILM, n_tokens), inputs(n_tokens)
+
+        def plain() -> None:
+            with torch.inference_mode():
+                encoder.model(given.values)
+
+        return ratio(lambda: vz.effect(encoder, given, measure="pooled"), plain, rounds)
+
+    return measure
+
+
 def one_by_one_against_batches(rounds: int) -> float:
     """Both on 2 threads, pooled the same way, with the built-in texts and their real lengths."""
     torch.set_num_threads(2)
@@ -176,6 +191,10 @@ ROWS = [
     Row("bytes held by a trace as T doubles, BERT-base, 1,024 → 2,048", "× 2", growth),
     Row("one head's full map ÷ one captured forward pass, MiniLM, T = 2,048", "≤ 0.1", one_map),
     Row("all thumbnails and statistics in one sweep ÷ one forward pass, BERT-base, T = 2,048", "≤ 1.2", sweep),
+    *(
+        Row(f"the effect of removing each of 72 heads ÷ one forward pass, MiniLM, T = {n}", f"≤ {limit}", all_heads_removed(n))
+        for n, limit in ((15, 20), (130, 35), (512, 60))
+    ),
     Row("500 sentences one by one ÷ pooled in length-sorted batches, MiniLM, 2 threads", "≥ 3", one_by_one_against_batches),
     Row("sent to the page for one selection, the most at T = 300 … 4,096", "≤ 1.5", selection_megabytes, "MB"),
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from viz_encoder.effects.heads import Head, chosen
 from viz_encoder.effects.measures import Asked, Measure, measure_of
 from viz_encoder.effects.replacement import Replacement, replacement
 from viz_encoder.effects.rerun import Progress, Replaced, Rerun
-from viz_encoder.effects.sources import encoder_of, one_by_one
+from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 
@@ -71,6 +71,26 @@ class Effect(ArrayResult, TableResult, main="values"):
         known = order[: max(0, min(n, int(np.isfinite(mean).sum())))]
         layers, heads = np.unravel_index(known, mean.shape)
         return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+
+    @property
+    def sentence(self) -> str:
+        """What stands out, in one sentence, over one text or several."""
+        ranked = self.ranked(1)
+        if not ranked:
+            return "No head was removed."
+        (layer, head), (answer, share) = ranked[0], self.untouched[0]
+        size = f"{self.mean[layer, head]:+.3g}".replace("-", "−")
+        if len(self.values) > 1:
+            of = f"mean of {len(self.values)} texts, spread {self.spread[layer, head]:.2g}"
+            return f"Removing head {layer}.{head} has the largest effect: {size} ({of})."
+        now, its = str(self.answers[0, layer, head]), float(self.shares[0, layer, head])
+        if not answer:
+            return f"Removing head {layer}.{head} has the largest effect: {size}."
+        verb = "leaves" if now == answer else "flips"
+        change = f"“{answer}” at {share:.3f} → {its:.3f}"
+        if verb == "flips":
+            change = f"“{answer}” ({share:.3f}) to “{now}” ({its:.3f})"
+        return f"Removing head {layer}.{head} {verb} {change}, the largest effect of all heads."
 
     def columns(self) -> Columns:
         """One line per text, layer and head."""
@@ -130,7 +150,7 @@ def effect(
     ]
     found = []
     for number, source in enumerate(runs):
-        run = Rerun(encoder, encoder.read(source))
+        run = Rerun(encoder, read(encoder, source))
         of_run = measure_of(measure, run, asked[number])
         one = _One(run, of_run, encoder)
         for done in one.take_out(wanted, stand_in):
@@ -168,7 +188,7 @@ def joint(
     """
     encoder = encoder_of(encoder)
     stand_in = replacement(encoder, how, reference)
-    run = Rerun(encoder, encoder.read(text))
+    run = Rerun(encoder, read(encoder, text))
     of_run = measure_of(measure, run, Asked(answer, other, at, pooling))
     output = next(run.edited(edits_of(chosen(heads, encoder.config), stand_in, encoder)))
     said = of_run.said(output)

@@ -12,7 +12,7 @@ from viz_encoder.effects.effect import each_alone
 from viz_encoder.effects.heads import Head, chosen
 from viz_encoder.effects.measures import Asked, Logits, Measure, measure_of
 from viz_encoder.effects.rerun import Progress, Replaced, Rerun
-from viz_encoder.effects.sources import encoder_of, one_by_one
+from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 
@@ -124,7 +124,7 @@ class _Twins:
     def __init__(
         self, encoder: LoadedEncoder, clean: Any, other: Any, measure: str | None, asked: Asked
     ) -> None:
-        self.runs = tuple(Rerun(encoder, encoder.read(each)) for each in (clean, other))
+        self.runs = tuple(Rerun(encoder, read(encoder, each)) for each in (clean, other))
         counts = [run.output.shape[1] for run in self.runs]
         if counts[0] != counts[1]:
             raise InputError(

@@ -5,6 +5,7 @@ from typing import Any
 
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
 from viz_encoder.errors import InputError
+from viz_encoder.inputs import Inputs
 from viz_encoder.model import Encoder
 
 
@@ -35,3 +36,12 @@ def one_by_one(encoder: LoadedEncoder, given: Any) -> list[Any]:
     if not given:
         raise InputError("The list is empty; give at least one input.")
     return [given] if isinstance(given[0], Integral) else given
+
+
+def read(encoder: LoadedEncoder, source: Any) -> Inputs:
+    """What the encoder takes; what `encoder.read` gave is taken as it is.
+
+    Raises:
+        InputError: what this encoder cannot read.
+    """
+    return source if isinstance(source, Inputs) else encoder.read(source)

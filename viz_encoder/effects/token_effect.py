@@ -13,7 +13,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.measures import MASKS, Asked, Logits, Measure, measure_of
 from viz_encoder.effects.rerun import BATCH_TOKENS, Progress, Rerun, at_rest
-from viz_encoder.effects.sources import encoder_of
+from viz_encoder.effects.sources import encoder_of, read
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
 from viz_encoder.result import ArrayResult, Columns, TableResult
@@ -182,7 +182,7 @@ class _Text:
     ) -> None:
         if how not in HOW:
             raise SelectionError(f"how is {how!r}; choose {' or '.join(HOW)}.")
-        self.how, self._inputs = how, encoder.read(text)
+        self.how, self._inputs = how, read(encoder, text)
         self._run = Rerun(encoder, self._inputs)
         self.measure: Measure = measure_of(measure, self._run, asked)
         self._place = self.measure.place if isinstance(self.measure, Logits) else None

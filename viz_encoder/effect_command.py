@@ -1,0 +1,123 @@
+"""The command `effect`: what changes when each head is removed, over one text or a set."""
+
+import argparse
+import csv
+import io
+import math
+import sys
+from pathlib import Path
+
+from viz_encoder.checkpoints import load
+from viz_encoder.effects import Effect, effect
+from viz_encoder.effects.measures import NAMES
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs.items import read_set
+from viz_encoder.terminal import typed
+from viz_encoder.whole_file import is_file, require_writable, write_whole
+
+LISTED = 10
+
+
+def add_effect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to those of viz-encoder."""
+    command = commands.add_parser("effect", help="what changes when each head is removed")
+    command.add_argument("source", help="a text, or a file of texts (.txt, .csv), or a picture")
+    command.add_argument("-o", "--output", help="also write every head to a file: effect.csv")
+    command.add_argument(
+        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
+    )
+    command.add_argument("--part", default="", help="text or vision, for a model that has both")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    command.add_argument("--heads", default="all", help="all, or names: 3.0,2.1 (%(default)s)")
+    command.add_argument(
+        "--measure", choices=NAMES, help="by default logits where the model answers, or else pooled"
+    )
+    command.add_argument("--answer", help="the word or label that is expected; the model's own")
+    command.add_argument("--other", help="what it is compared with; the model's next choice")
+    command.add_argument(
+        "--reference", help="a file of texts: a head's mean over them stands in for it, not zero"
+    )
+    command.set_defaults(run=_effect)
+
+
+def _effect(given: argparse.Namespace) -> None:
+    if given.output:
+        if Path(given.output).suffix.lower() != ".csv":
+            raise SelectionError(f"{given.output!r} must end in .csv.")
+        require_writable(given.output)
+    encoder = load(given.model, device=given.device, part=given.part)
+    found = effect(
+        encoder,
+        _sources(given.source),
+        _heads(given.heads),
+        how="reference" if given.reference else "zero",
+        reference=[item.source for item in read_set(Path(given.reference))]
+        if given.reference
+        else None,
+        measure=given.measure,
+        answer=given.answer,
+        other=given.other,
+        progress=_tell,
+    )
+    print(found.sentence)
+    print(f"Measured: {found.measures[0]}{_more(found)}; in place of a head stands {found.how}.")
+    _print_largest(found)
+    if given.output:
+        size = write_whole([_csv(found, encoder.card.name).encode()], given.output)
+        print(f"{given.output}: {size:,} bytes.")
+
+
+def _sources(text: str) -> list[object]:
+    """The texts of a file; a picture's path; or the text itself."""
+    path = Path(text)
+    if not is_file(path):
+        return [typed(text)]
+    if path.suffix.lower() in (".txt", ".csv", ".tsv"):
+        return [item.source for item in read_set(path)]
+    return [path]
+
+
+def _heads(text: str) -> object:
+    if text == "all":
+        return text
+    heads = []
+    for name in text.split(","):
+        layer, dot, head = name.strip().partition(".")
+        if not (dot and layer.isdecimal() and head.isdecimal()):
+            raise SelectionError(f"--heads is {text[:40]!r}; give names such as 3.0,2.1, or all.")
+        heads.append((int(layer), int(head)))
+    return heads
+
+
+def _more(found: Effect) -> str:
+    count = len(found.measures)
+    return "" if count == 1 else f" in the first of {count} texts"
+
+
+def _print_largest(found: Effect) -> None:
+    """The heads with the largest effects, a line each."""
+    several = len(found.values) > 1
+    print(f"{'head':>6}{'effect':>12}" + (f"{'spread':>12}" if several else ""))
+    for layer, head in found.ranked(LISTED):
+        line = f"{f'{layer}.{head}':>6}{found.mean[layer, head]:12.4g}"
+        if several:
+            line += f"{found.spread[layer, head]:12.4g}"
+        elif found.untouched[0][0]:
+            line += f"  {found.answers[0, layer, head]} {found.shares[0, layer, head]:.3f}"
+        print(line)
+
+
+def _csv(found: Effect, model: str) -> str:
+    file = io.StringIO(newline="")
+    lines = csv.writer(file)
+    columns = found.columns()
+    lines.writerow([*columns, "model", "stand_in"])
+    for row in zip(*columns.values(), strict=True):
+        if not math.isnan(row[3]):
+            lines.writerow([*row, model, found.how])
+    return file.getvalue()
+
+
+def _tell(share: float) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{share:4.0%}", end="\n" if share >= 1 else "", file=sys.stderr)

@@ -1,0 +1,77 @@
+"""What changes when each head is removed, as a layer × head heatmap."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects import effect
+from viz_encoder.effects.measures import NAMES
+from viz_encoder.figures.hidden import choice
+from viz_encoder.figures.theme import apply, caption, plain, weight_bar
+from viz_encoder.figures.token_similarity import SIGNED
+from viz_encoder.figures.view import Control, View
+from viz_encoder.inputs import Inputs
+
+USUAL = "usual"
+WRITTEN = 24  # most heads of a layer whose answers are written into the cells
+MEASURED = (
+    "what changes at the output when one head's output, before W_O, is set to zero and all layers "
+    "above run again."
+)
+NOT_MEASURED = (
+    "whether the head does nothing where the effect is small: other heads may do the same, or take "
+    "over once it is gone. Effects of single heads do not add up."
+)
+
+
+def draw(encoder: LoadedEncoder, inputs: Inputs, *, measure: str = "usual") -> go.Figure:
+    """The effect of removing each head (Michel et al., 2019, arXiv:1905.10650).
+
+    Args:
+        encoder: the model that ran.
+        inputs: one input, from `encoder.read`.
+        measure: "pooled", "logit", "masked" or "state"; "usual" is the one that says most of this
+            input, as in `vz.effect`.
+
+    Raises:
+        SelectionError: no such measure, or one that this model or input does not have.
+    """
+    choice("measure", measure, (USUAL, *NAMES))
+    found = effect(encoder, inputs, measure=None if measure == USUAL else measure)
+    values, answers = found.values[0], found.answers[0]
+    most = float(np.nanmax(np.abs(values))) or 1.0
+    names = np.array([[plain(str(each)) for each in row] for row in answers], dtype=object)
+    written = bool(found.untouched[0][0]) and values.shape[1] <= WRITTEN
+    extra = "<br>then “%{text}” %{customdata:.3f}" if found.untouched[0][0] else ""
+    figure = go.Figure(
+        go.Heatmap(
+            z=values,
+            text=names,
+            texttemplate="%{text}" if written else None,
+            customdata=found.shares[0],
+            colorscale=SIGNED,
+            zmin=-most,
+            zmax=most,
+            colorbar=weight_bar(f"Effect of removing:<br>{plain(found.measures[0])}"),
+            hovertemplate=f"head %{{y}}.%{{x}}<br>effect %{{z:.4g}}{extra}<extra></extra>",
+        )
+    )
+    apply(figure, plain(found.sentence))
+    caption(figure, f"Measured: {MEASURED} Not measured: {NOT_MEASURED}")
+    axis = {"showgrid": False, "zeroline": False, "dtick": 1}
+    figure.update_xaxes(title="Head", side="top", **axis)
+    figure.update_yaxes(title="Layer", autorange="reversed", **axis)
+    return figure
+
+
+VIEW = View(
+    "head_effects",
+    "Effect of removing each head",
+    draw,
+    (Control("measure", "Measure", (USUAL, *NAMES)),),
+    takes=("encoder", "inputs"),
+    look="Look for the darkest cell: removing that head changes the output most.",
+    measured=MEASURED,
+    not_measured=NOT_MEASURED,
+    source="Michel, Levy & Neubig, 2019, arXiv:1905.10650",
+)
