@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 import viz_encoder as vz
 import viz_encoder.audit
+from scripts import grammar_roles as roles
 from tests.ui.conftest import serving
 from viz_encoder import errors
 from viz_encoder.cli import main
@@ -112,6 +113,18 @@ def test_record_runs_as_it_says():
     assert len(ran.printed.splitlines()) == 2
 
 
+def test_effects_run_as_they_say():
+    ran = run_page("effects.md")
+    assert ran.shown[0].startswith("Removing head 3.0 flips “are” (0.995) to “is” (0.687)")
+    assert ran.scope["change"][1] == "is"
+    assert ran.scope["by_patching"].ranked(1) == ((3, 0),)
+    assert ran.printed.count("holds") == 4 and "FAILS" not in ran.printed
+
+
+def test_the_roles_of_grammar_are_those_of_the_table():
+    assert roles.table() in PAGES["effects.md"]
+
+
 def test_every_executed_page_has_a_test_here():
     source = Path(__file__).read_text("utf-8")
     assert sorted(re.findall(r'run_page\("(\w+\.md)"\)', source)) == EXECUTED
@@ -165,7 +178,7 @@ def test_the_api_pages_list_everything():
     assert len(names) == len(set(names))
     assert all(name.startswith("viz_encoder.") for name in names)
     last = {name.rpartition(".")[2] for name in names}
-    packages = {"analyses", "figures"}
+    packages = {"analyses", "effects", "figures"}
     assert set(dir(vz)) - packages <= last
     for package in packages:
         promised = {f"viz_encoder.{package}.{name}" for name in dir(getattr(vz, package))}

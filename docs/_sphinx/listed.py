@@ -10,10 +10,11 @@ from typing import Any
 
 import viz_encoder as vz
 import viz_encoder.audit
+import viz_encoder.effects
 from viz_encoder import errors
 
 # Each has a page of its own.
-APART = ("viz_encoder.analyses", "viz_encoder.audit", "viz_encoder.errors")
+APART = ("viz_encoder.analyses", "viz_encoder.audit", "viz_encoder.effects", "viz_encoder.errors")
 
 
 def listed(group: str) -> list[str]:
@@ -66,14 +67,23 @@ def _figures() -> list[str]:
 
 
 def _audit() -> list[str]:
+    return _public(viz_encoder.audit)
+
+
+def _effects() -> list[str]:
+    return _public(viz_encoder.effects)
+
+
+def _public(package: ModuleType) -> list[str]:
+    """What a package gives out: functions, then classes."""
     public = {
         name: value
-        for name, value in vars(viz_encoder.audit).items()
+        for name, value in vars(package).items()
         if name[0] != "_" and not isinstance(value, ModuleType)
     }
     calls = [name for name, value in public.items() if not inspect.isclass(value)]
     kinds = [name for name, value in public.items() if inspect.isclass(value)]
-    return [f"viz_encoder.audit.{name}" for name in (*sorted(calls), *kinds)]
+    return [f"{package.__name__}.{name}" for name in (*sorted(calls), *kinds)]
 
 
 def _errors() -> list[str]:
@@ -98,6 +108,7 @@ _GROUPS = {
     "analyses": _analyses,
     "figures": _figures,
     "audit": _audit,
+    "effects": _effects,
     "errors": _errors,
     "endpoints": _endpoints,
 }

@@ -12,3 +12,14 @@ from viz_encoder.effects.token_effect import Flips as Flips
 from viz_encoder.effects.token_effect import TokenEffect as TokenEffect
 from viz_encoder.effects.token_effect import flips as flips
 from viz_encoder.effects.token_effect import tokens as tokens
+
+
+def __dir__() -> list[str]:
+    """What is promised; the modules that it comes from are not."""
+    return sorted(name for name in _PROMISED)
+
+
+_PROMISED = (
+    *("AblationProof", "Effect", "Flips", "Patch", "TokenEffect"),
+    *("effect", "flips", "joint", "knock", "patch", "prove", "tokens"),
+)
