@@ -69,6 +69,17 @@ def test_the_predictions_block_runs_as_it_says():
     assert scope["early"].shares[0] < scope["guess"].shares[0]
 
 
+def test_the_effects_block_runs_as_it_says():
+    scope: dict[str, object] = {}
+    exec(block("vz.knock"), scope)
+    assert scope["found"].sentence.startswith(
+        "Removing head 3.0 flips “are” (0.995) to “is” (0.687), "
+    )
+    assert scope["twin"].ranked(1) == ((3, 0),)
+    guess = vz.analyses.predictions(scope["encoder"], scope["trace"], top=1)[0]
+    assert guess.labels == ("is",)  # the head was out while it ran
+
+
 def test_the_audit_block_runs_as_it_says():
     scope: dict[str, object] = {}
     exec(block("audit_mask"), scope)
