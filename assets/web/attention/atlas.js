@@ -6,13 +6,11 @@ import { AS_IT_RAN } from "../core/run.js";
 import { headsOf, mapName } from "../core/selection.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { moved } from "../views/patch_canvas.js";
-import { savePicture } from "../views/plotly_figure.js";
-import { saveRow } from "../views/save_row.js";
 import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";
+import { atlasSaves } from "./atlas_saves.js";
 import { toggled } from "./head_choice.js";
 import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 
-/** @import { Saved } from "../views/save_row.js" */
 /** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, MapChanges, Numbers, Run, Selection, Switches } from "./types.d.ts" */
 
 const CHANGE = "Each head's change from the reference, on one scale with the big map.";
@@ -55,7 +53,14 @@ export class Atlas {
     this.node = el("section", { class: "viz-atlas", "aria-label": "Atlas of all heads" });
     const open = fullScreen(this.node, () => this.run && this.layout(this.run));
     const title = el("div", { class: "viz-map-head" }, el("h3", {}, "All layers and heads"), open);
-    this.node.append(title, order.node, this.kept, this.stage, this.caption, this.#saves());
+    this.node.append(
+      title,
+      order.node,
+      this.kept,
+      this.stage,
+      this.caption,
+      atlasSaves(() => this.run, measures),
+    );
     selection.on((changed) => {
       if (changed.has("scale")) this.draw();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
@@ -75,18 +80,6 @@ export class Atlas {
       drawn = shown;
       this.#keptSaid();
     });
-  }
-
-  // The maps as they ran as a picture for paper, and all statistics as a table.
-  #saves() {
-    const draw = async (/** @type {string} */ format) => {
-      if (this.run) await savePicture(await this.run.json("figure/head_atlas"), "head_atlas", format);
-    };
-    return saveRow("Save all heads", [
-      ["PNG", "All heads, of the maps as they ran, as a picture for paper", () => draw("png")],
-      ["SVG", "The same as SVG", () => draw("svg")],
-      ["CSV", "Every head's statistics as a table", () => this.run && tableOf(this.run, this.measures)],
-    ]);
   }
 
   // A new run: empty cells hold the place, so that nothing below moves as layers come.
@@ -301,16 +294,4 @@ export function sweep(run, layer, kept = AS_IT_RAN) {
   const swept = Promise.all([run.thumbnails(layer, kept), run.statistics(layer, kept)]);
   swept.catch(() => {});
   return swept;
-}
-
-/** A line a head: all its statistics, as the page has them. @type {(run: Run, measures: HeadStatistics) => Saved} */
-function tableOf(run, measures) {
-  const names = Object.keys(measures.own);
-  const lines = measures.heads(names[0]).map(({ layer, head }) => {
-    const values = names.map((name) => measures.value(name, layer, head) ?? "");
-    return [layer, head, ...values].join(",");
-  });
-  const text = `${["layer", "head", ...names].join(",")}\n${lines.join("\n")}\n`;
-  const name = `${run.model}-heads.csv`.replace(/[^A-Za-z0-9_.+-]+/g, "-");
-  return { blob: new Blob([text], { type: "text/csv" }), name };
 }
