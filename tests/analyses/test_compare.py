@@ -12,6 +12,7 @@ from viz_encoder.analyses.compare import compare
 from viz_encoder.analyses.overview import overview
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 
 shown_map = import_module("viz_encoder.trace.shown_map")
@@ -269,3 +270,49 @@ def test_a_tile_of_what_is_shown_is_the_difference_of_both_maps_as_shown(minilm,
             expected[row, key] = maps[0][row, key] - maps[1][other_row, other_key]
     np.testing.assert_allclose(found, expected, atol=2e-6)
     assert np.nanmax(np.abs(found)) > 0.01
+
+
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("renormalize", [False, True])
+@pytest.mark.parametrize("words", [False, True])
+def test_cells_rows_and_layers_of_what_is_shown(minilm, hide, renormalize, words):
+    """Each run's map is made as it is shown, then they are subtracted; plain loops."""
+    texts = "The reinterpretation of tokenization", "A reinterpretation of the tokenization"
+    now, was = (vz.capture(minilm, text) for text in texts)
+    found = vz.analyses.compare(now, was)
+    view = MapView(hide_special=hide, renormalize=renormalize, words=words)
+
+    def shown(trace, layer, head):
+        groups = [list(g) for g in shown_tokens(trace, hide_special=hide, words=words)]
+        kept = [at for group in groups for at in group]
+        weights = trace.attention(layer, head).double().numpy()
+        if renormalize:
+            weights = weights / weights[:, kept].sum(axis=1, keepdims=True)
+        cells = [[weights[np.ix_(q, k)].sum(axis=1).mean() for k in groups] for q in groups]
+        return groups, np.array(cells)
+
+    here, after = shown(now, 3, 5)
+    there, before = shown(was, 3, 5)
+    partner = dict(found.aligned)
+    both = [
+        (at, there.index([partner.get(token) for token in group]))
+        for at, group in enumerate(here)
+        if [partner.get(token) for token in group] in there
+    ]
+    ours, theirs = (list(side) for side in zip(*both, strict=True))
+    apart = abs(after[np.ix_(ours, ours)] - before[np.ix_(theirs, theirs)]).sum(axis=1) / 2
+    assert found.layer(3, view)[5] == pytest.approx(apart.mean(), abs=2e-5)
+    query, key = 2, 6
+    q, k = (next(at for at, group in enumerate(here) if token in group) for token in (query, key))
+    assert q in ours and k in ours
+    assert found.row(query, view)[3, 5] == pytest.approx(apart[ours.index(q)], abs=2e-5)
+    cell = found.cell(query, key, view)
+    old = before[theirs[ours.index(q)], theirs[ours.index(k)]]
+    assert cell.now[3, 5] == pytest.approx(after[q, k], abs=2e-5)
+    assert cell.was[3, 5] == pytest.approx(old, abs=2e-5)
+    assert found.heads(query, key, view)[0].change == pytest.approx(
+        cell.change.flat[np.abs(cell.change).argmax()], abs=1e-6
+    )
+    if hide:
+        with pytest.raises(SelectionError, match="Query 0 is a special token"):
+            found.cell(0, key, view)

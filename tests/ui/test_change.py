@@ -61,3 +61,26 @@ def test_runs_of_other_lengths_are_compared_on_the_tokens_that_both_have(site, k
     expected = sum(parts) / len(parts)
     answer = ask(site, keys[2], keys[0], 4)
     assert answer.json() == pytest.approx(expected.tolist(), abs=2e-6)
+
+
+@pytest.mark.parametrize("which", [0, 2])
+def test_the_change_and_the_cell_follow_the_switches(site, keys, minilm, which):
+    """Special tokens hidden, rows divided by their sums: by place, or on the tokens of both."""
+    switches = {"reference": keys[which], "special": False, "renormalize": True}
+    traces = vz.capture(minilm, TEXTS[1]), vz.capture(minilm, TEXTS[which])
+    maps = []
+    for trace in traces:
+        kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
+        part = trace.attention(4).double().numpy()[:, kept][:, :, kept]
+        maps.append(part / part.sum(axis=2, keepdims=True))
+    address = f"{site}viz/run/{keys[1]}"
+    found = httpx.get(f"{address}/change", params={**switches, "layer": 4}).json()
+    if which == 0:
+        expected = (abs(maps[0] - maps[1]).sum(axis=2) / 2).mean(axis=1)
+        assert found == pytest.approx(expected.tolist(), abs=2e-5)
+        asked = {**switches, "query": 1, "key": 5}
+        cell = httpx.get(f"{address}/compared", params=asked, timeout=60).json()["cell"]
+        assert [traces[0].tokens[at] for at in (1, 5)] == ["the", "the"]
+        assert cell["now"][4] == pytest.approx(maps[0][:, 0, 4].tolist(), abs=2e-5)
+    else:  # nothing but special tokens is in both
+        assert found == [None] * 12

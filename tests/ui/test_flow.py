@@ -250,7 +250,9 @@ def test_any_view_has_controls_of_its_own(flow, minilm):
     for kind in ("PNG", "SVG", "CSV", "npz"):
         with page.expect_download() as download:
             page.click(f".viz-any .viz-figure-take >> text={kind}")
-        assert download.value.suggested_filename == f"attention_map.{kind.lower()}"
+        name = download.value.suggested_filename
+        assert name.startswith("all-MiniLM-L6-v2-attention_map-layer-2-head-max")
+        assert name.endswith(f".{kind.lower()}")
 
 
 def test_narrow_and_wide_again_without_overflow(flow):

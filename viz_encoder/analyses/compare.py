@@ -13,11 +13,12 @@ from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 from viz_encoder.trace.alignment import align
-from viz_encoder.trace.map_change import MapChange, SignedTile, query_row, signed_tile
-from viz_encoder.trace.map_view import Head, heads_of
+from viz_encoder.trace.map_change import MapChange, SignedTile, signed_tile
+from viz_encoder.trace.map_view import Head, MapView, heads_of
 from viz_encoder.trace.row_distance import row_distances
 from viz_encoder.trace.shown_map import ShownMap, Unit
-from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.trace.shown_rows import AS_IT_RAN, shown_row
+from viz_encoder.trace.token_selection import place_of, shown_tokens
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,42 +138,57 @@ class Comparison(OneLine):
         }
         return {at: place for at, place in partners.items() if place is not None}
 
-    def cell(self, query: int, key: int) -> CellChange:
+    def cell(self, query: int, key: int, view: MapView = AS_IT_RAN) -> CellChange:
         """One query's weight on one key, by every head, here and in the reference.
 
+        Args:
+            query: a token of this run.
+            key: another.
+            view: what is hidden, renormalized and merged in both runs before they are subtracted;
+                with words, the tokens stand for theirs. Its layer and head are not read.
+
         Raises:
-            SelectionError: heads that cannot be compared, or no such token.
+            SelectionError: heads that cannot be compared, no such token, or one that is hidden.
         """
         self._require_heads()
-        was = self.partner(query), self.partner(key)
-        now = self._column(self.trace, query, key)
+        for token in (query, key):
+            self.partner(token)  # says so if there is no such token
+        here, there = self._shown(view)
+        places = [place_of(here, at, self.trace, of) for at, of in ((query, "query"), (key, "key"))]
+        partners = self.shown_partners(here, there)
+        now = self._column(self.trace, query, places[1], view)
         before = np.full_like(now, np.nan)
-        if was[0] is not None and was[1] is not None:
-            before = self._column(self.reference, was[0], was[1])
+        if all(place in partners for place in places):
+            looks, at = there[partners[places[0]]][0], partners[places[1]]
+            before = self._column(self.reference, looks, at, view)
         return CellChange(now, before, now - before)
 
-    def row(self, query: int) -> Float[np.ndarray, "layer head"]:
+    def row(self, query: int, view: MapView = AS_IT_RAN) -> Float[np.ndarray, "layer head"]:
         """½ Σ |now − was| of one query's weights on the aligned keys, 0 … 1, by every head.
 
         NaN where the query has no partner. What moved to or from keys without a partner is not
-        counted.
+        counted. `view` is that of `cell`.
 
         Raises:
-            SelectionError: heads that cannot be compared, or no such token.
+            SelectionError: heads that cannot be compared, no such token, or one that is hidden.
         """
         self._require_heads()
-        there = self.partner(query)
+        self.partner(query)  # says so if there is no such token
+        here, there = self._shown(view)
+        partners = self.shown_partners(here, there)
+        place = place_of(here, query, self.trace, "query")
         found = np.full(self._shape, np.nan, np.float32)
-        if there is None:
+        if place not in partners:
             return found
+        looks = there[partners[place]][0]
         for layer, heads in enumerate(found):
-            now = query_row(self.trace.layers[layer], query)[:, self._here]
-            was = query_row(self.reference.layers[layer], there)[:, self._there]
+            now = shown_row(self.trace, layer, query, view)[:, list(partners)]
+            was = shown_row(self.reference, layer, looks, view)[:, list(partners.values())]
             apart = np.abs(np.nan_to_num(now) - np.nan_to_num(was))  # a masked key has weight 0
             heads[: len(now)] = apart.sum(axis=1, dtype=np.float64) / 2
         return found
 
-    def layer(self, layer: int) -> Float[np.ndarray, " head"]:
+    def layer(self, layer: int, view: MapView = AS_IT_RAN) -> Float[np.ndarray, " head"]:
         """The mean of `row` over all aligned queries, of one layer's heads; NaN if none is.
 
         Raises:
@@ -181,17 +197,22 @@ class Comparison(OneLine):
         self._require_heads()
         self.trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
         ran, before = self.trace.layers[layer], self.reference.layers[layer]
+        if not view.as_it_ran:
+            return self._shown_layer(layer, view)
         if not self.aligned:
             return np.full(ran.n_heads, np.nan, np.float32)
         places = torch.from_numpy(self._there), torch.from_numpy(self._here)
         return row_distances(before, ran, places).mean(axis=1).astype(np.float32)
 
-    def heads(self, query: int | None = None, key: int | None = None) -> tuple[HeadChange, ...]:
+    def heads(
+        self, query: int | None = None, key: int | None = None, view: MapView = AS_IT_RAN
+    ) -> tuple[HeadChange, ...]:
         """All heads, the largest absolute change first; those without a number are left out.
 
         Args:
             query: rank by the change of this query's `row`.
             key: rank by the change of this `cell`. Without either, by `layer`.
+            view: that of `cell`.
 
         Raises:
             SelectionError: heads that cannot be compared, no such token, or a key without a query.
@@ -200,9 +221,11 @@ class Comparison(OneLine):
             raise SelectionError(f"The key {key} is given without a query; give both.")
         if query is None:
             self._require_heads()
-            every = [self.layer(layer) for layer in range(self.trace.n_layers)]
+            every = [self.layer(layer, view) for layer in range(self.trace.n_layers)]
+        elif key is None:
+            every = list(self.row(query, view))
         else:
-            every = list(self.row(query) if key is None else self.cell(query, key).change)
+            every = list(self.cell(query, key, view).change)
         found = [
             HeadChange(layer, head, float(change))
             for layer, heads in enumerate(every)
@@ -210,6 +233,29 @@ class Comparison(OneLine):
             if not np.isnan(change)
         ]
         return tuple(sorted(found, key=lambda each: -abs(each.change)))
+
+    def _shown(self, view: MapView) -> tuple[list[Unit], list[Unit]]:
+        """What is shown of both runs, in order."""
+        switches = {"hide_special": view.hide_special, "words": view.words}
+        here, there = (shown_tokens(run, **switches) for run in (self.trace, self.reference))
+        return here, there
+
+    def _shown_layer(self, layer: int, view: MapView) -> Float[np.ndarray, " head"]:
+        here, there = self._shown(view)
+        partners = self.shown_partners(here, there)
+        ours, theirs = (np.array(list(side)) for side in (partners, partners.values()))
+        n_heads = self.trace.layers[layer].n_heads
+        found = np.full(n_heads, np.nan, np.float32)
+        for head in range(n_heads if len(ours) else 0):
+            now = ShownMap(self.trace.layers[layer], [head], head, here, view.renormalize)
+            was = ShownMap(self.reference.layers[layer], [head], head, there, view.renormalize)
+            total, step = 0.0, min(now.fits, was.fits)
+            for start in range(0, len(ours), step):
+                block = slice(start, start + step)
+                after, before = now.part(ours[block], ours), was.part(theirs[block], theirs)
+                total += np.abs(np.nan_to_num(after) - np.nan_to_num(before)).sum(dtype=np.float64)
+            found[head] = total / 2 / len(ours)
+        return found
 
     @cached_property
     def _partners(self) -> dict[int, int]:
@@ -245,10 +291,13 @@ class Comparison(OneLine):
         if self.why:
             raise SelectionError(self.why)
 
-    def _column(self, run: Trace, query: int, key: int) -> Float[np.ndarray, "layer head"]:
+    def _column(
+        self, run: Trace, query: int, place: int, view: MapView
+    ) -> Float[np.ndarray, "layer head"]:
+        """One query's weights on what stands at a place among the keys shown."""
         found = np.full(self._shape, np.nan, np.float32)
-        for heads, layer in zip(found, run.layers, strict=True):
-            heads[: layer.n_heads] = query_row(layer, query)[:, key]
+        for number, heads in enumerate(found):
+            heads[: run.layers[number].n_heads] = shown_row(run, number, query, view)[:, place]
         return found
 
 

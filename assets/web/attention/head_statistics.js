@@ -167,7 +167,9 @@ export class HeadStatistics extends Emitter {
     [this.changes, this.fault, this.#pair] = [[], "", pair];
     this.#comparing.run(async (fresh) => {
       for (let layer = 0; layer < run.nLayers; layer++) {
-        this.changes.push(await fresh(run.json(`change?reference=${reference.run.key}&layer=${layer}`)));
+        this.changes.push(
+          await fresh(run.json(`change?reference=${reference.run.key}&layer=${layer}&${switched(this.kept)}`)),
+        );
         this.tell();
       }
     });

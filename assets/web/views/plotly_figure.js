@@ -172,7 +172,10 @@ export class Figure {
   }
 
   #download(/** @type {string} */ format) {
-    if (this.#drawn) savePicture(this.#drawn.figure, this.#drawn.path.split("?")[0], format);
+    if (!this.#drawn) return;
+    const { figure, run, path } = this.#drawn;
+    const stem = `${run.model}-${path}`.replaceAll(/[^A-Za-z0-9_.]+/g, "-"); // of which model, and what was chosen
+    savePicture(figure, stem.slice(0, 120), format);
   }
 
   #toggleTable() {

@@ -11,6 +11,7 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_change import SignedTile
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.shown_rows import AS_IT_RAN
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.store import TraceStore
@@ -45,7 +46,9 @@ def compared_runs(store: TraceStore, key: str, reference: str) -> Comparison:
     return compare(trace, reference_of(store, reference))
 
 
-def comparison_plain(found: Comparison, query: object = None, key: object = None) -> dict[str, Any]:
+def comparison_plain(
+    found: Comparison, query: object = None, key: object = None, view: MapView = AS_IT_RAN
+) -> dict[str, Any]:
     """What differs, in the cell, the row or all of the map; null where there is no number.
 
     Args:
@@ -53,6 +56,7 @@ def comparison_plain(found: Comparison, query: object = None, key: object = None
         query: a token of this run, for the change of its row; if not given, heads are ranked by
             the mean change of all rows.
         key: another, for the change of the cell.
+        view: what is hidden, renormalized and merged in both runs.
 
     Raises:
         SelectionError: no such token, or a key without a query.
@@ -62,9 +66,9 @@ def comparison_plain(found: Comparison, query: object = None, key: object = None
     of = None if key is None else parse_index("key", key, n_tokens)
     cell = row = None
     if not found.why and at is not None:
-        row = found.row(at)
-        cell = None if of is None else found.cell(at, of)
-    ranked = () if found.why else found.heads(at, of)
+        row = found.row(at, view)
+        cell = None if of is None else found.cell(at, of, view)
+    ranked = () if found.why else found.heads(at, of, view)
     return {
         "aligned": [list(pair) for pair in found.aligned],
         "only_here": list(found.only_here),

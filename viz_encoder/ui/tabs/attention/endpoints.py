@@ -153,8 +153,8 @@ def compared(
     says what cannot be compared.
     """
     found = compared_runs(runner.store, key, reference)
-    chosen = (None if at == -1 else at for at in (query, token))
-    return comparison_plain(found, *chosen)
+    looks, at = (None if number == -1 else number for number in (query, token))
+    return comparison_plain(found, looks, at)
 
 
 ENDPOINTS = (

@@ -202,15 +202,16 @@ async def measured(
 
 
 @ROUTER.get("/change")
-def change(run: str, runs: Runs, reference: str, layer: int) -> Response:
+def change(run: str, runs: Runs, view: Kept, reference: str, layer: int) -> Response:
     """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
-    return answers.plain(changes(runs.store, run, reference, layer))
+    return answers.plain(changes(runs.store, run, reference, layer, view))
 
 
 @ROUTER.get("/compared")
 async def compared(
     run: str,
     runs: Runs,
+    view: Kept,
     request: Request,
     reference: str,
     query: int | None = None,
@@ -220,7 +221,7 @@ async def compared(
 
     def work() -> Response:
         found = compared_runs(runs.store, run, reference)
-        return answers.plain(comparison_plain(found, query, key))
+        return answers.plain(comparison_plain(found, query, key, view))
 
     if query is not None:
         return await run_in_threadpool(work)
