@@ -3,7 +3,7 @@
 import { amount } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
-import { AS_IT_RAN, switched } from "../core/run.js";
+import { AS_IT_RAN, isChanged, switched } from "../core/run.js";
 import { HeadRoles, isRole } from "./head_roles.js";
 
 /** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText, Switches } from "./types.d.ts" */
@@ -165,11 +165,10 @@ export class HeadStatistics extends Emitter {
     const pair = `${run?.key}:${reference?.run.key}`;
     if (!run || !reference || this.#pair === pair) return;
     [this.changes, this.fault, this.#pair] = [[], "", pair];
+    const kept = isChanged(this.kept) ? `&${switched(this.kept)}` : "";
     this.#comparing.run(async (fresh) => {
       for (let layer = 0; layer < run.nLayers; layer++) {
-        this.changes.push(
-          await fresh(run.json(`change?reference=${reference.run.key}&layer=${layer}&${switched(this.kept)}`)),
-        );
+        this.changes.push(await fresh(run.json(`change?reference=${reference.run.key}&layer=${layer}${kept}`)));
         this.tell();
       }
     });
