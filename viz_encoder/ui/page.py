@@ -13,7 +13,8 @@ from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.examples import EXAMPLES, OPENING, PICTURES, Example
-from viz_encoder.ui.state.runner import Runner, restore
+from viz_encoder.ui.state.restoring import restore
+from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import Place, script_view
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, run_facts

@@ -27,7 +27,7 @@ from viz_encoder.ui.state.runner import Runner, require_showable
 from viz_encoder.ui.state.sets import PUBLIC_ITEMS, Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.wire import figures, run_facts
+from viz_encoder.ui.wire import figures, open_run, run_facts
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
 from viz_encoder.whole_file import shortened
@@ -77,6 +77,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     folders = {"core", "views", TABS[0].name}
     app.add_middleware(EarlyHead, (RUN_HOST, f"{first}.js"), styles, folders)
     add_routes(app, runner)
+    app.state.max_upload = int(settings.max_file_size.removesuffix("mb")) * 10**6
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
     page.has_launched = True
@@ -156,7 +157,7 @@ def add_routes(app: FastAPI, runner: Runner) -> None:
     app.state.runner, app.state.first_run = runner, FirstRun(runner)
     add_static(app)
     tabs = (tab.router for tab in TABS if tab.router is not None)
-    for router in (run_facts.ROUTER, figures.ROUTER, *tabs):
+    for router in (run_facts.ROUTER, open_run.ROUTER, figures.ROUTER, *tabs):
         app.include_router(router)
     add_error_sentences(app)
 

@@ -58,8 +58,8 @@ def describe(
             if grid
             else None,
             "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
-            "swap": swap_of(link.get("a", "")),
-            "example": is_example(link),
+            "swap": None if "ran" in link else swap_of(link.get("a", "")),
+            "example": "ran" not in link and is_example(link),
             "opening": opening and dict(opening),
             "vocabulary": _vocabulary(trace),
         }
@@ -106,6 +106,8 @@ def _vocabulary(trace: Trace) -> dict[str, Any]:
 
 def _short(link: dict[str, str], key: str) -> dict[str, Any]:
     """The link's own text where it is short; else the key, under which the run is held."""
-    if sum(map(len, link.values())) > MAX_LINK_CHARACTERS:
-        return {"kind": link["kind"], "model": shortened(link["model"]), "run": key}
+    inputs = {name: value for name, value in link.items() if name not in ("ran", "mistake")}
+    if sum(map(len, inputs.values())) > MAX_LINK_CHARACTERS:
+        mask = {name: part for name, part in link.items() if name not in inputs}
+        return {"kind": link["kind"], "model": shortened(link["model"]), "run": key, **mask}
     return link

@@ -11,7 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace, capture
-from viz_encoder.ui.state.examples import OPENING, PICTURES
+from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.opening import opening_of
 from viz_encoder.ui.state.run_description import describe
@@ -60,7 +60,7 @@ class Runner:
         encoder, inputs, trace = self._capture(model, "text", source, tell)
         kind = "pair" if pair else "text"
         link = {"kind": kind, "model": model, "a": text_a, **({"b": text_b} if pair else {})}
-        return self._kept(trace, encoder, inputs, owner, link, kind)
+        return self._kept(trace, encoder, inputs, owner, link)
 
     def picture(
         self,
@@ -83,7 +83,7 @@ class Runner:
         encoder, inputs, trace = self._capture(model, "image", [path], tell)
         link = {"kind": "image", "model": model, **({"example": example} if example else {})}
         linked = link if example else {**link, "run": ""}
-        return self._kept(trace, encoder, inputs, owner, linked, "image")
+        return self._kept(trace, encoder, inputs, owner, linked)
 
     def saved(self, path: str | None, owner: str | None = None) -> str:
         """Open a trace that was saved to a file, here or on another machine."""
@@ -103,10 +103,12 @@ class Runner:
         if owner is not None:
             self.store.claim(key, owner)
         kind = "image" if trace.grid else "text"
-        link = {"kind": kind, "model": trace.origin.model, "run": key}
+        own = entry.link or {"from": "file", "run": ""}
+        link = {"kind": kind, "model": trace.origin.model, **own}
+        link = {**link, "run": key} if "run" in link else link
         masked = entry.masked.words if entry.masked else ""
         opening = opening_of(entry)
-        return describe(key, trace, link, kind, _tasks(entry.encoder), masked, opening)
+        return describe(key, trace, link, link["kind"], _tasks(entry.encoder), masked, opening)
 
     def _capture(
         self, model: str, kind: str, source: Any, tell: Tell
@@ -124,13 +126,11 @@ class Runner:
         inputs: Inputs,
         owner: str | None,
         link: dict[str, str],
-        kind: str,
     ) -> str:
         """Keep a run; a link that cannot bring its input back names the run itself."""
         key = self.store.put(trace, owner, encoder, inputs)
-        named = {**link, "run": key} if "run" in link else link
-        opening = opening_of(self.store.get(key))
-        return describe(key, trace, named, kind, _tasks(encoder), opening=opening)
+        self.store.get(key).link = link
+        return self.again(key)
 
 
 def _tasks(encoder: LoadedEncoder | None) -> list[str]:
@@ -156,17 +156,3 @@ def require_showable(trace: Trace) -> None:
             f"This run has {n_maps:,} heads and {trace.n_tokens:,} tokens; the page shows up to "
             f"{MAX_MAPS:,} and {MAX_TOKENS:,}. Look at it in Python with trace.attention."
         )
-
-
-def restore(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell = _silent) -> str:
-    """The run that a link describes; without one, the first example."""
-    asked = query.get("run") or (runner.first if "kind" not in query else None)
-    if asked:
-        return runner.again(asked, owner)
-    if query.get("kind") == "image":
-        model = query.get("model") or runner.models.names("image")[0]
-        example = query.get("example", next(iter(PICTURES)))
-        return runner.picture(model, None, example, owner, tell)
-    model = query.get("model") or runner.models.names("text")[0]
-    texts = query.get("a", OPENING.text), query.get("b", "")
-    return runner.text(model, *texts, owner, tell)

@@ -34,6 +34,7 @@ class Entry:
     owner: str | None
     encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
     inputs: Inputs | None = None  # what it ran on, for whatever must run again
+    link: dict[str, str] = field(default_factory=dict)  # what brings it back; empty if nothing can
     masked: Masked | None = None  # where it ran with a mask that somebody painted
     _finding: threading.Lock = field(default_factory=threading.Lock)
     _findings: Findings | None = None

@@ -5,9 +5,10 @@ from typing import Any
 from viz_encoder.audit.mask_input.presets import custom
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
+from viz_encoder.ui.state.masked_run import run_masked
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.masks import requests
-from viz_encoder.ui.tabs.masks.masked_runs import reach_of, result_of, run_masked
+from viz_encoder.ui.tabs.masks.masked_runs import reach_of, result_of
 
 
 def mask_preset(

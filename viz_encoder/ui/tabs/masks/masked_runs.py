@@ -1,7 +1,6 @@
-"""Masked runs: the same input once more, with a painted mask, and what that changed."""
+"""What a mask changed in a run that was made with it: leaks, states, reach."""
 
 import json
-import threading
 from typing import Any
 
 import numpy as np
@@ -12,58 +11,17 @@ from torch import Tensor
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
 from viz_encoder.audit.measure.reach import reach
-from viz_encoder.errors import InputError, SelectionError, TooLong
+from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.shown import quoted
-from viz_encoder.trace import Trace, capture
-from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
+from viz_encoder.trace import Trace
+from viz_encoder.ui.state.mask_mistake import Masked
+from viz_encoder.ui.state.masked_run import plain_of
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
+from viz_encoder.ui.state.store import Entry, TraceStore
 from viz_encoder.ui.wire.bytes import finite
 
-MODEL_GONE = model_gone("try a mask on it")
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
 MAX_REACH = 512  # tokens; the closure of more would be read by nobody
-RUNNING = threading.Lock()  # one forward pass with a mask at a time, whoever asks
-
-
-def run_masked(
-    store: TraceStore, key: str, intent: Bool[Tensor, "query key"], mistake: Mistake
-) -> str:
-    """Run the input of a run with a mask, or with the mistake; returns the new run's key.
-
-    Raises:
-        SelectionError: no such run, or its model is not here.
-        InputError: the mask is not of the run's size.
-    """
-    entry = store.get(key)
-    if entry.encoder is None or entry.inputs is None:
-        raise SelectionError(MODEL_GONE)
-    n = entry.trace.n_tokens
-    if tuple(intent.shape) != (n, n):
-        raise InputError(f"The mask is of {tuple(intent.shape)} tokens; this run needs {(n, n)}.")
-    plain_key, _ = plain_of(store, key)
-    with RUNNING:
-        trace = capture(entry.encoder, entry.inputs, mask=planted(intent, mistake))[0]
-    made = store.put(trace, entry.owner, entry.encoder, entry.inputs)
-    store.get(made).masked = Masked(intent, mistake, plain_key)
-    return made
-
-
-def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
-    """The run without a mask that belongs to a run, and its key; a plain run is its own."""
-    entry = store.get(key)
-    if entry.masked is None:
-        return key, entry
-    try:
-        return entry.masked.plain, store.get(entry.masked.plain)
-    except SelectionError:  # let go in the meantime
-        assert entry.encoder is not None
-        assert entry.inputs is not None
-        with RUNNING:
-            trace = capture(entry.encoder, entry.inputs)[0]
-    again = store.put(trace, entry.owner, entry.encoder, entry.inputs)
-    entry.masked = Masked(entry.masked.intent, entry.masked.mistake, again)
-    return again, store.get(again)
 
 
 def masked_of(entry: Entry) -> Masked:

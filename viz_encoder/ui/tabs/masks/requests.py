@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from fastapi import Request
 from jaxtyping import Bool
 from torch import Tensor
 
@@ -58,19 +57,6 @@ def _cell(value: Tensor) -> str:
     if value.dtype == torch.bool:
         return str(bool(value))
     return f"{float(value):g}"
-
-
-async def body_of(request: Request, most: int, what: str) -> bytes:
-    """The whole body; one that is too large is refused before it is read."""
-    declared = request.headers.get("content-length", "")
-    content = bytearray()
-    if declared.isdigit() and int(declared) > most:
-        raise TooLong(f"{what} has {int(declared):,} bytes; at most {most:,} are allowed here.")
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > most:
-            raise TooLong(f"{what} has over {most:,} bytes, the most allowed here.")
-    return bytes(content)
 
 
 def require_size(n_tokens: int) -> int:

@@ -11,17 +11,12 @@ from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
+from viz_encoder.ui.state.masked_run import MODEL_GONE, plain_of, run_masked
 from viz_encoder.ui.tabs.masks import requests
-from viz_encoder.ui.tabs.masks.masked_runs import (
-    MODEL_GONE,
-    masked_of,
-    plain_of,
-    reach_of,
-    result_of,
-    run_masked,
-)
+from viz_encoder.ui.tabs.masks.masked_runs import masked_of, reach_of, result_of
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
+from viz_encoder.ui.wire.bodies import body_of
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
@@ -38,7 +33,7 @@ Size = Annotated[int, Depends(_size)]
 
 
 async def _sent_mask(n_tokens: Size, request: Request) -> requests.Mask:
-    bits = await requests.body_of(request, requests.n_bytes(n_tokens), "The mask")
+    bits = await body_of(request, requests.n_bytes(n_tokens), "The mask")
     return requests.unpacked(bits, n_tokens)
 
 
@@ -62,7 +57,7 @@ def intent(entry: Held) -> Response:
 @ROUTER.post("/preset")
 async def preset(n_tokens: Size, request: Request) -> Response:
     """The mask of a preset, named as JSON, as bits."""
-    content = await requests.body_of(request, requests.MAX_JSON, "What was sent")
+    content = await body_of(request, requests.MAX_JSON, "What was sent")
     given = _json(content)
     return await run_in_threadpool(lambda: _bits(requests.made_by(given, n_tokens)))
 
@@ -70,7 +65,7 @@ async def preset(n_tokens: Size, request: Request) -> Response:
 @ROUTER.post("/upload")
 async def upload(n_tokens: Size, request: Request, name: str, convention: str) -> Response:
     """The mask in a .npy or .csv file, as bits."""
-    content = await requests.body_of(request, requests.file_bytes(n_tokens), "The file")
+    content = await body_of(request, requests.file_bytes(n_tokens), "The file")
     return await PLACES.answer(
         request, lambda: _bits(requests.from_file(content, name, convention, n_tokens))
     )

@@ -1,0 +1,52 @@
+"""A mask in a link: the name of a preset, or its bits, packed; and back again."""
+
+import base64
+import zlib
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS
+from viz_encoder.errors import SelectionError
+
+MOST_CHARACTERS = 3000
+BITS = "z."  # before zlib's bytes as base64, for links
+UNREAD = "The mask of this link cannot be read"
+
+
+def mask_code(mask: Bool[Tensor, "query key"]) -> str:
+    """The mask as a short text; "" where it would be longer than MOST_CHARACTERS.
+
+    A preset with its usual sizes is its name; any other mask is its bits, row by row, through zlib.
+    """
+    for name, preset in PRESETS.items():
+        if torch.equal(preset.mask(len(mask)), mask):
+            return name
+    packed = zlib.compress(np.packbits(mask.cpu().numpy()).tobytes(), 9)
+    code = BITS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    return code if len(code) <= MOST_CHARACTERS else ""
+
+
+def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:
+    """The mask over so many tokens.
+
+    Raises:
+        SelectionError: it is neither a preset nor the bits of a mask over so many tokens.
+    """
+    if n_tokens > MAX_TOKENS:
+        raise SelectionError(f"{UNREAD}: this run has {n_tokens:,} tokens, over {MAX_TOKENS:,}.")
+    if code in PRESETS:
+        return PRESETS[code].mask(n_tokens)
+    size = (n_tokens**2 + 7) // 8
+    try:
+        packed = base64.b64decode(code.removeprefix(BITS) + "==", altchars=b"-_", validate=True)
+        bits = zlib.decompressobj().decompress(packed, size + 1)
+    except (ValueError, zlib.error):
+        raise SelectionError(f"{UNREAD}: {shown(code)} is neither a preset nor bits.") from None
+    if not code.startswith(BITS) or len(bits) != size:
+        raise SelectionError(f"{UNREAD}: it is not one over the {n_tokens:,} tokens of this run.")
+    cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens**2)
+    return torch.from_numpy(cells.astype(bool).reshape(n_tokens, n_tokens))

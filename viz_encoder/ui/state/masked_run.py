@@ -1,0 +1,60 @@
+"""Masked runs: the same input once more with a mask, and the run without it."""
+
+import threading
+
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.trace import capture
+from viz_encoder.ui.state.mask_link import mask_code
+from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
+from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
+
+MODEL_GONE = model_gone("try a mask on it")
+TOO_LARGE = "large"  # what a link says of a mask that it cannot hold
+RUNNING = threading.Lock()  # one forward pass with a mask at a time, whoever asks
+
+
+def run_masked(
+    store: TraceStore, key: str, intent: Bool[Tensor, "query key"], mistake: Mistake
+) -> str:
+    """Run the input of a run with a mask, or with the mistake; returns the new run's key.
+
+    Raises:
+        SelectionError: no such run, or its model is not here.
+        InputError: the mask is not of the run's size.
+    """
+    entry = store.get(key)
+    if entry.encoder is None or entry.inputs is None:
+        raise SelectionError(MODEL_GONE)
+    n = entry.trace.n_tokens
+    if tuple(intent.shape) != (n, n):
+        raise InputError(f"The mask is of {tuple(intent.shape)} tokens; this run needs {(n, n)}.")
+    plain_key, plain = plain_of(store, key)
+    with RUNNING:
+        trace = capture(entry.encoder, entry.inputs, mask=planted(intent, mistake))[0]
+    made = store.put(trace, entry.owner, entry.encoder, entry.inputs)
+    kept = store.get(made)
+    kept.masked = Masked(intent, mistake, plain_key)
+    mistaken = {} if mistake is Mistake.NONE else {"mistake": str(mistake)}
+    kept.link = {**plain.link, "run": "", "ran": mask_code(intent) or TOO_LARGE, **mistaken}
+    return made
+
+
+def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
+    """The run without a mask that belongs to a run, and its key; a plain run is its own."""
+    entry = store.get(key)
+    if entry.masked is None:
+        return key, entry
+    try:
+        return entry.masked.plain, store.get(entry.masked.plain)
+    except SelectionError:  # let go in the meantime
+        assert entry.encoder is not None
+        assert entry.inputs is not None
+        with RUNNING:
+            trace = capture(entry.encoder, entry.inputs)[0]
+    again = store.put(trace, entry.owner, entry.encoder, entry.inputs)
+    store.get(again).link = {k: v for k, v in entry.link.items() if k not in ("ran", "mistake")}
+    entry.masked = Masked(entry.masked.intent, entry.masked.mistake, again)
+    return again, store.get(again)

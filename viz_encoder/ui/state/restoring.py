@@ -1,0 +1,76 @@
+"""Restoring: the run that a link asks for, as it is held, or made again from what it holds."""
+
+import json
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.state.examples import OPENING, PICTURES
+from viz_encoder.ui.state.mask_link import mask_from_code
+from viz_encoder.ui.state.mask_mistake import Mistake
+from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
+from viz_encoder.ui.state.runner import Runner, Tell
+
+KEPT = "the model and what the link chose are kept."
+GONE = {
+    "image": "a link cannot hold a picture of your own; drop it again and press Run",
+    "file": "a link cannot hold a saved run; open its file again",
+    "text": "its text was too long for a link; paste it again and press Run",
+}
+
+
+def _silent(share: float, words: str) -> None:
+    """Tell nobody."""
+
+
+def restore(
+    runner: Runner, query: dict[str, str], owner: str | None = None, tell: Tell = _silent
+) -> str:
+    """The description of the run that a link asks for; without one, of the first example.
+
+    A run that is held is shown; one that has expired is made again, with its mask.
+
+    Raises:
+        SelectionError: it has expired, and the link does not hold its input; or no such model.
+    """
+    asked = query.get("run") or (runner.first if "kind" not in query else None)
+    if asked:
+        try:
+            return runner.again(asked, owner)
+        except SelectionError:
+            if "kind" not in query or asked == runner.first:
+                raise
+            _require_input(query)
+    made = _made(runner, query, owner, tell)
+    return _with_mask(runner, query, made) if query.get("ran") else made
+
+
+def _require_input(query: dict[str, str]) -> None:
+    """Refuse a link whose run is gone and whose input it cannot hold, in a sentence."""
+    image = query["kind"] == "image"
+    if "example" in query if image else "a" in query:
+        return
+    why = GONE["file" if query.get("from") == "file" else "image" if image else "text"]
+    raise SelectionError(f"The run of this link has expired on the server, and {why}; {KEPT}")
+
+
+def _made(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell) -> str:
+    if query.get("kind") == "image":
+        model = query.get("model") or runner.models.names("image")[0]
+        example = query.get("example", next(iter(PICTURES)))
+        return runner.picture(model, None, example, owner, tell)
+    model = query.get("model") or runner.models.names("text")[0]
+    texts = query.get("a", OPENING.text), query.get("b", "")
+    return runner.text(model, *texts, owner, tell)
+
+
+def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
+    """The same with the link's mask; where there is none to be had, as it is, and why."""
+    plain = json.loads(made)
+    try:
+        if query["ran"] == TOO_LARGE:
+            raise SelectionError("The mask of this run was too large for its link")
+        mask = mask_from_code(query["ran"], len(plain["tokens"]))
+        mistake = Mistake(query.get("mistake", Mistake.NONE))
+        return runner.again(run_masked(runner.store, plain["key"], mask, mistake))
+    except SelectionError as fault:
+        plain["notes"].append(f"{str(fault).rstrip('.')}; the run is shown without a mask.")
+        return json.dumps(plain).replace("<", "\\u003c")  # no markup even in transit

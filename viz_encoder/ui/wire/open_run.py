@@ -1,0 +1,55 @@
+"""Opening a run beside the one that is shown: what a link asks for, or a saved file."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from fastapi import APIRouter, Request, Response
+
+from viz_encoder.errors import InputError
+from viz_encoder.ui.state.restoring import restore
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Runs
+from viz_encoder.ui.wire.bodies import body_of
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+
+ROUTER = APIRouter(prefix="/viz/open", route_class=ErrorRoute)
+PLACES = Places(1)  # runs of a model
+MAX_LINK = 2**16
+NO_LINK = "What was sent is not the link of a run; send its parts as a JSON object of texts."
+
+
+@ROUTER.post("/link")
+async def open_link(request: Request, runs: Runs) -> Response:
+    """The description of the run that a link asks for, held or made again."""
+    query = _link(await body_of(request, MAX_LINK, "The link"))
+    return await PLACES.answer(request, lambda: _described(restore(runs, query)))
+
+
+@ROUTER.post("/saved")
+async def open_saved(request: Request, runs: Runs) -> Response:
+    """The description of a run that was saved to a file, the body of the request."""
+    content = await body_of(request, request.app.state.max_upload, "The file")
+
+    def work() -> Response:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "The file")  # as sentences about it begin
+            path.write_bytes(content)
+            return _described(runs.saved(str(path)))
+
+    return await PLACES.answer(request, work)
+
+
+def _link(content: bytes) -> dict[str, str]:
+    try:
+        query = json.loads(content)
+    except (ValueError, RecursionError):
+        raise InputError(NO_LINK) from None
+    if not isinstance(query, dict) or not all(isinstance(part, str) for part in query.values()):
+        raise InputError(NO_LINK)
+    return query
+
+
+def _described(description: str) -> Response:
+    return Response(description, media_type="application/json", headers=answers.FRESH)
