@@ -114,9 +114,7 @@ export class HeadOrder extends Emitter {
   #chosen() {
     if (!this.measures.run) return;
     if (this.statistic === MAP_CHANGE) this.measures.compare();
-    // A change needs a reference, which no link can bring back.
-    const kept = this.statistic in this.measures.own;
-    this.selection.keep(kept ? { stat: this.statistic, order: this.direction.value } : {});
+    this.selection.keep({ stat: this.statistic, order: this.direction.value });
     this.#tell();
   }
 

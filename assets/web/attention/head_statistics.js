@@ -9,7 +9,7 @@ import { HeadRoles, isRole } from "./head_roles.js";
 /** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText, Switches } from "./types.d.ts" */
 /** @typedef {{ run: Run, layers: LayerStatistics[] }} Reference */
 /** @typedef {{ layer: number, head: number, name: string, value: Maybe | undefined }} HeadValue */
-/** @typedef {Pick<Run, "nLayers" | "nHeads" | "n">} Sized */
+/** @typedef {Pick<Run, "nLayers" | "nHeads" | "n"> & { key?: string }} Sized */
 
 export const MAP_CHANGE = "change"; // of the maps themselves; "change:entropy" is that of a statistic
 export const changeOf = (/** @type {string} */ statistic) => `${MAP_CHANGE}:${plainOf(statistic)}`;
@@ -37,7 +37,8 @@ export function headNamed(name) {
 export function comparable(reference, run) {
   const none = (why = "") => ({ maps: false, statistics: false, why });
   if (!reference || !run) return none();
-  if (reference === run) return none("This run is the reference; run another input to compare.");
+  if (reference === run || (reference.key && reference.key === run.key))
+    return none("This run is the reference; run another input to compare.");
   const size = (/** @type {Sized} */ { nLayers, nHeads }) => `${nLayers} layers × ${nHeads} heads`;
   if (size(reference) !== size(run)) {
     return none(`The reference has ${size(reference)}, this run ${size(run)}: their heads cannot be compared.`);
@@ -96,6 +97,14 @@ export class HeadStatistics extends Emitter {
   keep(/** @type {Run | null} */ run) {
     this.reference = run && { run, layers: this.layers };
     this.#forget();
+  }
+
+  // Keep another run than the shown one, of which nothing is known here yet.
+  async keepOther(/** @type {Run} */ run) {
+    this.reference = { run, layers: [] };
+    this.#forget();
+    for (let layer = 0; layer < run.nLayers && this.reference?.run === run; layer++) await this.recall(layer);
+    this.tell();
   }
 
   #forget() {

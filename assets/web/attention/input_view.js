@@ -2,6 +2,7 @@
 
 import { button, control, controls, el, loadPicture, number, onWidth, options, painted, query } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { inLink } from "../core/link_notes.js";
 import { fullScreen } from "../views/full_screen.js";
 import { Player } from "../views/layer_player.js";
 import { Picture } from "../views/picture_overlay.js";
@@ -61,6 +62,10 @@ export class InputView {
     this.words = new Words({ label: "The tokens. Arrow keys move, Enter chooses.", preview, choose });
     this.arcs = new WordArcs(this.words, this.body);
     this.picture = new Picture({ preview, choose });
+    inLink("picture.opacity", this.picture.opacity.input);
+    inLink("picture.keep", this.picture.keep.input);
+    inLink("attention.shade", this.measure);
+    if (selection.noted("attention.who")) this.#direction = "who";
     this.heads = new PictureHeads(selection, say);
     this.aside = el("div", { class: "viz-source-aside" }, this.heads.node);
     this.player = new Player(selection, () => this.#loading);
@@ -248,6 +253,7 @@ export class InputView {
     const to = this.measure.value === "weight" ? direction : "looks";
     const turned = this.#direction !== to;
     this.#direction = to;
+    this.selection.note({ "attention.who": to === "who" ? "1" : "" });
     this.#press();
     if (!this.run) return;
     const { query, key } = this.selection;

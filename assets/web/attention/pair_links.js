@@ -24,6 +24,7 @@ export class PairLinksView extends Emitter {
   #latest = new Latest((sentence) => this.#fail(sentence));
   /** @type {Run | null} */ #run = null;
   /** @type {HeadLink[]} */ links = []; // by layer and head, of the pair that is told
+  /** @type {Run | null} */ #against = null;
   #of = ""; // which pair these are of
   /** @type {Compared | null} */ compared = null; // with the reference, where there is one
   title = el("h3");
@@ -42,6 +43,11 @@ export class PairLinksView extends Emitter {
       { class: "viz-pair", "aria-label": "Heads that link the chosen pair" },
       ...[this.title, this.what, this.list, this.grid, this.says],
     );
+    measures.on(() => {
+      const { reference, run } = this.measures;
+      const other = (reference?.run ?? null) !== this.#against; // another reference, or none any more
+      if (other && this.#run && this.#run === run) this.load();
+    });
     selection.on((changed) => {
       if (!this.#run) return;
       if (RELOADING.some((name) => changed.has(name))) this.load();
@@ -68,7 +74,8 @@ export class PairLinksView extends Emitter {
       );
     }
     const cell = `query=${query}&key=${key}&${switched(this.selection)}`;
-    const reference = this.measures.reference?.run;
+    const reference = this.measures.reference?.run ?? null;
+    this.#against = reference;
     const before = reference && reference !== run ? `compared?reference=${reference.key}&${cell}` : "";
     this.node.classList.add("viz-behind");
     return this.#latest.run(

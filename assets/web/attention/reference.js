@@ -1,16 +1,29 @@
-// One run kept as the reference that later ones are compared with, for as long as the page is open.
+// The run that others are compared with: this one, another text, an earlier run, a saved one, or a link's.
 
-import { button, controls, count, el } from "../core/dom.js";
+import { button, controls, count, el, options } from "../core/dom.js";
 import { runText } from "../core/form.js";
+import { Latest } from "../core/latest.js";
+import { Run } from "../core/run.js";
+import { json } from "../core/server.js";
 import { MAP_CHANGE } from "./head_statistics.js";
+import { noteReference, notedReference } from "./reference_link.js";
 import { quoted } from "../core/token_names.js";
 
-/** @import { HeadOrder, HeadStatistics, Run, Selection } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
 
+const MOST_RUNS = 20; // earlier ones that are offered
 const FIRST_WORDS = 40; // characters
 const LATER = { title: "Later runs are compared with it, head by head" };
 
 export class Reference {
+  #opening = new Latest((sentence) => {
+    this.#fault = sentence;
+    this.#sync();
+  });
+  #fault = "";
+  #waiting = "";
+  /** @type {Map<string, Run>} */ #runs = new Map(); // made in this page, by what they are called
+  /** @type {Record<string, string> | "same" | null} */ #linked; // the reference of the link, until it is here
   /** @type {[statistic: string, order: string]} */ #before = ["entropy", "layer"]; // of the atlas
   keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
   change = button("Show the change", () => this.#turn(!this.selection.change), {
@@ -26,12 +39,35 @@ export class Reference {
     title: "Enter runs it, with this run as the reference",
     onkeydown: (event) => this.#key(event),
   });
+  earlier = el("select", {
+    class: "viz-earlier",
+    "aria-label": "Compare with an earlier run",
+    title: "The runs that were made in this page",
+    onchange: (event) => this.#choose(event.currentTarget.value),
+  });
+  file = el("input", {
+    type: "file",
+    class: "viz-saved-reference",
+    accept: ".safetensors",
+    "aria-label": "Compare with a saved run",
+    onchange: () => this.#upload(),
+  });
   said = el("p", { class: "viz-caption viz-reference-said", role: "status" });
   node = el(
     "div",
     { class: "viz-reference", role: "group", "aria-label": "Compare with a reference" },
     el("h3", {}, "Compare"),
-    ...[this.other, controls(this.keep, this.change, this.forget), this.said],
+    this.other,
+    controls(
+      this.earlier,
+      el(
+        "label",
+        { class: "viz-small viz-file", title: "A .safetensors file from “Saved run” or trace.save" },
+        "Saved run …",
+        this.file,
+      ),
+    ),
+    ...[controls(this.keep, this.change, this.forget), this.said],
   );
 
   /** @param {Selection} selection @param {HeadStatistics} measures @param {HeadOrder} order */
@@ -39,6 +75,7 @@ export class Reference {
     this.selection = selection;
     this.measures = measures;
     this.order = order;
+    this.#linked = notedReference(selection);
     measures.on(() => this.#sync());
     this.#sync();
   }
@@ -54,6 +91,88 @@ export class Reference {
     runText(text);
   }
 
+  // A run that was made here before; one that has expired is made again.
+  #choose(/** @type {string} */ name) {
+    const run = this.#runs.get(name);
+    if (run) this.#open({ ...run.link, run: run.key });
+  }
+
+  #upload() {
+    const file = this.file.files?.[0];
+    if (file) this.#compareWith("Opening the saved run", () => json("viz/open/saved", { body: file }));
+    this.file.value = "";
+  }
+
+  #open(/** @type {Record<string, string>} */ link) {
+    return this.#compareWith("Opening the reference", () => json("viz/open/link", { body: JSON.stringify(link) }));
+  }
+
+  /** Make another run the reference, and leave this one in its place.
+   * @type {(words: string, ask: () => Promise<RunDescription>) => Promise<unknown>} */
+  #compareWith(words, ask) {
+    const tell = (/** @type {number} */ seconds) => {
+      this.#waiting = `${words} …${seconds ? ` ${seconds} s` : ""}`;
+      this.#sync();
+    };
+    this.#fault = "";
+    return this.#opening
+      .run(
+        async (fresh) => {
+          const run = new Run(/** @type {RunDescription} */ (await fresh(ask())));
+          this.#remember(run);
+          await fresh(this.measures.keepOther(run));
+          this.#ordered();
+        },
+        { tell },
+      )
+      .finally(() => {
+        this.#waiting = "";
+        this.#sync();
+      });
+  }
+
+  // The comparison of the link, once the run itself is complete.
+  #restore() {
+    const { run } = this.measures;
+    const linked = this.#linked;
+    if (!linked || !run || !this.measures.complete("entropy")) return;
+    this.#linked = null;
+    if (run.key !== this.selection.opened) return;
+    if (linked === "same") this.measures.keep(run);
+    else this.#open(linked);
+  }
+
+  // The atlas stands as the link has it, where that is by a change.
+  #ordered() {
+    const { stat, order } = this.selection;
+    if (stat !== this.order.statistic && this.measures.names().includes(stat)) this.order.show(stat, order);
+  }
+
+  #remember(/** @type {Run} */ run) {
+    const name = `${named(run)}${run.masked ? ` (mask: ${run.masked})` : ""}`;
+    if (this.#runs.get(name) === run) return;
+    this.#runs.delete(name);
+    this.#runs.set(name, run);
+    const [oldest] = this.#runs.keys();
+    if (this.#runs.size > MOST_RUNS) this.#runs.delete(oldest);
+  }
+
+  // The runs to choose from, the latest first, without the one that is shown.
+  #offer() {
+    const { run, reference } = this.measures;
+    if (run) this.#remember(run);
+    const names = [...this.#runs].filter(([, one]) => one !== run).map(([name]) => name);
+    const told = names.length ? "Earlier run …" : "No earlier run yet";
+    const entries = [["", told], ...names.toReversed().map((name) => [name, name])];
+    const wanted = JSON.stringify(entries);
+    if (this.earlier.dataset.entries !== wanted) {
+      this.earlier.replaceChildren(...options(/** @type {[string, string][]} */ (entries)));
+      this.earlier.dataset.entries = wanted;
+    }
+    this.earlier.disabled = !names.length;
+    this.earlier.value = names.find((name) => this.#runs.get(name)?.key === reference?.run.key) ?? "";
+  }
+
   // The heads stand as they did before, once the change is shown no more.
   #turn(/** @type {boolean} */ on) {
     const { selection, order } = this;
@@ -65,12 +184,18 @@ export class Reference {
   }
 
   #forget() {
+    this.#opening.stop();
+    this.#fault = "";
     this.selection.set({ change: false });
     this.measures.keep(null);
   }
 
   #sync() {
     const { reference, run, comparable } = this.measures;
+    this.#offer();
+    const settled = !this.#linked && !this.#waiting && (reference || !this.#fault); // else the link keeps what it has
+    if (settled && run) noteReference(this.selection, reference?.run ?? null, run);
+    this.#restore();
     this.keep.disabled = !this.measures.complete("entropy") || reference?.run === run;
     this.change.hidden = !comparable.statistics;
     this.change.ariaPressed = String(this.selection.change);
@@ -80,7 +205,8 @@ export class Reference {
     const said = reference
       ? `Reference: ${named(reference.run)}. ${compared}`
       : "Set a run as reference, then run another text or model to see which heads changed.";
-    if (said !== this.said.textContent) this.said.textContent = said;
+    const told = this.#waiting || [this.#fault, this.#fault && !reference ? "" : said].filter(Boolean).join(" ");
+    if (told !== this.said.textContent) this.said.textContent = told;
   }
 }
 

@@ -96,6 +96,7 @@ export class Selection extends Emitter {
   order = "";
   fallen = ""; // what of the heads was left when the run changed
   tab = ""; // which is open; nothing for the first
+  opened = ""; // the key of the first run, which the link asked for
   held = false; // the next run keeps what is chosen, whatever it is of
   #chosen = false; // whether a person, or the link, has chosen anything
   #model = "";
@@ -103,12 +104,15 @@ export class Selection extends Emitter {
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
+  /** @type {Map<string, string>} */
+  #notes = new Map(); // what single tabs keep in the link, by names with a dot
 
   constructor() {
     super();
     Object.assign(this, selected(location.search));
     const named = new URLSearchParams(location.search);
     this.tab = named.get("tab") ?? "";
+    this.#notes = new Map([...named].filter(([name]) => name.includes(".")));
     this.#chosen = PLACE.some((name) => named.has(name));
     addEventListener("pagehide", () => this.flush());
   }
@@ -118,6 +122,7 @@ export class Selection extends Emitter {
   // those that it has.
   enter(/** @type {Run} */ run) {
     this.#link = run.link;
+    this.opened ||= run.key;
     this.#open(run);
     if (!Object.hasOwn(run.vocabulary.scales, this.scale)) this.scale = DEFAULTS.scale;
     this.layer = Math.min(this.layer, run.nLayers - 1);
@@ -161,6 +166,21 @@ export class Selection extends Emitter {
     this.#write();
   }
 
+  /** What a tab keeps in the link under a name with a dot; "" where there is nothing. @type {(name: string) => string} */
+  noted(name) {
+    return this.#notes.get(name) ?? "";
+  }
+
+  /** Keep such texts in the link; an empty one goes. @type {(notes: Record<string, string>) => void} */
+  note(notes) {
+    const changed = Object.entries(notes).filter(([name, value]) => value !== this.noted(name));
+    for (const [name, value] of changed) {
+      if (value) this.#notes.set(name, value);
+      else this.#notes.delete(name);
+    }
+    if (changed.length && this.#key) this.#write();
+  }
+
   get name() {
     return `${this.layer}.${this.head}`;
   }
@@ -183,6 +203,7 @@ export class Selection extends Emitter {
     this.#due = false;
     const params = addressOf(this, this.#link);
     if (this.tab) params.set("tab", this.tab);
+    for (const [name, value] of this.#notes) params.set(name, value);
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
     history.replaceState(history.state, "", `${location.pathname}?${params}`);

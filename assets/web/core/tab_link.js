@@ -10,12 +10,31 @@ export const tabOf = (id) => (id.startsWith(PREFIX) && id.endsWith("-button") ? 
 
 /** Open the tab of the link, then write each that is opened. @param {Selection} selection */
 export function followTabs(selection) {
-  const tabs = document.getElementById("viz-tabs");
-  if (selection.tab) document.getElementById(`${PREFIX}${selection.tab}-button`)?.click();
+  const linked = selection.tab;
+  // The page may still be building its tabs.
+  whenThere(linked ? `${PREFIX}${linked}-button` : "viz-tabs", (found) => {
+    if (linked) found.click();
+    follow(selection, document.getElementById("viz-tabs"));
+  });
+}
+
+function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | null} */ tabs) {
   if (!tabs) return;
   new MutationObserver(() => {
     const open = tabs.querySelector(`[role=tab][aria-selected=true][id^=${PREFIX}]`);
     const name = open ? tabOf(open.id) : "";
     if (name) selection.openTab(name === FIRST ? "" : name);
   }).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
+}
+
+/** @type {(id: string, then: (found: HTMLElement) => void) => void} */
+function whenThere(id, then) {
+  const look = () => {
+    const found = document.getElementById(id);
+    if (found) then(found);
+    return found !== null;
+  };
+  if (look()) return;
+  const observer = new MutationObserver(() => look() && observer.disconnect());
+  observer.observe(document.documentElement, { childList: true, subtree: true, attributeFilter: ["id"] });
 }

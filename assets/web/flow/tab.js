@@ -43,10 +43,11 @@ class FlowTab extends TabShell {
   offered = null;
   /** @type {Measure | null} */
   measure = null;
-  picked = ""; // the measure that the person chose
+  picked = current.selection.noted("flow.measure"); // the measure that the person, or the link, chose
+  #linked = Object.fromEntries(new URLSearchParams(current.selection.noted("flow.options")));
   measures = el("div", { class: "viz-flow-measures", role: "radiogroup", "aria-label": "Measure" });
   missing = caption();
-  controls = new ViewControls(() => this.refresh(), { id: "viz-flow", say: called });
+  controls = new ViewControls(() => this.#controlled(), { id: "viz-flow", say: called });
   answer = new Answer(() => this.refresh());
   says = el("div", { class: "viz-flow-says" });
   display = new DisplayOptions(this.selection, { prefix: "viz-flow", names: ["hide", "renorm"], always: true });
@@ -76,6 +77,11 @@ class FlowTab extends TabShell {
 
   get ofAnswer() {
     return this.measure?.place.slot === "answer";
+  }
+
+  #controlled() {
+    this.selection.note({ "flow.options": String(new URLSearchParams(this.controls.values())) });
+    this.refresh();
   }
 
   // Who chooses a query wants its row: relevance is then read there.
@@ -138,6 +144,7 @@ class FlowTab extends TabShell {
     const { name, title, missing, place } = measure;
     const onchange = () => {
       this.picked = name;
+      this.selection.note({ "flow.measure": name });
       this.#choose(run, measure);
       this.refresh();
     };
@@ -151,8 +158,13 @@ class FlowTab extends TabShell {
     this.measure = measure;
     for (const radio of this.measures.querySelectorAll("input")) radio.checked = radio.value === measure.name;
     const offered = this.ofAnswer ? [] : measure.controls.filter(({ name }) => name !== "query" && !(name in SWITCHES));
-    const start = (/** @type {ViewControl} */ { name, choices, default: usual }) =>
-      choices.includes(before[name]) ? before[name] : (usual ?? "");
+    const linked = this.#linked;
+    this.#linked = {};
+    const start = (/** @type {ViewControl} */ { name, choices, words, most, default: usual }) => {
+      const asked = linked[name] ?? "";
+      if (words.includes(asked) || (most !== null && /^\d+$/.test(asked) && Number(asked) <= most)) return asked;
+      return [before[name], asked].find((value) => choices.includes(value)) ?? usual ?? "";
+    };
     this.controls.show(run, offered, start);
     this.controls.node.hidden = this.ofAnswer;
     this.answer.node.hidden = !this.ofAnswer;

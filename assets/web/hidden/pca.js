@@ -1,6 +1,7 @@
 // Panel: all layers' states in one plane; this layer's points strong, one token's way through all of them.
 
 import { caption, context2d, control, controls, css, el, fit, onWidth, options } from "../core/dom.js";
+import { inLink } from "../core/link_notes.js";
 import { fullHeight } from "../views/full_screen.js";
 import { afterBlocks } from "../core/states.js";
 import { Panel } from "./panel.js";
@@ -31,7 +32,10 @@ export class PcaPanel extends Panel {
   });
   context = context2d(this.canvas);
   plot = el("div", {}, this.canvas);
-  center = el("select", { id: "viz-hidden-center", onchange: () => this.again() }, ...options(Object.entries(CENTERS)));
+  center = inLink(
+    "hidden.center",
+    el("select", { id: "viz-hidden-center", onchange: () => this.again() }, ...options(Object.entries(CENTERS))),
+  );
   /** @type {Shown | null} */
   shown = null;
   /** @type {Base | null} */

@@ -2,6 +2,7 @@
 
 import { current } from "../core/app_state.js";
 import { count, el } from "../core/dom.js";
+import { inLink } from "../core/link_notes.js";
 import { ADDED_TOKENS } from "../core/run.js";
 import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
@@ -15,6 +16,8 @@ import { TokenSimilarityPanel } from "./token_similarity.js";
 
 /** @import { Run } from "../core/run.js" */
 /** @import { Acts } from "./panel.js" */
+
+const LAYER = "hidden.layer"; // in the link
 
 // Called by the page once; the run and the selection are those of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
@@ -51,7 +54,12 @@ class HiddenTab extends TabShell {
   where = el("output", { class: "viz-hidden-where" });
   tokens = el("span", { class: "viz-caption" });
   special = el("input", { type: "checkbox", id: "viz-hidden-special", checked: true, onchange: () => this.refresh() });
-  switch = el("label", { class: "viz-control viz-check" }, this.special, "With special tokens");
+  switch = el(
+    "label",
+    { class: "viz-control viz-check" },
+    inLink("hidden.special", this.special),
+    "With special tokens",
+  );
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-hidden");
@@ -65,7 +73,11 @@ class HiddenTab extends TabShell {
     current.onHover((token) => {
       if (this.shown) for (const part of [this.source, ...this.panels]) part.mark(token);
     });
-    this.depth.on(() => this.refresh());
+    this.depth.on(() => {
+      const { layer } = this.depth;
+      current.selection.note({ [LAYER]: layer === this.shown?.nLayers ? "" : String(layer) });
+      this.refresh();
+    });
     this.open();
   }
 
@@ -92,11 +104,12 @@ class HiddenTab extends TabShell {
     this.refresh();
   }
 
-  // A new run begins at its output.
+  // A new run begins at its output, that of a link at the layer it names.
   #enter(/** @type {Run} */ run) {
     this.shown = run;
     for (const panel of this.panels) panel.leave();
-    this.depth.layer = run.nLayers;
+    const linked = run.key === current.selection.opened ? current.selection.noted(LAYER) : "";
+    this.depth.layer = linked ? Math.min(run.nLayers, Number(linked) || 0) : run.nLayers;
     this.player.show({ nLayers: run.nLayers + 1 });
     const [all, inner] = [run.real(true).length, run.real(false).length];
     this.special.disabled = inner === 0 || inner === all;

@@ -100,6 +100,18 @@ export class Result {
     return this.#take((signal) => result(run, signal), mask);
   }
 
+  // The mistake that the shown result was made with.
+  get mistaken() {
+    return this.result?.mistake ?? "none";
+  }
+
+  // Run with the mask that is there, and with a planted mistake where one is named.
+  async begin(/** @type {string} */ mistake) {
+    if (mistake) this.mistake.value = mistake;
+    this.#warn();
+    await this.#run();
+  }
+
   async #run() {
     const { plain, mask, mistake } = this;
     if (plain) await this.#take((signal) => runWith(plain, mask, mistake.value, signal), mask);

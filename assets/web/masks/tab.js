@@ -1,8 +1,8 @@
 // The Masks tab: a mask to paint, its numbers, a run with it, its reach and its code.
 
 import { current } from "../core/app_state.js";
-import { el } from "../core/dom.js";
-import { Latest } from "../core/latest.js";
+import { el, status } from "../core/dom.js";
+import { Latest, sentenceOf } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
 import { section } from "../views/headed.js";
@@ -10,6 +10,7 @@ import { Code } from "./code.js";
 import { Convention } from "./convention.js";
 import { EmptyRows } from "./empty_rows.js";
 import { Mask } from "./mask_bits.js";
+import { codeOf, MOST_CHARACTERS, maskFrom } from "./mask_link.js";
 import { Painter } from "./painter.js";
 import { Presets } from "./presets.js";
 import { Reach } from "./reach.js";
@@ -19,6 +20,13 @@ import { stepsOf } from "./strokes.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Origin } from "./presets.js" */
+
+/** @typedef {{ mask: string, mistake: string, ran: string }} Linked what a link has of this tab */
+
+const noted = () => {
+  const [mask, mistake, ran] = ["mask", "mistake", "ran"].map((name) => current.selection.noted(`masks.${name}`));
+  return { mask, mistake, ran };
+};
 
 /** @type {Origin} */
 const PLAIN = { name: "none", sizes: {} }; // what a run begins with
@@ -36,6 +44,8 @@ class MasksTab extends TabShell {
   /** @type {WeakMap<Mask, Origin>} */
   origins = new WeakMap();
   ready = false;
+  #ran = new Mask(0); // with which the run that is shown ran; a link holds it by itself
+  linkSaid = status();
   convention = new Convention();
   painter = new Painter((mask) => this.#changed(mask));
   presets = new Presets(
@@ -43,7 +53,10 @@ class MasksTab extends TabShell {
     () => this.convention.value,
   );
   emptyRows = new EmptyRows();
-  result = new Result((run) => this.family.add(run.key));
+  result = new Result((run) => {
+    this.family.add(run.key);
+    this.#noteRan();
+  });
   reach = new Reach((query) => current.selection.set({ query }));
   code = new Code();
   #asked = new Latest((sentence) => {
@@ -54,7 +67,7 @@ class MasksTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-masks");
     const title = "Mask: which queries may attend to which keys";
-    const mask = section("viz-mask-box", "Mask", title, this.presets.node, this.painter.node);
+    const mask = section("viz-mask-box", "Mask", title, this.presets.node, this.painter.node, this.linkSaid);
     const side = el("div", { class: "viz-mask-side" }, this.convention.node, this.emptyRows.node, this.code.node);
     this.body.append(el("div", { class: "viz-mask-top" }, mask, side), this.result.node, this.reach.node);
     current.selection.on(() => this.root.clientWidth && this.#follow());
@@ -90,6 +103,7 @@ class MasksTab extends TabShell {
 
   /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
   async #enter(run, fresh) {
+    const linked = run.key === current.selection.opened ? noted() : null;
     const offer = await fresh(offered(run));
     const mask = offer.plain ? await fresh(intent(run)) : new Mask(run.n);
     if (!offer.plain) this.origins.set(mask, PLAIN);
@@ -103,10 +117,45 @@ class MasksTab extends TabShell {
     this.result.enter(plain, offer);
     this.reach.enter(plain);
     this.ready = true;
+    this.#ran = mask;
     this.painter.start(plain.tokens, mask, offer.painted);
     this.emptyRows.enter(plain);
     if (offer.plain) await fresh(this.result.fetch(run, mask));
+    if (linked?.mask) await fresh(this.#restore(plain, linked));
     this.body.dataset.painted = run.key;
+  }
+
+  /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked) => Promise<void>} */
+  async #restore(run, { mask: code, mistake, ran }) {
+    try {
+      const { mask, by } = await maskFrom(code, run);
+      this.#made(mask, by);
+    } catch (fault) {
+      this.linkSaid.textContent = `The painted mask of this link is not shown: ${sentenceOf(fault)}.`;
+      return;
+    }
+    if (ran) await this.result.begin(mistake);
+  }
+
+  // The link holds the painted mask, as far as it is no other than that of the run that is shown.
+  async #note() {
+    const { mask } = this;
+    const own = mask.equals(this.#ran);
+    const code = own ? "" : await codeOf(mask, this.#origin());
+    if (mask !== this.mask) return; // another was painted meanwhile
+    current.selection.note({ "masks.mask": code });
+    this.linkSaid.textContent =
+      own || code ? "" : `This mask is too large for a link, which holds up to ${MOST_CHARACTERS} characters of it.`;
+    this.#noteRan();
+  }
+
+  #noteRan() {
+    const { result, ranWith, mistaken } = this.result;
+    const ran = result !== null && ranWith.equals(this.mask) && !this.mask.equals(this.#ran);
+    current.selection.note({
+      "masks.ran": ran ? "1" : "",
+      "masks.mistake": ran && mistaken !== "none" ? mistaken : "",
+    });
   }
 
   /** @type {(mask: Mask, by: Origin | null) => void} */
@@ -128,6 +177,7 @@ class MasksTab extends TabShell {
     this.code.show({ run: this.plain, mask, by });
     this.result.follow(mask);
     this.#follow();
+    this.#note();
   }
 
   // Undo and redo, wherever the focus is while this tab is seen.

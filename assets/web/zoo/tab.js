@@ -1,5 +1,6 @@
 // The Mask zoo tab: every planted mask bug with its symptom, its picture, its audit and its fix.
 
+import { current } from "../core/app_state.js";
 import { button, el, onTheme } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
 import { json } from "../core/server.js";
@@ -11,6 +12,7 @@ import { SpecimenList } from "./specimen_list.js";
 
 /** @import { Zoo } from "../core/payloads.d.ts" */
 
+const NOTE = "zoo.bug"; // in the link
 const OWN =
   "intent says which query may attend to which key: True = may attend, rows = queries. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
 const TERMINAL =
@@ -49,13 +51,14 @@ export class ZooTab {
     this.detail = el("div", { class: "viz-zoo-detail" }, ...parts);
     root.replaceChildren(el("div", { class: "viz-zoo" }, this.list.node, this.detail));
     onTheme(() => this.audit.draw());
-    this.open(this.shown.identifier);
+    this.open(current.selection.noted(NOTE) || this.shown.identifier);
   }
 
   // Show a specimen and audit its wrong line.
   open(/** @type {string} */ identifier) {
     this.shown = this.specimens.find((each) => each.identifier === identifier) ?? this.shown;
     this.quiz.close();
+    current.selection.note({ [NOTE]: this.shown === this.specimens[0] ? "" : this.shown.identifier });
     this.#describe();
     this.#top();
     return this.audit.show(this.shown);
@@ -64,6 +67,7 @@ export class ZooTab {
   // A random one, without its name.
   surprise() {
     this.shown = this.quiz.draw(this.shown);
+    current.selection.note({ [NOTE]: "" }); // the address must not tell its name
     this.list.mark(null);
     this.head.hidden = this.lines.node.hidden = true;
     this.#top();

@@ -1,0 +1,26 @@
+// What single tabs keep in the link: a control by a name with a dot, such as "picture.opacity".
+
+import { current } from "./app_state.js";
+
+/** @typedef {HTMLInputElement | HTMLSelectElement} Field */
+
+/** @type {(field: Field) => string} */
+const written = (field) =>
+  field.type === "checkbox" ? (/** @type {HTMLInputElement} */ (field).checked ? "1" : "0") : field.value;
+
+/** Have a control begin as the link has it, and the link follow it; what is as usual is left out.
+ * @template {Field} Kind @param {string} name @param {Kind} field @returns {Kind} */
+export function inLink(name, field) {
+  const { selection } = current;
+  const usual = written(field);
+  const linked = selection.noted(name);
+  if (linked && field.type === "checkbox") /** @type {HTMLInputElement} */ (field).checked = linked === "1";
+  else if (linked && (!(field instanceof HTMLSelectElement) || has(field, linked))) field.value = linked;
+  if (linked && field.type === "range") field.dispatchEvent(new Event("input")); // what it says beside it
+  const note = () => selection.note({ [name]: written(field) === usual ? "" : written(field) });
+  for (const event of ["input", "change"]) field.addEventListener(event, note);
+  return field;
+}
+
+/** @type {(select: HTMLSelectElement, value: string) => boolean} */
+const has = (select, value) => [...select.options].some((option) => option.value === value);

@@ -1,0 +1,166 @@
+"""Links as a person uses them: copied, and opened in another browser against a fresh server."""
+
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.ui.conftest import PAINTED, UNFOLD, serving
+from viz_encoder.ui.serve import Settings, make_app
+
+TEXT = "The animal didn't cross the street because it was too tired"
+IT, ANIMAL = 10, 2
+
+
+@pytest.fixture(scope="module")
+def fresh_site():
+    """A server that has never seen any of the runs."""
+    with serving(make_app(Settings())) as address:
+        yield address
+
+
+@pytest.fixture
+def reopened(chromium, fresh_site):
+    """Open a page's link in a browser context of its own, on the fresh server."""
+    contexts = []
+
+    def open_link(page):
+        query = page.evaluate("(window.vizTab.selection.flush(), location.search)")
+        context = chromium.new_context()
+        contexts.append((context, found := []))
+        other = context.new_page()
+        other.add_init_script(UNFOLD)
+        other.set_viewport_size({"width": 1440, "height": 1000})
+        other.on("pageerror", lambda fault: found.append(str(fault)))
+        other.goto(f"{fresh_site}{query}")
+        return other
+
+    yield open_link
+    for context, found in contexts:
+        context.close()
+        assert found == []
+
+
+def chosen(page):
+    """What the address chooses, without keys of runs, which are those of one server."""
+    search = page.evaluate("(window.vizTab.selection.flush(), location.search)")
+    found = parse_qs(search.removeprefix("?"))
+    return {name: value for name, value in found.items() if name not in ("run", "ref.run")}
+
+
+def test_a_comparison_is_restored_on_another_server(visit, reopened, minilm):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened.painted()
+    page = opened.page
+    before = page.evaluate("vizTab.run.key")
+    page.locator(".viz-swap").click()
+    page.wait_for_selector(f"{PAINTED}:not([data-painted='{before}'])")
+    page.get_by_role("button", name="Show the change", exact=True).click()
+    page.wait_for_function("vizTab.changes.most !== null && vizTab.measures.complete('change')")
+    page.wait_for_selector(".viz-map[data-painted*=':change:']")
+    other = reopened(page)
+    other.wait_for_selector(".viz-map[data-painted*=':change:']", timeout=60_000)
+    other.wait_for_function("vizTab.changes.most !== null && vizTab.measures.complete('change')")
+    shown = "[...vizTab.map.tiles[0].values].map((value) => Number.isNaN(value) ? null : value)"
+    assert other.evaluate(shown) == pytest.approx(page.evaluate(shown), abs=1e-6)
+    now, was = (vz.capture(minilm, text) for text in (TEXT.replace("tired", "wide"), TEXT))
+    change = (now.attention(3, 1) - was.attention(3, 1))[IT, ANIMAL]
+    assert other.evaluate("vizTab.map.parts.at(10, 2).value") == pytest.approx(
+        float(change), abs=2e-6
+    )
+    for part in (".viz-readout", ".viz-reference-said", ".viz-finding", ".viz-map h3"):
+        assert other.inner_text(part) == page.inner_text(part)
+    order = "[...document.querySelectorAll('.viz-atlas-cell')].map((cell) => cell.dataset.head)"
+    assert other.evaluate(order) == page.evaluate(order)
+    assert chosen(other) == chosen(page)
+
+
+def test_a_run_with_a_mask_is_made_again(visit, reopened, minilm):
+    opened = visit(tab="masks", layer=2, head=4)
+    page = opened.page
+    page.wait_for_selector(".viz-masks[data-painted], .viz-mask-painter canvas")
+    page.wait_for_function("window.vizMasks?.ready")
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
+    page.evaluate("vizMasks.painter.paint([[0, 3]], 1)")  # no preset any more
+    page.click("#viz-mask-run")
+    page.wait_for_selector("#viz-mask-everywhere")
+    page.click("#viz-mask-everywhere")
+    page.wait_for_function("vizTab.run.masked !== ''")
+    other = reopened(page)
+    other.wait_for_selector("#viz-tab-masks-button[aria-selected=true]", timeout=60_000)
+    other.wait_for_function("window.vizTab?.run?.masked && window.vizMasks?.result.run")
+    meant = np.tril(np.ones((15, 15), bool))
+    meant[0, 3] = True
+    painted = other.evaluate("[...vizMasks.mask.cells]")
+    np.testing.assert_array_equal(np.reshape(painted, (15, 15)).astype(bool), meant)
+    ran = vz.capture(minilm, TEXT, mask=torch.from_numpy(meant)).attention(2, 4).numpy()
+    other.wait_for_selector(".viz-map[data-painted]", state="attached")
+    found = np.reshape(other.evaluate("[...vizTab.map.tiles[0].values]"), (15, 15)).astype(float)
+    np.testing.assert_allclose(np.nan_to_num(found), ran * meant, atol=2e-6)
+    assert chosen(other) == chosen(page)
+
+
+def test_a_painted_mask_and_its_result_are_restored(visit, reopened):
+    opened = visit(tab="masks")
+    page = opened.page
+    page.wait_for_function("window.vizMasks?.ready")
+    page.select_option("#viz-mask-preset", "window")
+    page.fill("[data-size=reach]", "2")
+    page.wait_for_function("location.search.includes('masks.mask=window')")
+    other = reopened(page)
+    other.wait_for_function(
+        "window.vizMasks?.ready && vizMasks.mask.summary().forbidden > 0", timeout=60_000
+    )
+    far = np.abs(np.subtract.outer(range(15), range(15))) <= 2
+    np.testing.assert_array_equal(
+        np.reshape(other.evaluate("[...vizMasks.mask.cells]"), (15, 15)).astype(bool), far
+    )
+    assert other.input_value("[data-size=reach]") == "2"
+    page.evaluate("vizMasks.painter.paint([[0, 9]], 1)")
+    page.select_option("#viz-mask-mistake", "ignored")
+    page.click("#viz-mask-run")
+    page.wait_for_function("location.search.includes('masks.mistake=ignored')")
+    again = reopened(page)
+    again.wait_for_function("window.vizMasks?.result.run", timeout=60_000)
+    assert again.inner_text("#viz-mask-sentence") == page.inner_text("#viz-mask-sentence")
+    far[0, 9] = True
+    np.testing.assert_array_equal(
+        np.reshape(again.evaluate("[...vizMasks.mask.cells]"), (15, 15)).astype(bool), far
+    )
+    assert chosen(again) == chosen(page)
+
+
+def test_what_single_tabs_chose_is_restored(visit, reopened):
+    opened = visit(kind="image", model="scene", example="a wide scene")
+    opened.painted()
+    page = opened.page
+    page.locator("#viz-opacity").fill("35")
+    page.get_by_role("button", name="who looks at it").click()
+    page.get_by_role("tab", name="Mask zoo").click()
+    page.locator("[data-specimen]").nth(4).click()
+    bug = page.inner_text(".viz-zoo-title")
+    page.get_by_role("tab", name="Hidden states").click()
+    page.wait_for_function("window.vizHidden?.shown")
+    page.evaluate("vizHidden.depth.set({ layer: 1 })")
+    page.get_by_role("tab", name="Flow").click()
+    page.locator("[name=viz-flow-measure]:not(:checked):not(:disabled)").first.click()
+    measure = page.locator("[name=viz-flow-measure]:checked").get_attribute("value")
+    other = reopened(page)
+    other.wait_for_selector("#viz-tab-flow-button[aria-selected=true]", timeout=60_000)
+    other.wait_for_selector(".viz-flow[data-painted]")
+    assert other.locator("[name=viz-flow-measure]:checked").get_attribute("value") == measure
+    other.get_by_role("tab", name="Hidden states").click()
+    other.wait_for_function("window.vizHidden?.shown")
+    assert other.evaluate("vizHidden.depth.layer") == 1
+    other.get_by_role("tab", name="Mask zoo").click()
+    assert other.inner_text(".viz-zoo-title") == bug
+    other.get_by_role("tab", name="Attention").click()
+    assert other.input_value("#viz-opacity") == "35"
+    assert other.get_attribute("[data-direction=who]", "aria-pressed") == "true"
+    assert other.evaluate("vizTab.source.picture.opacity.node.innerText").endswith("35%")
+    other.get_by_role("tab", name="Mask zoo").click()
+    other.click("#viz-zoo-surprise")
+    other.wait_for_function("!location.search.includes('zoo.bug')")  # its name is to be guessed
