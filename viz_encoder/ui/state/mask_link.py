@@ -42,11 +42,14 @@ def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:
         return PRESETS[code].mask(n_tokens)
     size = (n_tokens**2 + 7) // 8
     try:
-        packed = base64.b64decode(code.removeprefix(BITS) + "==", altchars=b"-_", validate=True)
-        bits = zlib.decompressobj().decompress(packed, size + 1)
+        letters = code.removeprefix(BITS)
+        letters += "=" * (-len(letters) % 4)
+        packed = base64.b64decode(letters, altchars=b"-_", validate=True)
+        stream = zlib.decompressobj()
+        bits = stream.decompress(packed, size + 1)
     except (ValueError, zlib.error):
         raise SelectionError(f"{UNREAD}: {shown(code)} is neither a preset nor bits.") from None
-    if not code.startswith(BITS) or len(bits) != size:
+    if not code.startswith(BITS) or len(bits) != size or not stream.eof:
         raise SelectionError(f"{UNREAD}: it is not one over the {n_tokens:,} tokens of this run.")
     cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens**2)
     return torch.from_numpy(cells.astype(bool).reshape(n_tokens, n_tokens))
