@@ -59,9 +59,10 @@ export class Presets {
 
   // What made the mask that is there: a preset with its sizes, or a hand.
   mark(/** @type {Origin | null} */ by) {
+    const other = by !== null && this.choice.value !== by.name; // the fields are those of another preset
     this.choice.value = by?.name ?? "custom";
     this.sizes.hidden = !by;
-    if (by && JSON.stringify(by) !== JSON.stringify(this.#origin())) this.#controls(by);
+    if (by && (other || JSON.stringify(by) !== JSON.stringify(this.#origin()))) this.#controls(by);
     this.sentence.textContent = by ? this.#preset().sentence : "Painted cell by cell, or read from a file.";
   }
 

@@ -82,7 +82,12 @@ class MasksTab extends TabShell {
   /** @override @param {Run} run */
   show(run) {
     this.body.hidden = !this.plain;
-    if (this.family.has(run.key)) return this.#follow();
+    if (this.family.has(run.key)) {
+      const { run: made, ranWith } = this.result;
+      this.#ran = run.key === made?.key ? ranWith : new Mask(run.n);
+      if (this.ready) this.#note();
+      return this.#follow();
+    }
     this.family = new Set([run.key]);
     this.ready = false;
     this.#asked.run((fresh) => this.#enter(run, fresh));
