@@ -2,7 +2,7 @@
 
 from viz_encoder.effects.effect import Effect as Effect
 from viz_encoder.effects.effect import effect as effect
-from viz_encoder.effects.effect import joint as joint
+from viz_encoder.effects.joint import joint as joint
 from viz_encoder.effects.knock import knock as knock
 from viz_encoder.effects.patch import Patch as Patch
 from viz_encoder.effects.patch import patch as patch

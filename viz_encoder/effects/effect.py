@@ -1,20 +1,19 @@
 """effect: what changes when a head is taken out, for every head, exactly."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, chosen
-from viz_encoder.effects.measures import Asked, Measure, measure_of
+from viz_encoder.effects.measure import Asked, Measure
+from viz_encoder.effects.measures import measure_of
 from viz_encoder.effects.replacement import Replacement, replacement
-from viz_encoder.effects.rerun import Progress, Replaced, Rerun
+from viz_encoder.effects.rerun import Progress, Replaced, Rerun, each_alone
 from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
@@ -158,63 +157,6 @@ def effect(
                 progress((number + done) / len(runs))
         found.append(one)
     return _together(found, stand_in.words)
-
-
-def joint(
-    encoder: Any,
-    text: Any,
-    heads: Any,
-    *,
-    how: str = "zero",
-    reference: Iterable[Any] | None = None,
-    measure: str | None = None,
-    answer: str | None = None,
-    other: str | None = None,
-    at: int | None = None,
-    pooling: str | None = None,
-) -> tuple[float, str]:
-    """The effect of removing several heads at once, and what the model then answers.
-
-    Set it beside the sum of their single effects, which it need not equal: heads do each other's
-    work, and a head above may take over (Rushing & Nanda, 2024, arXiv:2402.15390).
-
-    Args: as `effect`; heads are those that are removed together.
-
-    Returns:
-        The measure with all of them removed, minus untouched; and the answer, "" if there is none.
-
-    Raises:
-        SelectionError, InputError: as `effect`.
-    """
-    encoder = encoder_of(encoder)
-    stand_in = replacement(encoder, how, reference)
-    run = Rerun(encoder, read(encoder, text))
-    of_run = measure_of(measure, run, Asked(answer, other, at, pooling))
-    output = next(run.edited(edits_of(chosen(heads, encoder.config), stand_in, encoder)))
-    said = of_run.said(output)
-    before, after = (float(of_run.read(each)[0]) for each in (run.output, output))
-    name = UNSAID if said is None else of_run.name(int(said.labels[0]))
-    return after - before, name
-
-
-def edits_of(
-    heads: Sequence[Head], stand_in: Replacement, encoder: LoadedEncoder
-) -> dict[int, Replaced]:
-    """All these heads removed at once, as one variant."""
-    of_layer: dict[int, list[int]] = defaultdict(list)
-    for layer, head in heads:
-        of_layer[layer].append(head)
-    edits = {}
-    for layer, numbers in of_layer.items():
-        where = torch.zeros(1, encoder.config.n_heads, dtype=torch.bool, device=encoder.device)
-        where[0, numbers] = True
-        edits[layer] = Replaced(where, stand_in.of(layer))
-    return edits
-
-
-def each_alone(heads: Sequence[int], n_heads: int, device: torch.device) -> Tensor:
-    """Bool "variant head": variant i edits the i-th of these heads, and no other."""
-    return torch.eye(n_heads, dtype=torch.bool, device=device)[list(heads)]
 
 
 class _One:

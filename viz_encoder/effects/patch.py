@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.effect import each_alone
 from viz_encoder.effects.heads import Head, chosen
-from viz_encoder.effects.measures import Asked, Logits, Measure, measure_of
-from viz_encoder.effects.rerun import Progress, Replaced, Rerun
+from viz_encoder.effects.logits import Logits
+from viz_encoder.effects.measure import Asked, Measure
+from viz_encoder.effects.measures import measure_of
+from viz_encoder.effects.rerun import Progress, Replaced, Rerun, each_alone
 from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns

@@ -1,6 +1,6 @@
 """Rerun: one input run once and kept, so that with heads edited only the layers above run again."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -103,6 +103,13 @@ class Rerun:
     def n_forwards(self) -> float:
         """What was run again, in passes of this input through all layers."""
         return self.n_layer_runs / len(self.given)
+
+
+def each_alone(
+    heads: Sequence[int], n_heads: int, device: torch.device
+) -> Bool[Tensor, "variant head"]:
+    """Variant i edits the i-th of these heads, and no other."""
+    return torch.eye(n_heads, dtype=torch.bool, device=device)[list(heads)]
 
 
 @contextmanager

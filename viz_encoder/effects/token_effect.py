@@ -11,7 +11,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.measures import MASKS, Asked, Logits, Measure, measure_of
+from viz_encoder.effects.logits import MASKS, Logits
+from viz_encoder.effects.measure import Asked, Measure
+from viz_encoder.effects.measures import measure_of
 from viz_encoder.effects.rerun import BATCH_TOKENS, Progress, Rerun, at_rest
 from viz_encoder.effects.sources import encoder_of, read
 from viz_encoder.errors import SelectionError

@@ -1,0 +1,67 @@
+"""joint: what changes when several heads are taken out at once."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.heads import Head, chosen
+from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.measures import measure_of
+from viz_encoder.effects.replacement import Replacement, replacement
+from viz_encoder.effects.rerun import Replaced, Rerun
+from viz_encoder.effects.sources import encoder_of, read
+
+
+def joint(
+    encoder: Any,
+    text: Any,
+    heads: Any,
+    *,
+    how: str = "zero",
+    reference: Iterable[Any] | None = None,
+    measure: str | None = None,
+    answer: str | None = None,
+    other: str | None = None,
+    at: int | None = None,
+    pooling: str | None = None,
+) -> tuple[float, str]:
+    """The effect of removing several heads at once, and what the model then answers.
+
+    Set it beside the sum of their single effects, which it need not equal: heads do each other's
+    work, and a head above may take over (Rushing & Nanda, 2024, arXiv:2402.15390).
+
+    Args: as `effect`; heads are those that are removed together.
+
+    Returns:
+        The measure with all of them removed, minus untouched; and the answer, "" if there is none.
+
+    Raises:
+        SelectionError, InputError: as `effect`.
+    """
+    encoder = encoder_of(encoder)
+    stand_in = replacement(encoder, how, reference)
+    run = Rerun(encoder, read(encoder, text))
+    of_run = measure_of(measure, run, Asked(answer, other, at, pooling))
+    output = next(run.edited(_edits(chosen(heads, encoder.config), stand_in, encoder)))
+    said = of_run.said(output)
+    before, after = (float(of_run.read(each)[0]) for each in (run.output, output))
+    name = "" if said is None else of_run.name(int(said.labels[0]))
+    return after - before, name
+
+
+def _edits(
+    heads: Sequence[Head], stand_in: Replacement, encoder: LoadedEncoder
+) -> dict[int, Replaced]:
+    """All these heads removed at once, as one variant."""
+    of_layer: dict[int, list[int]] = defaultdict(list)
+    for layer, head in heads:
+        of_layer[layer].append(head)
+    edits = {}
+    for layer, numbers in of_layer.items():
+        where = torch.zeros(1, encoder.config.n_heads, dtype=torch.bool, device=encoder.device)
+        where[0, numbers] = True
+        edits[layer] = Replaced(where, stand_in.of(layer))
+    return edits

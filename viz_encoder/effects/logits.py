@@ -1,0 +1,114 @@
+"""A measure of what a prediction head answers: one logit minus another."""
+
+from copy import copy
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.config import HeadConfig, Task
+from viz_encoder.effects.measure import Asked, Outputs, Said
+from viz_encoder.effects.rerun import Rerun
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import TextReader
+from viz_encoder.trace.prediction_heads import choose_head, likelihoods
+
+MASKS = ("[mask]", "<mask>")
+
+
+class Logits:
+    """The logit of an answer minus that of another: > 0 where the model prefers the answer."""
+
+    def __init__(self, run: Rerun, task: Task, asked: Asked) -> None:
+        """Take the model's first and second choice for the answers that are not given."""
+        self._run, self.head = run, choose_head(run.encoder, task)
+        self.place = _place(run, asked.at) if task is Task.MASKED else None
+        logits = self.logits(run.output)[0]
+        if len(logits) < 2:
+            raise SelectionError(
+                f"{run.encoder.card.name} gives one score, and so no choice between two; measure "
+                "'pooled' or 'state'."
+            )
+        first, second = logits.topk(2).indices.tolist()
+        self.answer = first if asked.answer is None else label(asked.answer, run, self.head)
+        rival = second if self.answer == first else first
+        self.other = rival if asked.other is None else label(asked.other, run, self.head)
+        if self.answer == self.other:
+            raise SelectionError(f"The answer and the other are both {asked.answer!r}; name two.")
+
+    def against(self, rival: int) -> "Logits":
+        """The same answer against another label."""
+        changed = copy(self)
+        changed.other = rival
+        return changed
+
+    @property
+    def words(self) -> str:
+        """Which two logits, and where."""
+        place = "" if self.place is None else f" at token {self.place}"
+        return f"logit of “{self.name(self.answer)}” − “{self.name(self.other)}”{place}"
+
+    def name(self, number: int) -> str:
+        """What a label is called."""
+        return self._run.encoder.output_name(self.head, number)
+
+    def logits(self, outputs: Outputs) -> Float[Tensor, "variant label"]:
+        """The head's scores, at the place that is asked about."""
+        run = self._run
+        with torch.inference_mode():
+            head = run.model.heads[str(self.head.task)]
+            if self.place is None:
+                return head(outputs, run.valid.expand(len(outputs), -1)).float()
+            return head(outputs[:, self.place : self.place + 1])[:, 0].float()
+
+    def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
+        """The difference of the two logits."""
+        logits = self.logits(outputs)
+        return (logits[:, self.answer] - logits[:, self.other]).double().cpu().numpy()
+
+    def said(self, outputs: Outputs) -> Said:
+        """The label that comes first now, and how likely it is."""
+        shares, _ = likelihoods(self.head, self.logits(outputs))
+        best = shares.max(dim=-1)
+        return Said(best.indices.cpu().numpy(), best.values.cpu().numpy())
+
+
+def label(name: str, run: Rerun, head: HeadConfig) -> int:
+    """The number of a label or token.
+
+    Raises:
+        SelectionError: the head knows no such label.
+    """
+    if head.labels:
+        if name in head.labels:
+            return head.labels.index(name)
+        raise SelectionError(f"There is no label {name!r}; choose {', '.join(head.labels[:20])}.")
+    reader = run.encoder.reader
+    if isinstance(reader, TextReader):
+        for spelling in (name, f"Ġ{name}", f"▁{name}"):
+            number = reader.tokenizer.token_to_id(spelling)
+            if number is not None:
+                return int(number)
+    raise SelectionError(f"{name!r} is not one token of this model; choose a word that is.")
+
+
+def masked_places(run: Rerun) -> list[int]:
+    """Where [MASK] stands."""
+    names = enumerate(run.sample.tokens)
+    return [place for place, name in names if name.strip("▁Ġ ").lower() in MASKS]
+
+
+def _place(run: Rerun, at: int | None) -> int:
+    n_tokens = run.output.shape[1]
+    if at is not None:
+        if not 0 <= at < n_tokens:
+            raise SelectionError(f"There is no token {at}; choose 0 to {n_tokens - 1}.")
+        return at
+    places = masked_places(run)
+    if not places:
+        raise SelectionError(
+            "The text has no [MASK], so nothing is predicted; write [MASK] for a word, or say at "
+            "which token: at=3."
+        )
+    return places[0]

@@ -1,0 +1,44 @@
+"""Measure: one number of an encoder's output, that may change when something is taken away."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Outputs = Float[Tensor, "variant token d_model"]
+
+
+class Said(NamedTuple):
+    """What a prediction head says of each variant: its best label, and how likely that is."""
+
+    labels: Int[np.ndarray, " variant"]
+    shares: Float[np.ndarray, " variant"]
+
+
+class Measure(Protocol):
+    """A number of an output; `words` says in plain words what it is."""
+
+    @property
+    def words(self) -> str:
+        """What is measured."""
+
+    def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
+        """The number, for each variant."""
+
+    def said(self, outputs: Outputs) -> Said | None:
+        """What the prediction head says; None where the measure has none."""
+
+    def name(self, number: int) -> str:
+        """What a label is called."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a measure is told besides its name; what is None is chosen for each input."""
+
+    answer: str | None = None
+    other: str | None = None
+    at: int | None = None
+    pooling: str | None = None

@@ -1,0 +1,100 @@
+"""Measures of vectors: how far the pooled one, or the tokens' last states, have turned."""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.effects.measure import Outputs
+from viz_encoder.effects.rerun import Rerun
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.model import pool
+from viz_encoder.model.pooling import PoolerHead
+
+
+class Pooled:
+    """1 − cosine of the pooled vector to the untouched one: 0 = no change, at most 2."""
+
+    def __init__(self, run: Rerun, method: str | None) -> None:
+        """Pool the untouched output; by the model's declared pooling if it can, else by mean."""
+        self._run = run
+        self._method = method or _usual_pooling(run)
+        self._before = self._vectors(run.output)
+        self.words = f"1 − cosine of the pooled vector ({self._method}) to the untouched one"
+
+    def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
+        """How far the vector turned."""
+        return turned(self._vectors(outputs), self._before)
+
+    def said(self, outputs: Outputs) -> None:
+        """A vector says nothing."""
+
+    def name(self, number: int) -> str:
+        """A vector has no labels."""
+        return ""
+
+    def _vectors(self, outputs: Outputs) -> Tensor:
+        run = self._run
+        with torch.inference_mode():
+            return pool(
+                outputs,
+                run.valid.expand(len(outputs), -1),
+                self._method,
+                encoder=run.encoder,
+                head=own_pooler(run),
+                n_prefix=max(1, len(run.model.config.prefix)),
+                n_prompt=run.sample.n_prompt,
+            )
+
+
+def _usual_pooling(run: Rerun) -> str:
+    """The model's own; mean where it declares none, or none of so many tokens."""
+    if run.encoder.declared is None:
+        return "mean"
+    try:
+        run.encoder.declared.require(run.valid, run.sample.n_prompt)
+    except InputError:
+        return "mean"
+    return "declared"
+
+
+def own_pooler(run: Rerun) -> PoolerHead | None:
+    """The model's own pooler, if it has one."""
+    heads = run.model.heads
+    return heads["pool"] if "pool" in heads else None  # noqa: SIM401 (a ModuleDict has no get)
+
+
+class State:
+    """1 − cosine of a token's hidden state to the untouched one; the mean over tokens if none."""
+
+    def __init__(self, run: Rerun, at: int | None) -> None:
+        """Keep the untouched states."""
+        n_tokens = run.output.shape[1]
+        if at is not None and not 0 <= at < n_tokens:
+            raise SelectionError(f"There is no token {at}; choose 0 to {n_tokens - 1}.")
+        self._at, self._real, self._before = at, run.valid[0], run.output
+        whose = "mean over the tokens" if at is None else f"token {at}, “{run.sample.tokens[at]}”"
+        self.words = f"1 − cosine of the last hidden state to the untouched one ({whose})"
+
+    def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
+        """How far the states turned."""
+        if self._at is not None:
+            return turned(outputs[:, self._at], self._before[:, self._at])
+        each = turned(outputs[:, self._real], self._before[:, self._real])
+        mean: Float[np.ndarray, " variant"] = each.mean(axis=1)
+        return mean
+
+    def said(self, outputs: Outputs) -> None:
+        """A state says nothing."""
+
+    def name(self, number: int) -> str:
+        """A state has no labels."""
+        return ""
+
+
+def turned(
+    now: Float[Tensor, "*places d_vector"], before: Float[Tensor, "*#places d_vector"]
+) -> Float[np.ndarray, "*places"]:
+    """1 − cosine, as half the squared distance of unit vectors: exact where it is tiny."""
+    now, before = (torch.nn.functional.normalize(x.double(), dim=-1) for x in (now, before))
+    return ((now - before).square().sum(dim=-1) / 2).cpu().numpy()
