@@ -169,7 +169,7 @@ def test_what_is_not_there_is_said(traces, query, key):
 @pytest.mark.parametrize("block_bytes", [2**20, 4 * 15 * 4])
 def test_a_pair_of_what_is_shown(minilm, hide, renormalize, words, block_bytes, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
-    trace = vz.capture(minilm, "The unbelievable animal didn't cross")
+    trace = vz.capture(minilm, "The electroencephalograph animal didn't cross")
     groups = [list(each) for each in shown_tokens(trace, hide_special=hide, words=words)]
     kept = [token for group in groups for token in group]
     maps = whole_maps(trace)
@@ -177,6 +177,7 @@ def test_a_pair_of_what_is_shown(minilm, hide, renormalize, words, block_bytes, 
         maps = maps / maps[:, :, :, kept].sum(axis=3, keepdims=True)
     query, key = 2, len(trace.tokens) - 3
     row, column = (next(g for g in groups if token in g) for token in (query, key))
+    assert len(row) > 2 * words  # the query is a word of several sub-words
 
     def merged(queries):
         return maps[:, :, queries][:, :, :, column].sum(axis=3).mean(axis=2)
