@@ -59,3 +59,22 @@ def test_the_atlas_follows_the_switches_and_says_so(visit):
     page.uncheck("#viz-hide")
     page.wait_for_selector(".viz-atlas[data-kept=all]")
     assert page.evaluate("document.querySelector('.viz-atlas canvas').toDataURL()") == before
+
+
+@pytest.mark.browser
+def test_what_does_not_follow_the_switches_says_so(visit):
+    page = visit().page
+    page.wait_for_selector(".viz-finding-chip")
+    plain = page.get_attribute(".viz-finding-chip >> nth=0", "title")
+    page.check("#viz-hide")
+    page.check("#viz-renorm")
+    title = page.get_attribute(".viz-finding-chip >> nth=0", "title")
+    assert title == f"{plain} Measured on all tokens, as the model ran."
+    assert "not renormalized" not in page.inner_text(".viz-says")
+    page.select_option("#viz-shade-by", "value")
+    page.wait_for_function(
+        "document.querySelector('.viz-says').textContent.endsWith('Its rows are not renormalized.')"
+    )
+    page.uncheck("#viz-renorm")
+    page.uncheck("#viz-hide")
+    assert page.get_attribute(".viz-finding-chip >> nth=0", "title") == plain

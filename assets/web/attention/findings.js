@@ -9,6 +9,8 @@ import { quoted } from "../core/token_names.js";
 
 /** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 
+const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
+
 export class FindingsView {
   #latest = new Latest((sentence) => this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence)));
   /** @type {Run | null} */ #run = null;
@@ -29,7 +31,10 @@ export class FindingsView {
       this.chips,
     );
     pair.on(() => this.#say());
-    selection.on(() => this.#say());
+    selection.on((changed) => {
+      if (this.#found && SWITCHES.some((name) => changed.has(name))) this.#list(this.#found);
+      this.#say();
+    });
   }
 
   // What stands out in a run; a page on which nothing was chosen yet goes to the first of it.
@@ -57,7 +62,8 @@ export class FindingsView {
   #chip(/** @type {Finding} */ finding) {
     const { layer, head, query, key, chip, sentence } = finding;
     const place = { layer, head, ...(query != null && { query }), ...(key != null && { key }) };
-    const more = { class: "viz-small viz-finding-chip", title: sentence };
+    const as = this.selection.kept === "all" ? "" : " Measured on all tokens, as the model ran.";
+    const more = { class: "viz-small viz-finding-chip", title: sentence + as };
     return button(chip, () => this.selection.set(place), more);
   }
 

@@ -151,7 +151,8 @@ export class InputView {
     else if (this.picture.units === units) this.picture.layout();
     else this.picture.show(/** @type {Run & { grid: Grid }} */ (run), this.#image, units);
     this.title.textContent = shown.heading(chosen);
-    this.says.textContent = shown.kind.says;
+    const as = selection.renorm && shown.measure !== "weight" ? " Its rows are not renormalized." : "";
+    this.says.textContent = shown.kind.says + as;
     this.#view.point(null);
     if (run.grid) this.picture.mark(shown.unitOf(selection.query), shown.unitOf(selection.key), chosen);
     else this.words.mark(chosen);
