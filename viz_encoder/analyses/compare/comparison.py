@@ -1,4 +1,4 @@
-"""Compare: two runs of any text, model or mask, token by token, head by head."""
+"""Comparison: two runs with their tokens aligned, subtracted where one asks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,44 +8,16 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from viz_encoder.analyses.compare.changes import CellChange, HeadChange
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
-from viz_encoder.trace.alignment import align
 from viz_encoder.trace.map_change import MapChange, SignedTile, signed_tile
 from viz_encoder.trace.map_view import Head, MapView, heads_of
 from viz_encoder.trace.row_distance import row_distances
 from viz_encoder.trace.shown_map import ShownMap, Unit
 from viz_encoder.trace.shown_rows import AS_IT_RAN, shown_row
 from viz_encoder.trace.token_selection import place_of, shown_tokens
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CellChange(ArrayResult, TableResult, main="change"):
-    """One query's weight on one key by every head, 0 … 1, here and in the reference.
-
-    NaN where the mask forbids the key, and in `was` and `change` where the query or the key has
-    no partner.
-    """
-
-    now: Float[np.ndarray, "layer head"]
-    was: Float[np.ndarray, "layer head"]
-    change: Float[np.ndarray, "layer head"]  # now − was
-
-    def columns(self) -> Columns:
-        """One line per layer and head."""
-        axes = {"layer": range(self.now.shape[0]), "head": range(self.now.shape[1])}
-        return long_columns(axes, {"now": self.now, "was": self.was, "change": self.change})
-
-
-@dataclass(frozen=True)
-class HeadChange:
-    """A head, and how far it changed: now − was of a cell, or a distance of rows, 0 … 1."""
-
-    layer: int
-    head: int
-    change: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -299,45 +271,3 @@ class Comparison(OneLine):
         for number, heads in enumerate(found):
             heads[: run.layers[number].n_heads] = shown_row(run, number, query, view)[:, place]
         return found
-
-
-def compare(trace: Trace, reference: Trace) -> Comparison:
-    """Align the tokens of two runs, and take the second from the first wherever one asks.
-
-    The runs may be of any texts, models, masks or padding. Tokens are aligned by the longest common
-    subsequence, over words where the tokenizers differ. It says that weights differ, not why, nor
-    whether the model's answer would. Nothing is computed before it is asked for, and never a whole
-    set of maps.
-
-    Args:
-        trace: the run that is looked at.
-        reference: the run to compare with.
-
-    Raises:
-        TooLong: two long runs that have little in common.
-    """
-    found = align(trace, reference)
-    why = _why(trace, reference)
-    return Comparison(
-        trace, reference, found.pairs, found.only_here, found.only_there, found.by, why
-    )
-
-
-def _why(trace: Trace, reference: Trace) -> str:
-    """Why heads cannot be compared one by one; "" where they can."""
-    for name, run in (("This run", trace), ("The reference", reference)):
-        if any(layer.cross or layer.k.shape[1] != run.n_tokens for layer in run.layers):
-            return (
-                f"{name} has cross-attention, whose keys are other tokens; compare self-attention."
-            )
-    counts = [[layer.n_heads for layer in run.layers] for run in (trace, reference)]
-    if counts[0] == counts[1]:
-        return ""
-    here, there = (f"{len(each)} layers × {max(each)} heads" for each in counts)
-    return (
-        f"This run has {here} and the reference {there}, so no head has a counterpart; only the "
-        "tokens are compared. Compare runs of models of the same size head by head."
-    )
-
-
-ANALYSES = (compare,)

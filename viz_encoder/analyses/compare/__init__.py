@@ -1,0 +1,49 @@
+"""Compare: two runs of any text, model or mask, token by token, head by head."""
+
+from viz_encoder.analyses.compare.changes import CellChange as CellChange
+from viz_encoder.analyses.compare.changes import HeadChange as HeadChange
+from viz_encoder.analyses.compare.comparison import Comparison as Comparison
+from viz_encoder.trace import Trace
+from viz_encoder.trace.alignment import align
+
+
+def compare(trace: Trace, reference: Trace) -> Comparison:
+    """Align the tokens of two runs, and take the second from the first wherever one asks.
+
+    The runs may be of any texts, models, masks or padding. Tokens are aligned by the longest common
+    subsequence, over words where the tokenizers differ. It says that weights differ, not why, nor
+    whether the model's answer would. Nothing is computed before it is asked for, and never a whole
+    set of maps.
+
+    Args:
+        trace: the run that is looked at.
+        reference: the run to compare with.
+
+    Raises:
+        TooLong: two long runs that have little in common.
+    """
+    found = align(trace, reference)
+    why = _why(trace, reference)
+    return Comparison(
+        trace, reference, found.pairs, found.only_here, found.only_there, found.by, why
+    )
+
+
+def _why(trace: Trace, reference: Trace) -> str:
+    """Why heads cannot be compared one by one; "" where they can."""
+    for name, run in (("This run", trace), ("The reference", reference)):
+        if any(layer.cross or layer.k.shape[1] != run.n_tokens for layer in run.layers):
+            return (
+                f"{name} has cross-attention, whose keys are other tokens; compare self-attention."
+            )
+    counts = [[layer.n_heads for layer in run.layers] for run in (trace, reference)]
+    if counts[0] == counts[1]:
+        return ""
+    here, there = (f"{len(each)} layers × {max(each)} heads" for each in counts)
+    return (
+        f"This run has {here} and the reference {there}, so no head has a counterpart; only the "
+        "tokens are compared. Compare runs of models of the same size head by head."
+    )
+
+
+ANALYSES = (compare,)

@@ -1,0 +1,35 @@
+"""What changed between two runs: in one cell by every head, and of one head."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellChange(ArrayResult, TableResult, main="change"):
+    """One query's weight on one key by every head, 0 … 1, here and in the reference.
+
+    NaN where the mask forbids the key, and in `was` and `change` where the query or the key has
+    no partner.
+    """
+
+    now: Float[np.ndarray, "layer head"]
+    was: Float[np.ndarray, "layer head"]
+    change: Float[np.ndarray, "layer head"]  # now − was
+
+    def columns(self) -> Columns:
+        """One line per layer and head."""
+        axes = {"layer": range(self.now.shape[0]), "head": range(self.now.shape[1])}
+        return long_columns(axes, {"now": self.now, "was": self.was, "change": self.change})
+
+
+@dataclass(frozen=True)
+class HeadChange:
+    """A head, and how far it changed: now − was of a cell, or a distance of rows, 0 … 1."""
+
+    layer: int
+    head: int
+    change: float
