@@ -12,6 +12,7 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry
 
 MAX_DIGITS = 9
+MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 
 
 # Dependencies are coroutines: plain functions would each wait for a thread of the pool.

@@ -16,14 +16,8 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.run_description import printable, statistics_said
-from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.columns import column_of, while_wanted
-from viz_encoder.ui.tabs.attention.comparison import (
-    compared_runs,
-    comparison_plain,
-    signed_map,
-    signed_thumbnails,
-)
+from viz_encoder.ui.tabs.attention.compared_routes import OF_TWO_RUNS
 from viz_encoder.ui.tabs.attention.downloads import named_file
 from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
@@ -32,11 +26,11 @@ from viz_encoder.ui.tabs.attention.pairs import key_means, pair_of, parse_key, p
 from viz_encoder.ui.tabs.attention.row_measures import Measures, rows_of
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import (
+    MAX_SIDE,
     Held,
     Kept,
     Layer,
     Query,
-    Runs,
     Shown,
     parse_head,
     parse_index,
@@ -46,12 +40,10 @@ from viz_encoder.ui.wire.bytes import finite
 from viz_encoder.ui.wire.concurrency import GIVEN_UP, Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
-MAX_SIDE = 512  # cells a side of one answer: 1 MiB of float32
 REDUCTIONS = ("max", "mean")
 ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
 FOUND = Places(1)  # findings of whole runs
-COMPARED = Places(1)  # comparisons of whole runs
 PLACES = Places(1)  # of rollout and relevance, which hold much; the others wait, or are given up
 
 
@@ -201,72 +193,10 @@ async def measured(
     return await PLACES.answer(request, work)
 
 
-@ROUTER.get("/change")
-def change(run: str, runs: Runs, view: Kept, reference: str, layer: int) -> Response:
-    """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
-    return answers.plain(changes(runs.store, run, reference, layer, view))
-
-
-@ROUTER.get("/compared")
-async def compared(
-    run: str,
-    runs: Runs,
-    view: Kept,
-    request: Request,
-    reference: str,
-    query: int | None = None,
-    key: int | None = None,
-) -> Response:
-    """Which tokens are the same in another run, and what changed in a cell, a row or all heads."""
-
-    def work() -> Response:
-        found = compared_runs(runs.store, run, reference)
-        return answers.plain(comparison_plain(found, query, key, view))
-
-    if query is not None:
-        return await run_in_threadpool(work)
-    return await COMPARED.answer(request, work)
-
-
-@ROUTER.get("/compared_map")
-def compared_map(
-    run: str,
-    runs: Runs,
-    entry: Held,
-    view: Shown,
-    reference: str,
-    rows: str = "0:",
-    keys: str = "0:",
-    size: int = MAX_SIDE,
-) -> Response:
-    """This run's map − the reference's, float32 "query key" over what is shown of this run.
-
-    NaN where a token has no partner or a mask forbids the pair; over size cells a side, the change
-    of the largest amount of each block, with its sign. x-about names the places without a partner.
-    """
-    n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
-    found = compared_runs(runs.store, run, reference)
-    part = (parse_range(side, n_shown) for side in (rows, keys))
-    tile, alone = signed_map(found, view, *part, size=min(max(1, size), MAX_SIDE))
-    return answers.array(tile.values, step=f"{tile.row_step},{tile.key_step}", about=alone)
-
-
-@ROUTER.get("/compared_maps")
-def compared_maps(
-    run: str,
-    runs: Runs,
-    reference: str,
-    layer: Layer,
-    special: bool = True,
-    renormalize: bool = False,
-    words: bool = False,
-) -> Response:
-    """One layer's signed maps, float32 "head row col", small; what is left out as of /map."""
-    view = MapView(layer, 0, hide_special=not special, renormalize=renormalize, words=words)
-    return answers.array(signed_thumbnails(compared_runs(runs.store, run, reference), view))
-
-
 @ROUTER.get("/take/{kind}")
 async def take(entry: Held, kind: str, view: Shown, query: int | None = None) -> Response:
     """A file of the map, or of one query's row; html is the whole run, safetensors too."""
     return await run_in_threadpool(named_file, entry, kind, view, query)
+
+
+ROUTER.include_router(OF_TWO_RUNS)

@@ -1,0 +1,86 @@
+"""Routes of two runs: what one has changed against the other, the reference."""
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.token_selection import shown_tokens
+from viz_encoder.ui.tabs.attention.change import changes
+from viz_encoder.ui.tabs.attention.comparison import (
+    compared_runs,
+    comparison_plain,
+    signed_map,
+    signed_thumbnails,
+)
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Kept, Layer, Runs, Shown, parse_range
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+
+OF_TWO_RUNS = APIRouter(route_class=ErrorRoute)
+COMPARED = Places(1)  # comparisons of whole runs
+
+
+@OF_TWO_RUNS.get("/change")
+def change(run: str, runs: Runs, view: Kept, reference: str, layer: int) -> Response:
+    """How far each head's map of a layer is from the reference's, 0 … 1; null = unknown."""
+    return answers.plain(changes(runs.store, run, reference, layer, view))
+
+
+@OF_TWO_RUNS.get("/compared")
+async def compared(
+    run: str,
+    runs: Runs,
+    view: Kept,
+    request: Request,
+    reference: str,
+    query: int | None = None,
+    key: int | None = None,
+) -> Response:
+    """Which tokens are the same in another run, and what changed in a cell, a row or all heads."""
+
+    def work() -> Response:
+        found = compared_runs(runs.store, run, reference)
+        return answers.plain(comparison_plain(found, query, key, view))
+
+    if query is not None:
+        return await run_in_threadpool(work)
+    return await COMPARED.answer(request, work)
+
+
+@OF_TWO_RUNS.get("/compared_map")
+def compared_map(
+    run: str,
+    runs: Runs,
+    entry: Held,
+    view: Shown,
+    reference: str,
+    rows: str = "0:",
+    keys: str = "0:",
+    size: int = MAX_SIDE,
+) -> Response:
+    """This run's map − the reference's, float32 "query key" over what is shown of this run.
+
+    NaN where a token has no partner or a mask forbids the pair; over size cells a side, the change
+    of the largest amount of each block, with its sign. x-about names the places without a partner.
+    """
+    n_shown = len(shown_tokens(entry.trace, hide_special=view.hide_special, words=view.words))
+    found = compared_runs(runs.store, run, reference)
+    part = (parse_range(side, n_shown) for side in (rows, keys))
+    tile, alone = signed_map(found, view, *part, size=min(max(1, size), MAX_SIDE))
+    return answers.array(tile.values, step=f"{tile.row_step},{tile.key_step}", about=alone)
+
+
+@OF_TWO_RUNS.get("/compared_maps")
+def compared_maps(
+    run: str,
+    runs: Runs,
+    reference: str,
+    layer: Layer,
+    special: bool = True,
+    renormalize: bool = False,
+    words: bool = False,
+) -> Response:
+    """One layer's signed maps, float32 "head row col", small; what is left out as of /map."""
+    view = MapView(layer, 0, hide_special=not special, renormalize=renormalize, words=words)
+    return answers.array(signed_thumbnails(compared_runs(runs.store, run, reference), view))
