@@ -16,7 +16,7 @@ def test_a_text_is_answered_in_one_sentence(tmp_path, capsys):
     assert main(["effect", SENTENCE, "--model", "grammar", "-o", str(out)]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Removing head 3.0 flips “are” (0.995) to “is” (0.687)")
-    assert "in place of a head stands zero" in said
+    assert "a head's output becomes zero" in said
     rows = list(csv.DictReader(out.open(encoding="utf-8", newline="")))
     found = vz.effect(vz.load("grammar"), SENTENCE)
     assert len(rows) == found.values.size

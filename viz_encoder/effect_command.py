@@ -20,9 +20,11 @@ LISTED = 10
 
 def add_effect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to those of viz-encoder."""
-    command = commands.add_parser("effect", help="what changes when each head is removed")
-    command.add_argument("source", help="a text, or a file of texts (.txt, .csv), or a picture")
-    command.add_argument("-o", "--output", help="also write every head to a file: effect.csv")
+    command = commands.add_parser("effect", help="show what changes when each head is removed")
+    command.add_argument("source", help="a text, a file of texts (.txt, .csv), or a picture")
+    command.add_argument(
+        "-o", "--output", help="also write every head's effect to a file: effect.csv"
+    )
     command.add_argument(
         "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
     )
@@ -30,12 +32,12 @@ def add_effect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     command.add_argument("--heads", default="all", help="all, or names: 3.0,2.1 (%(default)s)")
     command.add_argument(
-        "--measure", choices=NAMES, help="by default logits where the model answers, or else pooled"
+        "--measure", choices=NAMES, help="default: logits if the model gives an answer, else pooled"
     )
-    command.add_argument("--answer", help="the word or label that is expected; the model's own")
-    command.add_argument("--other", help="what it is compared with; the model's next choice")
+    command.add_argument("--answer", help="the expected word or label (default: the model's own)")
+    command.add_argument("--other", help="what to compare it with (default: the next choice)")
     command.add_argument(
-        "--reference", help="a file of texts: a head's mean over them stands in for it, not zero"
+        "--reference", help="a file of texts: replace a head by its mean over them, not by zero"
     )
     command.set_defaults(run=_effect)
 
@@ -60,7 +62,7 @@ def _effect(given: argparse.Namespace) -> None:
         progress=_tell,
     )
     print(found.sentence)
-    print(f"Measured: {found.measures[0]}{_more(found)}; in place of a head stands {found.how}.")
+    print(f"Measured: {found.measures[0]}{_more(found)}; a head's output becomes {found.how}.")
     _print_largest(found)
     if given.output:
         size = write_whole([_csv(found, encoder.card.name).encode()], given.output)

@@ -263,9 +263,9 @@ def test_a_stand_in_fits_by_value_token_or_batch(bert):
     [
         ({(3, 0): "zero"}, "no layer 3"),
         ({(0, 4): "zero"}, "no head 4"),
-        ({3: "zero"}, "3 is no head"),
+        ({3: "zero"}, "3 is not a head"),
         ({(0, 0): "mean"}, "'mean'"),
-        ({(-1, 0): "zero"}, "no head; name"),
+        ({(-1, 0): "zero"}, "not a head; give"),
     ],
 )
 def test_what_is_not_there_is_said(bert, cuts, said):

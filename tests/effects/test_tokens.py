@@ -122,7 +122,7 @@ def test_the_limit_of_tries_is_said(grammar, monkeypatch):
 def test_sizes_that_cannot_be_and_measures_without_answers(grammar, minilm):
     with pytest.raises(vz.VizEncoderError, match="most is 4"):
         effects.flips(grammar, SENTENCE, most=4)
-    with pytest.raises(vz.VizEncoderError, match="Nothing is answered"):
+    with pytest.raises(vz.VizEncoderError, match="no answer that could flip"):
         effects.flips(minilm, "a text", measure="pooled")
     with pytest.raises(vz.VizEncoderError, match="'gone'"):
         effects.tokens(grammar, SENTENCE, how="gone")

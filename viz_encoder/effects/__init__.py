@@ -1,4 +1,4 @@
-"""Effects: an encoder run again with something taken away, and what that changes."""
+"""Effects: an encoder run again with something removed, and what that changes."""
 
 from viz_encoder.effects.effect import Effect as Effect
 from viz_encoder.effects.effect import effect as effect

@@ -1,4 +1,4 @@
-"""effect: what changes when a head is taken out, for every head, exactly."""
+"""effect: what changes when a head is removed, for every head, exactly."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ UNSAID = ""
 class Effect(ArrayResult, TableResult, main="values"):
     """The effect of removing each head alone. np.asarray(effect) gives the values.
 
-    A small effect does not mean that a head does nothing: others may do the same, or take over
+    A small effect does not mean that a head does nothing: other heads may do the same, or take over
     once it is gone (McGrath et al., 2023, arXiv:2307.15771). Effects of single heads do not add up;
     see `joint`.
 
-    values: the measure with the head removed, minus the measure untouched; NaN for heads that were
-        not asked for.
-    before: the measure untouched.
-    answers: what the prediction head says with the head removed, "" where the measure has none.
+    values: the measure with the head removed, minus that of the untouched run; NaN for heads that
+        were not asked for.
+    before: the measure of the untouched run.
+    answers: the model's answer with the head removed, "" where the measure has none.
     shares: how likely that answer is; NaN where there is none.
     untouched: answer and share of the untouched run, for each text.
     measures: what is measured, in words, for each text.
-    how: what stands in for the head's output.
-    n_forwards: what it took, in passes through all layers, over all texts.
+    how: what replaces the head's output.
+    n_forwards: the cost, in passes through all layers, over all texts.
     """
 
     values: Float[np.ndarray, "text layer head"]
@@ -57,14 +57,14 @@ class Effect(ArrayResult, TableResult, main="values"):
 
     @property
     def spread(self) -> Float[np.ndarray, "layer head"]:
-        """The standard deviation over the texts; NaN for a single one."""
+        """The standard deviation over the texts; NaN for a single text."""
         if len(self.values) < 2:
             return np.full(self.values.shape[1:], np.nan)
         spread: Float[np.ndarray, "layer head"] = self.values.std(axis=0, ddof=1)
         return spread
 
     def ranked(self, n: int = 10) -> tuple[Head, ...]:
-        """The n heads with the largest effect on average, whatever its sign, as (layer, head)."""
+        """The n heads with the largest mean effect, whatever its sign, as (layer, head)."""
         mean = np.abs(self.mean)
         order = np.argsort(-mean, axis=None, kind="stable")  # NaN comes last
         known = order[: max(0, min(n, int(np.isfinite(mean).sum())))]
@@ -113,10 +113,10 @@ def effect(
     pooling: str | None = None,
     progress: Progress | None = None,
 ) -> Effect:
-    """Take each head out alone, run the layers above again, and measure what changed.
+    """Remove each head on its own, run the layers above again, and measure what changed.
 
-    A head is taken out where it speaks: its output, before W_O mixes the heads, is replaced (Michel
-    et al., 2019, arXiv:1905.10650). Nothing is approximated.
+    A head is removed by replacing its output before W_O mixes the heads (Michel et al., 2019,
+    arXiv:1905.10650). Nothing is approximated.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
@@ -124,16 +124,18 @@ def effect(
             text.
         heads: "all", or pairs (layer, head).
         how: "zero", or "reference": the mean of the head's output over a set. On models whose
-            heads say much the same everywhere the second is the milder cut.
-        reference: that set, named in the result.
+            heads give much the same output everywhere, "reference" is the milder change.
+        reference: that set.
         measure: "masked" (logits at [MASK]), "logit" (a classifier's), "pooled" (the vector) or
-            "state"; if not given, the first of these that the model and the text have, but state.
-        answer: for logits, the word or label that is expected; one for each text or for all. The
+            "state"; if not given, the first of the first three that the model and the text have.
+        answer: for logits, the expected word or label, one for each text or one for all; the
             model's first choice if not given.
-        other: the word or label it is compared with; the model's next choice if not given.
-        at: which token's logits or state; [MASK] and the mean over tokens if not given.
-        pooling: for "pooled": a method of `vz.pool`; the model's declared one, or mean.
-        progress: called with the share that is done; raise in it to stop.
+        other: the word or label to compare it with; the model's next choice if not given.
+        at: the token whose logits or state are read; [MASK], or the mean over tokens for "state",
+            if not given.
+        pooling: for "pooled", a method of `vz.pool`; if not given, the model's declared one, or
+            mean.
+        progress: called with the fraction that is done; raise an exception in it to stop.
 
     Raises:
         SelectionError: no such head, measure, answer or token.
@@ -217,8 +219,8 @@ def _of(given: str | Sequence[str] | None, number: int, count: int) -> str | Non
         return given
     if len(given) != count:
         raise InputError(
-            f"There are {len(given)} answers and {count} texts; give one, or one each."
+            f"There are {len(given)} answers and {count} texts; give one for all, or one for each."
         )
     if not isinstance(given[number], str):
-        raise SelectionError(f"The answer {given[number]!r} is no text.")
+        raise SelectionError(f"The answer {given[number]!r} is not a string.")
     return given[number]

@@ -37,14 +37,12 @@ def chosen(heads: Any, config: EncoderConfig) -> tuple[Head, ...]:
 
 def _head(pair: Any, config: EncoderConfig) -> Head:
     if not (isinstance(pair, tuple | list) and len(pair) == 2):
-        raise SelectionError(
-            f"{pair!r} is no head; a head is a layer and a number, such as (3, 0)."
-        )
+        raise SelectionError(f"{pair!r} is not a head; give a layer and a head, such as (3, 0).")
     for what, number, count in zip(
         ("layer", "head"), pair, (config.n_layers, config.n_heads), strict=True
     ):
         if not isinstance(number, Integral) or isinstance(number, bool):
-            raise SelectionError(f"The {what} of {pair!r} is no whole number; write (3, 0).")
+            raise SelectionError(f"The {what} in {pair!r} is not an integer; write (3, 0).")
         if not 0 <= int(number) < count:
             raise SelectionError(f"There is no {what} {number}; choose 0 to {count - 1}.")
     return int(pair[0]), int(pair[1])

@@ -30,16 +30,17 @@ def joint(
 ) -> tuple[float, str]:
     """The effect of removing several heads at once, and what the model then answers.
 
-    Set it beside the sum of their single effects, which it need not equal: heads do each other's
+    Compare it with the sum of their single effects, which it need not equal: heads may do the same
     work, and a head above may take over (Rushing & Nanda, 2024, arXiv:2402.15390).
 
-    Args: as `effect`; heads are those that are removed together.
+    Args: as in `effect`; `heads` are removed together.
 
     Returns:
-        The measure with all of them removed, minus untouched; and the answer, "" if there is none.
+        The measure with all of them removed, minus that of the untouched run; and the answer, ""
+        if there is none.
 
     Raises:
-        SelectionError, InputError: as `effect`.
+        SelectionError, InputError: as in `effect`.
     """
     encoder = encoder_of(encoder)
     stand_in = replacement(encoder, how, reference)

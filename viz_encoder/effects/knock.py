@@ -1,4 +1,4 @@
-"""knock: heads of any PyTorch model taken out while it runs, before W_O mixes them."""
+"""knock: remove heads of any PyTorch model while it runs, before W_O mixes them."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,31 +22,31 @@ Cut = Literal["zero"] | Tensor  # what a head says instead: a tensor that fits "
 
 @contextmanager
 def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
-    """Take heads out of `module` in the block: their output, before W_O, is replaced.
+    """Remove heads from `module` inside the block: their output is replaced before W_O.
 
     It works on whatever attention `vz.record` sees: our encoder, models that call
     scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder (whose fused kernel
-    stands aside meanwhile, so numbers differ in the last digits), and softmax times values of
+    is off meanwhile, so numbers differ in the last digits), and softmax times values of
     "batch head query key". No weight is changed, gradients flow, and after the block the model is
-    what it was, even where it failed. Layers are numbered in the order in which their attention
-    runs, cross-attention included; of a model with several stacks give the part, `model.encoder`.
+    as it was, even if the block raised. Layers are numbered in the order in which their attention
+    runs, cross-attention included; if a model has several stacks, pass one: `model.encoder`.
 
     Args:
         module: the model, or the part of it that has the heads.
-        cuts: (layer, head): "zero", or a tensor that is put in its place: "d_value", or
-            "token d_value", or "batch token d_value".
+        cuts: what replaces each (layer, head): "zero", or a tensor of shape "d_value",
+            "token d_value" or "batch token d_value".
 
     Raises:
-        SelectionError: a layer or head that no run in the block has, or a cut that is none.
-        TraceError: a compiled module, or attention whose heads cannot be told apart, or no
-            attention at all. The model's output is then not to be used.
+        SelectionError: a layer or head that is not there, or an invalid cut.
+        TraceError: a compiled module, attention whose heads cannot be told apart, or no attention
+            at all. Do not use the model's output in these cases.
     """
     if not isinstance(module, nn.Module):
         raise TraceError(f"knock takes a torch.nn.Module, not {type(module).__name__}.")
     if is_compiled(module.modules()):
         raise TraceError(
-            f"{type(module).__name__} is compiled, so its heads cannot be reached. Knock heads "
-            "out of the model before torch.compile, or of its ._orig_mod."
+            f"{type(module).__name__} is compiled, so its heads cannot be reached. Use knock on "
+            "the model before torch.compile, or on its ._orig_mod."
         )
     mode = _Knock(module, _checked(cuts))
     handles = (
@@ -69,9 +69,11 @@ def _checked(cuts: Mapping[Head, Cut]) -> dict[int, dict[int, Cut]]:
     for place, cut in cuts.items():
         whole = isinstance(place, tuple) and len(place) == 2
         if not (whole and all(isinstance(n, Integral) and n >= 0 for n in place)):
-            raise SelectionError(f"{place!r} is no head; name a layer and a head, such as (3, 0).")
+            raise SelectionError(
+                f"{place!r} is not a head; give a layer and a head, such as (3, 0)."
+            )
         if not (isinstance(cut, Tensor) or (isinstance(cut, str) and cut == "zero")):
-            raise SelectionError(f'The cut of {place} is {cut!r}; give "zero" or a tensor.')
+            raise SelectionError(f'The cut for {place} is {cut!r}; give "zero" or a tensor.')
         found.setdefault(int(place[0]), {})[int(place[1])] = cut
     return found
 
@@ -107,7 +109,7 @@ class _Knock(TorchFunctionMode):
         if torch._C._current_graph_task_id() != -1 and id(module) in self._parts:
             raise TraceError(
                 "The backward pass runs a layer again (gradient checkpointing), and its heads "
-                "cannot be taken out there. Turn checkpointing off."
+                "cannot be removed there. Turn checkpointing off."
             )
 
     def enter(self, module: nn.Module, args: Any) -> None:
@@ -137,7 +139,7 @@ class _Knock(TorchFunctionMode):
             raise TraceError(
                 f"Layer {layer} attends with its heads folded into the batch "
                 f"{tuple(mixed.shape)}, so they cannot be told apart. Load the model with "
-                'attn_implementation="sdpa", if it has it.'
+                'attn_implementation="sdpa", if it supports that.'
             )
         edited = folded.clone()
         for head, cut in cuts.items():
@@ -155,13 +157,13 @@ class _Knock(TorchFunctionMode):
         if not self._n_layers:
             raise TraceError(
                 f"{type(self._module).__name__} was not run in the block, on this thread; call it "
-                "in there."
+                "there."
             )
         fewest, wanted = min(self._n_layers), max(self._cuts)
         if not fewest:
             raise TraceError(
                 f"{type(self._module).__name__} ran without any attention that knock can see, so "
-                "nothing was taken out."
+                "nothing was removed."
             )
         if wanted >= fewest:
             raise SelectionError(f"There is no layer {wanted}; choose 0 to {fewest - 1}.")
@@ -193,5 +195,5 @@ def _fitting(cut: Cut, said: Tensor) -> Tensor:
     except RuntimeError as fault:
         raise SelectionError(
             f"The cut has shape {tuple(cut.shape)} and the head's output {tuple(said.shape)}; give "
-            "one that fits, such as one value a dimension."
+            "one that fits, such as one value per dimension."
         ) from fault

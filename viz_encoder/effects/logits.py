@@ -27,15 +27,17 @@ class Logits:
         logits = self.logits(run.output)[0]
         if len(logits) < 2:
             raise SelectionError(
-                f"{run.encoder.card.name} gives one score, and so no choice between two; measure "
-                "'pooled' or 'state'."
+                f"{run.encoder.card.name} gives a single score, so there are no two answers to "
+                "compare; choose the measure 'pooled' or 'state'."
             )
         first, second = logits.topk(2).indices.tolist()
         self.answer = first if asked.answer is None else label(asked.answer, run, self.head)
         rival = second if self.answer == first else first
         self.other = rival if asked.other is None else label(asked.other, run, self.head)
         if self.answer == self.other:
-            raise SelectionError(f"The answer and the other are both {asked.answer!r}; name two.")
+            raise SelectionError(
+                f"answer and other are both {asked.answer!r}; give two different ones."
+            )
 
     def against(self, rival: int) -> "Logits":
         """The same answer against another label."""
@@ -90,7 +92,7 @@ def label(name: str, run: Rerun, head: HeadConfig) -> int:
             number = reader.tokenizer.token_to_id(spelling)
             if number is not None:
                 return int(number)
-    raise SelectionError(f"{name!r} is not one token of this model; choose a word that is.")
+    raise SelectionError(f"{name!r} is not a single token of this model; choose a word that is.")
 
 
 def masked_places(run: Rerun) -> list[int]:
@@ -108,7 +110,7 @@ def _place(run: Rerun, at: int | None) -> int:
     places = masked_places(run)
     if not places:
         raise SelectionError(
-            "The text has no [MASK], so nothing is predicted; write [MASK] for a word, or say at "
-            "which token: at=3."
+            "The text has no [MASK], so nothing is predicted; replace a word with [MASK], or give "
+            "a token, such as at=3."
         )
     return places[0]

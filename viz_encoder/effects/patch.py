@@ -26,12 +26,13 @@ class Patch(ArrayResult, TableResult, main="shares"):
     """Each head alone, patched from a twin text. np.asarray(patch) gives the shares.
 
     shares: the change, as a share of the whole difference between the two runs: 0 = as if nothing
-        was patched, 1 = as if the whole run was. Noising shows what is needed, denoising what is
-        enough (Heimersheim & Nanda, 2024, arXiv:2404.15255). NaN for heads that were not asked for.
+        were patched, 1 = as if the whole run were. Noising shows what is necessary, denoising what
+        is sufficient (Heimersheim & Nanda, 2024, arXiv:2404.15255). NaN for heads that were not
+        asked for.
     values: the measure with the head patched.
-    clean, other: the measure of the two runs as they are.
+    clean, other: the measure in each of the two unpatched runs.
     measures: what is measured, in words, for each pair.
-    direction: "noising": the clean run gets the head of the other; "denoising": the reverse.
+    direction: "noising": the clean run gets the other run's head; "denoising": the reverse.
     """
 
     shares: Float[np.ndarray, "pair layer head"]
@@ -73,15 +74,15 @@ def patch(
     pooling: str | None = None,
     progress: Progress | None = None,
 ) -> Patch:
-    """Put each head's output from the run of a twin text in place of its own, and measure.
+    """Replace each head's output with its output from the run of a twin text, and measure.
 
-    For logits the measure is the difference between the two runs' own answers, which is what Zhang
-    & Nanda (2023, arXiv:2309.16042) recommend; for vectors, 1 − cosine to the clean run's.
+    For logits, the measure is the logit difference between the two runs' own answers, as Zhang &
+    Nanda (2023, arXiv:2309.16042) recommend; for vectors, 1 − cosine to the clean run's vector.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
         clean: a text, or a list of them.
-        other: its twin of as many tokens, with one word changed; a list for a list.
+        other: its twin with one word changed and as many tokens; a list if `clean` is one.
         heads: "all", or pairs (layer, head).
         direction: "noising" or "denoising".
         measure: as in `effect`.
@@ -90,8 +91,8 @@ def patch(
         progress: as in `effect`.
 
     Raises:
-        InputError: twins with different numbers of tokens, or runs between which the measure does
-            not differ.
+        InputError: twins with different numbers of tokens, or a measure that is the same in both
+            runs.
         SelectionError: no such head, measure, direction or token.
     """
     encoder = encoder_of(encoder)
@@ -100,7 +101,9 @@ def patch(
     wanted = chosen(heads, encoder.config)
     cleans, others = one_by_one(encoder, clean), one_by_one(encoder, other)
     if len(cleans) != len(others):
-        raise InputError(f"There are {len(cleans)} clean inputs and {len(others)} others.")
+        raise InputError(
+            f"There are {len(cleans)} clean inputs and {len(others)} others; give one for each."
+        )
     found = []
     for number, (one, two) in enumerate(zip(cleans, others, strict=True)):
         twins = _Twins(encoder, one, two, measure, Asked(at=at, pooling=pooling))
@@ -129,8 +132,8 @@ class _Twins:
         counts = [run.output.shape[1] for run in self.runs]
         if counts[0] != counts[1]:
             raise InputError(
-                f"The twins have {counts[0]} and {counts[1]} tokens; a head's output can only be "
-                "put where there are as many. Change a word for one of as many tokens."
+                f"The twins have {counts[0]} and {counts[1]} tokens; only runs of the same length "
+                "can be patched. Replace a word with one that has as many tokens."
             )
         self.measure = _telling_apart(measure, self.runs[0], self.runs[1], asked)
         self.clean, self.other = (float(self.measure.read(run.output)[0]) for run in self.runs)
@@ -178,7 +181,7 @@ def _telling_apart(name: str | None, clean: Rerun, other: Rerun, asked: Asked) -
     rival = int(measure.logits(other.output)[0].argmax())
     if rival == measure.answer:
         raise InputError(
-            f"Both runs answer “{measure.name(rival)}”, so nothing changes between them. Choose "
+            f"Both runs answer “{measure.name(rival)}”, so there is nothing to patch. Choose "
             "twins with different answers."
         )
     return measure.against(rival)

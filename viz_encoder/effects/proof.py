@@ -1,4 +1,4 @@
-"""The ablation proof: that a head was taken out, where it speaks, and that nothing else was."""
+"""The ablation proof: that a head was removed before W_O, and that nothing else was."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -31,13 +31,13 @@ class Part(OneLine):
 
 @dataclass(frozen=True, repr=False)
 class AblationProof(OneLine):
-    """Whether heads were really taken out. str(proof) is a line a part."""
+    """Whether heads were really removed. str(proof) has one line per part."""
 
     parts: tuple[Part, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether every part does."""
+        """Whether every part holds."""
         return all(part.holds for part in self.parts)
 
     def __str__(self) -> str:
@@ -55,22 +55,22 @@ def prove(
 ) -> AblationProof:
     """Prove that a way of removing heads removes these heads, before W_O, and nothing else.
 
-    Four parts: (1) with nothing removed, the way gives what the model gives; (2) what reaches W_O
-    is what was asked for the removed heads, and for all others of their layers bit for bit what it
-    was; (3) so it is in all layers below; (4) for zero, the output equals that of a copy of the
-    model with W_O's columns of these heads set to zero.
+    Four parts: (1) with nothing removed, the output is the model's own; (2) what reaches W_O is
+    what was asked for the removed heads, and bit for bit what it was for all other heads of their
+    layers; (3) all layers below are bit for bit as before; (4) for zero, the output equals that of
+    a copy of the model with W_O's columns of these heads set to zero.
 
-    So it shows what does not remove a head: `head_mask`, which transformers 5 takes in silence and
-    ignores, and slicing W_O's output, which mixes all heads (both fail in part 2).
+    The proof therefore also shows what does not remove a head: `head_mask`, which transformers 5
+    silently ignores, and slicing W_O's output, which mixes all heads (both fail part 2).
 
     Args:
         model: any model whose attention `vz.record` sees.
-        call: runs a model of this kind: lambda model: model(**batch). Called several times, it
-            must do the same each time.
-        cuts: which heads were to be removed, and what stands in for them; as for `vz.knock`.
-        cut: runs the model with these heads removed, the way that is to be proved; `vz.knock` if
-            not given.
-        untouched: runs the model that way, with nothing removed; `call` if cut is given alone.
+        call: runs the model that it is given: lambda model: model(**batch). It is called several
+            times and must do the same each time.
+        cuts: which heads to remove, and what replaces them, as for `vz.knock`.
+        cut: runs the model with these heads removed, in the way to be proved; `vz.knock` if not
+            given.
+        untouched: runs the model in that way with nothing removed; if only `cut` is given, `call`.
 
     Raises:
         TraceError: attention that is not seen, or W_O not found behind it.
@@ -120,8 +120,8 @@ def _require_seen(layers: list[Layer], cuts: Mapping[Head, Cut]) -> None:
             raise SelectionError(f"There is no head {head}; choose 0 to {n_heads - 1}.")
         if layers[number].weight is None:
             raise TraceError(
-                f"What takes the heads of layer {number} was not found: no linear map is given "
-                "just what they gave. This proof needs W_O behind the heads."
+                f"W_O of layer {number} was not found: no linear map receives exactly what its "
+                "heads gave. This proof needs a W_O after the heads."
             )
 
 
@@ -189,7 +189,7 @@ def _without_columns(model: nn.Module, layers: list[Layer], cuts: Mapping[Head, 
     for layer, head in cuts:
         name = names.get(id(layers[layer].weight))
         if name is None:
-            raise TraceError(f"The weight of W_O in layer {layer} is no parameter of the model.")
+            raise TraceError(f"The weight of W_O in layer {layer} is not a parameter.")
         d_value = layers[layer].said.shape[-1]
         parameters[name].data[:, head * d_value : (head + 1) * d_value] = 0
     return copy

@@ -1,4 +1,4 @@
-"""What a head says once it is taken out: nothing, or what it says on average over a named set."""
+"""What replaces a removed head's output: zero, or its mean over a named set."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,21 +36,21 @@ def replacement(encoder: LoadedEncoder, how: str, reference: Iterable[Any] | Non
 
     Raises:
         SelectionError: another way.
-        InputError: a reference without a set, or a set that is not used.
+        InputError: "reference" without a set, or a set that is not used.
     """
     if how not in HOW:
         raise SelectionError(f"how is {how!r}; choose {' or '.join(HOW)}.")
     if how == "zero":
         if reference is not None:
-            raise InputError('reference= is only used with how="reference"; leave one of them out.')
+            raise InputError('reference= is used only with how="reference"; pass both, or neither.')
         config = encoder.config
         zeros = torch.zeros(config.n_layers, config.n_heads, config.d_head, device=encoder.device)
         return Replacement(zeros, "zero")
     texts = [] if reference is None or isinstance(reference, str) else list(reference)
     if not texts:
         raise InputError(
-            'how="reference" needs the set whose mean is taken: reference=[text, text, …], '
-            "20 or so."
+            'how="reference" needs a set to average over: reference=[text, text, …], about 20 '
+            "of them."
         )
     total, n_tokens = torch.zeros(()), 0
     for text in texts:

@@ -48,7 +48,7 @@ class Rerun:
             InputError: more than one input.
         """
         if len(inputs.samples) != 1:
-            raise InputError(f"There are {len(inputs.samples)} inputs; give them one by one.")
+            raise InputError(f"There are {len(inputs.samples)} inputs; give them one at a time.")
         self.encoder, self.model = encoder, encoder.model
         self.sample: Sample = inputs.samples[0]
         self.valid = inputs.valid.to(encoder.device)

@@ -20,7 +20,7 @@ def encoder_of(given: Any) -> LoadedEncoder:
     if isinstance(given, Encoder):
         return LoadedEncoder(given, None, ModelCard("Encoder", "in memory"))
     raise InputError(
-        f"This takes what vz.load returns, not {type(given).__name__}. On a model of your own use "
+        f"This takes what vz.load returns, not {type(given).__name__}. For your own model, use "
         "vz.knock: with vz.knock(model, {(3, 0): 'zero'}): model(…)."
     )
 

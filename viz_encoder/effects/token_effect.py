@@ -1,4 +1,4 @@
-"""tokens: what changes when a token is taken away, for every token; and the fewest that flip it."""
+"""tokens: what changes when each token is removed; and the fewest tokens that flip the answer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,9 +29,10 @@ MOST_TRIES = 2_000
 class TokenEffect(ArrayResult, TableResult, main="values"):
     """The effect of removing each token. np.asarray(effect) gives the values.
 
-    values: the measure with the token removed, minus untouched; NaN where it cannot be removed.
-    answers: what the prediction head then says, "" where the measure has none.
-    shares: how likely that is.
+    values: the measure with the token removed, minus that of the untouched run; NaN where the token
+        cannot be removed.
+    answers: the prediction head's answer then, "" where the measure has none.
+    shares: how likely that answer is.
     untouched: answer and share of the untouched run.
     """
 
@@ -57,12 +58,12 @@ class TokenEffect(ArrayResult, TableResult, main="values"):
 
 @dataclass(frozen=True, repr=False)
 class Flips(TableResult):
-    """The fewest tokens whose removal changes the answer: each set of that size, surest first.
+    """The smallest sets of tokens whose removal changes the answer, the most likely answer first.
 
-    sets: places of tokens; empty if none of at most `most` tokens changes it.
-    answers: what is answered then, and how likely it is.
+    sets: positions of tokens; empty if no set of at most `most` tokens changes the answer.
+    answers: the answer without each set, and how likely it is.
     tries: how many sets were tried.
-    whole: whether all sets of that size were, or the limit came first.
+    whole: whether all sets of that size were tried; False if the limit came first.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -91,14 +92,14 @@ def tokens(
     pooling: str | None = None,
     progress: Progress | None = None,
 ) -> TokenEffect:
-    """Take each token away alone, run again, and measure what changed.
+    """Remove each token on its own, run the model again, and measure what changed.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
         text: one input.
-        how: "attention": no token may attend to it, in any layer; "mask": [MASK] stands in its
-            place. The first leaves every other number as it enters, the second is a text that the
-            model may have seen in training.
+        how: "attention": no token may attend to it, in any layer; "mask": [MASK] replaces it. The
+            first changes nothing that enters the model; the second is a text that the model may
+            have seen in training.
         measure, answer, other, at, pooling, progress: as in `effect`.
 
     Raises:
@@ -131,7 +132,7 @@ def flips(
     """The fewest tokens whose removal changes what the prediction head answers.
 
     Sets are tried by size, those with the largest single effects first, at most 2,000 of them. Many
-    sets may flip an answer; that one does says what is enough, not what the model used.
+    sets may flip an answer; that one does shows what is sufficient, not what the model used.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
@@ -140,14 +141,14 @@ def flips(
         how, measure, at, progress: as in `tokens`.
 
     Raises:
-        SelectionError: a measure without answers, or a size that cannot be.
+        SelectionError: a measure without answers, or an invalid size.
     """
     if most not in (1, 2, 3):
         raise SelectionError(f"most is {most!r}; choose 1, 2 or 3.")
     one = _Text(encoder_of(encoder), text, how, measure, Asked(at=at))
     if not isinstance(one.measure, Logits):
         raise SelectionError(
-            f"Nothing is answered here ({one.measure.words}), so nothing can flip; use a text with "
+            f"This measure has no answer that could flip ({one.measure.words}); use a text with "
             "[MASK], or a classifier."
         )
     tries, order = 0, one.removable()
@@ -250,4 +251,4 @@ def _mask_id(encoder: LoadedEncoder) -> int:
                 number = reader.tokenizer.token_to_id(name)
                 if number is not None:
                     return int(number)
-    raise SelectionError(f'{encoder.card.name} has no [MASK]; remove tokens by how="attention".')
+    raise SelectionError(f'{encoder.card.name} has no [MASK]; use how="attention".')

@@ -13,14 +13,14 @@ from viz_encoder.model.pooling import PoolerHead
 
 
 class Pooled:
-    """1 − cosine of the pooled vector to the untouched one: 0 = no change, at most 2."""
+    """1 − cosine between the pooled vector and the untouched one: 0 = no change, at most 2."""
 
     def __init__(self, run: Rerun, method: str | None) -> None:
         """Pool the untouched output; by the model's declared pooling if it can, else by mean."""
         self._run = run
         self._method = method or _usual_pooling(run)
         self._before = self._vectors(run.output)
-        self.words = f"1 − cosine of the pooled vector ({self._method}) to the untouched one"
+        self.words = f"1 − cosine between the pooled vector ({self._method}) and the untouched one"
 
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """How far the vector turned."""
@@ -65,7 +65,7 @@ def own_pooler(run: Rerun) -> PoolerHead | None:
 
 
 class State:
-    """1 − cosine of a token's hidden state to the untouched one; the mean over tokens if none."""
+    """1 − cosine between a hidden state and the untouched one; the mean over tokens if no `at`."""
 
     def __init__(self, run: Rerun, at: int | None) -> None:
         """Keep the untouched states."""
@@ -74,7 +74,7 @@ class State:
             raise SelectionError(f"There is no token {at}; choose 0 to {n_tokens - 1}.")
         self._at, self._real, self._before = at, run.valid[0], run.output
         whose = "mean over the tokens" if at is None else f"token {at}, “{run.sample.tokens[at]}”"
-        self.words = f"1 − cosine of the last hidden state to the untouched one ({whose})"
+        self.words = f"1 − cosine between the last hidden state and the untouched one ({whose})"
 
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """How far the states turned."""
