@@ -138,5 +138,5 @@ def test_what_there_is_not_is_said(run):
         role_shares(run, "verbs")
     with pytest.raises(SelectionError, match="no layer 9; choose 0 to 5"):
         role_shares(run, "sink", layers=(9,))
-    with pytest.raises(SelectionError, match="choose an offset of"):
+    with pytest.raises(SelectionError, match="choose an offset from"):
         role_shares(run, "offset", offset=99)

@@ -119,6 +119,6 @@ def test_a_link_to_a_hidden_token_says_so(visit):
         "document.querySelector('.viz-pair').textContent.includes('special tokens are hidden')"
     )
     assert page.locator(".viz-pair-line").count() == 0
-    assert "“[CLS]” is chosen, and it is hidden." in page.inner_text(".viz-finding")
+    assert "“[CLS]” is chosen but hidden." in page.inner_text(".viz-finding")
     page.uncheck("#viz-hide")
     page.wait_for_selector(".viz-pair-line")

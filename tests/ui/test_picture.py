@@ -174,15 +174,15 @@ PATCH_OF = """([name, row, col, rows, cols]) => {
 
 def test_a_model_of_digits_says_so_beside_its_prediction(shaded):
     said = shaded(**WIDE).page.inner_text(".viz-guess .viz-caption:last-child")
-    assert said == "This model knows the digits 0 to 9 only; anything else is read as one of them."
+    assert said == "This model knows only the digits 0 to 9; anything else is read as one of them."
 
 
 def test_what_a_head_knows_is_of_its_labels():
     digits = [str(digit) for digit in range(10)]
-    assert known_labels(digits[::-1]).startswith("This model knows the digits 0 to 9 only")
+    assert known_labels(digits[::-1]).startswith("This model knows only the digits 0 to 9;")
     assert known_labels([*digits, "a"]) == known_labels([]) == known_labels(["sure"]) == ""
-    assert known_labels(digits[1:]).startswith("This model knows these 9 labels only")
-    assert known_labels(["no", "yes"]).startswith("This model knows these 2 labels only")
+    assert known_labels(digits[1:]).startswith("This model knows only these 9 labels;")
+    assert known_labels(["no", "yes"]).startswith("This model knows only these 2 labels;")
 
 
 def test_arrows_choose_patches_and_reach_the_prefix(shaded, wide):

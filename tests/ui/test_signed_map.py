@@ -74,7 +74,7 @@ def test_all_heads_share_one_symmetric_scale(opened, maps):
     )
     assert page.get_attribute(".viz-legend canvas", "aria-label").startswith("Color scale from -")
     legend = page.inner_text(".viz-legend")
-    assert "now − before" in legend and "token of one run only" in legend
+    assert "now − before" in legend and "token in one run only" in legend
     assert "masked" not in legend
     cells = [[IT, ANIMAL], [IT, 0], [12, 0], [4, 4]]
     drawn = page.evaluate(PIXELS, cells)

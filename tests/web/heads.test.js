@@ -182,7 +182,7 @@ test("kinds of token become roles, whose shares the server computes", () => {
   ]) {
     assert.deepEqual(tests(text).sort(), found, text);
   }
-  assert.match(asked("offset 7").fault, /^No token has another 7 places away; the most is 2\.$/);
+  assert.match(asked("offset 7").fault, /^No two tokens are 7 places apart; the most is 2\.$/);
 });
 
 test("A → B are the two sentences of a pair, and tokens where they are written so", () => {

@@ -98,7 +98,7 @@ def pair(
             sum over its keys.
 
     Raises:
-        SelectionError: no such token, or a special token where these are hidden.
+        SelectionError: no such token, or a special token while these are hidden.
     """
     _check(trace, query, key)
     view = MapView(hide_special=hide_special, renormalize=renormalize, words=words)

@@ -1,4 +1,4 @@
-"""Similar heads: how far every head's rows are from those of one head."""
+"""Similar heads: how far every head's rows are from one head's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,15 +52,15 @@ def similar_heads(
     """Which heads look where one head looks: the mean Jensen–Shannon distance of their rows.
 
     √JSD with logarithms of base 2 (Lin, 1991; Endres & Schindelin, 2003), mean over the real
-    queries; Clark et al. (2019, arXiv:1906.04341) compare heads by the divergence. It says that two
-    heads put their weight on the same keys in this run, not that they compute the same: their
-    values differ. Maps are computed a block at a time, and none is held.
+    queries; Clark et al. (2019, arXiv:1906.04341) compare heads by the divergence. A small distance
+    means that two heads put their weight on the same keys in this run, not that they compute the
+    same thing: their values differ. Maps are computed a block at a time, and none is held.
 
     Args:
         trace: the run.
         layer: the chosen head's layer, counted from 0.
         head: its number there.
-        most_queries: at most so many of the real queries, evenly over the text; all if not given.
+        most_queries: use at most this many real queries, evenly spaced; all if not given.
 
     Raises:
         SelectionError: no such layer or head.

@@ -83,8 +83,8 @@ def survey(
         hide_special: whether the rows and columns of special tokens such as [CLS] are left out.
             `previous` and `next` are then over the queries whose neighbor is shown, `first` is
             the first token shown, `special` NaN, and `entropy` and `distance` are of each query's
-            weight on the tokens shown, divided by its sum; places are those of the whole run.
-        renormalize: whether rows are divided by their sum over the tokens shown, for all of it.
+            weights on the tokens shown, divided by their sum; positions are those of the whole run.
+        renormalize: whether rows are divided by their sum over the tokens shown.
 
     Raises:
         SelectionError: no token is left.

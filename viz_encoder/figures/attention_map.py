@@ -46,11 +46,11 @@ def draw(
         trace: the run.
         layer: counted from 0.
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
-        scale: that of the colors, one of `weight_colors.COLORED`; the cells and the color bar hold
-            the weights themselves in each of them.
+        scale: the color scale, one of `weight_colors.COLORED`; cells and color bar always show the
+            weights themselves.
         hide_special: whether special tokens are left out.
         renormalize: whether rows are divided by their sum over the keys that are shown.
-        words: whether sub-words are merged, as `viz_encoder.analyses.overview` does it.
+        words: whether sub-words are merged, as in `viz_encoder.analyses.overview`.
 
     Raises:
         SelectionError: no such layer, head or scale.

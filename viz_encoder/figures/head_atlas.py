@@ -15,8 +15,7 @@ GAP = 1
 def draw(trace: Trace, *, hide_special: bool = False, renormalize: bool = False) -> go.Figure:
     """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block.
 
-    Special tokens are left out and rows divided by their sums as `viz_encoder.analyses.survey`
-    does it.
+    Special tokens are left out and rows divided by their sums as in `viz_encoder.analyses.survey`.
     """
     layers = survey(trace, SIZE, hide_special=hide_special, renormalize=renormalize)
     rows, cols = layers[0].thumbnails_max.shape[1:]

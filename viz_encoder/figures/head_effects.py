@@ -30,8 +30,8 @@ def draw(encoder: LoadedEncoder, inputs: Inputs, *, measure: str = "usual") -> g
     Args:
         encoder: the model that ran.
         inputs: one input, from `encoder.read`.
-        measure: "pooled", "logit", "masked" or "state"; "usual" is the one that says most of this
-            input, as in `vz.effect`.
+        measure: "pooled", "logit", "masked" or "state"; "usual" is the one that `vz.effect` takes
+            by default.
 
     Raises:
         SelectionError: no such measure, or one that this model or input does not have.

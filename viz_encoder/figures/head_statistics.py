@@ -24,7 +24,7 @@ def draw(
     Args:
         trace: the run.
         statistic: a name of `viz_encoder.trace.head_statistics.STATISTICS`.
-        hide_special, renormalize: over which tokens and rows, as of `viz_encoder.analyses.survey`.
+        hide_special, renormalize: as in `viz_encoder.analyses.survey`.
 
     Raises:
         SelectionError: no such statistic.

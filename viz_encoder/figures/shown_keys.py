@@ -61,6 +61,6 @@ def _says(hide_special: bool, renormalize: bool) -> str:
     rest = (
         "Each row is divided by its sum over the keys shown."
         if renormalize
-        else "The rest is not renormalized."
+        else "The other values are not renormalized."
     )
-    return f" Shown: {hidden} {rest} It was computed over all tokens.".replace("  ", " ")
+    return f" Shown: {hidden} {rest} The measure is computed over all tokens.".replace("  ", " ")

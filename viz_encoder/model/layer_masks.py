@@ -20,8 +20,8 @@ def of_each_layer(
     """The custom mask of each layer, None where it has none.
 
     Args:
-        given: one mask for all layers, or by layer (3) and by head (3, 5) a mask for that alone;
-            what is named twice must allow a pair twice.
+        given: one mask for all layers, or a mask for each named layer (3) or head (3, 5); if a
+            head has two, both must allow a pair.
         n_layers: how many layers there are.
         whole: the run's (batch, head, query, key).
 
@@ -64,8 +64,8 @@ def _in_one_head(mask: masks.Mask, head: int, n_heads: int) -> masks.Mask:
     """The mask in that head; every other head of the layer may attend to all."""
     if mask.shape[1] != 1:
         raise InputError(
-            f"The mask for head {head} has {mask.shape[1]} heads; give one head's: (query, key) or "
-            "(batch, query, key)."
+            f"The mask for head {head} has {mask.shape[1]} heads; give a mask for one head: "
+            "(query, key) or (batch, query, key)."
         )
     whole = mask.new_ones(mask.shape[0], n_heads, *mask.shape[2:])
     whole[:, head] = mask[:, 0]

@@ -63,18 +63,18 @@ STATISTICS = {
         "Largest single weight",
         "share",
         "heads with one weight that stands out",
-        over="The largest of all real queries.",
+        over="The largest over all real queries.",
     ),
 }
 BETWEEN_TOKENS = ("distance", "diagonal", "previous", "next", "special")  # unknown across sequences
 OF_SHARES = ("entropy", "distance")  # have no meaning but for weights that sum to 1
-SHARES = "Of each query's weight on the tokens shown, which is divided by its sum for it."
+SHARES = "For this statistic, each query's weights on the tokens shown are divided by their sum."
 WITHOUT_SPECIAL = {  # the sentence of each, where special tokens are hidden
     "entropy": SHARES,
-    "distance": f"{SHARES} Hidden tokens between the two are counted.",
+    "distance": f"{SHARES} Hidden tokens in between are counted.",
     "previous": "Queries whose previous token is hidden, and the first one, are left out.",
     "next": "Queries whose next token is hidden, and the last one, are left out.",
-    "first": "That is the first token shown.",
+    "first": "Here, the first token is the first one shown.",
     "special": "Special tokens are hidden: no weight on them is shown.",
 }
 

@@ -13,7 +13,7 @@ import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, MapChanges, Numbers, Run, Selection, Switches } from "./types.d.ts" */
 
-const CHANGE = "Each head's change from the reference, on one scale with the big map.";
+const CHANGE = "Each head's change from the reference, on the same scale as the large map.";
 const KEPT = ["hide", "renorm", "words"];
 
 export class Atlas {
@@ -271,8 +271,8 @@ export class Atlas {
 export function keptSentence({ hide, renorm, words }) {
   const parts = [hide && "special tokens hidden", renorm && "rows renormalized", words && "sub-words merged"];
   const said = parts.filter(Boolean).join(", ");
-  const over = hide || renorm ? "Statistics are over the same" : "Statistics are as the maps ran";
-  return said && `Maps with ${said}. ${over}${words ? ", of tokens: sub-words stay apart in them" : ""}.`;
+  const over = hide || renorm ? "Statistics use the same settings" : "Statistics are of the maps as they ran";
+  return said && `Maps with ${said}. ${over}${words ? ", without merging sub-words" : ""}.`;
 }
 
 const nameOf = (/** @type {EventTarget | null} */ target) =>

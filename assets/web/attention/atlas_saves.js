@@ -18,7 +18,7 @@ export function atlasSaves(run, measures) {
     return shown && tableOf(shown, measures);
   };
   return saveRow("Save all heads", [
-    ["PNG", "All heads, of the maps as they ran, as a picture for paper", () => draw("png")],
+    ["PNG", "All heads, maps as they ran, as a picture for a paper", () => draw("png")],
     ["SVG", "The same as SVG", () => draw("svg")],
     ["CSV", "Every head's statistics as a table", table],
   ]);

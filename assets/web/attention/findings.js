@@ -93,8 +93,7 @@ export class FindingsView {
       (one) => run.grid && one.layer === layer && one.head === head && one.query === query,
     );
     const hidden = hide && [query, key].find((token) => run.special[token]);
-    if (typeof hidden === "number")
-      this.said.textContent = `${quoted(run.tokens[hidden])} is chosen, and it is hidden.`;
+    if (typeof hidden === "number") this.said.textContent = `${quoted(run.tokens[hidden])} is chosen but hidden.`;
     else if (patches && !isChanged(this.selection)) return this.said.replaceChildren(patches.sentence);
     else if (link) this.said.replaceChildren(...sentence(link, from, to, over({ hide, renorm })));
     else if (typeof head !== "number")

@@ -197,7 +197,7 @@ function bounded(/** @type {string} */ words) {
 function offset([, exact, steps, side, ...bound], { tokens }) {
   const at = exact ? Number(exact.replace("−", "-")) : Number(steps) * (BACK.includes(side) ? -1 : 1);
   const most = tokens.length - 1;
-  if (Math.abs(at) > most) return { fault: `No token has another ${Math.abs(at)} places away; the most is ${most}.` };
+  if (Math.abs(at) > most) return { fault: `No two tokens are ${Math.abs(at)} places apart; the most is ${most}.` };
   const where = at ? `the token ${Math.abs(at)} ${at < 0 ? "before" : "after"}` : "the query itself";
   const phrase = share(`role:offset:${at}`, "", where);
   const found = /** @type {any} */ (["", ...bound]);

@@ -13,7 +13,7 @@ import { pairAsked } from "./pair_search.js";
 const ORDERS = { layer: "By layer and head", highest: "Highest first", lowest: "Lowest first" };
 const PAIR_EXAMPLE = "it -> animal";
 const STRONG = 0.1; // the least weight of a head that links a pair
-const NO_PRONOUN = "This text has no pronoun: he, she, it, they and their forms count, in English.";
+const NO_PRONOUN = "This text has no pronoun; he, she, it, they and their forms count, in English only.";
 const HINT = "Dims the heads that do not match; Enter goes to the next match.";
 
 /** By value, unknown ones last, equal ones by layer and head.
@@ -45,7 +45,7 @@ export class HeadOrder extends Emitter {
     oninput: () => this.#search(true),
     onkeydown: (event) => this.#next(event),
   });
-  chips = el("div", { class: "viz-order-chips", role: "group", "aria-label": "Find heads by a click" });
+  chips = el("div", { class: "viz-order-chips", role: "group", "aria-label": "Find heads with one click" });
   #offered = "";
   said = el("p", { class: "viz-caption viz-order-said", role: "status" });
 
@@ -160,7 +160,7 @@ export class HeadOrder extends Emitter {
       this.matched = new Set(found.map(({ name }) => name));
       const { hide, renorm } = measures.kept;
       const asItRan = (hide || renorm) && asked.tests.some(({ statistic }) => isRole(statistic));
-      this.#told = asItRan ? `${says} Of all tokens, as the maps ran.` : says;
+      this.#told = asItRan ? `${says} This is over all tokens, in the maps as they ran.` : says;
     }
     this.#tell();
   }

@@ -84,7 +84,7 @@ export const outside = ({ zero, masked }, hasMasked) => [
   .../** @type {[string, Rgb][]} */ (hasMasked ? [["masked", masked]] : []),
 ];
 
-const HATCHED = () => el("span", {}, el("i", { class: "viz-swatch viz-hatched" }), "token of one run only");
+const HATCHED = () => el("span", {}, el("i", { class: "viz-swatch viz-hatched" }), "token in one run only");
 
 /** A number with its sign, "+0.32", "−0.32" or "0". @type {(value: number) => string} */
 export const signedText = (value) => (value === 0 ? "0" : `${value < 0 ? "−" : "+"}${rounded(Math.abs(value))}`);

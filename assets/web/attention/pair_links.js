@@ -191,7 +191,7 @@ export function shownName(run, kept, token) {
 /** What was done to the weights of a pair. @type {(kept: Switches) => string} */
 export function shownSentence({ hide, renorm, words }) {
   const said = [
-    hide && "special tokens hidden, as queries of that mean too",
+    hide && "special tokens hidden, also as queries of that mean",
     renorm ? "rows divided by their sum over the tokens shown" : hide && "weights not renormalized",
     words && "sub-words merged, the mean over words",
   ].filter(Boolean);

@@ -103,11 +103,11 @@ export class PictureHeads {
     const run = this.#run;
     this.#direction = direction;
     if (!run?.grid || !this.#of) return;
-    const turned = " (these show queries, also while the picture beside them shows who looks at a key)";
+    const turned = " (these show a query even while the picture beside them shows who looks at a key)";
     const query = Number(this.#of.split(":").at(-1));
     const looks = `where query ${run.named(query)} looks${direction === "who" ? turned : ""}`;
     const tint = `Each is shaded by its own attention weights${this.#fixed ? "" : ", up to its largest on a patch"}`;
-    this.caption.textContent = `Every head: ${looks}. ${tint}; click to choose.`;
+    this.caption.textContent = `Every head: ${looks}. ${tint}; click one to choose it.`;
     this.#size();
     for (const layer of this.#layers.keys()) {
       const { scale } = this.selection;

@@ -28,7 +28,7 @@ export class Reference {
   keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
   change = button("Show the change", () => this.#turn(!this.selection.change), {
     class: "viz-small viz-pressed",
-    title: "Draw the map and the atlas as now − before, and put the heads that moved most first",
+    title: "Draw the map and the atlas as now − before, and list the heads that changed most first",
   });
   forget = button("Clear reference", () => this.#forget(), { title: "Stop comparing" });
   other = el("input", {
@@ -42,7 +42,7 @@ export class Reference {
   earlier = el("select", {
     class: "viz-earlier",
     "aria-label": "Compare with an earlier run",
-    title: "The runs that were made in this page",
+    title: "The runs made on this page",
     onchange: (event) => this.#choose(event.currentTarget.value),
   });
   file = el("input", {
@@ -162,7 +162,7 @@ export class Reference {
     const { run, reference } = this.measures;
     if (run) this.#remember(run);
     const names = [...this.#runs].filter(([, one]) => one !== run).map(([name]) => name);
-    const told = names.length ? "Earlier run …" : "No earlier run yet";
+    const told = names.length ? "Earlier run …" : "No earlier runs yet";
     const entries = [["", told], ...names.toReversed().map((name) => [name, name])];
     const wanted = JSON.stringify(entries);
     if (this.earlier.dataset.entries !== wanted) {
@@ -223,8 +223,8 @@ function compare(run, before) {
 
 /** What else differs than the tokens, a sentence each. @type {(run: Run, before: Run) => string} */
 function unlike(run, before) {
-  const models = `Heads are compared by their number, and those of ${before.model} and ${run.model} have nothing to do with each other.`;
-  const masks = `This run has ${run.masked ? `a mask (${run.masked})` : "no mask"}, the reference ${before.masked ? `one (${before.masked})` : "none"}; pairs that either forbids have no change.`;
+  const models = `Heads are compared by number, but heads of ${before.model} and ${run.model} with the same number are unrelated.`;
+  const masks = `This run has ${run.masked ? `a mask (${run.masked})` : "no mask"}, and the reference has ${before.masked ? `one (${before.masked})` : "none"}; pairs masked in either run show no change.`;
   const said = [run.model !== before.model && models, run.masked !== before.masked && masks].filter(Boolean);
   return said.map((sentence) => ` ${sentence}`).join("");
 }

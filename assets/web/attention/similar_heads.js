@@ -44,9 +44,9 @@ export class SimilarHeadsView {
         const near = nearest(distances, { layer, head }, LISTED);
         const of =
           queries < run.valid.filter(Boolean).length
-            ? `${count(queries)} queries, evenly over the text`
+            ? `${count(queries)} queries, evenly spaced over the text`
             : "all queries";
-        const says = `Jensen–Shannon distance of their rows as they ran, mean over ${of}: 0 = the same, 1 = no key in common.`;
+        const says = `Jensen–Shannon distance between their rows as they ran, mean over ${of}: 0 = the same, 1 = no key in common.`;
         this.#say(`Heads like ${layer}.${head}`, says, near);
         this.node.dataset.painted = `${run.key}:${name}`;
       },

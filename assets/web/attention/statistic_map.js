@@ -65,7 +65,7 @@ export class StatisticMap {
     const scale = makeScale("head", highest);
     this.title.textContent = `${title}, by head`;
     const limit = most === 1 ? "" : `In this run at most ${amount(most, 2)} ${unit}.`;
-    const apart = measures.kept.words ? "Of tokens: sub-words stay apart." : "";
+    const apart = measures.kept.words ? "Over tokens; sub-words are not merged." : "";
     const said = [`${meaning[0].toUpperCase()}${meaning.slice(1)}.`, over, limit, edge, apart];
     this.what.textContent = said.filter(Boolean).join(" ");
     this.#map(measures.run, heads, complete ? scale : null, unit);

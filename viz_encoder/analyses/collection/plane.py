@@ -13,8 +13,8 @@ from viz_encoder.result import ArrayResult, Columns, TableResult
 class ItemPlane(ArrayResult, TableResult, main="points"):
     """points[i] is where item i lies along two components, in the vectors' units.
 
-    shares are the parts of the variance, 0 … 1, that the two axes show; the rest is not seen, so
-    that items which are close here may be far apart.
+    shares are the fractions of the variance, 0 … 1, that the two axes show. The rest is not shown,
+    so items that are close here may be far apart.
     """
 
     points: Float[np.ndarray, "item 2"]
@@ -37,7 +37,7 @@ def item_plane(vectors: Float[np.ndarray, "item d_pooled"]) -> ItemPlane:
         SelectionError: fewer than two vectors.
     """
     if len(vectors) < 2:
-        raise SelectionError("A plane needs two items at least; this set has one.")
+        raise SelectionError("A plane needs at least two items; this set has one.")
     centered = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
     _, lengths, rows = np.linalg.svd(centered, full_matrices=False)
     axes, variances = np.zeros((2, vectors.shape[1])), np.zeros(2)

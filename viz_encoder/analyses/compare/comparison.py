@@ -25,7 +25,7 @@ class Comparison(OneLine):
     """Two runs, their tokens aligned; every number is this run − the reference.
 
     Weights are shares of a query's total. Heads are compared by their number: those of one number
-    in different models have nothing to do with each other.
+    in different models are unrelated.
     """
 
     trace: Trace
@@ -81,17 +81,17 @@ class Comparison(OneLine):
 
         Args:
             layer: counted from 0.
-            head: as of `map`.
-            rows: queries of this run, as numbers among what is shown.
+            head: as in `map`.
+            rows: queries of this run, counted among the tokens shown.
             keys: keys of this run, likewise.
             size: more cells than that a side are pooled: the change of the largest amount, signed.
             hide_special: whether special tokens are left out of both runs.
             renormalize: divide each query's weights by their sum over the keys shown.
-            words: whether the sub-words of a word are merged; a word has a partner where all of
-                its sub-words have theirs in one word.
+            words: whether the sub-words of a word are merged; a word has a partner if all its
+                sub-words have partners in one word.
 
         Raises:
-            SelectionError: as of `map`, or a part that is empty.
+            SelectionError: as in `map`, or a part that is empty.
         """
         self._require_heads()
         here, there = (
@@ -117,7 +117,7 @@ class Comparison(OneLine):
             query: a token of this run.
             key: another.
             view: what is hidden, renormalized and merged in both runs before they are subtracted;
-                with words, the tokens stand for theirs. Its layer and head are not read.
+                with words, each token stands for its word. Its layer and head are ignored.
 
         Raises:
             SelectionError: heads that cannot be compared, no such token, or one that is hidden.

@@ -1,4 +1,4 @@
-"""Role shares: how much of every head's attention one kind of token has, such as punctuation."""
+"""Role shares: how much of every head's attention goes to one kind of token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,25 +43,25 @@ class RoleShares(ArrayResult, TableResult, main="shares"):
 def role_shares(
     trace: Trace, role: str, *, offset: int = 0, layers: Sequence[int] | None = None
 ) -> RoleShares:
-    """How much of every head's attention one kind of token has (after Clark et al., 2019).
+    """How much of every head's attention goes to one kind of token (after Clark et al., 2019).
 
     Each is a mean over the real queries that have such a key: "previous", "next", "same" (the query
-    itself), "offset" (the token `offset` places on, negative = before), "first", "delimiter"
-    (special tokens but the first), "sink" (the first and all special tokens), "punctuation",
+    itself), "offset" (the token `offset` places later, negative = earlier), "first", "delimiter"
+    (special tokens except the first), "sink" (the first and all special tokens), "punctuation",
     "across" (from words of one text of a pair to words of the other), "a_to_b" and "b_to_a" (the
-    same in one direction; special tokens and punctuation are no words).
+    same in one direction; special tokens and punctuation do not count as words).
 
-    "pronoun" is the share of the text's pronouns whose largest weight lies on an earlier content
-    word, and is at least 2 times what the average query gives that word. Pronouns are he, she, it,
+    "pronoun" is the share of the text's pronouns whose largest weight is on an earlier content
+    word and is at least twice what the average query gives that word. Pronouns are he, she, it,
     they and their forms (`findings/pronouns.py` lists them, and the function words that do not
-    count). It is a rule about weights, not coreference resolution: it knows no gender, number or
-    syntax, takes English only, and a head that passes may have linked the wrong word.
-    (arXiv:1906.04341, which measures coreference heads against annotated data.)
+    count). It is a rule about weights, not coreference resolution: it ignores gender, number and
+    syntax, works for English only, and a head that passes may have linked the wrong word.
+    (arXiv:1906.04341 measures coreference heads against annotated data.)
 
     Args:
         trace: the run.
         role: one of the names above.
-        offset: for "offset", how many places on the key is.
+        offset: for "offset", how many places after the query the key is; negative = before.
         layers: which layers; all if not given.
 
     Raises:
@@ -105,5 +105,5 @@ def _check(trace: Trace, role: str, offset: int, layers: tuple[int, ...]) -> Non
     far = trace.n_tokens - 1
     if abs(offset) > far:
         raise SelectionError(
-            f"No token has another {abs(offset)} places away; choose an offset of −{far} to {far}."
+            f"No two tokens are {abs(offset)} places apart; choose an offset from −{far} to {far}."
         )

@@ -90,8 +90,8 @@ def known_labels(labels: Sequence[str]) -> str:
     if not 1 < len(labels) <= 10:
         return ""
     if set(labels) == set(digits):
-        return "This model knows the digits 0 to 9 only; anything else is read as one of them."
-    return f"This model knows these {len(labels)} labels only; anything else is read as one."
+        return "This model knows only the digits 0 to 9; anything else is read as one of them."
+    return f"This model knows only these {len(labels)} labels; any input is read as one of them."
 
 
 def require_text(what: str, value: object) -> str:
