@@ -48,9 +48,9 @@ def test_a_mask_too_large_for_a_link_has_no_code():
 def test_a_code_that_is_no_mask_is_refused():
     good = mask_code(masked(13))
     for code in ("", "z.", "z.!!", "nonsense", good[:-4], good[2:], "z." + "A" * 2000):
-        with pytest.raises(SelectionError, match="The mask of this link cannot be read"):
+        with pytest.raises(SelectionError, match="The mask in this link cannot be read"):
             mask_from_code(code, 13)
-    with pytest.raises(SelectionError, match="not one over the 14 tokens"):
+    with pytest.raises(SelectionError, match="does not fit the 14 tokens"):
         mask_from_code(good, 14)
     with pytest.raises(SelectionError, match="over 4,096"):
         mask_from_code("causal", 5000)
@@ -92,7 +92,7 @@ def test_a_mask_that_cannot_be_had_leaves_the_run_and_says_so(runner):
 def test_what_a_link_cannot_hold_is_said(runner, query, says):
     with pytest.raises(SelectionError, match="has expired on the server") as told:
         restore(runner, query)
-    assert says in str(told.value) and str(told.value).endswith("link chose are kept.")
+    assert says in str(told.value) and str(told.value).endswith("other choices are kept.")
 
 
 def test_a_saved_run_and_a_long_text_say_what_they_came_from(runner, minilm, tmp_path):

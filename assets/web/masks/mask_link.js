@@ -45,7 +45,7 @@ export async function maskFrom(code, run) {
     new DecompressionStream("deflate"),
     Uint8Array.from(letters, (letter) => letter.charCodeAt(0)),
   );
-  if (bits.length !== Math.ceil(run.n ** 2 / 8)) throw new Error("it is one over another number of tokens");
+  if (bits.length !== Math.ceil(run.n ** 2 / 8)) throw new Error("it was made for another number of tokens");
   return { mask: Mask.unpack(run.n, bits), by: null };
 }
 

@@ -136,7 +136,7 @@ class MasksTab extends TabShell {
       const { mask, by } = await maskFrom(code, run);
       this.#made(mask, by);
     } catch (fault) {
-      this.linkSaid.textContent = `The painted mask of this link is not shown: ${sentenceOf(fault)}.`;
+      this.linkSaid.textContent = `The painted mask in this link is not shown: ${sentenceOf(fault)}.`;
       return;
     }
     if (ran) await this.result.begin(mistake);
@@ -150,7 +150,9 @@ class MasksTab extends TabShell {
     if (mask !== this.mask) return; // another was painted meanwhile
     current.selection.note({ "masks.mask": code });
     this.linkSaid.textContent =
-      own || code ? "" : `This mask is too large for a link, which holds up to ${MOST_CHARACTERS} characters of it.`;
+      own || code
+        ? ""
+        : `This mask is too large for a link, which holds at most ${MOST_CHARACTERS} characters of a mask.`;
     this.#noteRan();
   }
 

@@ -14,7 +14,7 @@ from viz_encoder.errors import SelectionError
 
 MOST_CHARACTERS = 3000
 BITS = "z."  # before zlib's bytes as base64, for links
-UNREAD = "The mask of this link cannot be read"
+UNREAD = "The mask in this link cannot be read"
 
 
 def mask_code(mask: Bool[Tensor, "query key"]) -> str:
@@ -50,6 +50,6 @@ def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:
     except (ValueError, zlib.error):
         raise SelectionError(f"{UNREAD}: {shown(code)} is neither a preset nor bits.") from None
     if not code.startswith(BITS) or len(bits) != size or not stream.eof:
-        raise SelectionError(f"{UNREAD}: it is not one over the {n_tokens:,} tokens of this run.")
+        raise SelectionError(f"{UNREAD}: it does not fit the {n_tokens:,} tokens of this run.")
     cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens**2)
     return torch.from_numpy(cells.astype(bool).reshape(n_tokens, n_tokens))

@@ -30,7 +30,7 @@ def run_masked(
         raise SelectionError(MODEL_GONE)
     n = entry.trace.n_tokens
     if tuple(intent.shape) != (n, n):
-        raise InputError(f"The mask is of {tuple(intent.shape)} tokens; this run needs {(n, n)}.")
+        raise InputError(f"The mask has shape {tuple(intent.shape)}; this run needs {(n, n)}.")
     plain_key, plain = plain_of(store, key)
     with RUNNING:
         trace = capture(entry.encoder, entry.inputs, mask=planted(intent, mistake))[0]

@@ -9,7 +9,7 @@ from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
 from viz_encoder.ui.state.runner import Runner, Tell
 
-KEPT = "the model and what the link chose are kept."
+KEPT = "the model and the link's other choices are kept."
 GONE = {
     "image": "a link cannot hold a picture of your own; drop it again and press Run",
     "file": "a link cannot hold a saved run; open its file again",
