@@ -1,4 +1,4 @@
-"""joint: what changes when several heads are taken out at once."""
+"""joint: what changes when several heads are removed at once."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Measure: one number of an encoder's output, that may change when something is taken away."""
+"""Measure: one number of an encoder's output, which may change when something is removed."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
