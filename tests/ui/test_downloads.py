@@ -152,3 +152,22 @@ def test_the_buttons_offer_files_with_their_size(visit):
     assert "prepare the file again" in page.inner_text(".viz-take [role=status]")
     page.get_by_role("button", name="Copy Python").click()
     page.wait_for_function("!document.querySelector('.viz-take a')")
+
+
+@pytest.mark.browser
+def test_the_exported_page_opens_on_the_chosen_query(visit, chromium, tmp_path):
+    page = visit(layer=3, head=5, query=4, key=2).page
+    page.wait_for_selector(".viz-map[data-painted*=':3.5:']")
+    page.get_by_text("More exports").click()
+    page.locator(".viz-take").get_by_role("button", name="Page (HTML)").click()
+    link = page.wait_for_selector(".viz-take a[download$='.html']")
+    with page.expect_download() as started:
+        link.click()
+    file = tmp_path / "page.html"
+    started.value.save_as(file)
+    offline = chromium.new_page()
+    offline.goto(file.as_uri())
+    token = page.evaluate("vizTab.run.tokens[4]")
+    said = offline.inner_text("h2 >> nth=0") + offline.inner_text("body")
+    assert f"Head 3.5: {token} " in said.replace("\n", " ")
+    offline.close()

@@ -70,10 +70,12 @@ def test_what_does_not_follow_the_switches_says_so(visit):
     page.check("#viz-renorm")
     title = page.get_attribute(".viz-finding-chip >> nth=0", "title")
     assert title == f"{plain} Measured on all tokens, as the model ran."
-    assert "not renormalized" not in page.inner_text(".viz-says")
+    page.wait_for_function(
+        "document.querySelector('.viz-says').textContent.endsWith('sum over the tokens shown.')"
+    )
     page.select_option("#viz-shade-by", "value")
     page.wait_for_function(
-        "document.querySelector('.viz-says').textContent.endsWith('Its rows are not renormalized.')"
+        "document.querySelector('.viz-says').textContent.endsWith('The row is not renormalized.')"
     )
     page.uncheck("#viz-renorm")
     page.uncheck("#viz-hide")

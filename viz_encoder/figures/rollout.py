@@ -15,7 +15,7 @@ BAR = "Rollout<br>(share of the query's total)"
 MEASURED = (
     "how attention could carry each input token to the query: the heads are combined, each layer "
     "counts half as attention and half as the residual stream, and the layers are multiplied. "
-    "Each row sums to 1."
+    "Over all tokens, each row sums to 1."
 )
 NOT_MEASURED = (
     "what the values hold, what the feed-forward networks do, whether heads cancel, and what the "

@@ -109,7 +109,8 @@ export class ExportPanel {
   /** @type {(kind: string, row?: boolean) => Promise<Response>} */
   #fetch(kind, row = false) {
     const { layer, head, query, hide, renorm, words, scale } = this.selection;
-    const more = { ...(row ? { query } : {}), ...(kind === "html" ? { scale } : {}) };
+    const page = kind === "html"; // which opens on what is chosen here
+    const more = { ...(row || page ? { query } : {}), ...(page ? { scale } : {}) };
     const asked = { layer, head, special: !hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
     return ask(`${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`);

@@ -23,6 +23,13 @@ const DIRECTIONS = { looks: "where it looks", who: "who looks at it" };
   log: "",
 };
 
+/** What was done to the row that is shown. @type {(selection: { hide: boolean, renorm: boolean }, measure: string) => string} */
+export function kept({ hide, renorm }, measure) {
+  const hidden = hide ? " Special tokens are hidden." : "";
+  if (renorm && measure === "weight") return `${hidden} The row is divided by its sum over the tokens shown.`;
+  return hide || renorm ? `${hidden} The row is not renormalized.` : "";
+}
+
 export class InputView {
   #latest = new Latest((sentence) => this.#failed(sentence));
   #previewing = new Latest((sentence) => this.told.replaceChildren(sentence));
@@ -151,8 +158,7 @@ export class InputView {
     else if (this.picture.units === units) this.picture.layout();
     else this.picture.show(/** @type {Run & { grid: Grid }} */ (run), this.#image, units);
     this.title.textContent = shown.heading(chosen);
-    const as = selection.renorm && shown.measure !== "weight" ? " Its rows are not renormalized." : "";
-    this.says.textContent = shown.kind.says + as;
+    this.says.textContent = shown.kind.says + kept(selection, shown.measure);
     this.#view.point(null);
     if (run.grid) this.picture.mark(shown.unitOf(selection.query), shown.unitOf(selection.key), chosen);
     else this.words.mark(chosen);

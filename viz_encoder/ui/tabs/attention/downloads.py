@@ -55,7 +55,7 @@ def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes
     if kind == "py":
         return _code(entry, view, query)
     if kind == "html":
-        return draw_page(trace, view, query=query, snippet=_code(entry, view, query))
+        return draw_page(trace, view, query=query, snippet=_code(entry, view, None))
     if kind == "safetensors":
         return _saved(trace)
     if query is None and trace.n_tokens > MAX_TOKENS:
