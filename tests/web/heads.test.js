@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ledTo } from "../../assets/web/attention/atlas.js";
+import { ledTo } from "../../assets/web/attention/atlas_choosing.js";
 import { toggled } from "../../assets/web/attention/head_choice.js";
 import { EXAMPLES, matching, phrases, understand } from "../../assets/web/attention/head_filter.js";
 import { rank } from "../../assets/web/attention/head_order.js";

@@ -5,11 +5,10 @@ import { Latest, sentenceOf } from "../core/latest.js";
 import { AS_IT_RAN } from "../core/run.js";
 import { headsOf, mapName } from "../core/selection.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
-import { moved } from "../views/patch_canvas.js";
+import { choosing } from "./atlas_choosing.js";
 import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";
 import { atlasSaves } from "./atlas_saves.js";
-import { toggled } from "./head_choice.js";
-import { headNamed, MAP_CHANGE } from "./head_statistics.js";
+import { MAP_CHANGE } from "./head_statistics.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, MapChanges, Numbers, Run, Selection, Switches } from "./types.d.ts" */
 
@@ -20,8 +19,8 @@ export class Atlas {
   #latest = new Latest();
   /** @type {Run | null} */ run = null;
   /** @type {Map<string, HTMLElement>} */ cells = new Map();
-  /** @type {HeadValue[]} */ #places = []; // in the order shown
-  /** @type {Map<string, number>} */ #at = new Map(); // the place of a head
+  /** @type {HeadValue[]} */ places = []; // in the order shown
+  /** @type {Map<string, number>} */ at = new Map(); // the place of a head
   #standing = "";
   /** @type {Set<string> | null} */ #matched = null;
   /** @type {HTMLElement[]} */ #rows = [];
@@ -31,9 +30,6 @@ export class Atlas {
     role: "grid",
     "aria-label": "Layers and heads",
     "aria-multiselectable": "true",
-    onkeydown: (event) => this.#key(event),
-    onpointerdown: (event) => this.#press(event),
-    onclick: (event) => this.#click(event),
     onpointerleave: () => this.#tell(),
   });
   kept = el("p", { class: "viz-caption" });
@@ -46,7 +42,6 @@ export class Atlas {
     this.selection = selection;
     this.measures = measures;
     this.order = order;
-    this.expect = expect;
     this.drawing = new AtlasCanvas(selection, order);
     this.canvas = this.drawing.node;
     this.stage = el("div", { class: "viz-stage" }, this.canvas, this.grid);
@@ -61,6 +56,7 @@ export class Atlas {
       this.caption,
       atlasSaves(() => this.run, measures),
     );
+    choosing(this, expect);
     selection.on((changed) => {
       if (changed.has("scale")) this.draw();
       else if (changed.has("layer") || changed.has("head")) this.#mark();
@@ -152,7 +148,7 @@ export class Atlas {
   }
 
   draw(/** @type {number | undefined} */ only = undefined) {
-    this.drawing.draw(this.#places, only);
+    this.drawing.draw(this.places, only);
   }
 
   #cell(/** @type {string} */ name) {
@@ -171,13 +167,13 @@ export class Atlas {
   // Put the cells where the order has them, and dim those that a search leaves out.
   #arrange(/** @type {Run} */ run) {
     const { order, cells } = this;
-    this.#places = order.heads();
-    const standing = `${this.#places.map(({ name }) => name)} ${order.ranked && order.words}`;
+    this.places = order.heads();
+    const standing = `${this.places.map(({ name }) => name)} ${order.ranked && order.words}`;
     if (standing !== this.#standing) {
       const focused = document.activeElement;
       this.#standing = standing;
-      this.#at = new Map(this.#places.map(({ name }, at) => [name, at]));
-      const stand = this.#places.map(({ name }) => cells.get(name) ?? "");
+      this.at = new Map(this.places.map(({ name }, at) => [name, at]));
+      const stand = this.places.map(({ name }) => cells.get(name) ?? "");
       for (const [at, row] of this.#rows.entries())
         row.replaceChildren(...stand.slice(at * run.nHeads, (at + 1) * run.nHeads));
       if (focused !== document.activeElement && focused instanceof HTMLElement && this.grid.contains(focused))
@@ -204,40 +200,6 @@ export class Atlas {
     this.#tell();
   }
 
-  // A finger that goes down may be about to scroll.
-  #press(/** @type {PointerEvent} */ { target, pointerType, ctrlKey, metaKey }) {
-    const place = headNamed(nameOf(target));
-    if (nameOf(target) && pointerType !== "touch" && !ctrlKey && !metaKey) this.expect(place.layer, place.head);
-  }
-
-  #click(/** @type {MouseEvent} */ { target, ctrlKey, metaKey }) {
-    const name = nameOf(target);
-    if (name && (ctrlKey || metaKey)) this.#toggle(name);
-    else if (name) this.selection.set(headNamed(name));
-  }
-
-  // Add a head to the set of its layer, or take it out; the last one stays.
-  #toggle(/** @type {string} */ name) {
-    const { layer, head } = headNamed(name);
-    const same = this.selection.layer === layer;
-    this.selection.set({ layer, head: same ? toggled(this.selection.head, head) : head });
-  }
-
-  // Arrows select as they move; with Shift or Ctrl they only move, so that a set can be chosen.
-  #key(/** @type {KeyboardEvent} */ event) {
-    const { key, shiftKey } = event;
-    const name = nameOf(event.target);
-    const control = event.ctrlKey || event.metaKey;
-    const at = this.#at.get(name);
-    if (!this.run || at === undefined || (key === "Enter" && control)) return; // Ctrl + Enter runs the form
-    const to = ledTo(key, at, this.run, this.order.ranked); // Enter and space lead nowhere else
-    if (to === null) return;
-    event.preventDefault();
-    if (shiftKey && (key === "Enter" || key === " ")) this.#toggle(name);
-    else if (!shiftKey && !control) this.selection.set(headNamed(this.#places[to].name));
-    this.cells.get(this.#places[to].name)?.focus({ preventScroll: true });
-  }
-
   #label() {
     for (const [name, cell] of this.cells) cell.ariaLabel = this.#sentence(name);
   }
@@ -255,14 +217,14 @@ export class Atlas {
   // What is known of a head, its rank first; of several heads, which they are.
   #sentence(/** @type {string} */ name) {
     const { measures, order } = this;
-    const at = this.#at.get(name);
+    const at = this.at.get(name);
     if (at === undefined) return mapName(this.selection.layer, this.selection.head).replace("l", "L");
     const said = measures.sentence(name);
     if (!order.ranked) return said;
     const { title, unit } = measures.text(order.statistic);
     const told = order.statistic in measures.own || order.statistic === MAP_CHANGE;
-    const value = told ? "" : ` · ${title.toLowerCase()} ${amount(this.#places[at].value, 3)} ${unit}`;
-    return `${said}${value} · number ${at + 1} of ${this.#places.length}`;
+    const value = told ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
+    return `${said}${value} · number ${at + 1} of ${this.places.length}`;
   }
 }
 
@@ -273,19 +235,6 @@ export function keptSentence({ hide, renorm, words }) {
   const said = parts.filter(Boolean).join(", ");
   const over = hide || renorm ? "Statistics use the same settings" : "Statistics are of the maps as they ran";
   return said && `Maps with ${said}. ${over}${words ? ", without merging sub-words" : ""}.`;
-}
-
-const nameOf = (/** @type {EventTarget | null} */ target) =>
-  (target instanceof HTMLElement && target.dataset.head) || "";
-
-/** Where a key leads; a row ends where its layer does, but ranks go on in the next.
- * @type {(key: string, at: number, run: { nLayers: number, nHeads: number }, ranked: boolean) => number | null} */
-export function ledTo(key, at, { nLayers, nHeads }, ranked) {
-  const along = key === "ArrowLeft" ? at - 1 : at + 1;
-  if (ranked && (key === "ArrowLeft" || key === "ArrowRight"))
-    return Math.min(nLayers * nHeads - 1, Math.max(0, along));
-  const to = moved(key, at, { rows: nLayers, cols: nHeads });
-  return to === -1 ? at : to;
 }
 
 /** A layer's maps and statistics; a fault is told to who waits for them.
