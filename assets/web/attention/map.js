@@ -1,55 +1,37 @@
 // The big map of one head: rows are queries, columns are keys; zoom to single cells with their value.
 
-import { borderAt, drawBorders, FOOT } from "../core/border.js";
+import { drawBorders } from "../core/border.js";
 import { makeScale, SIGNED } from "../core/colors.js";
-import { context2d, el, fit, onWidth } from "../core/dom.js";
-import { drawLabels, labelRoom } from "../core/labels.js";
+import { el, onWidth } from "../core/dom.js";
+import { drawLabels } from "../core/labels.js";
 import { Latest, sentenceOf } from "../core/latest.js";
-import { Viewport } from "../core/viewport.js";
-import { fullHeight, fullScreen } from "../views/full_screen.js";
+import { fullScreen } from "../views/full_screen.js";
 import { Legend } from "./legend.js";
 import { drawOver, drawTiles } from "./map_drawing.js";
 import { Gestures, zoomButtons } from "./map_gestures.js";
 import { cellSaid, heading } from "./map_heading.js";
+import { MapSheet } from "./map_sheet.js";
 import { ScaleHint } from "./scale_hint.js";
 import { SubWords } from "./subwords.js";
 import { Tiles } from "./tiles.js";
 import { TokenSearch } from "./token_search.js";
 import { VisibleWeight } from "./visible_weight.js";
 
-/** @import { Borders, Fresh, MapChanges, Run, Selection, Shown } from "./types.d.ts" */
+/** @import { Fresh, MapChanges, Run, Selection, Shown } from "./types.d.ts" */
 /** @typedef {[row: number, col: number]} Cell by places among the shown tokens, or parts of them */
 
-const MAX_SIDE = 860;
-const MIN_SIDE = 420;
-const MAX_CELL = 60;
-const FULL_CELL = 120; // where the map is alone in the window
-const RIGHT = 30; // room for the last key's tilted name
 const READABLE = 20; // pixels a cell needs for its token's name to be read
 const PAUSE = 60; // milliseconds without a move, before what is in sight is asked for
 const RELOADING = ["layer", "head", "hide", "renorm", "words", "scale"];
 
-export class AttentionMap {
+export class AttentionMap extends MapSheet {
   #latest = new Latest();
   /** @type {Run | null} */ run = null;
-  /** @type {Shown} */ shown = Object.assign([], { places: new Int32Array() });
   /** @type {Shown | null} */ #laid = null; // what it was laid out for
-  view = new Viewport(0);
   scale = makeScale("head", 1);
-  /** @type {Borders} */ borders = [-1, -1];
   /** @type {Cell | null} */ hovered = null;
   /** @type {MapChanges | null} */ changes = null; // shown in place of the map, while it is asked for
-  left = 0;
-  top = 0;
-  side = 0;
-  width = 0;
-  height = 0;
-  canvas = el("canvas", { class: "viz-map-canvas", tabindex: "0", role: "img" });
-  over = el("canvas", { class: "viz-map-over", "aria-hidden": "true" });
-  context = context2d(this.canvas);
-  overContext = context2d(this.over);
   title = el("h3");
-  stage = el("div", { class: "viz-stage" }, this.canvas, this.over);
   told = el("p", { class: "viz-readout viz-map-told", "aria-hidden": "true" }); // where the tab's own is out of sight
   parts = new Tiles(this);
   legend = new Legend();
@@ -59,6 +41,7 @@ export class AttentionMap {
   search = new TokenSearch(this);
 
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
+    super();
     this.selection = selection;
     this.say = (/** @type {string} */ sentence) => {
       this.told.textContent = sentence;
@@ -113,18 +96,7 @@ export class AttentionMap {
 
   layout() {
     this.#laid = this.shown;
-    const room = labelRoom(this.shown);
-    const full = fullHeight(this.stage);
-    const width = Math.max(120, (full ? this.stage : this.node).clientWidth - 2);
-    [this.left, this.top] = [Math.min(room.left, Math.floor(width * 0.34)), room.top];
-    const tall = Math.max(MIN_SIDE, window.innerHeight - room.top - 150);
-    const all = (full ? FULL_CELL : MAX_CELL) * Math.max(1, this.view.n);
-    const most = full ? full - room.top - 4 : Math.min(MAX_SIDE, tall);
-    this.side = Math.max(60, Math.min(most, width - this.left - RIGHT, all));
-    [this.width, this.height] = [this.left + this.side + RIGHT, this.top + this.side + 4];
-    if (this.borders[0] > 0) this.height += FOOT;
-    this.context = fit(this.canvas, this.width, this.height);
-    this.overContext = fit(this.over, this.width, this.height);
+    this.measure(this.node.clientWidth);
     this.draw();
   }
 
@@ -154,13 +126,6 @@ export class AttentionMap {
     this.canvas.setAttribute("aria-label", said);
     this.canvas.style.touchAction = this.view.zoomed ? "none" : "pan-y";
     this.#drawOver();
-  }
-
-  // The middle of a cell on the screen, for tests and tools.
-  box(/** @type {number} */ row, /** @type {number} */ col) {
-    const page = this.canvas.getBoundingClientRect();
-    const [x, y] = this.view.middle(row, col, this);
-    return [page.left + x, page.top + y];
   }
 
   hover(/** @type {Cell | null} */ place) {
@@ -225,7 +190,7 @@ export class AttentionMap {
 
   #changed(/** @type {Set<string>} */ changed) {
     if (!this.run) return;
-    if (changed.has("hide") || changed.has("words")) this.#list(this.run, this.view);
+    if (changed.has("hide") || changed.has("words")) this.#list(this.run, true);
     if (changed.has("scale")) this.draw();
     if (RELOADING.some((name) => changed.has(name))) return this.#reload();
     if (changed.has("query") || changed.has("key")) this.#reveal();
@@ -241,17 +206,9 @@ export class AttentionMap {
     if ([this.view.row, this.view.col].join() !== before) this.moved();
   }
 
-  /** What stands along the sides. Where that alone changes, what was in the middle of the view stays.
-   * @type {(run: Run, before?: Viewport) => void} */
-  #list(run, before) {
-    const middle = (/** @type {number} */ start) => this.shown[Math.floor(start + (before?.span ?? 0) / 2)].tokens[0];
-    const stays = before?.zoomed ? [middle(before.row), middle(before.col)] : null;
-    this.shown = run.shown(this.selection);
-    const border = borderAt(this.shown.map(({ tokens }) => run.segments[tokens[0]]));
-    this.borders = [border, border];
-    this.view = new Viewport(this.shown.length);
-    const [row, col] = stays?.map((token) => this.shown.places[token]) ?? [-1, -1];
-    if (before && row >= 0 && col >= 0) this.view.center(row, col, before.span);
+  // What stands along the sides; marks and parts of words are of the tokens before.
+  #list(/** @type {Run} */ run, stays = false) {
+    this.list(run, this.selection, stays);
     this.visibleWeight.clear();
     this.subWords.node.hidden = !this.selection.words;
   }
