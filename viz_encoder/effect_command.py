@@ -11,11 +11,13 @@ from viz_encoder.checkpoints import load
 from viz_encoder.effects import Effect, effect
 from viz_encoder.effects.measures import NAMES
 from viz_encoder.errors import SelectionError
-from viz_encoder.inputs.items import read_set
+from viz_encoder.inputs.items import PICTURES, read_set
 from viz_encoder.terminal import typed
-from viz_encoder.whole_file import is_file, require_writable, write_whole
+from viz_encoder.whole_file import is_file, require_writable, shortened, write_whole
 
 LISTED = 10
+SETS = (".txt", ".csv", ".tsv")
+ENDINGS = (*SETS, *PICTURES)
 
 
 def add_effect(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -73,8 +75,10 @@ def _sources(text: str) -> list[object]:
     """The texts of a file; a picture's path; or the text itself."""
     path = Path(text)
     if not is_file(path):
+        if path.suffix.lower() in ENDINGS or path.is_dir():
+            raise SelectionError(f"{shortened(text)} is not a file; give a text, or a file's path.")
         return [typed(text)]
-    if path.suffix.lower() in (".txt", ".csv", ".tsv"):
+    if path.suffix.lower() in SETS:
         return [item.source for item in read_set(path)]
     return [path]
 

@@ -262,3 +262,46 @@ def test_a_text_without_a_mask_has_no_masked_logits(grammar):
 def test_another_kind_of_model_is_sent_to_knock():
     with pytest.raises(vz.VizEncoderError, match=r"vz\.knock"):
         vz.effect(torch.nn.Linear(2, 2), "a")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"measure": "pooled", "answer": "are"}, "does not use answer="),
+        ({"measure": "pooled", "at": 3}, "does not use at="),
+        ({"pooling": "cls"}, "does not use pooling="),
+        ({"measure": "state", "at": 1.0}, "at is 1.0"),
+        ({"measure": "state", "at": True}, "at is True"),
+        ({"answer": 3}, "answer is 3"),
+        ({"other": ["is", "are"]}, "2 answers and 1 texts"),
+        ({"measure": "logit"}, "no prediction head 'classify'"),
+    ],
+)
+def test_what_a_measure_would_ignore_is_refused(grammar, given, said):
+    with pytest.raises(vz.VizEncoderError, match=said):
+        vz.effect(grammar, SENTENCE, **given)
+
+
+def test_texts_of_different_measures_have_no_mean(grammar):
+    with pytest.raises(vz.VizEncoderError, match="which have no mean"):
+        vz.effect(grammar, [SENTENCE, "the keys are old"], [(3, 0)])
+    both = vz.effect(grammar, [SENTENCE, "the keys are old"], [(3, 0)], measure="pooled")
+    assert both.measures[0] == both.measures[1]
+
+
+def test_the_sentence_says_how_many_heads_were_tried(grammar):
+    whole = vz.effect(grammar, SENTENCE).sentence
+    assert whole.endswith("the largest effect of all heads.")
+    two = vz.effect(grammar, SENTENCE, [(3, 0), (0, 3)]).sentence
+    assert two.endswith("the largest effect of 2 heads tried.")
+    one = vz.effect(grammar, SENTENCE, [(0, 3)])
+    assert one.sentence.startswith("Removing head 0.3 keeps “are” (0.995 → ")
+    assert one.sentence.endswith("the only head tried.")
+
+
+def test_a_model_whose_output_is_no_number_is_refused(grammar):
+    broken = vz.load(copy.deepcopy(grammar.model))
+    broken.model.layers[0].ff.up.weight.data[0, 0] = torch.nan
+    ids = grammar.read(SENTENCE).values
+    with pytest.raises(vz.VizEncoderError, match="not a number"):
+        vz.effect(broken, ids, measure="pooled")

@@ -266,6 +266,11 @@ def test_a_stand_in_fits_by_value_token_or_batch(bert):
         ({3: "zero"}, "3 is not a head"),
         ({(0, 0): "mean"}, "'mean'"),
         ({(-1, 0): "zero"}, "not a head; give"),
+        ({(True, 0): "zero"}, "not a head"),
+        ([(3, 0)], "give a dict"),
+        ({(0, 0): torch.ones(6, dtype=torch.int64)}, "floating-point"),
+        ({(0, 0): torch.tensor(1.0)}, "floating-point"),
+        ({(0, 0): torch.ones(6, device="meta")}, "floating-point"),
     ],
 )
 def test_what_is_not_there_is_said(bert, cuts, said):

@@ -107,6 +107,7 @@ def test_several_pairs_are_several_rows(grammar):
     [
         ("the key [MASK] old", "the key to the cabinet [MASK] old", "5 .* tokens|tokens"),
         ("the key [MASK] old", "the cat [MASK] old", "Both runs answer"),
+        ("the keys [MASK] old", "the [MASK] are old", "token 3 in one text and 2 in its twin"),
         (["the key [MASK] old"], "the keys [MASK] old", None),
         (["the key [MASK] old"], ["a", "b"], "1 clean inputs and 2"),
     ],

@@ -11,7 +11,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, chosen
 from viz_encoder.effects.measure import Asked, Measure
-from viz_encoder.effects.measures import measure_of
+from viz_encoder.effects.measures import measure_of, require_number, usual
 from viz_encoder.effects.replacement import Replacement, replacement
 from viz_encoder.effects.rerun import Progress, Replaced, Rerun, each_alone
 from viz_encoder.effects.sources import encoder_of, one_by_one, read
@@ -78,18 +78,21 @@ class Effect(ArrayResult, TableResult, main="values"):
         if not ranked:
             return "No head was removed."
         (layer, head), (answer, share) = ranked[0], self.untouched[0]
-        size = f"{self.mean[layer, head]:+.3g}".replace("-", "−")
+        name, size = f"{layer}.{head}", f"{self.mean[layer, head]:+.3g}".replace("-", "−")
+        tried, every = int(np.isfinite(self.mean).sum()), self.mean.size
+        of = "all heads" if tried == every else f"{tried} heads tried"
+        most = "the only head tried" if tried == 1 != every else f"the largest effect of {of}"
         if len(self.values) > 1:
             of = f"mean of {len(self.values)} texts, spread {self.spread[layer, head]:.2g}"
-            return f"Removing head {layer}.{head} has the largest effect: {size} ({of})."
+            return f"Removing head {name} changes the measure by {size} ({of}), {most}."
         now, its = str(self.answers[0, layer, head]), float(self.shares[0, layer, head])
         if not answer:
-            return f"Removing head {layer}.{head} has the largest effect: {size}."
-        verb = "leaves" if now == answer else "flips"
-        change = f"“{answer}” at {share:.3f} → {its:.3f}"
-        if verb == "flips":
-            change = f"“{answer}” ({share:.3f}) to “{now}” ({its:.3f})"
-        return f"Removing head {layer}.{head} {verb} {change}, the largest effect of all heads."
+            return f"Removing head {name} changes the measure by {size}, {most}."
+        if now == answer:
+            return f"Removing head {name} keeps “{answer}” ({share:.3f} → {its:.3f}), {most}."
+        return (
+            f"Removing head {name} flips “{answer}” ({share:.3f}) to “{now}” ({its:.3f}), {most}."
+        )
 
     def columns(self) -> Columns:
         """One line per text, layer and head."""
@@ -138,8 +141,9 @@ def effect(
         progress: called with the fraction that is done; raise an exception in it to stop.
 
     Raises:
-        SelectionError: no such head, measure, answer or token.
-        InputError: inputs that this encoder cannot read.
+        SelectionError: no such head, measure, answer or token; texts of which only some have an
+            answer, or an option that the measure does not use.
+        InputError: inputs that this encoder cannot read, or a measure that is not a number.
     """
     encoder = encoder_of(encoder)
     wanted = chosen(heads, encoder.config)
@@ -149,9 +153,14 @@ def effect(
         Asked(_of(answer, number, len(runs)), _of(other, number, len(runs)), at, pooling)
         for number in range(len(runs))
     ]
-    found = []
+    found: list[_One] = []
     for number, source in enumerate(runs):
         run = Rerun(encoder, read(encoder, source))
+        if measure is None and found and usual(run) != usual(found[0].run):
+            raise SelectionError(
+                f"Text {number} would be measured by {usual(run)!r} and text 0 by "
+                f"{usual(found[0].run)!r}, which have no mean; choose one measure for all."
+            )
         of_run = measure_of(measure, run, asked[number])
         one = _One(run, of_run, encoder)
         for done in one.take_out(wanted, stand_in):
@@ -167,7 +176,7 @@ class _One:
     def __init__(self, run: Rerun, measure: Measure, encoder: LoadedEncoder) -> None:
         shape = encoder.config.n_layers, encoder.config.n_heads
         self.run, self.measure = run, measure
-        self.before = float(measure.read(run.output)[0])
+        self.before = require_number(float(measure.read(run.output)[0]))
         self.values = np.full(shape, np.nan)
         self.shares = np.full(shape, np.nan)
         self.answers = np.full(shape, UNSAID, dtype=object)
@@ -214,13 +223,12 @@ def _together(found: Sequence[_One], how: str) -> Effect:
     )
 
 
-def _of(given: str | Sequence[str] | None, number: int, count: int) -> str | None:
-    if given is None or isinstance(given, str):
+def _of(given: Any, number: int, count: int) -> Any:
+    """The answer of one text, where each has its own."""
+    if given is None or isinstance(given, str) or not isinstance(given, Sequence):
         return given
     if len(given) != count:
         raise InputError(
             f"There are {len(given)} answers and {count} texts; give one for all, or one for each."
         )
-    if not isinstance(given[number], str):
-        raise SelectionError(f"The answer {given[number]!r} is not a string.")
     return given[number]

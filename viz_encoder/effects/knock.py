@@ -48,7 +48,7 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
             f"{type(module).__name__} is compiled, so its heads cannot be reached. Use knock on "
             "the model before torch.compile, or on its ._orig_mod."
         )
-    mode = _Knock(module, _checked(cuts))
+    mode = _Knock(module, checked(cuts))
     handles = (
         register_module_forward_pre_hook(mode.refuse_backward),
         module.register_forward_pre_hook(mode.enter),
@@ -63,19 +63,36 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
     mode.require_done()
 
 
-def _checked(cuts: Mapping[Head, Cut]) -> dict[int, dict[int, Cut]]:
-    """The cuts by layer and head."""
+def checked(cuts: Any) -> dict[int, dict[int, Cut]]:
+    """The cuts by layer and head.
+
+    Raises:
+        SelectionError: what is no mapping, no head, or no cut.
+    """
+    if not isinstance(cuts, Mapping):
+        raise SelectionError(f"cuts is {cuts!r}; give a dict such as {{(3, 0): 'zero'}}.")
     found: dict[int, dict[int, Cut]] = {}
     for place, cut in cuts.items():
-        whole = isinstance(place, tuple) and len(place) == 2
-        if not (whole and all(isinstance(n, Integral) and n >= 0 for n in place)):
+        pair: Any = place if isinstance(place, tuple) and len(place) == 2 else (None, None)
+        whole = all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
+        if not whole or min(pair) < 0:
             raise SelectionError(
                 f"{place!r} is not a head; give a layer and a head, such as (3, 0)."
             )
-        if not (isinstance(cut, Tensor) or (isinstance(cut, str) and cut == "zero")):
-            raise SelectionError(f'The cut for {place} is {cut!r}; give "zero" or a tensor.')
-        found.setdefault(int(place[0]), {})[int(place[1])] = cut
+        if not _is_cut(cut):
+            raise SelectionError(
+                f'The cut for {place} is {cut!r}; give "zero" or a tensor of floating-point '
+                "numbers, one per dimension of the head."
+            )
+        found.setdefault(int(pair[0]), {})[int(pair[1])] = cut
     return found
+
+
+def _is_cut(cut: Any) -> bool:
+    if isinstance(cut, Tensor):
+        plain = cut.layout == torch.strided and not cut.is_meta
+        return plain and cut.is_floating_point() and cut.ndim > 0
+    return isinstance(cut, str) and cut == "zero"
 
 
 class _Knock(TorchFunctionMode):

@@ -1,5 +1,6 @@
 """Which measures there are, and which of them says most of an input."""
 
+import math
 from typing import Literal
 
 from viz_encoder.checkpoints import LoadedEncoder
@@ -8,7 +9,7 @@ from viz_encoder.effects.logits import Logits, masked_places
 from viz_encoder.effects.measure import Asked, Measure
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, State
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.trace.prediction_heads import tasks
 
 Name = Literal["pooled", "logit", "masked", "state"]
@@ -21,8 +22,10 @@ def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
     Raises:
         SelectionError: no such measure, or one that this model or input does not have.
     """
+    asked.check()
     if name is None:
-        name = _usual(run)
+        name = usual(run)
+    _require_used(name, asked)
     match name:
         case "pooled":
             return Pooled(run, asked.pooling)
@@ -35,11 +38,38 @@ def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
     raise SelectionError(f"There is no measure {name!r}; choose one of {', '.join(NAMES)}.")
 
 
-def _usual(run: Rerun) -> Name:
+def usual(run: Rerun) -> Name:
+    """The measure that says most of this input: an answer if there is one, else the vector."""
     spoken = tasks(run.encoder)
     if Task.MASKED in spoken and masked_places(run):
         return "masked"
     return "logit" if Task.CLASSIFY in spoken else "pooled"
+
+
+def _require_used(name: str, asked: Asked) -> None:
+    """Refuse what this measure would ignore."""
+    takes = {"pooled": ("pooling",), "state": ("at",), "logit": ("answer", "other")}
+    allowed = takes.get(name, ("answer", "other", "at"))
+    for option in ("answer", "other", "at", "pooling"):
+        if getattr(asked, option) is not None and option not in allowed and name in NAMES:
+            raise SelectionError(
+                f"The measure here is {name!r}, which does not use {option}=. Leave it out, or "
+                "choose another measure."
+            )
+
+
+def require_number(before: float) -> float:
+    """The measure untouched, if it is a number.
+
+    Raises:
+        InputError: it is not, so that no change can be told.
+    """
+    if not math.isfinite(before):
+        raise InputError(
+            "The measure is not a number even with all heads in place: the model's weights or its "
+            "output hold NaN or infinite values. Look at vz.capture(…).output first."
+        )
+    return before
 
 
 def kind_of(encoder: LoadedEncoder) -> str:

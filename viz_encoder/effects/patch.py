@@ -9,9 +9,9 @@ from jaxtyping import Float
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, chosen
-from viz_encoder.effects.logits import Logits
+from viz_encoder.effects.logits import Logits, masked_places
 from viz_encoder.effects.measure import Asked, Measure
-from viz_encoder.effects.measures import measure_of
+from viz_encoder.effects.measures import measure_of, require_number
 from viz_encoder.effects.rerun import Progress, Replaced, Rerun, each_alone
 from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
@@ -136,7 +136,9 @@ class _Twins:
                 "can be patched. Replace a word with one that has as many tokens."
             )
         self.measure = _telling_apart(measure, self.runs[0], self.runs[1], asked)
-        self.clean, self.other = (float(self.measure.read(run.output)[0]) for run in self.runs)
+        self.clean, self.other = (
+            require_number(float(self.measure.read(run.output)[0])) for run in self.runs
+        )
         if abs(self.clean - self.other) < 1e-9:
             raise InputError(
                 "The measure is the same in both runs, so there is nothing to patch. Choose twins "
@@ -178,6 +180,12 @@ def _telling_apart(name: str | None, clean: Rerun, other: Rerun, asked: Asked) -
     measure = measure_of(name, clean, asked)
     if not isinstance(measure, Logits):
         return measure
+    places = [masked_places(run) for run in (clean, other)]
+    if measure.place is not None and asked.at is None and places[0][:1] != places[1][:1]:
+        raise InputError(
+            f"[MASK] is token {places[0][0]} in one text and "
+            f"{places[1][0] if places[1] else 'nowhere'} in its twin; put it in the same place."
+        )
     rival = int(measure.logits(other.output)[0].argmax())
     if rival == measure.answer:
         raise InputError(

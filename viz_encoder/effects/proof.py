@@ -1,6 +1,6 @@
 """The ablation proof: that a head was removed before W_O, and that nothing else was."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from viz_encoder.effects.heads import Head
 from viz_encoder.effects.heads_seen import HeadsSeen, Layer
-from viz_encoder.effects.knock import Cut, knock
+from viz_encoder.effects.knock import Cut, checked, knock
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.shown import OneLine
 
@@ -76,6 +76,9 @@ def prove(
         TraceError: attention that is not seen, or W_O not found behind it.
         SelectionError: no such layer or head.
     """
+    checked(cuts)
+    if not callable(call):
+        raise TraceError(f"call is {call!r}; give a function: lambda model: model(**batch).")
     if cut is None:
         cut = _within(lambda: knock(model, cuts), call)
         untouched = untouched or _within(lambda: knock(model, {}), call)
@@ -156,8 +159,8 @@ def _below(before: list[Layer], after: list[Layer], lowest: int) -> Part:
     pairs = zip(before[:lowest], after[:lowest], strict=False)
     largest = max((_apart(one.entered, two.entered) for one, two in pairs), default=0.0)
     sentence = f"All {lowest} layers below are bit for bit as before"
-    if not lowest:
-        sentence = "There is no layer below"
+    if lowest < 2:
+        sentence = "The layer below is bit for bit as before" if lowest else "No layer is below"
     return Part("below", largest == 0, largest, f"{sentence}{_off(largest, 0)}.")
 
 
@@ -204,7 +207,8 @@ def first_tensor(out: Any) -> Tensor:
     if isinstance(out, Tensor):
         return out
     values = out.values() if isinstance(out, dict) else out
-    found = next((x for x in values if isinstance(x, Tensor)), None) if values else None
+    values = values if isinstance(values, Iterable) else ()
+    found = next((x for x in values if isinstance(x, Tensor)), None)
     if found is None:
         raise TraceError("The model returned no tensor; return its output from the call.")
     return found

@@ -13,7 +13,7 @@ from torch import Tensor
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.logits import MASKS, Logits
 from viz_encoder.effects.measure import Asked, Measure
-from viz_encoder.effects.measures import measure_of
+from viz_encoder.effects.measures import measure_of, require_number
 from viz_encoder.effects.rerun import BATCH_TOKENS, Progress, Rerun, at_rest
 from viz_encoder.effects.sources import encoder_of, read
 from viz_encoder.errors import SelectionError
@@ -191,7 +191,7 @@ class _Text:
         self._place = self.measure.place if isinstance(self.measure, Logits) else None
         self._mask_id = _mask_id(encoder) if how == "mask" else None
         self.names = self._run.sample.tokens
-        self.before = float(self.measure.read(self._run.output)[0])
+        self.before = require_number(float(self.measure.read(self._run.output)[0]))
         self.untouched = self._said(self._run.output)[0]
 
     def removable(self) -> list[int]:

@@ -31,7 +31,8 @@ def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
         if head.task == wanted and head.task in known:
             return head
     raise SelectionError(
-        f"{encoder.card.name} has no prediction head {task!r}; it has {', '.join(map(str, known))}."
+        f"{encoder.card.name} has no prediction head {str(task)!r}; it has "
+        f"{', '.join(map(str, known))}."
     )
 
 
