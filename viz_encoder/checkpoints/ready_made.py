@@ -197,7 +197,9 @@ def _sample(
     if config.embedding is Embedding.TOKEN:
         known = _special_ids(tokenizer)
         ids = row.tolist()
-        names = [(tokenizer and tokenizer.id_to_token(n)) or str(n) for n in ids]
+        # A number that no table has is refused by the encoder, in a sentence.
+        known_to = range(config.vocab_size) if tokenizer else range(0)
+        names = [(n in known_to and tokenizer and tokenizer.id_to_token(n)) or str(n) for n in ids]
         special = [n in known for n in ids]
     elif config.embedding is Embedding.PATCH:
         across = row.shape[-1] // config.patch_size
