@@ -12,7 +12,8 @@ import { quoted } from "../core/token_names.js";
 /** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // earlier ones that are offered
-const FIRST_WORDS = 40; // characters
+const FIRST_WORDS = 25; // characters
+const LAST_WORDS = 15;
 const LATER = { title: "Later runs are compared with it, head by head" };
 
 export class Reference {
@@ -22,7 +23,7 @@ export class Reference {
   });
   #fault = "";
   #waiting = "";
-  /** @type {Map<string, Run>} */ #runs = new Map(); // made in this page, by what they are called
+  /** @type {Map<string, Run>} */ #runs = new Map(); // made in this page, by their keys
   /** @type {Record<string, string> | "same" | null} */ #linked; // the reference of the link, until it is here
   /** @type {[statistic: string, order: string]} */ #before = ["entropy", "layer"]; // of the atlas
   keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
@@ -92,8 +93,8 @@ export class Reference {
   }
 
   // A run that was made here before; one that has expired is made again.
-  #choose(/** @type {string} */ name) {
-    const run = this.#runs.get(name);
+  #choose(/** @type {string} */ key) {
+    const run = this.#runs.get(key);
     if (run) this.#open({ ...run.link, run: run.key });
   }
 
@@ -149,10 +150,9 @@ export class Reference {
   }
 
   #remember(/** @type {Run} */ run) {
-    const name = `${named(run)}${run.masked ? ` (mask: ${run.masked})` : ""}`;
-    if (this.#runs.get(name) === run) return;
-    this.#runs.delete(name);
-    this.#runs.set(name, run);
+    if (this.#runs.get(run.key) === run) return;
+    this.#runs.delete(run.key);
+    this.#runs.set(run.key, run);
     const [oldest] = this.#runs.keys();
     if (this.#runs.size > MOST_RUNS) this.#runs.delete(oldest);
   }
@@ -161,16 +161,16 @@ export class Reference {
   #offer() {
     const { run, reference } = this.measures;
     if (run) this.#remember(run);
-    const names = [...this.#runs].filter(([, one]) => one !== run).map(([name]) => name);
-    const told = names.length ? "Earlier run …" : "No earlier runs yet";
-    const entries = [["", told], ...names.toReversed().map((name) => [name, name])];
+    const earlier = [...this.#runs.values()].filter(({ key }) => key !== run?.key).toReversed();
+    const told = earlier.length ? "Earlier run …" : "No earlier run yet";
+    const entries = [["", told], ...earlier.map((one) => [one.key, offered(one)])];
     const wanted = JSON.stringify(entries);
     if (this.earlier.dataset.entries !== wanted) {
       this.earlier.replaceChildren(...options(/** @type {[string, string][]} */ (entries)));
       this.earlier.dataset.entries = wanted;
     }
-    this.earlier.disabled = !names.length;
-    this.earlier.value = names.find((name) => this.#runs.get(name)?.key === reference?.run.key) ?? "";
+    this.earlier.disabled = !earlier.length;
+    this.earlier.value = earlier.find(({ key }) => key === reference?.run.key)?.key ?? "";
   }
 
   // The heads stand as they did before, once the change is shown no more.
@@ -233,5 +233,11 @@ function unlike(run, before) {
 function named(/** @type {Run} */ run) {
   if (run.grid) return `${run.model}, a picture of ${run.grid.rows} × ${run.grid.cols} patches`;
   const text = run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ");
-  return `${run.model}, ${quoted(text.length > FIRST_WORDS ? `${text.slice(0, FIRST_WORDS)}…` : text)}`;
+  return `${run.model}, ${quoted(shortened(text))}`;
 }
+
+const offered = (/** @type {Run} */ run) => `${named(run)}${run.masked ? ` (mask: ${run.masked})` : ""}`;
+
+// Texts that are compared often differ in their last words.
+const shortened = (/** @type {string} */ text) =>
+  text.length > FIRST_WORDS + LAST_WORDS ? `${text.slice(0, FIRST_WORDS)}…${text.slice(-LAST_WORDS)}` : text;
