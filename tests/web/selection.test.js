@@ -92,3 +92,29 @@ test("a run that is smaller keeps the nearest it has, and the address says so", 
   selection.enter({ ...run, nHeads: 1 });
   assert.deepEqual([selection.head, selection.stat, selection.order], [0, "distance", "layer"]);
 });
+
+test("a run that is held keeps the chosen tokens, or opens on what stands out in it", () => {
+  const run = (key, words) => {
+    const tokens = ["[CLS]", ...words.split(" "), "[SEP]"];
+    return {
+      ...{ key, tokens, words: tokens.map((_, at) => at), segments: tokens.map(() => 0), special: [] },
+      ...{ link: {}, nLayers: 6, nHeads: 12, vocabulary: { scales: { head: {} } }, model: "m" },
+      opening: { layer: 5, head: 11, query: 1, key: 2 },
+    };
+  };
+  const place = ({ layer, head, query, key }) => [layer, head, query, key];
+  globalThis.location.search = "?layer=3&head=1&query=3&key=2";
+  const selection = new Selection();
+  const hold = (next) => {
+    selection.held = true;
+    selection.enter(next);
+    return place(selection);
+  };
+  selection.enter(run("a", "an animal it was tired"));
+  assert.deepEqual(hold(run("b", "well an old animal said it was")), [3, 1, 6, 4]);
+  assert.deepEqual(hold(run("c", "well an old animal said he was")), [3, 1, 6, 4], "one word is swapped");
+  assert.deepEqual(hold(run("d", "the animal was")), [5, 11, 1, 2], "it is gone");
+  selection.set({ query: 3 });
+  selection.enter(run("e", "an animal it was tired"));
+  assert.deepEqual(place(selection), [5, 11, 3, 2], "a run that is not held keeps the place");
+});

@@ -2,9 +2,11 @@
 
 import { painted } from "./dom.js";
 import { Emitter } from "./emitter.js";
+import { partners } from "./token_alignment.js";
 
 /** @import { Run } from "./run.js" */
 /** @import { Head } from "./payloads.d.ts" */
+/** @import { Tokens } from "./token_alignment.js" */
 /** @typedef {typeof DEFAULTS} Chosen what can be chosen, each by its name */
 
 const DEFAULTS = {
@@ -97,10 +99,11 @@ export class Selection extends Emitter {
   fallen = ""; // what of the heads was left when the run changed
   tab = ""; // which is open; nothing for the first
   opened = ""; // the key of the first run, which the link asked for
-  held = false; // the next run keeps what is chosen, whatever it is of
+  held = false; // the next run keeps the chosen tokens, whatever it is of
   #chosen = false; // whether a person, or the link, has chosen anything
   #model = "";
   #key = "";
+  /** @type {Tokens | null} */ #tokens = null; // of the run that was there last
   /** @type {Record<string, string>} */
   #link = {};
   #due = false;
@@ -118,7 +121,7 @@ export class Selection extends Emitter {
   }
 
   // A new run opens on what stands out in it, where nothing was chosen yet, where the model is another,
-  // and where it is an example. Else: keep the selection where the run has it, else the nearest it has; of a set of heads,
+  // where it is an example, and where it lacks a token that it was to keep. Else: keep the selection where the run has it, else the nearest it has; of a set of heads,
   // those that it has.
   enter(/** @type {Run} */ run) {
     this.#link = run.link;
@@ -136,11 +139,23 @@ export class Selection extends Emitter {
     this.#write();
   }
 
-  #open(/** @type {Run} */ { key, opening, model, example }) {
+  #open(/** @type {Run} */ { key, opening, model, example, tokens, words, segments }) {
     const other = this.#key !== "" && key !== this.#key && (model !== this.#model || example);
-    if (opening && !this.held && (!this.#chosen || other)) Object.assign(this, opening);
-    [this.#model, this.#key] = [model, key];
+    const run = { tokens, words, segments };
+    const anew = this.held ? !this.#carry(run) : !this.#chosen || other;
+    if (opening && anew) Object.assign(this, opening);
+    [this.#model, this.#key, this.#tokens] = [model, key, run];
     this.held = false;
+  }
+
+  // Keep query and key on the tokens they are on, wherever these stand now; false where one of them is gone.
+  #carry(/** @type {Tokens} */ run) {
+    if (!this.#tokens) return true;
+    const found = partners(this.#tokens, run);
+    const [query, key] = [found[this.query], found[this.key]];
+    if (query < 0 || key < 0) return false;
+    [this.query, this.key] = [query, key];
+    return true;
   }
 
   set(/** @type {Partial<Chosen>} */ changes) {
