@@ -120,6 +120,71 @@ def test_a_text_of_another_length_is_compared_by_its_words(visit, minilm, maps):
     )
 
 
+def test_the_chosen_tokens_are_found_again_in_a_shorter_text(visit, minilm):
+    """Then a text that lacks them: it opens on what stands out, and says that nothing compares."""
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened.painted()
+    linked(opened)
+    page = opened.page
+    compare(page, "The animal thought it was tired")
+    trace = vz.capture(minilm, "The animal thought it was tired")
+    linked(opened, trace.tokens.index("it"), trace.tokens.index("animal"))
+    page.wait_for_function(
+        "document.querySelector('.viz-finding').textContent.includes('was 0.64')"
+    )
+    assert page.inner_text(".viz-finding").startswith("Head 3.1: it gives animal")
+    other = "Money buys land near rivers"
+    compare(page, other)
+    trace = vz.capture(minilm, other)
+    first = vz.analyses.findings(trace)[0]
+    linked(opened, first.query, first.key)
+    assert page.evaluate("vizTab.selection.name") == f"{first.layer}.{first.head}"
+    names = [trace.tokens[at] for at in (first.query, first.key)]
+    why = "no counterpart in the reference, so "
+    page.wait_for_function(
+        "why => document.querySelector('.viz-finding').textContent.includes(why)", arg=why
+    )
+    panel = page.inner_text(".viz-pair")
+    assert panel.startswith(f"Which heads link {names[0]} → {names[1]}\n\n“{names[0]}”")
+    assert why in panel and "change is unknown." in panel
+    cell = np.stack([trace.attention(at)[:, first.query, first.key] for at in range(6)])
+    best = np.argsort(-cell, axis=None)[:7]
+    assert [name for name, _, _ in lines(page)] == [f"{at // 12}.{at % 12}" for at in best]
+
+
+def compare(page, text):
+    """Run another text, with the run that is shown as the reference."""
+    before = page.evaluate("vizTab.run.key")
+    page.fill(".viz-other-text", text)
+    page.press(".viz-other-text", "Enter")
+    page.wait_for_function(f"vizTab.run.key !== '{before}'", timeout=60_000)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
+    opened = visit(width=width, height=844, opening=True)
+    opened.painted()
+    page = opened.page
+    said = page.inner_text(".viz-finding")
+    held = []
+    page.route("**/map?**", lambda route: held.append(route))
+    top = """["source", "findings"].map((name) => document.querySelector(`.viz-${name}`).offsetTop)
+      .reduce((below, above) => below - above)"""
+    before = page.evaluate(top)
+    page.get_by_role("button", name=EXAMPLES[4].label).click()
+    page.wait_for_function(f"vizTab.run?.model === '{EXAMPLES[4].model}'", timeout=60_000)
+    assert "patches" in page.inner_text(".viz-facts")
+    for part in (".viz-finding", ".viz-finding-chip >> nth=0", ".viz-swap"):
+        assert not page.is_visible(part), part
+    assert page.evaluate(top) == before
+    for route in held:
+        route.continue_()
+    page.unroute("**/map?**")
+    page.wait_for_selector(".viz-finding-chip >> nth=0")
+    page.wait_for_selector(".viz-finding >> visible=true")
+    assert page.inner_text(".viz-finding") not in ("", said)
+
+
 def test_every_example_sets_its_model(visit):
     opened = visit()
     opened.painted()

@@ -70,6 +70,8 @@ def test_what_does_not_follow_the_switches_says_so(visit):
     page.check("#viz-renorm")
     title = page.get_attribute(".viz-finding-chip >> nth=0", "title")
     assert title == f"{plain} Measured on all tokens, as the model ran."
+    caption = ".viz-finding-chips .viz-caption"
+    assert page.inner_text(caption) == "Worth a look (all tokens):"
     page.wait_for_function(
         "document.querySelector('.viz-says').textContent.endsWith('sum over the tokens shown.')"
     )
@@ -80,3 +82,4 @@ def test_what_does_not_follow_the_switches_says_so(visit):
     page.uncheck("#viz-renorm")
     page.uncheck("#viz-hide")
     assert page.get_attribute(".viz-finding-chip >> nth=0", "title") == plain
+    assert page.inner_text(caption) == "Worth a look:"

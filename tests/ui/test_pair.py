@@ -120,5 +120,23 @@ def test_a_link_to_a_hidden_token_says_so(visit):
     )
     assert page.locator(".viz-pair-line").count() == 0
     assert "“[CLS]” is chosen but hidden." in page.inner_text(".viz-finding")
+    assert page.inner_text(".viz-pair h3") == "Which heads link [CLS] → didn"
+    assert page.locator(".viz-pair").bounding_box()["height"] < 100  # no room for a list
     page.uncheck("#viz-hide")
     page.wait_for_selector(".viz-pair-line")
+
+
+@pytest.mark.browser
+def test_a_finding_of_a_hidden_token_shows_it_again(visit):
+    opened = visit(layer=3, head=1, query=10, key=2, hide=1)
+    page = opened.page
+    page.wait_for_selector(".viz-pair[data-painted*=':hide:10:2']")
+    page.get_by_role("button", name="3.1 it → animal").click()
+    assert page.is_checked("#viz-hide")
+    chip = page.get_by_role("button", name="first token ([CLS])")
+    chip.press("Enter")
+    page.wait_for_selector(".viz-pair[data-painted*=':all:10:0']")
+    assert not page.is_checked("#viz-hide")
+    assert page.inner_text(".viz-pair h3") == "Which heads link it → [CLS]"
+    assert "of its attention" in page.inner_text(".viz-finding")
+    assert chip.evaluate("chip => chip === document.activeElement")

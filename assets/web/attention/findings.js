@@ -32,14 +32,22 @@ export class FindingsView {
     );
     pair.on(() => this.#say());
     selection.on((changed) => {
-      if (this.#found && SWITCHES.some((name) => changed.has(name))) this.#list(this.#found);
+      if (SWITCHES.some((name) => changed.has(name))) this.#qualify();
       this.#say();
     });
+  }
+
+  // Another run is on its way to the page: what is here is of the one before, and keeps only its room.
+  clear() {
+    this.#latest.stop();
+    [this.#run, this.#found] = [null, null];
+    for (const part of [this.said, this.actions, this.chips]) part.classList.add("viz-stale");
   }
 
   // What stands out in a run; a page on which nothing was chosen yet goes to the first of it.
   show(/** @type {Run} */ run) {
     [this.#run, this.#found] = [run, null];
+    for (const part of [this.actions, this.chips]) part.classList.remove("viz-stale");
     this.chips.replaceChildren(el("span", { class: "viz-caption" }, "Looking for what stands out …"));
     this.#offer(run);
     this.#say();
@@ -53,18 +61,31 @@ export class FindingsView {
 
   #list(/** @type {Findings} */ { sentence, found }) {
     if (!found.length) return this.chips.replaceChildren(el("span", { class: "viz-caption" }, sentence));
-    this.chips.replaceChildren(
-      el("span", { class: "viz-caption" }, "Worth a look:"),
-      ...found.map((finding) => this.#chip(finding)),
-    );
+    const chips = found.map((finding) => this.#chip(finding));
+    this.chips.replaceChildren(el("span", { class: "viz-caption viz-finding-of" }), ...chips);
+    this.#qualify();
   }
 
-  #chip(/** @type {Finding} */ finding) {
-    const { layer, head, query, key, chip, sentence } = finding;
+  // Where tokens are hidden, rows renormalized or sub-words merged, say that the findings are of all tokens.
+  #qualify() {
+    const whole = this.selection.kept === "all";
+    const of = this.chips.querySelector(".viz-finding-of");
+    if (of) of.textContent = whole ? "Worth a look:" : "Worth a look (all tokens):";
+    const as = whole ? "" : " Measured on all tokens, as the model ran.";
+    for (const chip of this.chips.querySelectorAll("button")) chip.title = `${chip.dataset.sentence}${as}`;
+  }
+
+  #chip(/** @type {Finding} */ { layer, head, query, key, chip, sentence }) {
     const place = { layer, head, ...(query != null && { query }), ...(key != null && { key }) };
-    const as = this.selection.kept === "all" ? "" : " Measured on all tokens, as the model ran.";
-    const more = { class: "viz-small viz-finding-chip", title: sentence + as };
-    return button(chip, () => this.selection.set(place), more);
+    const more = { class: "viz-small viz-finding-chip", "data-sentence": sentence };
+    return button(chip, () => this.#go(place), more);
+  }
+
+  // Go where a finding is; of a token that is hidden, special ones are shown again.
+  #go(/** @type {{ layer: number, head: number, query?: number, key?: number }} */ place) {
+    const { query, key, hide } = { ...this.selection, ...place };
+    const hidden = hide && [query, key].some((token) => this.#run?.special[token]);
+    this.selection.set({ ...place, ...(hidden && { hide: false }) });
   }
 
   // One word changed for its twin, and this run kept beside it to compare with.
@@ -84,20 +105,27 @@ export class FindingsView {
 
   // The sentence of what is chosen: that of a finding, or the same words for any other pair.
   #say() {
-    const [run, { layer, head, query, key }] = [this.#run, this.selection];
-    if (!run) return;
+    const said = this.#run && this.#sentence(this.#run);
+    if (!said) return;
+    this.said.classList.remove("viz-stale");
+    this.said.replaceChildren(...said);
+  }
+
+  /** Null while the pair is on its way. @type {(run: Run) => (string | Node)[] | null} */
+  #sentence(run) {
+    const { layer, head, query, key, hide, renorm } = this.selection;
     const link = this.pair.chosen;
-    const { hide, renorm } = this.selection;
     const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
     const patches = this.#found?.found.find(
       (one) => run.grid && one.layer === layer && one.head === head && one.query === query,
     );
     const hidden = hide && [query, key].find((token) => run.special[token]);
-    if (typeof hidden === "number") this.said.textContent = `${quoted(run.tokens[hidden])} is chosen but hidden.`;
-    else if (patches && !isChanged(this.selection)) return this.said.replaceChildren(patches.sentence);
-    else if (link) this.said.replaceChildren(...sentence(link, from, to, over({ hide, renorm })));
-    else if (typeof head !== "number")
-      this.said.textContent = `${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`;
+    if (typeof hidden === "number") return [`${quoted(run.tokens[hidden])} is chosen but hidden.`];
+    if (patches && !isChanged(this.selection)) return [patches.sentence];
+    const why = this.pair.incomparable;
+    if (link) return [...sentence(link, from, to, over({ hide, renorm })), why && ` ${why}`];
+    if (typeof head === "number") return null;
+    return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
 }
 

@@ -66,6 +66,7 @@ export class PairLinksView extends Emitter {
     const run = this.#run;
     if (!run) return;
     const of = `${run.key}:${kept}:${query}:${key}`;
+    this.#entitle(run, Boolean(this.measures.reference && this.measures.reference.run !== run));
     const hidden = [query, key].find((token) => this.selection.hide && run.special[token]);
     if (hidden !== undefined) {
       this.#latest.stop();
@@ -84,7 +85,7 @@ export class PairLinksView extends Emitter {
         const compared = before ? /** @type {Compared} */ (await fresh(run.json(before))) : null;
         [this.links, this.#of] = [linksOf(found, compared?.cell?.was), of];
         this.compared = compared;
-        this.#draw(run, query, key);
+        this.#draw(run, key);
         this.tell();
       },
       { pause: PAUSE },
@@ -103,18 +104,32 @@ export class PairLinksView extends Emitter {
     return this.of({ query, key }).find((link) => link.layer === layer && link.head === head);
   }
 
-  #draw(/** @type {Run} */ run, /** @type {number} */ query, /** @type {number} */ key) {
-    this.node.classList.remove("viz-behind");
-    const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
-    const changed = Boolean(this.compared?.cell);
+  /** Why the pair has no change to tell, though there is a reference of as many heads; "" where it has one. */
+  get incomparable() {
+    return this.compared?.cell ? this.compared.why : "";
+  }
+
+  /** @type {(run: Run, changed: boolean) => void} */
+  #entitle(run, changed) {
+    const [from, to] = [this.selection.query, this.selection.key].map((token) => shownName(run, this.selection, token));
     const title = changed ? "What changed for " : "Which heads link ";
     this.title.replaceChildren(title, el("bdi", {}, from), " → ", el("bdi", {}, to));
-    this.what.textContent = `${changed ? CHANGED : USUAL} ${shownSentence(this.selection)}`.trim();
-    const ranked = changed ? mostChanged(this.links, LISTED) : strongest(this.links, LISTED);
+  }
+
+  // What changed most; where nothing is known of that, why, and what there is now.
+  #draw(/** @type {Run} */ run, /** @type {number} */ key) {
+    this.node.classList.remove("viz-behind");
+    const moved = mostChanged(this.links, LISTED);
+    const changed = moved.length > 0;
+    this.#entitle(run, changed);
+    const why = changed ? "" : (this.compared?.why ?? "");
+    this.what.textContent = [why, changed ? CHANGED : USUAL, shownSentence(this.selection)].filter(Boolean).join(" ");
+    const ranked = changed ? moved : strongest(this.links, LISTED);
     const most = Math.max(...ranked.map(({ weight }) => weight), 0);
     this.list.replaceChildren(...ranked.map((link) => this.#line(link, most)));
     this.#map(run, most);
-    this.#remark(changed ? "" : (this.compared?.why ?? "") || reading(ranked, to));
+    this.list.hidden = this.grid.hidden = !ranked.length;
+    this.#remark(changed ? "" : reading(ranked, shownName(run, this.selection, key)));
     this.#mark();
     this.node.dataset.painted = this.#of;
   }
@@ -170,7 +185,10 @@ export class PairLinksView extends Emitter {
   #fail(/** @type {string} */ sentence) {
     [this.links, this.#of, this.compared] = [[], "", null];
     this.node.classList.remove("viz-behind");
-    for (const part of [this.list, this.grid]) part.replaceChildren();
+    for (const part of [this.list, this.grid]) {
+      part.replaceChildren();
+      part.hidden = true; // the sentence stands in their place
+    }
     this.what.textContent = "";
     this.#remark(sentence);
     this.tell();

@@ -111,6 +111,8 @@ class AttentionTab extends TabShell {
       this.predictions,
     ])
       delete node.dataset.painted;
+    this.findings.clear();
+    for (const { node } of [this.pair, this.similar, this.source]) node.classList.add("viz-behind");
     this.exports.show(run);
     this.atlas.enter(run);
     const notes = [...run.notes, this.selection.fallen].filter(Boolean);

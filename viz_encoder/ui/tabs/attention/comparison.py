@@ -129,8 +129,8 @@ def _lonely(found: Comparison, query: int | None, key: int | None) -> str:
     if not alone:
         return _masked(found, query, key)
     names = " and ".join(quoted(printable(found.trace.tokens[token])) for token in alone)
-    verb = "have" if len(alone) > 1 else "has"
-    return f"{names} {verb} no counterpart in the reference, so there is no change to show."
+    verb, its = ("have", "their") if len(alone) > 1 else ("has", "its")
+    return f"{names} {verb} no counterpart in the reference, so {its} change is unknown."
 
 
 def _masked(found: Comparison, query: int | None, key: int | None) -> str:
