@@ -182,8 +182,17 @@ test("the legend says its scale", () => {
 
 test("a printed weight has the digits that fit", () => {
   const of = (value, most) => printed(value, (text) => text.length <= most);
-  const found = [of(0.1234, 4), of(0.00241, 5), of(0.00241, 4), of(2.36e-7, 6), of(2.36e-7, 4), of(0, 1), of(1, 4)];
-  assert.deepEqual(found, [".12", ".0024", "2e-3", "2.4e-7", "2e-7", "0", "1.0"]);
+  const found = [
+    of(0.1234, 4),
+    of(0.00241, 5),
+    of(0.00241, 4),
+    of(2.36e-7, 6),
+    of(2.36e-7, 4),
+    of(2.36e-10, 4),
+    of(0, 1),
+    of(1, 4),
+  ];
+  assert.deepEqual(found, [".12", ".0024", "2e-3", "2.4e-7", "2e-7", "", "0", "1.0"]);
   assert.equal(scaled(TILE, 4, 9, { name: "row" }), 0.5);
   assert.equal(scaled({ ...TILE, step: [2, 2] }, 4, 9, { name: "row" }), 1.5);
   assert.equal(scaled(TILE, 4, 9, { name: "head" }), 9);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { linksOf, reading, strongest } from "../../assets/web/attention/pair_links.js";
 import { pairAsked } from "../../assets/web/attention/pair_search.js";
+import { apart } from "../../assets/web/core/arcs.js";
 import { linksOf as arcsOf } from "../../assets/web/attention/word_arcs.js";
 
 const TOKENS = ["[CLS]", "the", "animal", "saw", "the", "it", "3", "[SEP]"];
@@ -74,4 +75,17 @@ test("arcs go to the strongest others, never to the word itself", () => {
     arcsOf(values, 2).map(({ at }) => at),
     [0, 4],
   );
+});
+
+test("a label that would lie on one of a larger weight is left out", () => {
+  const [first, near, above, beside] = [
+    { x: 100, top: 50, wide: 24 },
+    { x: 120, top: 45, wide: 24 },
+    { x: 110, top: 30, wide: 24 },
+    { x: 131, top: 50, wide: 24 },
+  ];
+  assert.deepEqual(apart([first, near, above, beside]), [first, above, beside]);
+  assert.deepEqual(apart([near, first]), [near]);
+  // One that is left out takes no other's place.
+  assert.deepEqual(apart([first, near, { ...near, x: 140 }]), [first, { ...near, x: 140 }]);
 });

@@ -11,6 +11,7 @@ import { signedPixels } from "../views/matrix.js";
 const PRINTED = 34; // cells at least so wide show their value
 const BRIEF = 20; // and from here on two decimals, of those that would not read as zero
 const LEAST = 0.095;
+const MARGIN = 2; // pixels that stay free on either side of a number
 
 /** An exact weight as its scale takes it. @type {(tile: Tile, row: number, value: number, scale: Scale) => number} */
 export const scaled = (tile, row, value, scale) =>
@@ -112,7 +113,7 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
   context.textAlign = "center";
   context.textBaseline = "middle";
   const letter = context.measureText("0").width; // of a font in which all are as wide
-  const fits = (/** @type {string} */ text) => text.length * letter <= cell;
+  const fits = (/** @type {string} */ text) => text.length * letter <= cell - 2 * MARGIN;
   for (const { row, col, tile, value } of exactCells(map)) {
     const [amount, sign] = [Math.abs(value), value < 0 ? "−" : ""];
     const text = cell < PRINTED ? brief(amount) : printed(amount, (text) => fits(sign + text));
@@ -137,11 +138,11 @@ export function* exactCells(/** @type {AttentionMap} */ map) {
   }
 }
 
-// A weight in a cell: two digits that count where they fit, ".12", ".0024" or "2.4e-7", else one.
+// A weight in a cell: two digits that count where they fit, ".12", ".0024" or "2.4e-7", else one; else nothing.
 export function printed(/** @type {number} */ value, /** @type {(text: string) => boolean} */ fits) {
   if (value === 0) return "0";
   const plain = value.toPrecision(2).replace(/^0\./, ".");
-  return [plain, value.toExponential(1), value.toExponential(0)].find(fits) ?? value.toExponential(0);
+  return [plain, value.toExponential(1), value.toExponential(0)].find(fits) ?? "";
 }
 
 // The same where a cell has room for three signs: ".64"; nothing where that would be ".0".

@@ -129,10 +129,12 @@ function names({ map, rows, cols }, { left, top, cell }) {
 function values({ map, rows, cols }, { left, top, cell }) {
   if (cell < PRINTED) return [];
   const fits = (/** @type {string} */ text) => wide(text) <= cell - 1;
-  return Array.from(exactCells(map), ({ row, col, tile, value }) => {
+  return Array.from(exactCells(map)).flatMap(({ row, col, tile, value }) => {
+    const text = printed(value, fits);
+    if (!text) return [];
     const fill = inkOn(shade(scaled(tile, row, value, map.scale), map.scale, paperColors));
     const [x, y] = [left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3];
-    return say(printed(value, fits), x, y, { "text-anchor": "middle", fill });
+    return [say(text, x, y, { "text-anchor": "middle", fill })];
   });
 }
 

@@ -6,11 +6,13 @@ import { css, fit, rounded } from "./dom.js";
 /** @typedef {{ x: number, top: number }} Place the middle of a chip's upper edge */
 /** @typedef {{ query: number, links: Link[], faint: { query: number, at: number, weight: number }[] }} Lines of the
  *   chosen query, and the strong ones of the others */
+/** @typedef {Place & { text: string, wide: number, color: string }} Label centered above the middle of an arc */
 
 export const ROOM = 96; // pixels above a single line of words
 const EDGE = 6; // pixels that stay free above the highest arc
 const LABELLED = 0.1; // the least weight that is written beside its line
 const LABEL = "12px system-ui, sans-serif";
+const [PAD, TALL] = [3, 14]; // pixels beside a label, and its height
 
 /** @type {(canvas: HTMLCanvasElement, box: HTMLElement, chips: HTMLElement[], lines: Lines) => void} */
 export function drawArcs(canvas, box, chips, { query, links, faint }) {
@@ -22,15 +24,32 @@ export function drawArcs(canvas, box, chips, { query, links, faint }) {
   if (single)
     for (const each of faint)
       arc(context, place(each.query), place(each.at), css("--faint", box), 0.5 + 2 * each.weight);
+  const labels = [];
+  context.font = LABEL;
   // Draw the strongest arc last, on top of the others.
   for (const [at, { at: key, weight: share }] of [...links.entries()].reverse()) {
     if (!chips[key] || key === query) continue;
     context.globalAlpha = single ? 1 : 0.55;
     const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--accent", box), 1 + 5 * share);
     context.globalAlpha = 1;
-    if (single && share >= LABELLED)
-      label(context, peak, rounded(share), css(at ? "--body-text-color-subdued" : "--accent", box));
+    if (!single || share < LABELLED) continue;
+    const [text, color] = [rounded(share), css(at ? "--body-text-color-subdued" : "--accent", box)];
+    labels.unshift({ ...peak, text, color, wide: context.measureText(text).width });
   }
+  for (const each of apart(labels)) write(context, each);
+}
+
+/** The labels that no earlier one lies under, of those in the order of their weights.
+ * @template {{ x: number, top: number, wide: number }} Box @param {Box[]} labels @returns {Box[]} */
+export function apart(labels) {
+  /** @type {Box[]} */
+  const kept = [];
+  for (const each of labels) {
+    const over = (/** @type {Box} */ { x, top, wide }) =>
+      Math.abs(x - each.x) < (wide + each.wide) / 2 + 2 * PAD && Math.abs(top - each.top) < TALL;
+    if (!kept.some(over)) kept.push(each);
+  }
+  return kept;
 }
 
 /** Whether all chips stand in one line. @type {(chips: HTMLElement[]) => boolean} */
@@ -54,14 +73,13 @@ function arc(context, from, to, color, width) {
   return { x: (from.x + to.x) / 2, top: over };
 }
 
-/** @type {(context: CanvasRenderingContext2D, at: Place, text: string, color: string) => void} */
-function label(context, { x, top }, text, color) {
+/** @type {(context: CanvasRenderingContext2D, label: Label) => void} */
+function write(context, { x, top, text, wide, color }) {
   context.font = LABEL;
   context.textAlign = "center";
   context.textBaseline = "bottom";
-  const wide = context.measureText(text).width;
   context.fillStyle = css("--body-background-fill");
-  context.fillRect(x - wide / 2 - 3, top - 18, wide + 6, 14);
+  context.fillRect(x - wide / 2 - PAD, top - 4 - TALL, wide + 2 * PAD, TALL);
   context.fillStyle = color;
   context.fillText(text, x, top - 4);
 }

@@ -15,7 +15,8 @@ import { Words } from "./token_strip.js";
  *   column, the patch of a token's own part or -1, what the scale goes up to, and its unit */
 /** @typedef {{ values: Float32Array, scales: Scales, what: What }} Painted */
 
-const LARGEST = 420;
+const LARGEST = 600; // pixels a side, as many as the column beside the heads has
+const TALLEST = 420;
 const SCALE_WIDTH = 70; // of the color scale beside the picture
 const TICKS = 5;
 const NARROW = 420; // pixels, below which the prefix stands above the picture and the scale below
@@ -77,7 +78,7 @@ export class Picture extends PatchCanvas {
     this.node.classList.toggle("viz-narrow", this.narrow);
     const besides = this.narrow ? 0 : SCALE_WIDTH + (this.first ? this.beside.offsetWidth + 12 : 0) + 16;
     const room = this.node.clientWidth - besides;
-    const patch = Math.max(3, Math.min(room / grid.cols, LARGEST / grid.cols, LARGEST / grid.rows));
+    const patch = Math.max(3, Math.min(room / grid.cols, LARGEST / grid.cols, TALLEST / grid.rows));
     this.resize(grid, patch);
     this.scaleNode.style.height = this.narrow ? "auto" : `${Math.max(90, patch * grid.rows)}px`;
     this.beside.style.maxHeight = this.narrow ? "none" : `${Math.max(120, patch * grid.rows)}px`;
