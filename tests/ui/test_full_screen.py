@@ -99,3 +99,26 @@ def test_all_heads_are_saved_in_one_click(visit, minilm):
     with page.expect_download(timeout=60_000) as started:
         row.get_by_role("button", name="PNG", exact=True).click()
     assert Image.open(started.value.path()).width >= 1000
+
+
+def test_words_alone_grow_in_their_line_and_are_as_before_after(visit):
+    page = visit(layer=3, head=1).page
+    page.wait_for_selector(".viz-arcs:not([hidden])")
+    chips = ".viz-source .viz-word"
+    tops = f"[...document.querySelectorAll('{chips}')].map((chip) => chip.offsetTop)"
+    before = box(page, chips)
+    page.locator(".viz-source .viz-full-open").click()
+    page.wait_for_function(
+        "old => document.querySelector(old[0]).offsetHeight >= 1.6 * old[1]",
+        arg=[chips, before["height"]],
+    )
+    assert len(set(page.evaluate(tops))) == 1
+    assert page.locator(ALONE).evaluate("one => one.scrollHeight <= one.clientHeight")
+    assert page.locator(ALONE).evaluate("one => one.scrollWidth <= one.clientWidth")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(ALONE, state="detached")
+    page.wait_for_function(
+        "old => document.querySelector(old[0]).offsetHeight === Math.round(old[1])",
+        arg=[chips, before["height"]],
+    )
+    assert len(set(page.evaluate(tops))) == 1

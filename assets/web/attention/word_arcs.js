@@ -2,6 +2,7 @@
 
 import { drawArcs, isSingle, ROOM } from "../core/arcs.js";
 import { el } from "../core/dom.js";
+import { fullHeight } from "../views/full_screen.js";
 import { descending } from "../views/shading.js";
 
 /** @import { Words } from "../views/token_strip.js" */
@@ -9,10 +10,14 @@ import { descending } from "../views/shading.js";
 const MOST = 40; // chips; a longer text would be a thicket
 const LINES = 8; // of the chosen word, the strongest
 const LEAST = 0.02; // a weaker one is not drawn
+const ZOOMS = [2.2, 2, 1.8, 1.6, 1.4, 1.2]; // of words that are alone in the window
+const SHARE = 0.55; // of the room there, at most, for arcs
 
 export class WordArcs {
   canvas = el("canvas", { class: "viz-arcs", "aria-hidden": "true" });
   #single = false;
+  #room = ROOM;
+  #fitted = ""; // the room and the words that they were fitted to
 
   /** @param {Words} words @param {HTMLElement} box that the words stand in, and in which they scroll */
   constructor(words, box) {
@@ -29,10 +34,33 @@ export class WordArcs {
 
   // Whether there is room for arcs: a short text, in one line.
   layout() {
-    const { chips, parts } = this.words;
-    this.#single = parts.hidden && chips.length <= MOST && isSingle(chips);
-    this.box.style.paddingTop = this.#single ? `${ROOM}px` : "";
+    this.#grow();
+    this.#single = this.#fits();
+    this.box.style.paddingTop = this.#single ? `${this.#room}px` : "";
     this.canvas.hidden = !this.#single;
+  }
+
+  #fits() {
+    const { chips, parts } = this.words;
+    return parts.hidden && chips.length <= MOST && isSingle(chips);
+  }
+
+  // Alone in the window, words are as large as leaves them in their one line, or all of them in sight.
+  #grow() {
+    const { box } = this;
+    const height = fullHeight(box);
+    const fitted = height ? `${height}:${box.clientWidth}:${this.words.chips.length}` : "";
+    if (fitted === this.#fitted) return; // as at every move of the pointer
+    const zoom = (/** @type {number | string} */ by) => box.style.setProperty("--viz-zoom", String(by));
+    [this.#fitted, this.#room] = [fitted, Math.max(ROOM, height * SHARE)];
+    zoom("");
+    if (!height) return;
+    const single = this.#fits();
+    for (const by of ZOOMS) {
+      zoom(by);
+      if (single ? this.#fits() : box.scrollHeight <= height) return;
+    }
+    zoom("");
   }
 
   /** From the chosen word, or to it; none where the numbers are no weights.
@@ -41,7 +69,7 @@ export class WordArcs {
     this.layout();
     if (!this.#single) return;
     const links = values ? linksOf(values, chosen) : [];
-    drawArcs(this.canvas, this.box, this.words.chips, { query: chosen, links, faint: [] });
+    drawArcs(this.canvas, this.box, this.words.chips, { query: chosen, links, faint: [] }, this.#room);
   }
 }
 

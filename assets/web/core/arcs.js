@@ -14,8 +14,8 @@ const LABELLED = 0.1; // the least weight that is written beside its line
 const LABEL = "12px system-ui, sans-serif";
 const [PAD, TALL] = [3, 14]; // pixels beside a label, and its height
 
-/** @type {(canvas: HTMLCanvasElement, box: HTMLElement, chips: HTMLElement[], lines: Lines) => void} */
-export function drawArcs(canvas, box, chips, { query, links, faint }) {
+/** @type {(canvas: HTMLCanvasElement, box: HTMLElement, chips: HTMLElement[], lines: Lines, room?: number) => void} */
+export function drawArcs(canvas, box, chips, { query, links, faint }, room = ROOM) {
   const context = fit(canvas, box.clientWidth, box.scrollHeight);
   const single = isSingle(chips);
   const place = (/** @type {number} */ at) => placeOf(chips[at]);
@@ -23,14 +23,14 @@ export function drawArcs(canvas, box, chips, { query, links, faint }) {
   if (!chips[query]) return;
   if (single)
     for (const each of faint)
-      arc(context, place(each.query), place(each.at), css("--faint", box), 0.5 + 2 * each.weight);
+      arc(context, place(each.query), place(each.at), css("--faint", box), 0.5 + 2 * each.weight, room);
   const labels = [];
   context.font = LABEL;
   // Draw the strongest arc last, on top of the others.
   for (const [at, { at: key, weight: share }] of [...links.entries()].reverse()) {
     if (!chips[key] || key === query) continue;
     context.globalAlpha = single ? 1 : 0.55;
-    const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--accent", box), 1 + 5 * share);
+    const peak = arc(context, place(query), place(key), css(at ? "--arc" : "--accent", box), 1 + 5 * share, room);
     context.globalAlpha = 1;
     if (!single || share < LABELLED) continue;
     const [text, color] = [rounded(share), css(at ? "--body-text-color-subdued" : "--accent", box)];
@@ -59,10 +59,10 @@ export const isSingle = (chips) => chips.length > 0 && chips[0].offsetTop === ch
 const placeOf = (chip) => ({ x: chip.offsetLeft + chip.offsetWidth / 2, top: chip.offsetTop });
 
 /** An arc between two chips; gives its highest point. @type {(context: CanvasRenderingContext2D, from: Place, to: Place,
- *   color: string, width: number) => Place} */
-function arc(context, from, to, color, width) {
+ *   color: string, width: number, room: number) => Place} */
+function arc(context, from, to, color, width, room) {
   const top = Math.min(from.top, to.top);
-  const high = Math.min(ROOM - 20, 16 + Math.abs(from.x - to.x) * 0.16, top - EDGE);
+  const high = Math.min(room - 20, 16 + Math.abs(from.x - to.x) * 0.16 * (room / ROOM), top - EDGE);
   const over = top - high;
   context.strokeStyle = color;
   context.lineWidth = width;
