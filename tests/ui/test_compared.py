@@ -1,5 +1,7 @@
 """Two runs compared, by the routes and the named endpoint: numbers by numpy over whole maps."""
 
+import csv
+import io
 import json
 from urllib.parse import unquote
 
@@ -113,6 +115,49 @@ def test_the_signed_maps_of_a_layer_are_those_of_its_heads(site, keys):
             assert np.array_equal(
                 np.frombuffer(one.content, "<f4"), every[head].ravel(), equal_nan=True
             )
+
+
+def table(answer):
+    return list(csv.reader(io.StringIO(answer.text)))
+
+
+def test_the_table_of_a_change_is_exact_and_empty_where_there_is_none(site, keys, traces):
+    pair = keys["really exhausted"], keys["tired"]
+    answer = ask(site, *pair, "&layer=3&head=1", path="compared_map.csv")
+    assert "-3.1-change.csv" in answer.headers["content-disposition"]
+    header, *lines = table(answer)
+    assert header[:5] == ["query", "query_token", "model", "map", "key 0: [CLS]"]
+    assert len(lines) == 16 and lines[10][:2] == ["10", "it"]
+    name = "“The animal didn't cross t…t was too tired”"
+    assert {line[3] for line in lines} == {f"layer 3, head 1, change from {name}"}
+    assert {line[2] for line in lines} == {traces["tired"].origin.model}
+    now, was = (traces[last].attention(3, 1).numpy() for last in ("really exhausted", "tired"))
+    here, there = [*range(13), 15], [*range(13), 14]
+    for at, before in zip(here, there, strict=True):
+        found = np.array(lines[at][4:], object)[here].astype(np.float32)
+        assert np.array_equal(found, now[at, here] - was[before, there])
+    assert set(lines[13][4:] + lines[14][4:]) == {""}
+    assert {cell for line in lines for cell in line[17:19]} == {""}
+
+
+def test_the_table_of_a_change_has_what_is_shown(site, client, keys, traces):
+    pair, more = (keys["wide"], keys["tired"]), "&layer=3&head=1,4&special=false&renormalize=true"
+    answer = ask(site, *pair, more, path="compared_map.csv")
+    stem = "-3.1-4-change-no-special-renormalized.csv"
+    assert stem in answer.headers["content-disposition"]
+    _, *lines = table(answer)
+    both = []
+    for last in ("wide", "tired"):
+        part = traces[last].attention(3).double().numpy()[[1, 4]].mean(axis=0)[1:14, 1:14]
+        both.append(part / part.sum(axis=1, keepdims=True))
+    found = np.array([[float(cell) for cell in line[4:16]] for line in lines[:12]])
+    np.testing.assert_allclose(found, (both[0] - both[1])[:12, :12], atol=2e-6)
+    assert lines[0][3].endswith("too tired”; special tokens hidden; rows renormalized")
+    causal = ["1" * (row + 1) + "0" * (14 - row) for row in range(15)]
+    key = client.predict(keys["tired"], causal, api_name="/mask_run")["run"]["key"]
+    _, *lines = table(ask(site, key, keys["tired"], "&layer=3&head=1", "compared_map.csv"))
+    for row, line in enumerate(lines):
+        assert [cell == "" for cell in line[4:]] == [at > row for at in range(15)]
 
 
 def test_what_cannot_be_compared_is_said(site, client, keys):

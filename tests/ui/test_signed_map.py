@@ -1,5 +1,9 @@
 """The signed map: what is drawn, said and scaled is one run less another, computed by numpy."""
 
+import csv
+import io
+import re
+
 import numpy as np
 import pytest
 
@@ -106,3 +110,45 @@ def test_keys_walk_it_and_the_switch_gives_the_plain_map_back(opened, maps):
     found = page.evaluate("[...vizTab.map.tiles[0].values]")
     np.testing.assert_allclose(found, maps[0, 3, 1, 1:14, 1:14].ravel(), atol=2e-6)
     page.wait_for_function("!location.search.includes('change=1')")
+
+
+def saved(page, row, name):
+    with page.expect_download() as started:
+        page.locator(row).get_by_role("button", name=name, exact=True).click()
+    return started.value.suggested_filename, started.value.path().read_bytes()
+
+
+def test_what_is_saved_under_the_map_is_the_change(opened, maps):
+    page, row = opened.page, ".viz-map .viz-figure-take"
+    name, content = saved(page, row, "CSV")
+    assert name.endswith("-3.1-change.csv")
+    _, *lines = csv.reader(io.StringIO(content.decode()))
+    found = np.array([[float(cell or "nan") for cell in line[4:]] for line in lines])
+    np.testing.assert_allclose(found, expected(maps, 3, 1), atol=2e-6)
+    reference = "“The animal didn't cross t…t was too tired”"
+    assert lines[0][3] == f"layer 3, head 1, change from {reference}"
+    name, content = saved(page, row, "SVG")
+    assert re.search(r"-3\.1-change-all\.svg$", name)
+    words = " ".join(re.findall(r">([^<>]+)</text>", content.decode()))
+    assert f"Change of layer 3, head 1 (3.1) from {reference}." in words
+    assert "now − before" in words and "token in one run only" in words
+    most = max(np.nanmax(abs(expected(maps, at, head))) for at in range(6) for head in range(12))
+    assert f"+{most:.2g}" in words and f"−{most:.2g}" in words
+    stops = re.findall(r'stop-color="([^"]+)"', content.decode())
+    assert (stops[0], stops[-1]) == ("rgb(43 92 158)", "rgb(168 50 31)")  # blue = less, red = more
+    name, _ = saved(page, row, "PNG")
+    assert name.endswith("-3.1-change-all.png")
+
+
+def test_exports_that_cannot_hold_a_change_say_so(opened):
+    page, panel = opened.page, opened.page.locator(".viz-take")
+    for name in ("Page (HTML)", "CSV, one row", "npz", "Copy Python"):
+        button = panel.get_by_role("button", name=name, exact=True)
+        assert button.is_disabled() and "not their change" in button.get_attribute("title")
+    for name in ("PNG", "SVG", "Saved run"):
+        assert panel.get_by_role("button", name=name, exact=True).is_enabled()
+    page.get_by_role("button", name="Show the change", exact=True).click()
+    npz = panel.get_by_role("button", name="npz", exact=True)
+    assert npz.is_enabled() and npz.get_attribute("title") == "This map for NumPy"
+    name, _ = saved(page, ".viz-map .viz-figure-take", "CSV")
+    assert name.endswith("-3.1.csv")

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import not_
 
 import numpy as np
@@ -38,18 +38,27 @@ def csv_lines(trace: Trace, view: MapView, query: int | None = None) -> Iterator
     Raises:
         SelectionError: no such layer, head or query.
     """
+    if query is None:
+        yield from map_lines(trace, view, map_said(view), _blocks(trace, view))
+        return
     keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
     of = [harmless(trace.origin.model), map_said(view)]
-    if query is not None:
-        weights = _row(trace, view, query)
-        yield _line(["key", "key_token", "model", "map", "weight"])
-        for key, cell in zip(keys, _cells(weights), strict=True):
-            yield _line([_numbers(key), harmless(word_name(names, key)), *of, cell])
-        return
+    weights = _row(trace, view, query)
+    yield _line(["key", "key_token", "model", "map", "weight"])
+    for key, cell in zip(keys, _cells(weights), strict=True):
+        yield _line([_numbers(key), harmless(word_name(names, key)), *of, cell])
+
+
+def map_lines(
+    trace: Trace, view: MapView, said: str, blocks: Iterable[Float[np.ndarray, "query key"]]
+) -> Iterator[str]:
+    """The lines of a whole map, whose rows come in blocks; `said` is what it is of."""
+    keys, names = kept_keys(trace, view), key_tokens(trace, view.layer)
+    of = [harmless(trace.origin.model), harmless(said)]
     header = (f"key {_numbers(key)}: {word_name(names, key)}" for key in keys)
     yield _line(["query", "query_token", "model", "map", *header])
     queries = iter(kept_queries(trace, view))
-    for block in _blocks(trace, view):
+    for block in blocks:
         for weights in block:
             at = next(queries)
             name = harmless(word_name(trace.tokens, at))

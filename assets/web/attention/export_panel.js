@@ -10,12 +10,14 @@ import { paperPng, paperSvg } from "./paper_figure.js";
 
 const SAVING = 1500; // milliseconds that a browser may take to begin
 const WIDTHS = { 84: "one column, 84 mm", 174: "two columns, 174 mm" }; // as most journals have them
+const UNCHANGED = "Holds the weights of this run, not their change; turn off “Show the change” first";
 const TITLE = "More exports";
 
 export class ExportPanel {
   #latest = new Latest((sentence) => this.said.replaceChildren(sentence)); // only what was pressed last is told of
   /** @type {Run | null} */ #run = null;
   /** @type {{ button: HTMLButtonElement, link: HTMLAnchorElement } | null} */ #offered = null;
+  /** @type {Map<HTMLButtonElement, string>} */ #plainOnly = new Map(); // what cannot hold a change, and its title
   said = el("span", { class: "viz-caption", role: "status" });
   width = el("select", { id: "viz-paper-width" }, ...options(Object.entries(WIDTHS)));
   row = saveRow("Save this map", [
@@ -28,14 +30,14 @@ export class ExportPanel {
     { class: "viz-take viz-folded", "aria-label": TITLE },
     el("summary", {}, TITLE),
     controls(
-      this.#file("Page (HTML)", "html", "All heads and this map in one file that opens offline"),
-      this.#file("CSV, one row", "csv", "Where the chosen query looks, as a table", true),
-      this.#file("npz", "npz", "This map for NumPy"),
+      this.#plain(this.#file("Page (HTML)", "html", "All heads and this map in one file that opens offline")),
+      this.#plain(this.#file("CSV, one row", "csv", "Where the chosen query looks, as a table", true)),
+      this.#plain(this.#file("npz", "npz", "This map for NumPy")),
       this.#picture("PNG", "The visible part of this map as a picture for a paper, 400 dpi"),
       this.#picture("SVG", "The same as SVG; its text stays text"),
       control("Picture width", this.width),
       this.#file("Saved run", "safetensors", "The whole run: viz_encoder.Trace.load, or viz-encoder serve"),
-      this.#button("Copy Python", "Code that computes this map again", (fresh) => this.#code(fresh)),
+      this.#plain(this.#button("Copy Python", "Code that computes this map again", (fresh) => this.#code(fresh))),
       this.said,
     ),
   );
@@ -52,7 +54,21 @@ export class ExportPanel {
     this.#withdraw("");
   }
 
-  /** @type {(text: string, title: string, act: (fresh: Fresh, pressed: HTMLButtonElement) => unknown) => HTMLElement} */
+  // What would hold the plain map cannot be pressed while the change is shown.
+  sync() {
+    const change = this.map.against !== null;
+    for (const [made, title] of this.#plainOnly) {
+      if (made.disabled !== change && this.#offered) this.#withdraw("The view has changed; prepare the file again.");
+      [made.disabled, made.title] = [change, change ? UNCHANGED : title];
+    }
+  }
+
+  #plain(/** @type {HTMLButtonElement} */ made) {
+    this.#plainOnly.set(made, made.title);
+    return made;
+  }
+
+  /** @type {(text: string, title: string, act: (fresh: Fresh, pressed: HTMLButtonElement) => unknown) => HTMLButtonElement} */
   #button(text, title, act) {
     const press = (/** @type {HTMLButtonElement} */ pressed) => {
       if (!this.#run) return;
@@ -62,7 +78,7 @@ export class ExportPanel {
     return button(text, (event) => press(event.currentTarget), { title });
   }
 
-  /** @type {(text: string, kind: string, title: string, row?: boolean) => HTMLElement} */
+  /** @type {(text: string, kind: string, title: string, row?: boolean) => HTMLButtonElement} */
   #file(text, kind, title, row) {
     return this.#button(text, title, async (fresh, pressed) => {
       const { blob, name } = await fresh(this.#whole(kind, row)); // so that its size is known before it is saved
@@ -87,7 +103,11 @@ export class ExportPanel {
     if (!this.#run) return null;
     const width = Number(this.width.value);
     const svg = paperSvg(this.map, this.#run, width);
-    const stem = `${this.#run.model}-${this.selection.name}-${this.selection.kept}`.replace(/[^A-Za-z0-9_.+-]+/g, "-");
+    const change = this.map.against ? "-change" : "";
+    const stem = `${this.#run.model}-${this.selection.name}${change}-${this.selection.kept}`.replace(
+      /[^A-Za-z0-9_.+-]+/g,
+      "-",
+    );
     const blob = kind === "SVG" ? new Blob([svg], { type: "image/svg+xml" }) : await paperPng(svg, width);
     return { blob, name: `${stem}.${kind.toLowerCase()}` };
   }
@@ -113,7 +133,10 @@ export class ExportPanel {
     const more = { ...(row || page ? { query } : {}), ...(page ? { scale } : {}) };
     const asked = { layer, head, special: !hide, renormalize: renorm, words, ...more };
     const texts = Object.entries(asked).map(([name, value]) => [name, String(value)]);
-    return ask(`${this.#run?.url(`take/${kind}`)}?${new URLSearchParams(texts)}`);
+    const { against } = this.map;
+    const address = against && kind === "csv" ? "compared_map.csv" : `take/${kind}`;
+    const reference = against ? { reference: against.key } : {};
+    return ask(`${this.#run?.url(address)}?${new URLSearchParams([...texts, ...Object.entries(reference)])}`);
   }
 
   // The second step stands where the first was: the button becomes a link that saves the file.

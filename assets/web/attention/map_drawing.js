@@ -20,22 +20,23 @@ export const scaled = (tile, row, value, scale) =>
 /** A tile as a picture of one pixel a cell, in the scale's colors; where the screen has fewer pixels, each is
  * the largest of its cells, so that no spike is lost.
  * @param {Tile} tile @param {Scale} scale @param {number[]} [pixels] */
-export function paint(tile, scale, colors = theme(), pixels = tile.shape) {
+export function paint(tile, scale, colors = theme(), pixels = tile.shape, signed = signedColors()) {
   const [height, width] = tile.shape;
-  if (scale.name === SIGNED) return changePicture(tile.values, tile.shape, pixels, scale.high);
+  if (scale.name === SIGNED) return changePicture(tile.values, tile.shape, pixels, scale.high, signed);
   const values = scale.name === "row" ? byRow(tile.values, width, tile.tops) : tile.values;
   const small = shrink(values, height, width, pixels[0], pixels[1]);
   return picture(small.values, small.height, small.width, scale, colors);
 }
 
 /** Changes as a picture of at most so many pixels, ±most at the ends of the colors; each is the strongest of its cells.
- * @type {(changes: Float32Array, shape: number[], pixels: number[], most: number) => HTMLCanvasElement} */
-export function changePicture(changes, [height, width], pixels, most) {
+ * @type {(changes: Float32Array, shape: number[], pixels: number[], most: number,
+ *   color?: (value: number) => Rgb) => HTMLCanvasElement} */
+export function changePicture(changes, [height, width], pixels, most, color = signedColors()) {
   const small = shrinkSigned(changes, height, width, pixels[0], pixels[1]);
   const shares = small.values.map((value) => Math.max(-1, Math.min(1, value / (most || 1))));
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [small.width, small.height];
-  const packed = new Uint8ClampedArray(signedPixels(shares).buffer);
+  const packed = new Uint8ClampedArray(signedPixels(shares, color).buffer);
   context2d(canvas).putImageData(new ImageData(packed, small.width, small.height), 0, 0);
   return canvas;
 }

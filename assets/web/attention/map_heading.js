@@ -16,8 +16,9 @@ const changes = ({ head, hide, renorm, words }) => [
   ...(words ? ["sub-words merged (mean over a word's queries, sum over its keys)"] : []),
 ];
 
-/** @type {(view: MapView, tiles?: { empty: number, step: number[] }[], change?: boolean) => string} */
-export function heading(view, tiles = [], change = false) {
+/** `from` names the reference, where the map stands without the page.
+ * @type {(view: MapView, tiles?: { empty: number, step: number[] }[], change?: boolean, from?: string) => string} */
+export function heading(view, tiles = [], change = false, from = "") {
   const heads = headsOf(view.head);
   const mean = heads.length ? `mean of heads ${heads.join(", ")}` : `${view.head} over all heads`;
   const which = typeof view.head === "number" ? `head ${view.head} (${view.layer}.${view.head})` : mean;
@@ -28,8 +29,9 @@ export function heading(view, tiles = [], change = false) {
     step[0] * step[1] > 1
       ? [`each cell is the ${change ? "strongest change" : "largest"} of ${step[0]} × ${step[1]}; zoom in to see each`]
       : [];
-  const what = change ? "Change from the reference: layer" : "Layer";
-  return [`${what} ${view.layer}, ${which}`, ...changes(view), ...left, ...pooled].join("; ");
+  const map = `ayer ${view.layer}, ${which}`;
+  const changed = from ? `Change of l${map} from ${from}` : `Change from the reference: l${map}`;
+  return [change ? changed : `L${map}`, ...changes(view), ...left, ...pooled].join("; ");
 }
 
 /** A token, or a word's first and last, by its numbers and its name. @type {(unit: Unit) => string} */

@@ -1,15 +1,17 @@
 // What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
 
 import { bordered } from "../core/border.js";
-import { inkOn, paperColors, rgbText, shade } from "../core/colors.js";
+import { inkOn, paperColors, rgbText, SIGNED, shade } from "../core/colors.js";
 import { context2d, el, svg } from "../core/dom.js";
 import { thin } from "../core/labels.js";
+import { paperSigned, signedColors } from "../core/signed_colors.js";
 import { outside, sentence, ticks } from "./legend.js";
 import { exactCells, paint, printed, scaled } from "./map_drawing.js";
 import { heading } from "./map_heading.js";
 import { withDpi } from "./png_resolution.js";
+import { inputNamed, named } from "./reference_link.js";
 
-/** @import { AttentionMap, Range, Run } from "./types.d.ts" */
+/** @import { AttentionMap, Range, Rgb, Run, Tile } from "./types.d.ts" */
 /** @typedef {{ run: Run, map: AttentionMap, rows: Range, cols: Range, width: number }} Shown what is in sight, and
  *   the picture's width */
 /** @typedef {{ left: number, top: number, cell: number, axis: number, bottom: number,
@@ -29,6 +31,8 @@ const FONT = "Helvetica, Arial, sans-serif";
 const [INK, QUIET] = ["#111827", "#4b5563"];
 const TILT = 60;
 
+const paperChanges = signedColors(paperSigned);
+
 const ruler = context2d(el("canvas"));
 
 function wide(/** @type {string} */ text) {
@@ -36,11 +40,19 @@ function wide(/** @type {string} */ text) {
   return ruler.measureText(text).width;
 }
 
+// What is subtracted, by its model too where that is another.
+function reference(/** @type {AttentionMap} */ { against }, /** @type {Run} */ run) {
+  if (!against) return "";
+  return against.model === run.model ? inputNamed(against) : named(against);
+}
+
 /** The file's text; `millimeters` is its width. @type {(map: AttentionMap, run: Run, millimeters: number) => string} */
 export function paperSvg(map, run, millimeters) {
+  if (!map.tiles.length) throw new Error("The map is still on its way; save it once it is drawn.");
   const [rows, cols] = map.view.cells();
   const shown = { run, map, rows, cols, width: millimeters * POINTS - 2 * MARGIN };
-  const title = lines(`${heading(map.selection, map.tiles)}. ${run.model}.`, shown.width);
+  const what = heading(map.selection, map.tiles, map.against !== null, reference(map, run));
+  const title = lines(`${what}. ${run.model}.`, shown.width);
   const place = placed(shown, title.length * LINE);
   const { nodes, height } = legend(shown, place);
   const root = svg("svg", { width: `${millimeters}mm`, "font-family": FONT, "font-size": SIZE, fill: INK });
@@ -105,7 +117,7 @@ function pixels(/** @type {Shown} */ { map, rows, cols }) {
   for (const tile of map.tiles) {
     const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis] * each);
     const [x, y] = [(tile.keys[0] - cols[0]) * each, (tile.rows[0] - rows[0]) * each];
-    context.drawImage(paint(tile, map.scale, paperColors), x, y, width, height);
+    context.drawImage(paint(tile, map.scale, paperColors, tile.shape, paperChanges), x, y, width, height);
   }
   return canvas.toDataURL("image/png");
 }
@@ -130,11 +142,14 @@ function values({ map, rows, cols }, { left, top, cell }) {
   if (cell < PRINTED) return [];
   const fits = (/** @type {string} */ text) => wide(text) <= cell - 1;
   return Array.from(exactCells(map)).flatMap(({ row, col, tile, value }) => {
-    const text = printed(value, fits);
+    const { scale } = map;
+    const sign = value < 0 ? "−" : "";
+    const text = printed(Math.abs(value), (amount) => fits(sign + amount));
     if (!text) return [];
-    const fill = inkOn(shade(scaled(tile, row, value, map.scale), map.scale, paperColors));
+    const usual = () => shade(scaled(tile, row, value, scale), scale, paperColors);
+    const fill = inkOn(scale.name === SIGNED ? paperChanges(value / scale.high) : usual());
     const [x, y] = [left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3];
-    return [say(text, x, y, { "text-anchor": "middle", fill })];
+    return [say(sign + text, x, y, { "text-anchor": "middle", fill })];
   });
 }
 
@@ -169,9 +184,10 @@ function axes({ left, top, bottom, axis }) {
  * @type {(shown: Shown, place: Place) => { nodes: SVGElement[], height: number }} */
 function legend({ run, map, width }, { left, foot }) {
   const { scale, tiles } = map;
+  const change = scale.name === SIGNED;
   const long = Math.min(160, width - left - 20);
   const stops = Array.from({ length: 17 }, (_, at) => {
-    const color = rgbText(paperColors.ramp[Math.round((at / 16) * 255)]);
+    const color = rgbText(change ? paperChanges(at / 8 - 1) : paperColors.ramp[Math.round((at / 16) * 255)]);
     return svg("stop", { offset: at / 16, "stop-color": color });
   });
   const gradient = svg("defs", {}, svg("linearGradient", { id: "ramp" }, ...stops));
@@ -179,18 +195,28 @@ function legend({ run, map, width }, { left, foot }) {
   const box = { x: round(left), y: round(y), width: long, height: 6 };
   const bar = svg("rect", { ...box, fill: "url(#ramp)", stroke: QUIET, "stroke-width": 0.3 });
   const below = y + 6 + LINE;
-  const most = scale.name === "row" ? 1 : tiles[0].most;
+  const most = scale.name === "row" ? 1 : change ? scale.high : tiles[0].most;
   const numbers = ticks(scale, most).map(([share, text]) =>
     say(text, left + share * long, below - 1, { "text-anchor": "middle" }),
   );
   const words = lines(`${sentence(scale, run.vocabulary.scales, most)}.`, width);
   const said = words.map((text, at) => say(text, 0, below + (at + 1) * LINE));
   const last = below + (words.length + 1) * LINE;
-  const swatches = outside(paperColors, tiles[0].masked).flatMap(([name, color], at) => {
+  const usual = outside(paperColors, tiles[0].masked);
+  const beside = change ? noChanges(tiles) : usual;
+  const swatches = beside.flatMap(([name, color], at) => {
     const square = { x: 0.5 + at * 50, y: round(last - 5.5), width: 6, height: 6, fill: rgbText(color) };
     return [svg("rect", { ...square, stroke: QUIET, "stroke-width": 0.4 }), say(name, at * 50 + 9, last)];
   });
   return { nodes: [gradient, bar, ...numbers, ...said, ...swatches], height: last + GAP };
+}
+
+/** What the color of cells without a change means. @type {(tiles: Tile[]) => [string, Rgb][]} */
+function noChanges(tiles) {
+  const alone = tiles.some(({ about }) => about?.rows?.length || about?.keys?.length);
+  const why = [tiles.some(({ masked }) => masked) && "masked in a run", alone && "token in one run only"];
+  const said = why.filter(Boolean).join(", or ");
+  return said ? [[said, paperChanges(NaN)]] : [];
 }
 
 const round = (/** @type {number} */ value) => Math.round(value * 100) / 100;

@@ -6,14 +6,12 @@ import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { MAP_CHANGE } from "./head_statistics.js";
-import { noteReference, notedReference } from "./reference_link.js";
+import { named, noteReference, notedReference } from "./reference_link.js";
 import { quoted } from "../core/token_names.js";
 
 /** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // earlier ones that are offered
-const FIRST_WORDS = 25; // characters
-const LAST_WORDS = 15;
 const LATER = { title: "Later runs are compared with it, head by head" };
 
 export class Reference {
@@ -229,15 +227,4 @@ function unlike(run, before) {
   return said.map((sentence) => ` ${sentence}`).join("");
 }
 
-// A run by its model and its first words.
-function named(/** @type {Run} */ run) {
-  if (run.grid) return `${run.model}, a picture of ${run.grid.rows} × ${run.grid.cols} patches`;
-  const text = run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ");
-  return `${run.model}, ${quoted(shortened(text))}`;
-}
-
 const offered = (/** @type {Run} */ run) => `${named(run)}${run.masked ? ` (mask: ${run.masked})` : ""}`;
-
-// Texts that are compared often differ in their last words.
-const shortened = (/** @type {string} */ text) =>
-  text.length > FIRST_WORDS + LAST_WORDS ? `${text.slice(0, FIRST_WORDS)}…${text.slice(-LAST_WORDS)}` : text;

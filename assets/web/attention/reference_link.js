@@ -1,8 +1,12 @@
-// The reference of a comparison in the link, so that a link can bring the comparison back.
+// The reference of a comparison: its name, and its place in the link, which can bring the comparison back.
+
+import { quoted } from "../core/token_names.js";
 
 /** @import { Run, RunDescription, Selection } from "./types.d.ts" */
 
 const PARTS = ["kind", "model", "a", "b", "example", "run", "ran", "mistake", "from"];
+const FIRST_WORDS = 25; // characters
+const LAST_WORDS = 15;
 const SAME = "ref.same"; // the reference is the run that is shown
 
 /** Have the link hold what brings the reference back; null takes it out.
@@ -21,3 +25,16 @@ export function notedReference(selection) {
   const parts = PARTS.map((name) => [name, selection.noted(`ref.${name}`)]).filter(([, value]) => value);
   return parts.length ? Object.fromEntries(parts) : null;
 }
+
+/** A run by its model and its first words. @type {(run: Run) => string} */
+export const named = (run) => `${run.model}, ${inputNamed(run)}`;
+
+/** What a run read, by its first and its last words. @type {(run: Run) => string} */
+export function inputNamed(run) {
+  if (run.grid) return `a picture of ${run.grid.rows} × ${run.grid.cols} patches`;
+  return quoted(shortened(run.link.a ?? run.tokens.filter((_, at) => !run.special[at]).join(" ")));
+}
+
+// Texts that are compared often differ in their last words.
+const shortened = (/** @type {string} */ text) =>
+  text.length > FIRST_WORDS + LAST_WORDS ? `${text.slice(0, FIRST_WORDS)}…${text.slice(-LAST_WORDS)}` : text;

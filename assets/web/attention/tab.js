@@ -71,6 +71,7 @@ class AttentionTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-body");
     this.changes.lead(this.map);
+    this.changes.on(() => this.exports.sync());
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
     this.map.node.append(this.exports.row);

@@ -26,6 +26,7 @@ const DARK = {
   ],
   none: [87, 73, 60],
 };
+export const paperSigned = LIGHT;
 const theme = () => (isDark() ? DARK : LIGHT);
 
 export const signed = () => theme().stops;

@@ -12,6 +12,7 @@ from viz_encoder.ui.tabs.attention.comparison import (
     signed_map,
     signed_thumbnails,
 )
+from viz_encoder.ui.tabs.attention.downloads import change_file
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import MAX_SIDE, Held, Kept, Layer, Runs, Shown, parse_range
 from viz_encoder.ui.wire.concurrency import Places
@@ -69,6 +70,12 @@ def compared_map(
     part = (parse_range(side, n_shown) for side in (rows, keys))
     tile, alone = signed_map(found, view, *part, size=min(max(1, size), MAX_SIDE))
     return answers.array(tile.values, step=f"{tile.row_step},{tile.key_step}", about=alone)
+
+
+@OF_TWO_RUNS.get("/compared_map.csv")
+def compared_map_csv(run: str, runs: Runs, view: Shown, reference: str) -> Response:
+    """The whole signed map as a table; empty where there is no change to tell."""
+    return change_file(compared_runs(runs.store, run, reference), view)
 
 
 @OF_TWO_RUNS.get("/compared_maps")

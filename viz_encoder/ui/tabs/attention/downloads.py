@@ -6,8 +6,10 @@ from pathlib import Path
 
 from fastapi import Response
 
+from viz_encoder.analyses.compare import Comparison
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
+from viz_encoder.export.change_table import change_csv_lines
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
 from viz_encoder.ui.state.store import Entry
@@ -31,13 +33,26 @@ def named_file(entry: Entry, kind: str, view: MapView, query: int | None) -> Res
     if query is not None:
         parse_index("query", query, entry.trace.n_tokens)
     content = _content(entry, kind, view, query)
-    heads = view.head if isinstance(view.head, tuple) else (view.head,)
-    stem = (
-        f"{answers.plain_name(entry.trace.origin.model)}-{view.layer}.{'-'.join(map(str, heads))}"
-    )
     row = "" if query is None or kind not in ROWS else f"-query-{query}"
     changed = "" if kind == "safetensors" else _changes(view)
-    return answers.download(content, f"{stem}{row}{changed}.{kind}")
+    return answers.download(content, f"{_stem(entry.trace, view)}{row}{changed}.{kind}")
+
+
+def change_file(found: Comparison, view: MapView) -> Response:
+    """The signed map, this run − the reference, as a table.
+
+    Raises:
+        SelectionError: heads that cannot be compared.
+        TooLong: more tokens than a table is made for.
+    """
+    _require_fits(found.trace)
+    name = f"{_stem(found.trace, view)}-change{_changes(view)}.csv"
+    return answers.download(change_csv_lines(found, view), name)
+
+
+def _stem(trace: Trace, view: MapView) -> str:
+    heads = view.head if isinstance(view.head, tuple) else (view.head,)
+    return f"{answers.plain_name(trace.origin.model)}-{view.layer}.{'-'.join(map(str, heads))}"
 
 
 def _changes(view: MapView) -> str:
@@ -58,12 +73,17 @@ def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes
         return draw_page(trace, view, query=query, snippet=_code(entry, view, None))
     if kind == "safetensors":
         return _saved(trace)
-    if query is None and trace.n_tokens > MAX_TOKENS:
+    if query is None:
+        _require_fits(trace)
+    return npz_bytes(trace, view, query) if kind == "npz" else csv_lines(trace, view, query)
+
+
+def _require_fits(trace: Trace) -> None:
+    if trace.n_tokens > MAX_TOKENS:
         raise TooLong(
             f"This run has {trace.n_tokens:,} tokens; a whole map is given as a table up to "
             f"{MAX_TOKENS:,}. Use the chosen query's row, or the saved run."
         )
-    return npz_bytes(trace, view, query) if kind == "npz" else csv_lines(trace, view, query)
 
 
 def _code(entry: Entry, view: MapView, query: int | None) -> str:
