@@ -1,6 +1,7 @@
 """The signed map: what is drawn, said and scaled is one run less another, computed by numpy."""
 
 import csv
+import difflib
 import io
 import re
 
@@ -152,3 +153,36 @@ def test_exports_that_cannot_hold_a_change_say_so(opened):
     assert npz.is_enabled() and npz.get_attribute("title") == "This map for NumPy"
     name, _ = saved(page, ".viz-map .viz-figure-take", "CSV")
     assert name.endswith("-3.1.csv")
+
+
+def test_the_color_scale_cannot_be_chosen_while_it_would_do_nothing(opened, maps):
+    page = opened.page
+    scale = page.locator("#viz-scale")
+    most = np.nanmax([abs(expected(maps, at, head)) for at in range(6) for head in range(12)])
+    assert page.evaluate("vizTab.map.scale.high") == pytest.approx(most, abs=2e-6)
+    assert scale.is_disabled() and "one scale of their own" in scale.get_attribute("title")
+    page.get_by_role("button", name="Show the change", exact=True).click()
+    page.wait_for_selector(".viz-map[data-painted$=':all']")
+    assert scale.is_enabled() and scale.get_attribute("title") == ""
+
+
+def test_tokens_that_differ_are_counted_as_they_are_aligned(visit, minilm):
+    """One word at the other end: all places differ, and one token has no counterpart."""
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened.painted()
+    page = opened.page
+    before = page.evaluate("[vizTab.run.key, vizTab.run.tokens]")
+    text = page.evaluate("vizTab.run.link.a")
+    moved = f"{text.split()[-1]} {text.rsplit(' ', 1)[0]}"
+    page.fill(".viz-other-text", moved)
+    page.press(".viz-other-text", "Enter")
+    page.wait_for_selector(f".viz-atlas[data-painted]:not([data-painted='{before[0]}'])")
+    tokens = vz.capture(minilm, moved).tokens
+    blocks = difflib.SequenceMatcher(None, before[1], tokens, autojunk=False).get_matching_blocks()
+    alone = len(tokens) - sum(block.size for block in blocks)
+    places = sum(one != other for one, other in zip(before[1], tokens, strict=True))
+    assert alone == 1 and places > 10
+    page.wait_for_function(
+        "said => document.querySelector('.viz-reference-said').textContent.includes(said)",
+        arg=f"{alone} of {len(tokens)} tokens differ: “tired”.",
+    )

@@ -27,6 +27,8 @@ export class PairLinksView extends Emitter {
   /** @type {Run | null} */ #against = null;
   #of = ""; // which pair these are of
   /** @type {Compared | null} */ compared = null; // with the reference, where there is one
+  /** @type {Compared | null} */ #alignment = null; // the last that came, whatever is chosen
+  #alignmentOf = "";
   title = el("h3");
   what = el("p", { class: "viz-caption" });
   list = el("ol", { class: "viz-pair-list" });
@@ -85,6 +87,7 @@ export class PairLinksView extends Emitter {
         const compared = before ? /** @type {Compared} */ (await fresh(run.json(before))) : null;
         [this.links, this.#of] = [linksOf(found, compared?.cell?.was), of];
         this.compared = compared;
+        if (compared && reference) [this.#alignment, this.#alignmentOf] = [compared, `${run.key}:${reference.key}`];
         this.#draw(run, key);
         this.tell();
       },
@@ -95,6 +98,12 @@ export class PairLinksView extends Emitter {
   /** The links of a pair; none while they are on their way. @type {(pair: { query: number, key: number }) => HeadLink[]} */
   of({ query, key }) {
     return this.#of === `${this.#run?.key}:${this.selection.kept}:${query}:${key}` ? this.links : [];
+  }
+
+  /** Which tokens of two runs stand for each other; null while it is not known.
+   * @type {(run: Run, reference: Run) => Compared | null} */
+  alignment(run, reference) {
+    return this.#alignmentOf === `${run.key}:${reference.key}` ? this.#alignment : null;
   }
 
   /** The link of the head that is shown; undefined while the pair is on its way, or of fused heads.

@@ -9,7 +9,7 @@ import { MAP_CHANGE } from "./head_statistics.js";
 import { named, noteReference, notedReference } from "./reference_link.js";
 import { quoted } from "../core/token_names.js";
 
-/** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
+/** @import { Compared, HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // earlier ones that are offered
 const LATER = { title: "Later runs are compared with it, head by head" };
@@ -76,6 +76,7 @@ export class Reference {
     this.order = order;
     this.#linked = notedReference(selection);
     measures.on(() => this.#sync());
+    order.pair.on(() => this.#sync());
     this.#sync();
   }
 
@@ -199,7 +200,12 @@ export class Reference {
     this.change.ariaPressed = String(this.selection.change);
     this.forget.hidden = !reference;
     const other = run && reference && !comparable.statistics;
-    const compared = !run || !reference ? "" : other ? comparable.why : compare(run, reference.run);
+    const compared =
+      !run || !reference
+        ? ""
+        : other
+          ? comparable.why
+          : compare(run, reference.run, this.order.pair.alignment(run, reference.run));
     const said = reference
       ? `Reference: ${named(reference.run)}. ${compared}`
       : "Set a run as reference, then run another text or model to see which heads changed.";
@@ -208,15 +214,29 @@ export class Reference {
   }
 }
 
-/** Which tokens differ. @type {(run: Run, before: Run) => string} */
-function compare(run, before) {
+/** Which tokens differ: those without a counterpart where it is known which have one, else place by place.
+ * @type {(run: Run, before: Run, alignment?: Compared | null) => string} */
+export function compare(run, before, alignment = null) {
   const { tokens } = before;
   if (run.n !== before.n)
     return `The reference has ${before.n} tokens, this run ${run.n}: maps are compared on the tokens that both have.${unlike(run, before)}`;
+  if (alignment) return `${unaligned(run, before, alignment)}.${unlike(run, before)}`;
   const other = run.tokens.flatMap((token, at) => (token === tokens[at] ? [] : [at]));
   const first = `: ${other.length > 1 ? "first " : ""}${quoted(tokens[other[0]])} → ${quoted(run.tokens[other[0]])}`;
   const which = `${count(other.length)} of ${count(run.n)} tokens differ${other.length ? first : ""}`;
   return `${which}.${unlike(run, before)}`;
+}
+
+// A token that stands where another stood is named with it.
+function unaligned(/** @type {Run} */ run, /** @type {Run} */ before, /** @type {Compared} */ { aligned, ...only }) {
+  const [[here], [there]] = [only.only_here, only.only_there];
+  const which = `${count(only.only_here.length)} of ${count(run.n)} tokens differ`;
+  if (here === undefined) return which;
+  const passed = [aligned.filter(([ours]) => ours < here), aligned.filter(([, theirs]) => theirs < there)];
+  const replaced = there !== undefined && passed[0].length === passed[1].length;
+  const first = only.only_here.length > 1 ? "first " : "";
+  const name = quoted(run.tokens[here]);
+  return `${which}: ${first}${replaced ? `${quoted(before.tokens[there])} → ${name}` : name}`;
 }
 
 /** What else differs than the tokens, a sentence each. @type {(run: Run, before: Run) => string} */

@@ -27,6 +27,7 @@ import { DisplayOptions } from "../views/display_options.js";
 /** @import { Proof, Run } from "./types.d.ts" */
 
 const NARROW = 760;
+const ONE_SCALE = "All changes have one scale of their own; turn off “Show the change” to choose another";
 const UNCHECKED = "The maps are hidden because they could not be verified.";
 
 class AttentionTab extends TabShell {
@@ -71,7 +72,10 @@ class AttentionTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-body");
     this.changes.lead(this.map);
-    this.changes.on(() => this.exports.sync());
+    this.changes.on(() => {
+      this.exports.sync();
+      if (this.run) this.#sync(this.run);
+    });
     this.atlas.follow(this.changes);
     const menus = [control("Layer", this.layer), this.head.node, control("Color scale", this.scale), this.display.node];
     this.map.node.append(this.exports.row);
@@ -187,6 +191,8 @@ class AttentionTab extends TabShell {
     if (this.layer.options.length !== layers.length) this.layer.replaceChildren(...options(layers));
     if (!this.scale.options.length) this.scale.replaceChildren(...options(scales));
     [this.layer.value, this.scale.value] = [String(layer), scale];
+    this.scale.disabled = this.changes.against !== null; // changes have a scale of their own
+    this.scale.title = this.scale.disabled ? ONE_SCALE : "";
     this.head.show(run);
     this.display.show(run);
   }
