@@ -78,7 +78,7 @@ def test_a_mask_of_a_batch_is_cut_to_each_sample(grammar):
         ((0, 4), (9, 9), "head 4"),
         ("all", (9, 9), "'all'"),
         ((0, 1, 2), (9, 9), "name a layer"),
-        ((0, 1), (1, 4, 9, 9), "4 heads; give one"),
+        ((0, 1), (1, 4, 9, 9), "4 heads; give a mask for one head"),
         (0, (5, 5), "each size"),
     ],
 )

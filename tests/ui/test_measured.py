@@ -223,5 +223,6 @@ def test_a_hidden_key_has_no_column(site, key):
     answer = ask(site, key, "column?layer=3&head=5&key=0&special=false")
     assert (
         answer.status_code == 404
-        and "special tokens are hidden; show them first." in answer.json()["message"]
+        and "special tokens are hidden; show them first, or choose another."
+        in answer.json()["message"]
     )
