@@ -50,7 +50,7 @@ class Asked:
         """Refuse what is of another kind.
 
         Raises:
-            SelectionError: an answer that is no string, or a token that is no whole number.
+            SelectionError: an answer that is not a string, or a token that is not an integer.
         """
         for name, value in (("answer", self.answer), ("other", self.other)):
             if value is not None and not isinstance(value, str):

@@ -35,7 +35,7 @@ class Sample(OneLine):
 
     @property
     def second_text(self) -> int | None:
-        """The first token of text B of a pair; None where there is one text."""
+        """Index of the first token of text B in a pair; None for a single text."""
         return (self.segments.index(1) if 1 in self.segments else 0) or None
 
 

@@ -1,4 +1,4 @@
-// Take it with you: the map where it stands in one click; below, as a page, a saved run, code and more.
+// Exports: a single click saves the map next to it; the panel below saves a page, the run, code and more.
 
 import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";

@@ -142,7 +142,7 @@ class MasksTab extends TabShell {
     if (ran) await this.result.begin(mistake);
   }
 
-  // The link holds the painted mask, as far as it is no other than that of the run that is shown.
+  // The link stores the painted mask unless the run on screen was made with it.
   async #note() {
     const { mask } = this;
     const own = mask.equals(this.#ran);

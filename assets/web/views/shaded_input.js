@@ -57,7 +57,7 @@ export class FlowSource {
     onWidth(this.node, () => this.#draw());
   }
 
-  /** `hide` says that the row is of the tokens that are no special ones.
+  /** With `hide`, the row leaves out special tokens.
    * @type {(run: Run, query: number, row: ArrayLike<Maybe>, step: number, unit: string, own?: boolean,
    *   hide?: boolean) => void} */
   show(run, query, row, step, unit, own = false, hide = false) {

@@ -46,11 +46,11 @@ def n_linked(
     reading: Reading,
     pronouns: list[int],
 ) -> int:
-    """How many of the pronouns a head links to an earlier word.
+    """Number of pronouns that a head links to an earlier content word.
 
-    It does if the largest weight of the pronoun's row, of those on real tokens, lies on an earlier
-    word that is no function word, pronoun or punctuation, and is at least LEAST_RATIO times what
-    the average query gives that key.
+    A pronoun is linked if the largest weight in its row, over real tokens, is on an earlier content
+    word (not a function word, pronoun or punctuation) and is at least LEAST_RATIO times the mean
+    weight that queries give that key.
     """
     rows = torch.tensor(pronouns, device=layer.q.device)
     weights = layer.weights(slice(head, head + 1), rows)[0].float().cpu()
