@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any, ClassVar, TypeVar, overload
 
 import numpy as np
+from jaxtyping import Float
 
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.shown import OneLine
@@ -85,6 +86,14 @@ def long_columns(axes: Mapping[str, Iterable[Any]], values: Mapping[str, np.ndar
     places = list(product(*(_plain(labels) for labels in axes.values())))
     columns = {name: [place[at] for place in places] for at, name in enumerate(axes)}
     return columns | {name: np.asarray(array).ravel().tolist() for name, array in values.items()}
+
+
+def largest(values: Float[np.ndarray, "layer head"], n: int) -> tuple[tuple[int, int], ...]:
+    """The n heads with the largest values, as (layer, head); those without one are left out."""
+    order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
+    known = order[: max(0, min(n, int(np.isfinite(values).sum())))]
+    layers, heads = np.unravel_index(known, values.shape)
+    return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
 
 
 def _plain(labels: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.errors import SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.kept_tokens import kept_tokens
 from viz_encoder.trace.map_view import MapView
@@ -58,10 +58,7 @@ class Pair(ArrayResult, TableResult, main="weights"):
         if by not in BY:
             raise SelectionError(f"Heads are not ranked by {by!r}; choose {' or '.join(BY)}.")
         values = self.weights if by == "weight" else self.ratios
-        order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
-        known = order[: max(0, min(n, int(np.isfinite(values).sum())))]
-        layers, heads = np.unravel_index(known, values.shape)
-        return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+        return largest(values, n)
 
     def columns(self) -> Columns:
         """One line per layer and head."""

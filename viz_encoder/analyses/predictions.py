@@ -13,10 +13,8 @@ from viz_encoder.config import HeadConfig, Task
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
 from viz_encoder.trace import Trace
-from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
+from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods, masked_tokens
 from viz_encoder.trace.prediction_heads import tasks as tasks
-
-MASKS = ("[mask]", "<mask>")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +91,7 @@ def predictions(
 
 def _places(head: HeadConfig, trace: Trace) -> list[int]:
     if head.task is Task.MASKED:
-        return [i for i, token in enumerate(trace.tokens) if token.strip("▁Ġ ").lower() in MASKS]
+        return masked_tokens(trace.tokens)
     return [i for i, real in enumerate(trace.valid.tolist()) if real]
 
 

@@ -160,3 +160,13 @@ class LoadedEncoder:
         assert isinstance(self.reader, TextReader)  # no other model declares anything
         most = said.max_tokens if declared else None
         return self.reader.read(source, prompt=said.prompt(prompt), max_tokens=most)
+
+
+def as_loaded(given: object) -> LoadedEncoder | None:
+    """A loaded encoder; one of ours that is not loaded takes ids or tensors, its weights as is.
+
+    None for anything else.
+    """
+    if isinstance(given, Encoder):
+        return LoadedEncoder(given, None, ModelCard("Encoder", "in memory"))
+    return given if isinstance(given, LoadedEncoder) else None

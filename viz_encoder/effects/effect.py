@@ -13,10 +13,10 @@ from viz_encoder.effects.heads import Head, chosen
 from viz_encoder.effects.measure import Asked, Measure
 from viz_encoder.effects.measures import measure_of, require_number, usual
 from viz_encoder.effects.replacement import Replacement, replacement
-from viz_encoder.effects.rerun import Progress, Replaced, Rerun, each_alone
+from viz_encoder.effects.rerun import Progress, Rerun
 from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
 
 UNSAID = ""
 
@@ -65,11 +65,7 @@ class Effect(ArrayResult, TableResult, main="values"):
 
     def ranked(self, n: int = 10) -> tuple[Head, ...]:
         """The n heads with the largest mean effect, whatever its sign, as (layer, head)."""
-        mean = np.abs(self.mean)
-        order = np.argsort(-mean, axis=None, kind="stable")  # NaN comes last
-        known = order[: max(0, min(n, int(np.isfinite(mean).sum())))]
-        layers, heads = np.unravel_index(known, mean.shape)
-        return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+        return largest(np.abs(self.mean), n)
 
     @property
     def sentence(self) -> str:
@@ -184,19 +180,10 @@ class _One:
         self.untouched = (UNSAID, np.nan) if said is None else (self._name(said, 0), said.shares[0])
 
     def take_out(self, wanted: Sequence[Head], stand_in: Replacement) -> Iterator[float]:
-        """Each head alone, a layer's as one batch; the share that is done, after each batch."""
-        config, n_done = self.run.model.config, 0
-        for layer in sorted({layer for layer, _ in wanted}):
-            heads = [head for its, head in wanted if its == layer]
-            edit = Replaced(
-                each_alone(heads, config.n_heads, self.run.encoder.device), stand_in.of(layer)
-            )
-            start = 0
-            for outputs in self.run.edited({layer: edit}, len(heads)):
-                self._keep(layer, heads[start : start + len(outputs)], outputs)
-                start += len(outputs)
-                yield (n_done + start) / len(wanted)
-            n_done += len(heads)
+        """Each head alone; the share that is done, after each batch."""
+        for alone in self.run.each_alone(wanted, stand_in.of):
+            self._keep(alone.layer, alone.heads, alone.outputs)
+            yield alone.done
 
     def _keep(self, layer: int, heads: Sequence[int], outputs: Tensor) -> None:
         self.values[layer, heads] = self.measure.read(outputs) - self.before

@@ -4,7 +4,6 @@ This is how an ablation is proved: whoever took a head out, by whatever way, her
 reached W_O.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +11,8 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
-from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.torch_ops import Operations
+from viz_encoder.effects.head_mode import HeadMode, by_head
 
 
 @dataclass(eq=False)
@@ -28,40 +25,32 @@ class Layer:
     batch_first: bool = True  # in W_O's input
 
 
-class HeadsSeen(TorchFunctionMode):
-    """Watches a model: `layers` are its attention calls in the order they ran."""
+class HeadsSeen(HeadMode):
+    """Watches a model and changes nothing: `layers` are its attention calls in order."""
 
     def __init__(self, known: "HeadsSeen | None" = None) -> None:
         """known: a run of the same model, whose W_O is looked at where heads were changed."""
         super().__init__()
-        self.masks, self.eager = GivenMasks(), True
         self.layers: list[Layer] = []
         self._known = known
-        self._operations = _Looking(self)
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Run func; look at it if it is attention, or the first linear map after it."""
-        given = kwargs or {}
-        handler = self._operations.handler(func)
-        if handler is not None:
-            return getattr(self._operations, handler.__name__)(func, args, given)
+        """Run func; look at it if it is attention, or a linear map after it."""
         if func is F.linear and self.layers:
             self._linear(*args[:2])
-        return func(*args, **given)
+        return super().__torch_function__(func, types, args, kwargs)
 
-    def tell(self, make: Callable[[], Any]) -> None:
-        """Nothing is kept but the heads."""
-
-    def attended(self, mixed: Tensor, n_heads: int | None) -> None:
-        """A layer's heads have spoken."""
+    def heads(self, mixed: Tensor, n_heads: int | None) -> Tensor:
+        """Keep them, and let them through."""
         known = self._of_known()
         if n_heads is None and known is not None:
             n_heads = known.said.shape[-3]
-        folded = mixed.unflatten(0, (-1, n_heads)) if n_heads and mixed.ndim == 3 else mixed
-        if folded.ndim >= 4:
-            self.layers.append(Layer(folded.detach().clone()))
+        apart = by_head(mixed, n_heads)
+        if apart is not None:
+            self.layers.append(Layer(apart.detach().clone()))
+        return mixed
 
     def _of_known(self, back: int = 0) -> Layer | None:
         """The layer of the known run that comes now, or came just before."""
@@ -85,27 +74,6 @@ class HeadsSeen(TorchFunctionMode):
             heads = _unfolded(x, layer.said, known.batch_first)
             if heads is not None:
                 layer.weight, layer.entered = weight, heads.detach().clone()
-
-
-class _Looking(Operations):
-    """Looks at what the heads give."""
-
-    caller: HeadsSeen
-
-    def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """scaled_dot_product_attention: its result is the heads."""
-        self.caller.eager = False
-        mixed = func(*args, **kwargs)
-        self.caller.attended(mixed, self.n_heads)
-        return mixed
-
-    def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Weights times values, after a softmax."""
-        attends = self._softmax_in(args) is not None
-        out = super().multiply(func, args, kwargs)
-        if attends:
-            self.caller.attended(out, self.n_heads)
-        return out
 
 
 def _unfolded(x: Tensor, said: Tensor, batch_first: bool) -> Tensor | None:

@@ -1,7 +1,7 @@
 """knock: remove heads of any PyTorch model while it runs, before W_O mixes them."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Literal
@@ -9,13 +9,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
-from torch.overrides import TorchFunctionMode
 
+from viz_encoder.effects.head_mode import HeadMode, by_head
 from viz_encoder.effects.heads import Head
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.diagnose import is_compiled
-from viz_encoder.trace.mask_parsing import GivenMasks
-from viz_encoder.trace.torch_ops import Operations
 
 Cut = Literal["zero"] | Tensor  # what a head says instead: a tensor that fits "… token d_value"
 
@@ -95,15 +93,13 @@ def _is_cut(cut: Any) -> bool:
     return isinstance(cut, str) and cut == "zero"
 
 
-class _Knock(TorchFunctionMode):
+class _Knock(HeadMode):
     """Counts the attention calls of one module's run, and edits what they give."""
 
     def __init__(self, module: nn.Module, cuts: dict[int, dict[int, Cut]]) -> None:
         super().__init__()
-        self.masks, self.eager = GivenMasks(), True
         self._module, self._cuts = module, cuts
         self._parts = {id(part) for part in module.modules()}
-        self._operations = _Editing(self)
         self._depth = self._layer = 0
         self._n_layers: list[int] = []  # of each run
         self._thread = threading.get_ident()
@@ -112,14 +108,9 @@ class _Knock(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Run func; edit it if it is attention of the module."""
-        given = kwargs or {}
-        handler = self._operations.handler(func) if self._depth else None
-        if handler is None:
-            return func(*args, **given)
-        return getattr(self._operations, handler.__name__)(func, args, given)
-
-    def tell(self, make: Callable[[], Any]) -> None:
-        """Nothing is kept of the calls."""
+        if self._depth:
+            return super().__torch_function__(func, types, args, kwargs)
+        return func(*args, **(kwargs or {}))
 
     def refuse_backward(self, module: nn.Module, args: Any) -> None:
         """Torch takes the mode away in the backward pass, so what runs again there is not cut."""
@@ -145,26 +136,26 @@ class _Knock(TorchFunctionMode):
         if not self._depth:
             self._n_layers.append(self._layer)
 
-    def edit(self, mixed: Tensor, n_heads: int | None = None) -> Tensor:
+    def heads(self, mixed: Tensor, n_heads: int | None) -> Tensor:
         """The heads' outputs of the next layer, with its cuts."""
         layer, self._layer = self._layer, self._layer + 1
         cuts = self._cuts.get(layer)
         if not cuts:
             return mixed
-        folded = mixed.unflatten(0, (-1, n_heads)) if n_heads and mixed.ndim == 3 else mixed
-        if folded.ndim < 4:
+        apart = by_head(mixed, n_heads)
+        if apart is None:
             raise TraceError(
                 f"Layer {layer} attends with its heads folded into the batch "
                 f"{tuple(mixed.shape)}, so they cannot be told apart. Load the model with "
                 'attn_implementation="sdpa", if it supports that.'
             )
-        edited = folded.clone()
+        edited = apart.clone()
         for head, cut in cuts.items():
-            if head >= folded.shape[-3]:
+            if head >= apart.shape[-3]:
                 raise SelectionError(
-                    f"There is no head {head} in layer {layer}; choose 0 to {folded.shape[-3] - 1}."
+                    f"There is no head {head} in layer {layer}; choose 0 to {apart.shape[-3] - 1}."
                 )
-            edited[..., head, :, :] = _fitting(cut, folded[..., head, :, :])
+            edited[..., head, :, :] = _fitting(cut, apart[..., head, :, :])
         return edited.view(mixed.shape)
 
     def require_done(self) -> None:
@@ -184,23 +175,6 @@ class _Knock(TorchFunctionMode):
             )
         if wanted >= fewest:
             raise SelectionError(f"There is no layer {wanted}; choose 0 to {fewest - 1}.")
-
-
-class _Editing(Operations):
-    """Looks at each function of attention while it runs, and edits what the heads give."""
-
-    caller: _Knock
-
-    def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """scaled_dot_product_attention: its result is the heads, before W_O."""
-        self.caller.eager = False  # as record has it: a softmax beside it is no attention
-        return self.caller.edit(func(*args, **kwargs), self.n_heads)
-
-    def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Weights times values, after a softmax."""
-        attends = self._softmax_in(args) is not None
-        out = super().multiply(func, args, kwargs)
-        return self.caller.edit(out, self.n_heads) if attends else out
 
 
 def _fitting(cut: Cut, said: Tensor) -> Tensor:

@@ -12,9 +12,7 @@ from viz_encoder.effects.measure import Asked, Outputs, Said
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
-from viz_encoder.trace.prediction_heads import choose_head, likelihoods
-
-MASKS = ("[mask]", "<mask>")
+from viz_encoder.trace.prediction_heads import choose_head, likelihoods, masked_tokens
 
 
 class Logits:
@@ -95,19 +93,13 @@ def label(name: str, run: Rerun, head: HeadConfig) -> int:
     raise SelectionError(f"{name!r} is not a single token of this model; choose a word that is.")
 
 
-def masked_places(run: Rerun) -> list[int]:
-    """Where [MASK] stands."""
-    names = enumerate(run.sample.tokens)
-    return [place for place, name in names if name.strip("▁Ġ ").lower() in MASKS]
-
-
 def _place(run: Rerun, at: int | None) -> int:
     n_tokens = run.output.shape[1]
     if at is not None:
         if not 0 <= at < n_tokens:
             raise SelectionError(f"There is no token {at}; choose 0 to {n_tokens - 1}.")
         return at
-    places = masked_places(run)
+    places = masked_tokens(run.sample.tokens)
     if not places:
         raise SelectionError(
             "The text has no [MASK], so nothing is predicted; replace a word with [MASK], or give "

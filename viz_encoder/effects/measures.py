@@ -5,12 +5,12 @@ from typing import Literal
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Task
-from viz_encoder.effects.logits import Logits, masked_places
+from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Asked, Measure
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, State
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.trace.prediction_heads import tasks
+from viz_encoder.trace.prediction_heads import masked_tokens, tasks
 
 Name = Literal["pooled", "logit", "masked", "state"]
 NAMES = ("pooled", "logit", "masked", "state")
@@ -41,7 +41,7 @@ def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
 def usual(run: Rerun) -> Name:
     """The measure that says most of this input: an answer if there is one, else the vector."""
     spoken = tasks(run.encoder)
-    if Task.MASKED in spoken and masked_places(run):
+    if Task.MASKED in spoken and masked_tokens(run.sample.tokens):
         return "masked"
     return "logit" if Task.CLASSIFY in spoken else "pooled"
 

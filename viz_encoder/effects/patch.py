@@ -9,13 +9,14 @@ from jaxtyping import Float
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.heads import Head, chosen
-from viz_encoder.effects.logits import Logits, masked_places
+from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Asked, Measure
 from viz_encoder.effects.measures import measure_of, require_number
-from viz_encoder.effects.rerun import Progress, Replaced, Rerun, each_alone
+from viz_encoder.effects.rerun import Progress, Rerun
 from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
-from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
+from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
+from viz_encoder.trace.prediction_heads import masked_tokens
 
 Direction = Literal["noising", "denoising"]
 DIRECTIONS = ("noising", "denoising")
@@ -51,10 +52,7 @@ class Patch(ArrayResult, TableResult, main="shares"):
 
     def ranked(self, n: int = 10) -> tuple[Head, ...]:
         """The n heads with the largest share on average, as (layer, head)."""
-        order = np.argsort(-self.mean, axis=None, kind="stable")  # NaN comes last
-        known = order[: max(0, min(n, int(np.isfinite(self.mean).sum())))]
-        layers, heads = np.unravel_index(known, self.mean.shape)
-        return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+        return largest(self.mean, n)
 
     def columns(self) -> Columns:
         """One line per pair, layer and head."""
@@ -150,17 +148,9 @@ class _Twins:
         """Each head alone; the share that is done, after each batch."""
         self.base = self.clean if noising else self.other
         run, donor = self.runs if noising else self.runs[::-1]
-        n_heads, n_done = run.model.config.n_heads, 0
-        for layer in sorted({layer for layer, _ in wanted}):
-            heads = [head for its, head in wanted if its == layer]
-            edit = Replaced(each_alone(heads, n_heads, run.encoder.device), donor.said[layer])
-            start = 0
-            for outputs in run.edited({layer: edit}, len(heads)):
-                part = heads[start : start + len(outputs)]
-                self.values[layer, part] = self.measure.read(outputs)
-                start += len(outputs)
-                yield (n_done + start) / len(wanted)
-            n_done += len(heads)
+        for alone in run.each_alone(wanted, donor.said.__getitem__):
+            self.values[alone.layer, alone.heads] = self.measure.read(alone.outputs)
+            yield alone.done
 
     @property
     def shares(self) -> Float[np.ndarray, "layer head"]:
@@ -180,7 +170,7 @@ def _telling_apart(name: str | None, clean: Rerun, other: Rerun, asked: Asked) -
     measure = measure_of(name, clean, asked)
     if not isinstance(measure, Logits):
         return measure
-    places = [masked_places(run) for run in (clean, other)]
+    places = [masked_tokens(run.sample.tokens) for run in (clean, other)]
     if measure.place is not None and asked.at is None and places[0][:1] != places[1][:1]:
         raise InputError(
             f"[MASK] is token {places[0][0]} in one text and "

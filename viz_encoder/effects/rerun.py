@@ -1,19 +1,19 @@
 """Rerun: one input run once and kept, so that with heads edited only the layers above run again."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.heads import Head
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.sample import Sample
-from viz_encoder.model import Encoder
+from viz_encoder.trace.capture import arguments, at_rest
 
 BATCH_TOKENS = 4096  # run at once: enough to keep a processor busy, few enough for its cache
 
@@ -38,6 +38,15 @@ class Replaced:
         return Replaced(where, value)
 
 
+class Alone(NamedTuple):
+    """The outputs with some heads of one layer replaced, each alone."""
+
+    layer: int
+    heads: list[int]
+    outputs: Float[Tensor, "variant token d_model"]
+    done: float  # the share of all heads that is done with these
+
+
 class Rerun:
     """One input on one encoder: what entered each layer, what each head said, and the output."""
 
@@ -53,13 +62,10 @@ class Rerun:
         self.sample: Sample = inputs.samples[0]
         self.valid = inputs.valid.to(encoder.device)
         self.n_layer_runs = 0  # of one input through one layer; n_layers of them are one forward
-        values = inputs.values.to(encoder.device)
-        if values.is_floating_point():
-            values = values.to(encoder.dtype)
-        segments = None if inputs.segments is None else inputs.segments.to(encoder.device)
+        values, valid, segments = arguments(encoder, inputs)
         with at_rest(self.model):
             x = self.model.embed(values, segments)
-            self.given = self.model.given(x, values, self.valid if inputs.padded else None)
+            self.given = self.model.given(x, values, valid)
             self.entered: list[Float[Tensor, "1 token d_model"]] = []
             self.said: list[Float[Tensor, "1 head token d_value"]] = []
             for block, given in zip(self.model.layers, self.given, strict=True):
@@ -99,31 +105,29 @@ class Rerun:
                 output = self.model.final_norm(x)
             yield output
 
+    def each_alone(
+        self, heads: Sequence[Head], stand_in: Callable[[int], Tensor]
+    ) -> Iterator[Alone]:
+        """Each head alone replaced, a layer's as one batch.
+
+        Args:
+            heads: (layer, head).
+            stand_in: by layer, what stands in for its heads: "#variant #head #token d_value".
+        """
+        n_heads, n_done = self.model.config.n_heads, 0
+        for layer in sorted({layer for layer, _ in heads}):
+            numbers = [head for its, head in heads if its == layer]
+            where = torch.eye(n_heads, dtype=torch.bool, device=self.encoder.device)[numbers]
+            edits = {layer: Replaced(where, stand_in(layer))}
+            for output in self.edited(edits, len(numbers)):
+                part, numbers = numbers[: len(output)], numbers[len(output) :]
+                n_done += len(part)
+                yield Alone(layer, part, output, n_done / len(heads))
+
     @property
     def n_forwards(self) -> float:
         """What was run again, in passes of this input through all layers."""
         return self.n_layer_runs / len(self.given)
-
-
-def each_alone(
-    heads: Sequence[int], n_heads: int, device: torch.device
-) -> Bool[Tensor, "variant head"]:
-    """Variant i edits the i-th of these heads, and no other."""
-    return torch.eye(n_heads, dtype=torch.bool, device=device)[list(heads)]
-
-
-@contextmanager
-def at_rest(model: Encoder) -> Iterator[None]:
-    """Without dropout and without gradients; the model is left in the mode it was in."""
-    was_training = model.training
-    if was_training:
-        model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        if was_training:
-            model.train()
 
 
 Progress = Callable[[float], None]  # told the share that is done; what it raises ends the work

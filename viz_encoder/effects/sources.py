@@ -3,10 +3,9 @@
 from numbers import Integral
 from typing import Any
 
-from viz_encoder.checkpoints import LoadedEncoder, ModelCard
+from viz_encoder.checkpoints import LoadedEncoder, as_loaded
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
-from viz_encoder.model import Encoder
 
 
 def encoder_of(given: Any) -> LoadedEncoder:
@@ -15,14 +14,13 @@ def encoder_of(given: Any) -> LoadedEncoder:
     Raises:
         InputError: something else.
     """
-    if isinstance(given, LoadedEncoder):
-        return given
-    if isinstance(given, Encoder):
-        return LoadedEncoder(given, None, ModelCard("Encoder", "in memory"))
-    raise InputError(
-        f"This takes what vz.load returns, not {type(given).__name__}. For your own model, use "
-        "vz.knock: with vz.knock(model, {(3, 0): 'zero'}): model(…)."
-    )
+    found = as_loaded(given)
+    if found is None:
+        raise InputError(
+            f"This takes what vz.load returns, not {type(given).__name__}. For your own model, use "
+            "vz.knock: with vz.knock(model, {(3, 0): 'zero'}): model(…)."
+        )
+    return found
 
 
 def one_by_one(encoder: LoadedEncoder, given: Any) -> list[Any]:

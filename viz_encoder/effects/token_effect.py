@@ -11,14 +11,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.logits import MASKS, Logits
+from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Asked, Measure
 from viz_encoder.effects.measures import measure_of, require_number
-from viz_encoder.effects.rerun import BATCH_TOKENS, Progress, Rerun, at_rest
+from viz_encoder.effects.rerun import BATCH_TOKENS, Progress, Rerun
 from viz_encoder.effects.sources import encoder_of, read
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import TextReader
 from viz_encoder.result import ArrayResult, Columns, TableResult
+from viz_encoder.trace.capture import arguments, at_rest
+from viz_encoder.trace.prediction_heads import MASKS
 
 How = Literal["attention", "mask"]
 HOW = ("attention", "mask")
@@ -218,19 +220,19 @@ class _Text:
         return away.to(self._run.encoder.device)
 
     def _outputs(self, away: Bool[Tensor, "variant token"]) -> Tensor:
-        run, inputs = self._run, self._inputs
-        values = inputs.values.to(away.device).expand(len(away), *inputs.values.shape[1:])
+        run = self._run
+
+        def of_each(given: Tensor) -> Tensor:
+            return given.expand(len(away), *given.shape[1:])
+
+        values, *rest = arguments(run.encoder, self._inputs)
+        values = of_each(values)
+        valid, segments = (None if each is None else of_each(each) for each in rest)
         mask = None
         if self.how == "mask":
             values = torch.where(away, torch.tensor(self._mask_id, device=away.device), values)
         else:
             mask = ~away[:, None].expand(-1, away.shape[1], -1)
-        if values.is_floating_point():
-            values = values.to(run.encoder.dtype)
-        segments = inputs.segments
-        if segments is not None:
-            segments = segments.to(away.device).expand(len(away), -1)
-        valid = run.valid.expand(len(away), -1) if inputs.padded else None
         with at_rest(run.model):
             output: Tensor = run.model(values, valid, segments, mask).output
         return output

@@ -1,6 +1,7 @@
 """capture: run an encoder once on a text or a picture and keep what each layer ran on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from PIL.Image import Image
 from torch import Tensor
 
-from viz_encoder.checkpoints import LoadedEncoder, ModelCard, names_a_head
+from viz_encoder.checkpoints import LoadedEncoder, as_loaded, names_a_head
 from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.plain_tensor import plain_tensor
@@ -102,15 +103,13 @@ def capture(
 
 
 def _loaded(encoder: object) -> LoadedEncoder:
-    """The encoder; one of ours that is not loaded takes ids or tensors, its weights as they are."""
-    if isinstance(encoder, LoadedEncoder):
-        return encoder
-    if isinstance(encoder, Encoder):
-        return LoadedEncoder(encoder, None, ModelCard("Encoder", "in memory"))
-    raise InputError(
-        f"capture takes what vz.load returns, not {type(encoder).__name__}; write "
-        "vz.capture(vz.load(model), …), or watch any PyTorch model with vz.record(model, …)."
-    )
+    found = as_loaded(encoder)
+    if found is None:
+        raise InputError(
+            f"capture takes what vz.load returns, not {type(encoder).__name__}; write "
+            "vz.capture(vz.load(model), …), or watch any PyTorch model with vz.record(model, …)."
+        )
+    return found
 
 
 def _real(attention_mask: Any, valid: Any) -> Tensor:
@@ -148,31 +147,43 @@ def _is_several(source: object) -> bool:
 
 def run(encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None) -> EncoderOutput:
     """One captured forward pass, without dropout and without gradients."""
-    model, device = encoder.model, encoder.device
-    was_training = model.training
-    if was_training:  # walking through all modules takes longer than a short run's capture
-        model.eval()
-    values = inputs.values.to(device)
-    if values.is_floating_point():
-        values = values.to(encoder.dtype)
+    device = encoder.device
     try:
-        with torch.inference_mode():
-            output: EncoderOutput = model(
-                values,
-                inputs.valid.to(device) if inputs.padded else None,
-                inputs.segments.to(device) if inputs.segments is not None else None,
-                _on(mask, device),
-                capture=True,
+        with at_rest(encoder.model):
+            output: EncoderOutput = encoder.model(
+                *arguments(encoder, inputs), _on(mask, device), capture=True
             )
     except torch.OutOfMemoryError as fault:
         raise InputError(
             f"{inputs.values.shape[-1]:,} tokens do not fit into the memory of {device}; "
             "shorten the input or load the model with device='cpu'."
         ) from fault
+    return output
+
+
+@contextmanager
+def at_rest(model: Encoder) -> Iterator[None]:
+    """Without dropout and without gradients; the model is left in the mode it was in."""
+    was_training = model.training
+    if was_training:  # walking through all modules takes longer than a short run's capture
+        model.eval()
+    try:
+        with torch.inference_mode():
+            yield
     finally:
         if was_training:
             model.train()
-    return output
+
+
+def arguments(
+    encoder: LoadedEncoder, inputs: Inputs
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Values, valid where there is padding, and segments, where the weights are."""
+    device, values = encoder.device, inputs.values.to(encoder.device)
+    if values.is_floating_point():
+        values = values.to(encoder.dtype)
+    valid = inputs.valid.to(device) if inputs.padded else None
+    return values, valid, None if inputs.segments is None else inputs.segments.to(device)
 
 
 def _on(mask: CustomMask | None, device: torch.device) -> CustomMask | None:

@@ -81,7 +81,7 @@ class Interceptor(TorchFunctionMode):
         handler = self.operations.handler(func)
         if handler is None or (types and not all(one in PLAIN for one in types)):
             return func(*args, **kwargs) if kwargs else func(*args)
-        return handler(self.operations, func, args, kwargs or {})
+        return handler(func, args, kwargs or {})
 
     @property
     def eager(self) -> bool:

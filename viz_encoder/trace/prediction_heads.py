@@ -1,5 +1,7 @@
 """Reading a model's head off a run: which heads speak, and what they say of any hidden state."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -10,6 +12,13 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.trace.trace import Trace
 
 SAYS = (Task.MASKED, Task.CLASSIFY, Task.TOKENS, Task.REPLACED)  # a pooled vector says nothing
+
+MASKS = ("[mask]", "<mask>")
+
+
+def masked_tokens(tokens: Sequence[str]) -> list[int]:
+    """Where [MASK] stands, as the tokenizers of different families write it."""
+    return [at for at, token in enumerate(tokens) if token.strip("▁Ġ ").lower() in MASKS]
 
 
 def tasks(encoder: LoadedEncoder) -> tuple[Task, ...]:

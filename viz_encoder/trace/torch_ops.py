@@ -19,7 +19,7 @@ from viz_encoder.trace.attention_call import AttentionCall, Kind, from_maps, fro
 from viz_encoder.trace.capture import kernel_name
 from viz_encoder.trace.mask_parsing import GivenMasks
 
-Handler = Callable[["Operations", Any, tuple[Any, ...], dict[str, Any]], Any]
+Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
 MHA = inspect.signature(F.multi_head_attention_forward)
 
@@ -61,10 +61,11 @@ class Operations:
 
     def handler(self, func: Any) -> Handler | None:
         """What looks at this function now; most functions of a model are not looked at."""
-        start = STARTS.get(func)
-        if start is None and (self.softmax is not None or self.n_heads is not None):
-            return FOLLOWS.get(func)
-        return start
+        name = STARTS.get(func)
+        if name is None and (self.softmax is not None or self.n_heads is not None):
+            name = FOLLOWS.get(func)
+        found: Handler | None = None if name is None else getattr(self, name)
+        return found
 
     def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """scaled_dot_product_attention: everything is in its arguments."""
@@ -222,22 +223,22 @@ def _differ(query: Tensor, key: Tensor) -> bool:
     return query is not key and not (query.shape == key.shape and torch.equal(query, key))
 
 
-STARTS: dict[Any, Handler] = {
-    F.scaled_dot_product_attention: Operations.sdpa,
-    F.multi_head_attention_forward: Operations.multi_head,
-    **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), Operations.soften),
-    torch.special.softmax: Operations.soften,
+STARTS: dict[Any, str] = {  # a function, and the method of Operations that looks at it
+    F.scaled_dot_product_attention: "sdpa",
+    F.multi_head_attention_forward: "multi_head",
+    **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), "soften"),
+    torch.special.softmax: "soften",
 }
-FOLLOWS: dict[Any, Handler] = {  # of a softmax that is on its way, or inside multi_head
-    **dict.fromkeys((F.dropout, torch.dropout), Operations.drop),
+FOLLOWS: dict[Any, str] = {  # of a softmax that is on its way, or inside multi_head
+    **dict.fromkeys((F.dropout, torch.dropout), "drop"),
     **dict.fromkeys(
         (Tensor.view, Tensor.reshape, Tensor.contiguous, Tensor.flatten, torch.reshape),
-        Operations.reshape,
+        "reshape",
     ),
-    **dict.fromkeys((Tensor.to, Tensor.type, Tensor.type_as, Tensor.float), Operations.reshape),
-    **dict.fromkeys((Tensor.expand, Tensor.unsqueeze, Tensor.squeeze), Operations.reshape),
-    **dict.fromkeys((Tensor.masked_fill, Tensor.mul, Tensor.__mul__), Operations.change),
-    **dict.fromkeys((Tensor.__getitem__, Tensor.narrow, torch.narrow), Operations.change),
-    **dict.fromkeys((torch.bmm, torch.baddbmm, torch.matmul, torch.einsum), Operations.multiply),
-    **dict.fromkeys((Tensor.bmm, Tensor.matmul, Tensor.__matmul__), Operations.multiply),
+    **dict.fromkeys((Tensor.to, Tensor.type, Tensor.type_as, Tensor.float), "reshape"),
+    **dict.fromkeys((Tensor.expand, Tensor.unsqueeze, Tensor.squeeze), "reshape"),
+    **dict.fromkeys((Tensor.masked_fill, Tensor.mul, Tensor.__mul__), "change"),
+    **dict.fromkeys((Tensor.__getitem__, Tensor.narrow, torch.narrow), "change"),
+    **dict.fromkeys((torch.bmm, torch.baddbmm, torch.matmul, torch.einsum), "multiply"),
+    **dict.fromkeys((Tensor.bmm, Tensor.matmul, Tensor.__matmul__), "multiply"),
 }

@@ -7,7 +7,7 @@ from viz_encoder.ui.state.examples import OPENING, PICTURES
 from viz_encoder.ui.state.mask_link import mask_from_code
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
-from viz_encoder.ui.state.runner import Runner, Tell
+from viz_encoder.ui.state.runner import Runner, Tell, silent
 
 KEPT = "the model and the link's other choices are kept."
 GONE = {
@@ -17,12 +17,8 @@ GONE = {
 }
 
 
-def _silent(share: float, words: str) -> None:
-    """Tell nobody."""
-
-
 def restore(
-    runner: Runner, query: dict[str, str], owner: str | None = None, tell: Tell = _silent
+    runner: Runner, query: dict[str, str], owner: str | None = None, tell: Tell = silent
 ) -> str:
     """The description of the run that a link asks for; without one, of the first example.
 

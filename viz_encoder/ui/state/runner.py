@@ -25,8 +25,8 @@ MAX_TOKENS = 2**17  # a map of more would take minutes
 Tell = Callable[[float, str], None]
 
 
-def _silent(share: float, words: str) -> None:
-    """Tell nobody."""
+def silent(share: float, words: str) -> None:
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Runner:
         text_a: str,
         text_b: str = "",
         owner: str | None = None,
-        tell: Tell = _silent,
+        tell: Tell = silent,
     ) -> str:
         """Encode one text, or a pair of texts; returns the run's description."""
         for text in (text_a, text_b):
@@ -68,7 +68,7 @@ class Runner:
         path: str | bytes | None,
         example: str = "",
         owner: str | None = None,
-        tell: Tell = _silent,
+        tell: Tell = silent,
     ) -> str:
         """Encode a picture file, or one of the examples by name."""
         if example:

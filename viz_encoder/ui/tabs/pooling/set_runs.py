@@ -16,7 +16,7 @@ from viz_encoder.inputs.items import Item
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.shown import after_blocks
 from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable, shortened
-from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.runner import Runner, silent
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
 from viz_encoder.ui.tabs.pooling.results import own_words, plain_row
 from viz_encoder.ui.tabs.pooling.set_items import check_count, example, kind_of
@@ -33,10 +33,6 @@ COLUMN_NAMES = {
     "centroid_accuracy": "nearest-centroid accuracy",
     "recall_at_1": "recall@1",
 }
-
-
-def silent(share: float, words: str) -> None:
-    """Tell nobody, and never stop."""
 
 
 def compare(

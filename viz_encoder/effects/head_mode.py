@@ -1,0 +1,61 @@
+"""HeadMode: stands where the heads of a running model have spoken and W_O has not mixed them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from viz_encoder.trace.mask_parsing import GivenMasks
+from viz_encoder.trace.torch_ops import Operations
+
+
+class HeadMode(TorchFunctionMode):
+    """Gives every attention call's output to `heads`, and what that returns to the model."""
+
+    def __init__(self) -> None:
+        """Models that compute their softmax themselves are seen until another kind attends."""
+        super().__init__()
+        self.masks, self.eager = GivenMasks(), True
+        self._operations = _Outputs(self)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run func, by way of what looks at it if it is part of attention."""
+        handler = self._operations.handler(func)
+        return handler(func, args, kwargs or {}) if handler else func(*args, **(kwargs or {}))
+
+    def tell(self, make: Callable[[], Any]) -> None:
+        """Nothing is kept of the calls themselves."""
+
+    def heads(self, mixed: Tensor, n_heads: int | None) -> Tensor:
+        """What goes on to W_O in place of the heads' outputs; n_heads where it is known."""
+        raise NotImplementedError
+
+
+class _Outputs(Operations):
+    """The two places where attention comes out: the fused function, and weights times values."""
+
+    caller: HeadMode
+
+    def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """scaled_dot_product_attention: its result is the heads."""
+        self.caller.eager = False  # as record has it: a softmax beside it is no attention
+        return self.caller.heads(func(*args, **kwargs), self.n_heads)
+
+    def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Weights times values, after a softmax."""
+        attends = self._softmax_in(args) is not None
+        out = super().multiply(func, args, kwargs)
+        return self.caller.heads(out, self.n_heads) if attends else out
+
+
+def by_head(
+    mixed: Tensor, n_heads: int | None
+) -> Float[Tensor, "*batch head token d_value"] | None:
+    """The outputs with an axis for heads; None where they cannot be told apart."""
+    if n_heads and mixed.ndim == 3:  # folded into the batch
+        mixed = mixed.unflatten(0, (-1, n_heads))
+    return mixed if mixed.ndim >= 4 else None
