@@ -51,8 +51,12 @@ def test_a_view_alone_fills_the_window_and_grows(visit, name, api):
 
 
 def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(visit):
-    page = visit(layer=3, head=5).page
+    opened = visit(layer=3, head=5)
+    opened.painted()  # from here on nothing moves from under the pointer
+    opened.map_painted("3.5")
+    page = opened.page
     page.hover(".viz-map-canvas")
+    page.wait_for_selector(".viz-map-canvas:hover")
     page.keyboard.press("f")
     page.wait_for_selector(".viz-map.viz-full")
     page.keyboard.press("h")  # keys go on to work
