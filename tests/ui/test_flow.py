@@ -97,7 +97,7 @@ def test_the_words_are_shaded_by_the_chosen_layer(flow, minilm):
     for layer in (0, 5):
         page.fill(".viz-flow-reading input[type=range]", str(layer))
         for at in (0, 3, 14):
-            title = page.get_attribute(f".viz-flow .viz-word[data-token='{at}']", "title")
+            title = page.get_attribute(f".viz-flow [data-token='{at}']", "aria-description")
             assert float(title.split(": ")[-1]) == pytest.approx(rows[layer, at], abs=6e-5)
         assert f"after {layer + 1} block" in page.inner_text(".viz-flow-reading h3")
 
@@ -111,7 +111,7 @@ def test_the_querys_own_share_leaves_the_others_their_colors(flow, minilm):
     said = page.inner_text(".viz-flow-source .viz-stat-scale")
     assert f"{others.max():.4f} (the largest on a token other than the query)" in said
     ground = "(word) => getComputedStyle(word).backgroundColor"
-    word = ".viz-flow .viz-word[data-token='{}']"
+    word = ".viz-flow .viz-word[data-token='{}'] > span"
     most = word.format(int(np.argsort(-row)[1]))
     assert page.eval_on_selector(most, ground) == page.eval_on_selector(word.format(3), ground)
 
@@ -283,7 +283,8 @@ def held_back(page, pattern):
 def shown_words(page):
     """The numbers of the chips, and the heading over them."""
     titles = page.eval_on_selector_all(
-        ".viz-flow .viz-word", "all => all.map((chip) => Number(chip.title.split(': ').at(-1)))"
+        ".viz-flow .viz-word",
+        "all => all.map((chip) => Number(chip.ariaDescription.split(': ').at(-1)))",
     )
     return np.array(titles), page.inner_text(".viz-flow-reading h3")
 
@@ -392,7 +393,8 @@ def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(flow, minil
     assert "Special tokens are left out of the keys." in said
     assert "computed over all tokens" in said
     chips = page.eval_on_selector_all(
-        ".viz-flow-source .viz-word", "all => all.map(chip => [chip.innerText, chip.title])"
+        ".viz-flow-source .viz-word",
+        "all => all.map(chip => [chip.innerText, chip.ariaDescription])",
     )
     assert len(chips) == len(kept)
     for (name, title), at, share in zip(chips, kept, shares[-1], strict=True):

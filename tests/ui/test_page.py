@@ -118,7 +118,9 @@ def test_a_word_chooses_the_query(visit, trace):
     opened.painted()
     opened.page.click("[data-token='8']")
     opened.page.wait_for_selector(".viz-source[data-painted$=':8']")
-    titles = [chip.get_attribute("title") for chip in opened.page.locator(".viz-word").all()]
+    titles = [
+        chip.get_attribute("aria-description") for chip in opened.page.locator(".viz-word").all()
+    ]
     shown = torch.tensor([value_in(title) for title in titles])
     assert torch.allclose(shown, trace.attention(1, 3)[8], atol=5e-5)
 

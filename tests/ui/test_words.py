@@ -70,7 +70,9 @@ def numbers(titles: list[str]) -> list[float]:
 
 
 def titles(opened) -> list[str]:
-    return opened.page.eval_on_selector_all(".viz-word", "all => all.map((chip) => chip.title)")
+    return opened.page.eval_on_selector_all(
+        ".viz-word", "all => all.map((chip) => chip.ariaDescription)"
+    )
 
 
 def test_the_readout_is_of_the_chosen_cell_once_the_pointer_leaves(shaded, trace):
@@ -123,7 +125,7 @@ def test_hovering_a_word_shows_its_row_and_leaving_the_chosen_one(shaded, trace)
         opened.page.hover(f"[data-token='{at}']")
         row = trace.attention(3, 5)[at].tolist()
         wait_for_told(opened, f"looks most at {strongest(row, trace.tokens, 'key')}")
-        color = "document.querySelector(\"[data-token='0']\").style.backgroundColor"
+        color = "document.querySelector(\"[data-token='0'] span\").style.backgroundColor"
         assert opened.page.evaluate(color) != ""
     assert opened.page.evaluate("window.vizTab.selection.query") == 8
     opened.page.mouse.move(2, 2)
@@ -137,7 +139,7 @@ def test_the_darkest_chip_is_the_largest_weight(shaded, trace):
     row = trace.attention(3, 5)[9]
     wait_for_told(opened, strongest(row.tolist(), trace.tokens, "key"))
     brightness = opened.page.eval_on_selector_all(
-        ".viz-word",
+        ".viz-word > span",
         "all => all.map((c) => c.style.backgroundColor.match(/\\d+/g).reduce((a, b) => a + +b, 0))",
     )
     steps = (row / row.max() * 63).round()

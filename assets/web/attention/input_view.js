@@ -102,6 +102,7 @@ export class InputView {
     relevance.disabled = !run.tasks.length;
     if (relevance.disabled && relevance.selected) this.measure.value = "weight";
     this.body.classList.toggle("viz-source-picture", Boolean(run.grid));
+    this.node.classList.toggle("viz-pictured", Boolean(run.grid));
     this.arcs.show(run.grid ? this.picture.node : null);
     if (run.grid) this.words.parts.hidden = true;
     this.player.show(run);

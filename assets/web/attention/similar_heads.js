@@ -1,18 +1,20 @@
 // Heads like the chosen one: those whose rows are nearest to its own, by Jensen–Shannon distance.
 
-import { button, caption, count, el } from "../core/dom.js";
+import { button, caption, count, el, onSight } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 
 /** @import { Run, Selection, SimilarHeads } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number, distance: number }} Near */
 
-const PAUSE = 200; // milliseconds that a head stays chosen, before the server is asked
+const PAUSE = 400; // milliseconds that a head stays chosen and this in sight, before the server is asked
 const LISTED = 5;
 const ONE_HEAD = "Choose one head to see which others look where it looks.";
 
 export class SimilarHeadsView {
   #latest = new Latest((sentence) => this.#say("", sentence));
   /** @type {Run | null} */ #run = null;
+  #seen = false;
+  #due = false; // another head was chosen while this was out of sight
   title = el("h3");
   list = el("ol", { class: "viz-similar-list" });
   says = caption();
@@ -22,6 +24,10 @@ export class SimilarHeadsView {
     this.selection = selection;
     this.node.append(this.title, this.list, this.says);
     selection.on((changed) => (changed.has("layer") || changed.has("head")) && this.load());
+    onSight(this.node, (seen) => {
+      this.#seen = seen;
+      if (seen && this.#due) this.load();
+    });
     this.#say("Heads like this one", "");
   }
 
@@ -30,12 +36,15 @@ export class SimilarHeadsView {
     return this.load();
   }
 
-  // Ask for the chosen head, once it stays chosen.
+  // Ask for the chosen head, once it stays chosen and the answer would be seen: the server compares maps
+  // of all heads for it, and the next click would wait.
   load() {
     const { layer, head, name } = this.selection;
     const run = this.#run;
     if (!run) return;
     this.node.classList.add("viz-behind");
+    this.#due = !this.#seen;
+    if (this.#due) return this.#latest.stop();
     return this.#latest.run(
       async (fresh) => {
         if (typeof head !== "number") return this.#say("Heads like this one", ONE_HEAD);

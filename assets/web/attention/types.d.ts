@@ -8,7 +8,7 @@ export type { Run, Shown, Switches, Unit } from "../core/run.js";
 export type { Selection } from "../core/selection.js";
 export type { Range, Viewport } from "../core/viewport.js";
 export type { Measure } from "../views/shading.js";
-export type { Titles } from "../views/token_strip.js";
+export type { Titles } from "../views/chip_colors.js";
 export type { Test } from "./head_filter.js";
 export type { HeadOrder } from "./head_order.js";
 export type { HeadStatistics, HeadValue } from "./head_statistics.js";

@@ -38,6 +38,7 @@ export class WordArcs {
     this.#single = this.#fits();
     this.box.style.paddingTop = this.#single ? `${this.#room}px` : "";
     this.canvas.hidden = !this.#single;
+    this.box.classList.toggle("viz-single", this.#single);
   }
 
   #fits() {

@@ -109,6 +109,12 @@ export function onWidth(/** @type {Element} */ node, /** @type {() => unknown} *
   }).observe(node);
 }
 
+/** Call when a node comes into sight, and when it leaves it.
+ * @type {(node: Element, callback: (seen: boolean) => unknown) => void} */
+export function onSight(node, callback) {
+  new IntersectionObserver((entries) => callback(entries[entries.length - 1].isIntersecting)).observe(node);
+}
+
 /** Resolves when what was drawn by now is on the screen; at once in a page that nobody sees, which
  * has no frames to wait for. @returns {Promise<void>} */
 export const painted = () =>

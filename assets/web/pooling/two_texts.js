@@ -1,6 +1,6 @@
 // Why two texts are alike: the cosine as a sum over pairs of tokens, in a sentence, a map and a list.
 
-import { button, caption, el, tableHead, tableRow } from "../core/dom.js";
+import { button, caption, el, onSight, tableHead, tableRow } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { numbered } from "../core/token_names.js";
 import { Figure } from "../views/plotly_figure.js";
@@ -108,11 +108,11 @@ export class TwoTexts {
       event.preventDefault();
       this.#load(true);
     });
-    new IntersectionObserver((entries) => {
-      if (this.seen || !entries.some((entry) => entry.isIntersecting)) return;
+    onSight(this.node, (seen) => {
+      if (this.seen || !seen) return;
       this.seen = true;
       this.#load();
-    }).observe(this.node);
+    });
   }
 
   // Of this run's text, which keeps its second text for as long as the run stays.

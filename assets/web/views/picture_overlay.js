@@ -9,7 +9,7 @@ import { Words } from "./token_strip.js";
 /** @import { Grid } from "../core/payloads.d.ts" */
 /** @import { Run, Unit } from "../core/run.js" */
 /** @import { Strongest } from "./shading.js" */
-/** @import { Titles } from "./token_strip.js" */
+/** @import { Titles } from "./chip_colors.js" */
 /** @typedef {{ chips: Scale, tints: Scale }} Scales of the prefix tokens, and of the patches */
 /** @typedef {{ sum: string, of: string, own: number, top: string, unit: string }} What the sum is of, its row or
  *   column, the patch of a token's own part or -1, what the scale goes up to, and its unit */
@@ -90,8 +90,8 @@ export class Picture extends PatchCanvas {
   paint(values, scales, what, titles) {
     this.painted = { values, scales, what };
     this.prefix.paint(values.subarray(0, this.first), scales.chips, titles);
-    this.prefix.chips.forEach((chip, at) => {
-      chip.dataset.number = number(values[at]);
+    this.prefix.colors.tones.forEach((tone, at) => {
+      tone.dataset.number = number(values[at]);
     });
     const patches = values.subarray(this.first);
     const [share, opacity] = [Number(this.keep.input.value) / 100, Number(this.opacity.input.value) / 100];
@@ -106,7 +106,7 @@ export class Picture extends PatchCanvas {
   blank() {
     this.painted = null;
     this.prefix.paint(null, null, () => "");
-    for (const chip of this.prefix.chips) delete chip.dataset.number;
+    for (const tone of this.prefix.colors.tones) delete tone.dataset.number;
     this.unit.textContent = "";
     this.draw(this.image);
     this.kept.textContent = "";

@@ -3,20 +3,17 @@
 import { theme } from "../core/colors.js";
 import { button, count, el } from "../core/dom.js";
 import { numbered } from "../core/token_names.js";
-import { pairOf } from "./shading.js";
+import { ChipColors } from "./chip_colors.js";
 
 /** @import { Colors, Scale } from "../core/colors.js" */
+/** @import { Shades, Titles } from "./chip_colors.js" */
 /** @import { Shown, Unit } from "../core/run.js" */
-/** @import { Pair } from "./shading.js" */
-/** @typedef {(unit: number) => string} Titles */
-/** @typedef {{ values: Float32Array, scale: Scale, colors: Colors }} Shades */
 /** @typedef {{ label: string, preview: (unit: number | null) => unknown, choose: (unit: number) => unknown,
  *   beyond?: () => unknown }} Acts `preview` is told the unit under the pointer or the focus, or null; `choose`
  *   one that was clicked; `beyond` of an arrow that would leave the chips */
 
 const MOST = 600; // chips at a time; a longer text comes in parts
 const MOVE = 400;
-const MARGIN = "240px"; // in which a few chips have room, each on a line of its own
 
 export class Words {
   text = el("p", { class: "viz-words", dir: "auto", role: "group" });
@@ -34,26 +31,17 @@ export class Words {
   segments = [];
   /** @type {HTMLButtonElement[]} */
   chips = [];
-  /** @type {Set<number>} chips in sight */
-  seen = new Set();
-  /** @type {Shades | null} */
-  shown = null;
+  colors = new ChipColors();
   /** @type {Shades | null} of the last choice, with its titles */
   chosen = null;
   /** @type {Titles | null} */
   titles = null;
-  /** @type {Pair[]} */
-  #painted = [];
-  /** @type {Titles[]} */
-  #titled = [];
   /** @type {number | undefined} */
   #around;
   #marked = -1;
   #revealed = -1;
   /** @type {HTMLElement | undefined} */
   #pointed;
-  /** @type {IntersectionObserver | undefined} */
-  #sight;
 
   constructor(/** @type {Acts} */ { label, preview, choose, beyond = () => {} }) {
     const [{ text }, unit] = [this, (/** @type {Event} */ event) => this.#unit(event.target)];
@@ -61,6 +49,7 @@ export class Words {
     text.setAttribute("aria-label", label);
     text.addEventListener("pointerover", (event) => {
       const at = unit(event); // the gaps between chips keep what is previewed
+      if (at !== null) this.colors.tip(at);
       if (at !== null && event.pointerType !== "touch") preview(at);
     });
     text.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && preview(null));
@@ -80,7 +69,7 @@ export class Words {
     const stays = around === this.#around || this.#holds(around) || units.length <= MOST;
     this.#around = around;
     if (this.units === units && stays) return;
-    Object.assign(this, { units, segments, strongest: -1, chosen: null, titles: null, shown: null });
+    Object.assign(this, { units, segments, strongest: -1, chosen: null, titles: null });
     this.#build(Math.max(0, around) - MOST / 2);
   }
 
@@ -88,13 +77,12 @@ export class Words {
    * says each chip's exact number, and comes only with a choice.
    * @type {(values: Float32Array | null, scale: Scale | null, titles?: Titles, colors?: Colors) => void} */
   paint(values, scale, titles, colors = theme()) {
-    this.shown = values && scale && { values, scale, colors };
+    const shown = values && scale && { values, scale, colors };
     if (titles) {
-      this.chosen = this.shown;
-      this.titles = titles;
+      [this.chosen, this.titles] = [shown, titles];
       this.strongest = values ? largestAt(values, this.units.length) : -1;
     }
-    for (const at of this.seen) this.#color(at);
+    this.colors.paint(shown, titles);
     if (titles) this.#tell();
   }
 
@@ -132,8 +120,6 @@ export class Words {
     this.start = Math.max(0, Math.min(from, units.length - MOST));
     const stop = Math.min(units.length, this.start + MOST);
     this.chips = [];
-    this.#painted = [];
-    this.#titled = [];
     const nodes = [];
     for (let at = this.start; at < stop; at++) {
       const { name, tokens } = units[at];
@@ -142,20 +128,20 @@ export class Words {
         "button",
         {
           type: "button",
-          class: "viz-word",
+          class: "viz-word viz-toned",
           tabindex: "-1",
           "data-token": tokens[0],
           "data-unit": at,
           dir: "auto",
           "aria-pressed": "false",
         },
-        name,
+        el("span", {}, name),
       );
       this.chips.push(chip);
       nodes.push(chip);
     }
     this.text.replaceChildren(...nodes);
-    this.#watch();
+    this.colors.show(this.chips, this.start);
     this.parts.hidden = stop - this.start === units.length;
     this.#revealed = -1;
     this.earlier.disabled = this.start === 0;
@@ -185,42 +171,6 @@ export class Words {
     if (inner.top < outer.top || inner.bottom > outer.bottom)
       box.scrollTop += inner.top - outer.top - box.clientHeight / 2;
     return true;
-  }
-
-  #color(/** @type {number} */ at) {
-    const { titles, shown } = this;
-    if (titles && this.#titled[at] !== titles) {
-      this.#titled[at] = titles;
-      this.chips[at].title = titles(this.start + at);
-    }
-    const pair = shown ? pairOf(shown.values[this.start + at], shown.scale, shown.colors) : NONE;
-    if (this.#painted[at] === pair) return;
-    const { style } = this.chips[at];
-    style.backgroundColor = pair[0];
-    if (this.#painted[at]?.[1] !== pair[1]) style.color = pair[1];
-    this.#painted[at] = pair;
-  }
-
-  // The first chip of each few is watched, for the browser looks at each in every frame; the others
-  // are less than the margin away, in the page and in a box that scrolls.
-  #watch() {
-    this.#sight?.disconnect();
-    this.seen = new Set();
-    const few = "scrollMargin" in IntersectionObserver.prototype ? 8 : 1; // come into sight together
-    const come = (/** @type {IntersectionObserverEntry[]} */ entries) => {
-      for (const { target, isIntersecting } of entries) {
-        const first = (this.#unit(target) ?? -1) - this.start;
-        if (this.chips[first] !== target) continue;
-        for (let at = first; at < Math.min(first + few, this.chips.length); at++) {
-          if (isIntersecting) this.seen.add(at);
-          else this.seen.delete(at);
-          if (isIntersecting && this.shown) this.#color(at);
-        }
-      }
-    };
-    const margins = { rootMargin: MARGIN, scrollMargin: MARGIN };
-    this.#sight = new IntersectionObserver(come, margins);
-    for (let at = 0; at < this.chips.length; at += few) this.#sight.observe(this.chips[at]);
   }
 
   /** @type {(text: string, from: () => number) => HTMLButtonElement} */
@@ -266,9 +216,6 @@ export class Words {
     this.focus(to);
   }
 }
-
-/** @type {Pair} */
-const NONE = ["", ""];
 
 /** The place of the largest, or -1 where none is above 0. @type {(values: Float32Array, length: number) => number} */
 function largestAt(values, length) {

@@ -1,0 +1,92 @@
+// The colors and the numbers of chips: only those in sight are changed, the others when they come into it.
+
+import { pairOf } from "./shading.js";
+
+/** @import { Colors, Scale } from "../core/colors.js" */
+/** @import { Pair } from "./shading.js" */
+/** @typedef {(unit: number) => string} Titles */
+/** @typedef {{ values: Float32Array, scale: Scale, colors: Colors }} Shades */
+
+const MARGIN = "240px"; // in which a few chips have room, each on a line of its own
+/** @type {Pair} */
+const NONE = ["", ""];
+
+export class ChipColors {
+  /** @type {HTMLElement[]} */
+  #chips = [];
+  /** @type {HTMLElement[]} in each chip, what is shaded: few rules of the page's style fit it, and to style
+   * hundreds of buttons anew takes nine times as long */
+  tones = [];
+  #start = 0;
+  /** @type {Set<number>} chips in sight */
+  #seen = new Set();
+  /** @type {Shades | null} */
+  #shown = null;
+  /** @type {Titles | null} */
+  #titles = null;
+  /** @type {Pair[]} */
+  #painted = [];
+  /** @type {Titles[]} */
+  #titled = [];
+  /** @type {IntersectionObserver | undefined} */
+  #sight;
+
+  /** New chips, the first of them of the unit `start`. @type {(chips: HTMLElement[], start: number) => void} */
+  show(chips, start) {
+    [this.#chips, this.#start, this.#shown, this.#titles] = [chips, start, null, null];
+    this.tones = chips.map((chip) => /** @type {HTMLElement} */ (chip.firstElementChild));
+    [this.#painted, this.#titled] = [[], []];
+    this.#watch();
+  }
+
+  /** `titles` says each chip's exact number; without it the numbers stay. @type {(shown: Shades | null,
+   * titles?: Titles) => void} */
+  paint(shown, titles) {
+    this.#shown = shown;
+    if (titles) this.#titles = titles;
+    for (const at of this.#seen) this.#color(at);
+  }
+
+  // The number of the chip under the pointer.
+  tip(/** @type {number} */ unit) {
+    const at = unit - this.#start;
+    this.tones[at].title = this.#chips[at].ariaDescription ?? "";
+  }
+
+  #color(/** @type {number} */ at) {
+    const [shown, titles, tone] = [this.#shown, this.#titles, this.tones[at]];
+    if (titles && this.#titled[at] !== titles) {
+      this.#titled[at] = titles;
+      this.#chips[at].ariaDescription = titles(this.#start + at); // of all, for a title styles its node anew
+      if (tone.title) this.tip(this.#start + at);
+    }
+    const pair = shown ? pairOf(shown.values[this.#start + at], shown.scale, shown.colors) : NONE;
+    if (this.#painted[at] === pair) return;
+    tone.style.backgroundColor = pair[0];
+    if (this.#painted[at]?.[1] !== pair[1]) tone.style.color = pair[1];
+    this.#painted[at] = pair;
+  }
+
+  // The first chip of each few is watched, for the browser looks at each in every frame; the others
+  // are less than the margin away, in the page and in a box that scrolls.
+  #watch() {
+    this.#sight?.disconnect();
+    this.#seen = new Set();
+    const chips = this.#chips;
+    const few = "scrollMargin" in IntersectionObserver.prototype ? 8 : 1; // come into sight together
+    const places = new Map(chips.map((chip, at) => [/** @type {Element} */ (chip), at]));
+    const come = (/** @type {IntersectionObserverEntry[]} */ entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const first = chips === this.#chips ? places.get(target) : undefined;
+        if (first === undefined) continue;
+        for (let at = first; at < Math.min(first + few, chips.length); at++) {
+          if (isIntersecting) this.#seen.add(at);
+          else this.#seen.delete(at);
+          if (isIntersecting && this.#shown) this.#color(at);
+        }
+      }
+    };
+    this.#sight = new IntersectionObserver(come, { rootMargin: MARGIN, scrollMargin: MARGIN });
+    for (let at = 0; at < chips.length; at += few) this.#sight.observe(chips[at]);
+  }
+}
