@@ -46,14 +46,14 @@ def joint(
     stand_in = replacement(encoder, how, reference)
     run = Rerun(encoder, read(encoder, text))
     of_run = measure_of(measure, run, Asked(answer, other, at, pooling))
-    output = next(run.edited(_edits(chosen(heads, encoder.config), stand_in, encoder)))
+    output = next(run.edited(edits_of(chosen(heads, encoder.config), stand_in, encoder)))
     said = of_run.said(output)
     before, after = (float(of_run.read(each)[0]) for each in (run.output, output))
     name = "" if said is None else of_run.name(int(said.labels[0]))
     return after - before, name
 
 
-def _edits(
+def edits_of(
     heads: Sequence[Head], stand_in: Replacement, encoder: LoadedEncoder
 ) -> dict[int, Replaced]:
     """All these heads removed at once, as one variant."""

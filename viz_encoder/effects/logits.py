@@ -67,6 +67,12 @@ class Logits:
         logits = self.logits(outputs)
         return (logits[:, self.answer] - logits[:, self.other]).double().cpu().numpy()
 
+    def pair(self, outputs: Outputs) -> Float[np.ndarray, "variant 2"]:
+        """How likely each of the two answers is."""
+        shares, _ = likelihoods(self.head, self.logits(outputs))
+        both: Float[np.ndarray, "variant 2"] = shares[:, [self.answer, self.other]].cpu().numpy()
+        return both
+
     def said(self, outputs: Outputs) -> Said:
         """The label that comes first now, and how likely it is."""
         shares, _ = likelihoods(self.head, self.logits(outputs))

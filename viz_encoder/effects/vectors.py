@@ -19,12 +19,12 @@ class Pooled:
         """Pool the untouched output; by the model's declared pooling if it can, else by mean."""
         self._run = run
         self._method = method or _usual_pooling(run)
-        self._before = self._vectors(run.output)
+        self._before = self.vectors(run.output)
         self.words = f"1 − cosine between the pooled vector ({self._method}) and the untouched one"
 
     def read(self, outputs: Outputs) -> Float[np.ndarray, " variant"]:
         """How far the vector turned."""
-        return turned(self._vectors(outputs), self._before)
+        return turned(self.vectors(outputs), self._before)
 
     def said(self, outputs: Outputs) -> None:
         """A vector says nothing."""
@@ -33,7 +33,8 @@ class Pooled:
         """A vector has no labels."""
         return ""
 
-    def _vectors(self, outputs: Outputs) -> Tensor:
+    def vectors(self, outputs: Outputs) -> Float[Tensor, "variant d_vector"]:
+        """The pooled vector of each output."""
         run = self._run
         with torch.inference_mode():
             return pool(

@@ -16,12 +16,14 @@ from viz_encoder.errors import InputError
 from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.plain_tensor import plain_tensor
 from viz_encoder.model import Encoder, EncoderOutput, LayerRecord
+from viz_encoder.model.attention import HeadEdit
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.model.masks import from_one_means_keep
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.trace import Trace
 
 One = str | tuple[str, str] | Image | Path
+Edits = Mapping[int, HeadEdit] | None
 Rows = Tensor | NDArray[Any] | Mapping[str, Any]
 UNTRAINED = "This encoder is untrained: its weights are random, so its maps show nothing learned."
 
@@ -94,12 +96,19 @@ def capture(
         )
     if mask is not None:
         _require_tensor(mask)
-    result = run(encoder, inputs, mask)
+    traces = captured(encoder, inputs, mask)
+    return traces if len(traces) > 1 or _is_several(source) else traces[0]
+
+
+def captured(
+    encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None, edits: Edits = None
+) -> list[Trace]:
+    """A trace of each row; `edits` put something in place of heads' outputs, by layer."""
+    result = run(encoder, inputs, mask, edits)
     origin = _origin(encoder, result)
     notes = *(UNTRAINED,) * encoder.card.untrained, *filter(names_a_head, encoder.card.notes)
     numbers = range(len(inputs.samples))
-    traces = [_sample_trace(result, inputs, number, origin, notes) for number in numbers]
-    return traces if len(traces) > 1 or _is_several(source) else traces[0]
+    return [_sample_trace(result, inputs, number, origin, notes) for number in numbers]
 
 
 def _loaded(encoder: object) -> LoadedEncoder:
@@ -145,13 +154,15 @@ def _is_several(source: object) -> bool:
     return isinstance(source, Inputs)
 
 
-def run(encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None) -> EncoderOutput:
+def run(
+    encoder: LoadedEncoder, inputs: Inputs, mask: CustomMask | None = None, edits: Edits = None
+) -> EncoderOutput:
     """One captured forward pass, without dropout and without gradients."""
     device = encoder.device
     try:
         with at_rest(encoder.model):
             output: EncoderOutput = encoder.model(
-                *arguments(encoder, inputs), _on(mask, device), capture=True
+                *arguments(encoder, inputs), _on(mask, device), capture=True, edits=edits
             )
     except torch.OutOfMemoryError as fault:
         raise InputError(

@@ -1,8 +1,10 @@
 """Restoring: the run that a link asks for, as it is held, or made again from what it holds."""
 
 import json
+from typing import Any
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.examples import OPENING, PICTURES
 from viz_encoder.ui.state.mask_link import mask_from_code
 from viz_encoder.ui.state.mask_mistake import Mistake
@@ -36,7 +38,9 @@ def restore(
                 raise
             _require_input(query)
     made = _made(runner, query, owner, tell)
-    return _with_mask(runner, query, made) if query.get("ran") else made
+    if query.get("ran"):
+        return _with_mask(runner, query, made)
+    return _with_changes(runner, query["cut"], made) if query.get("cut") else made
 
 
 def _require_input(query: dict[str, str]) -> None:
@@ -68,5 +72,18 @@ def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
         mistake = Mistake(query.get("mistake", Mistake.NONE))
         return runner.again(run_masked(runner.store, plain["key"], mask, mistake))
     except SelectionError as fault:
-        plain["notes"].append(f"{str(fault).rstrip('.')}; the run is shown without a mask.")
-        return json.dumps(plain).replace("<", "\\u003c")  # no markup even in transit
+        return _noted(plain, fault, "without a mask")
+
+
+def _with_changes(runner: Runner, codes: str, made: str) -> str:
+    """The same with what the link takes away; where that cannot be, as it is, and why."""
+    plain = json.loads(made)
+    try:
+        return runner.again(run_changed(runner.store, plain["key"], codes.split(",")))
+    except SelectionError as fault:
+        return _noted(plain, fault, "unchanged")
+
+
+def _noted(plain: dict[str, Any], fault: SelectionError, how: str) -> str:
+    plain["notes"].append(f"{str(fault).rstrip('.')}; the run is shown {how}.")
+    return json.dumps(plain).replace("<", "\\u003c")  # no markup even in transit

@@ -21,6 +21,7 @@ MAX_LINK_CHARACTERS = 3000
 MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
 MAX_NOTES = 50
+MADE_FROM = ("ran", "mistake", "cut")  # what a link says of a run that was made from another
 
 
 def describe(
@@ -31,11 +32,13 @@ def describe(
     tasks: Sequence[str] = (),
     masked: str = "",
     opening: Mapping[str, int] | None = None,
+    changed: Mapping[str, Any] | None = None,
 ) -> str:
     """One JSON object that tells the page everything but the numbers.
 
     `masked` says in a few words which mask a person ran it with; "" where there was none.
-    `opening` is where the page opens: layer, head, query and key.
+    `opening` is where the page opens: layer, head, query and key. `changed` is what was taken away
+    from it, and the key of the run without that.
     """
     sample, origin = trace.sample, trace.origin
     grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
@@ -47,6 +50,7 @@ def describe(
             **{name: shortened(value) for name, value in vars(origin).items()},
             "tasks": list(tasks),
             "masked": masked,
+            "changed": changed,
             "nLayers": trace.n_layers,
             "nHeads": trace.n_heads,
             "tokens": [shortened(token) for token in trace.tokens],
@@ -58,8 +62,8 @@ def describe(
             if grid
             else None,
             "notes": [shortened(note, MAX_NOTE) for note in notes[:MAX_NOTES]],
-            "swap": None if "ran" in link else swap_of(link.get("a", "")),
-            "example": "ran" not in link and is_example(link),
+            "swap": None if made_from(link) else swap_of(link.get("a", "")),
+            "example": not made_from(link) and is_example(link),
             "opening": opening and dict(opening),
             "vocabulary": _vocabulary(trace),
         }
@@ -104,9 +108,14 @@ def _vocabulary(trace: Trace) -> dict[str, Any]:
     }
 
 
+def made_from(link: Mapping[str, str]) -> bool:
+    """Whether a run was made from another one: with a mask, or with something taken away."""
+    return any(name in link for name in MADE_FROM)
+
+
 def _short(link: dict[str, str], key: str) -> dict[str, Any]:
     """The link's own text where it is short; else the key, under which the run is held."""
-    inputs = {name: value for name, value in link.items() if name not in ("ran", "mistake")}
+    inputs = {name: value for name, value in link.items() if name not in MADE_FROM}
     if sum(map(len, inputs.values())) > MAX_LINK_CHARACTERS:
         mask = {name: part for name, part in link.items() if name not in inputs}
         return {"kind": link["kind"], "model": shortened(link["model"]), "run": key, **mask}

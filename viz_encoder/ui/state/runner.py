@@ -108,7 +108,9 @@ class Runner:
         link = {**link, "run": key} if "run" in link else link
         masked = entry.masked.words if entry.masked else ""
         opening = opening_of(entry)
-        return describe(key, trace, link, link["kind"], _tasks(entry.encoder), masked, opening)
+        changed = None if entry.changed is None else entry.changed.plain_words
+        tasks = _tasks(entry.encoder)
+        return describe(key, trace, link, link["kind"], tasks, masked, opening, changed)
 
     def _capture(
         self, model: str, kind: str, source: Any, tell: Tell

@@ -13,6 +13,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.ui.state.changed import Changed
 from viz_encoder.ui.state.expiring_store import GRACE_SECONDS as GRACE_SECONDS
 from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS as MAX_AGE_SECONDS
 from viz_encoder.ui.state.expiring_store import KeyedStore
@@ -23,6 +24,12 @@ from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
 def model_gone(purpose: str) -> str:
     """The sentence for what needs the model of a run that came without one."""
     return f"The model of this run is not loaded here; run the text or picture again to {purpose}."
+
+
+NOT_PLAIN = (
+    "The model must run again for this, without the mask or the removal that this run was made "
+    "with; look at the run without them."
+)
 
 
 @dataclass(eq=False)
@@ -36,9 +43,15 @@ class Entry:
     inputs: Inputs | None = None  # what it ran on, for whatever must run again
     link: dict[str, str] = field(default_factory=dict)  # what brings it back; empty if nothing can
     masked: Masked | None = None  # where it ran with a mask that somebody painted
+    changed: Changed | None = None  # where something was taken away from it
     _finding: threading.Lock = field(default_factory=threading.Lock)
     _findings: Findings | None = None
     _surveys: Surveys = field(init=False)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it ran as the model is: without a painted mask, and with nothing taken away."""
+        return self.masked is None and self.changed is None
 
     @property
     def nbytes(self) -> int:

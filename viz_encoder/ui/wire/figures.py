@@ -18,7 +18,7 @@ from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import Entry, model_gone
+from viz_encoder.ui.state.store import NOT_PLAIN, Entry, model_gone
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held
 from viz_encoder.ui.wire.concurrency import Places
@@ -82,7 +82,7 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
     options = read_options(view, given)
     taken = [_parts(entry)[part] for part in view.takes]
     if any(part is None for part in taken):
-        raise SelectionError(MODEL_GONE)
+        raise SelectionError(MODEL_GONE if entry.plain else NOT_PLAIN)
     return view.draw(*taken, **options)
 
 
@@ -106,7 +106,8 @@ def _stem(name: str, model: str, given: Mapping[str, str]) -> str:
 
 def _parts(entry: Entry) -> dict[str, Any]:
     """What a view may take."""
-    return {"trace": entry.trace, "encoder": entry.encoder, "inputs": entry.inputs}
+    inputs = entry.inputs if entry.plain else None  # they alone would not give this run again
+    return {"trace": entry.trace, "encoder": entry.encoder, "inputs": inputs}
 
 
 def _description(view: View, entry: Entry) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def _description(view: View, entry: Entry) -> dict[str, Any]:
 def _missing(view: View, entry: Entry) -> str:
     """Why this run cannot be drawn so, in a sentence; nothing if it can."""
     if any(_parts(entry)[part] is None for part in view.takes):
-        return MODEL_GONE
+        return MODEL_GONE if entry.plain else NOT_PLAIN
     if "picture" in view.needs and entry.trace.sample.picture is None:
         return NO_PICTURE
     if "answer" in view.needs and (entry.encoder is None or not tasks(entry.encoder)):

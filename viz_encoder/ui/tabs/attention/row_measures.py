@@ -17,7 +17,7 @@ from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
-from viz_encoder.ui.state.store import Entry, model_gone
+from viz_encoder.ui.state.store import NOT_PLAIN, Entry, model_gone
 
 MEASURES = ("weight", "value", "rollout", "relevance")
 KEPT = 6  # results of a run that are kept, all layers each
@@ -124,6 +124,8 @@ def _rollout(entry: Entry, query: int) -> _AllLayers:
 def _relevance(entry: Entry, query: int) -> _AllLayers:
     """Of the likeliest label: of the whole input, or at the query where heads speak of tokens."""
     encoder = entry.model()
+    if not entry.plain:
+        raise SelectionError(NOT_PLAIN)
     if entry.inputs is None:
         raise SelectionError(model_gone("see this"))
     head = next((one for one in encoder.config.heads if one.task in ANSWERS), None)

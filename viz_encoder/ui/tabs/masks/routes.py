@@ -11,7 +11,7 @@ from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
-from viz_encoder.ui.state.masked_run import MODEL_GONE, plain_of, run_masked
+from viz_encoder.ui.state.masked_run import CHANGED, MODEL_GONE, plain_of, run_masked
 from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import masked_of, reach_of, result_of
 from viz_encoder.ui.wire import bytes as answers
@@ -44,6 +44,7 @@ Sent = Annotated[Any, Depends(_sent_mask)]
 def offered(run: str, entry: Held, runs: Runs) -> Response:
     """What can be chosen; and of a run with a mask, the run without it and its mask's name."""
     missing = MODEL_GONE if entry.encoder is None or entry.inputs is None else ""
+    missing = CHANGED if entry.changed else missing
     plain = entry.masked and json.loads(runs.again(plain_of(runs.store, run)[0]))
     return answers.plain({**requests.offered(), "missing": missing, "plain": plain}, FRESH)
 

@@ -1,0 +1,3 @@
+// The What if tab.
+
+export function mount() {}

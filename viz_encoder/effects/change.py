@@ -1,0 +1,159 @@
+"""Change: one thing that is taken away from a run, and the short code that a link holds for it."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Any
+from urllib.parse import quote, unquote
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Sample
+from viz_encoder.shown import quoted
+from viz_encoder.trace.prediction_heads import MASKS
+
+MOST = 40  # changes of one run
+MAX_WORD = 80
+FORMS = (
+    re.compile(r"(?P<kind>h)(?P<layer>\d{1,4})\.(?P<head>\d{1,4})"),
+    re.compile(r"(?P<kind>[tmd])(?P<key>\d{1,6})"),
+    re.compile(r"(?P<kind>r)(?P<key>\d{1,6}):(?P<word>[^,]{1,720})"),
+    re.compile(
+        r"(?P<kind>l)((?P<layer>\d{1,4})(\.(?P<head>\d{1,4}))?)?:(?P<query>\d{1,6})-(?P<key>\d{1,6})"
+    ),
+)
+CODES = (
+    "write h3.0 (remove a head), l3.0:6-2 (cut query 6 from key 2 there; l:6-2 in all heads), t2 "
+    "(hide token 2 from all), m2 (replace it by [MASK]), d2 (delete its word) or r2:word (replace "
+    "its word)"
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One head removed, one link cut, or one token or word taken away.
+
+    kind: "h", "l", "t", "m", "d" or "r", as its code begins.
+    layer, head: of "h", and of "l" where it is cut in one layer or head only.
+    query, key: tokens, counted from 0; a token that is taken away is the key.
+    word: what stands in its place, for "r".
+    """
+
+    kind: str
+    layer: int | None = None
+    head: int | None = None
+    query: int | None = None
+    key: int | None = None
+    word: str = ""
+
+    @property
+    def code(self) -> str:
+        """Such as "h3.0"."""
+        place = "" if self.layer is None else f"{self.layer}"
+        place += "" if self.head is None else f".{self.head}"
+        if self.kind == "h":
+            return f"h{place}"
+        if self.kind == "l":
+            return f"l{place}:{self.query}-{self.key}"
+        return f"{self.kind}{self.key}{f':{quote(self.word)}' if self.kind == 'r' else ''}"
+
+    @property
+    def of_text(self) -> bool:
+        """Whether it makes another text, with other tokens."""
+        return self.kind in ("d", "r")
+
+    def words(self, tokens: Sequence[str]) -> str:
+        """What was done, such as "head 3.0 removed"."""
+        return _SAID[self.kind](self, tokens, _DONE)
+
+    def command(self, tokens: Sequence[str]) -> str:
+        """The same as what one does: "remove head 3.0"."""
+        return _SAID[self.kind](self, tokens, _DO)
+
+
+def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int) -> list[Change]:
+    """The changes of these codes, in order, none twice.
+
+    Raises:
+        SelectionError: what is no code, is not there, or cannot be done to that token.
+    """
+    made = list(dict.fromkeys(_parsed(code) for code in codes))
+    if len(made) > MOST:
+        raise SelectionError(f"There are {len(made)} changes; at most {MOST} are made at once.")
+    counts = {"layer": n_layers, "head": n_heads}
+    counts |= dict.fromkeys(("query", "key"), len(sample.tokens))
+    for change in made:
+        for what, count in counts.items():
+            number = getattr(change, what)
+            if number is not None and number >= count:
+                name = what if what in ("layer", "head") else "token"
+                raise SelectionError(f"There is no {name} {number}; choose 0 to {count - 1}.")
+        if change.kind in ("m", "d", "r"):
+            _require_word(change, sample)
+    return made
+
+
+def _parsed(code: Any) -> Change:
+    found = next(
+        (m for form in FORMS if isinstance(code, str) and (m := form.fullmatch(code))), None
+    )
+    if found is None:
+        raise SelectionError(f"{shown(code)} is no change; {CODES}.")
+    parts = found.groupdict()
+    word = unquote(parts.pop("word", None) or "").strip()
+    if parts["kind"] == "r" and not 0 < len(word) <= MAX_WORD:
+        raise SelectionError(f"The new word has {len(word)} characters; give 1 to {MAX_WORD}.")
+    numbers = {name: int(text) for name, text in parts.items() if name != "kind" and text}
+    return Change(parts["kind"], word=word, **numbers)
+
+
+def _require_word(change: Change, sample: Sample) -> None:
+    """Refuse what is no word of a text: special tokens, patches, padding."""
+    assert change.key is not None
+    name, verb = sample.tokens[change.key], {"m": "masked", "d": "deleted", "r": "replaced"}
+    done = verb[change.kind]
+    if sample.grid is not None:
+        raise SelectionError(f"A picture's patches cannot be {done}; hide one from all instead.")
+    if sample.special[change.key] and name.strip("▁Ġ ").lower() not in MASKS:
+        raise SelectionError(
+            f"Token {change.key} {quoted(name)} was put there by the model and cannot be {done}; "
+            "hide it from all instead."
+        )
+
+
+_DO = {"h": "remove", "l": "cut", "t": "hide", "m": "mask", "d": "delete", "r": "replace"}
+_DONE = {"h": "removed", "l": "cut", "t": "hidden", "m": "masked", "d": "deleted", "r": "replaced"}
+
+
+def _said(what: str, verb: str, verbs: dict[str, str], after: str = "") -> str:
+    """What comes after the verb where one does it, and before it where it is done."""
+    ordered = (verb, what) if verbs is _DO else (what, verb)
+    return f"{' '.join(ordered)}{after}"
+
+
+def _head_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
+    return _said(f"head {change.layer}.{change.head}", verbs["h"], verbs)
+
+
+def _token_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
+    assert change.key is not None
+    after = {"t": " from all", "r": f" by {quoted(change.word)}"}.get(change.kind, "")
+    return _said(quoted(tokens[change.key]), verbs[change.kind], verbs, after)
+
+
+def _link_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
+    assert change.query is not None
+    assert change.key is not None
+    where = "all heads" if change.layer is None else f"layer {change.layer}"
+    if change.head is not None:
+        where = f"{change.layer}.{change.head}"
+    link = f"{quoted(tokens[change.query])} → {quoted(tokens[change.key])}"
+    return _said(link, verbs["l"], verbs, f" in {where}")
+
+
+Says = Callable[[Change, Sequence[str], dict[str, str]], str]
+_SAID: dict[str, Says] = {
+    **dict.fromkeys("tmdr", _token_said),
+    "h": _head_said,
+    "l": _link_said,
+}

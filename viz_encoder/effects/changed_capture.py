@@ -1,0 +1,144 @@
+"""changed: a run with heads, links, tokens or words taken away, captured as any other run."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.change import Change, changes_of
+from viz_encoder.effects.joint import edits_of
+from viz_encoder.effects.replacement import replacement
+from viz_encoder.effects.sources import encoder_of, read
+from viz_encoder.effects.without_tokens import mask_id, mask_name
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.trace import Trace
+from viz_encoder.trace.capture import captured
+
+Masks = dict[tuple[int, int] | int, Bool[Tensor, "query key"]]
+
+
+def changed(encoder: Any, text: Any, codes: Iterable[str]) -> Trace:
+    """Run an input with something taken away, and keep the run.
+
+    A removed head still has its map in the trace, as it computed it; its output before W_O is zero,
+    so nothing of it reaches the residual stream. A link that is cut has weight exactly 0.
+
+    Args:
+        encoder: what `vz.load` returned, or a vz.Encoder.
+        text: one input.
+        codes: "h3.0" removes head 0 of layer 3; "l3.0:6-2" forbids query 6 to attend to key 2
+            there, "l3:6-2" in all heads of layer 3, "l:6-2" in all layers; "t2" hides token 2
+            from all others, in all layers; "m2" replaces it by [MASK]; "d2" deletes its word;
+            "r2:word" replaces its word. Tokens are counted from 0, in the untouched run.
+
+    Raises:
+        SelectionError: what is no code, or is not there.
+        InputError: an input that this encoder cannot read.
+    """
+    encoder = encoder_of(encoder)
+    inputs = read(encoder, text)
+    config = encoder.config
+    made = changes_of(codes, inputs.samples[0], config.n_layers, config.n_heads)
+    return capture_changed(encoder, inputs, made)[0]
+
+
+def capture_changed(
+    encoder: LoadedEncoder, inputs: Inputs, changes: Sequence[Change]
+) -> tuple[Trace, Inputs]:
+    """The run with these changes, and what entered the model."""
+    inputs = _entered(encoder, inputs, changes)
+    masks = masks_of(changes, inputs.samples[0], encoder.config.n_layers)
+    cuts = removed(changes)
+    edits = edits_of(cuts, replacement(encoder, "zero", None), encoder)
+    trace = captured(encoder, inputs, masks or None, edits)[0]
+    notes = tuple(_note(layer, head) for layer, head in cuts)
+    return (replace(trace, notes=(*trace.notes, *notes)) if notes else trace), inputs
+
+
+def removed(changes: Iterable[Change]) -> list[tuple[int, int]]:
+    """The heads that are removed, as (layer, head)."""
+    return [(c.layer, c.head) for c in changes if c.kind == "h" and None not in (c.layer, c.head)]  # type: ignore[misc]
+
+
+def masks_of(changes: Sequence[Change], sample: Sample, n_layers: int) -> Masks:
+    """The masks that hide tokens and cut links, by layer or by layer and head."""
+    if any(change.of_text for change in changes) and any(c.kind in "tml" for c in changes):
+        raise SelectionError(
+            "A word that is deleted or replaced gives the text other tokens, so no token of the "
+            "old text can be hidden, masked or cut as well; make the new text the input first."
+        )
+    n = len(sample.tokens)
+    masks: Masks = defaultdict(lambda: torch.ones(n, n, dtype=torch.bool))
+    for change in changes:
+        layers = range(n_layers) if change.layer is None else (change.layer,)
+        for layer in layers:
+            place = layer if change.head is None else (layer, change.head)
+            if change.kind == "t":
+                masks[place][:, change.key] = False
+            elif change.kind == "l":
+                masks[place][change.query, change.key] = False
+    return dict(masks)
+
+
+def _entered(encoder: LoadedEncoder, inputs: Inputs, changes: Sequence[Change]) -> Inputs:
+    """The inputs with tokens masked, or the text with words deleted or replaced read again."""
+    masked = [change.key for change in changes if change.kind == "m"]
+    if masked:
+        number = mask_id(encoder)
+        values, sample = inputs.values.clone(), inputs.samples[0]
+        values[0, masked] = number
+        name = mask_name(encoder)
+        tokens = tuple(name if at in masked else old for at, old in enumerate(sample.tokens))
+        sample = replace(sample, tokens=tokens)
+        inputs = replace(inputs, values=values, samples=(sample,))
+    if not any(change.of_text for change in changes):
+        return inputs
+    texts = rewritten(inputs.samples[0], changes)
+    return encoder.read(texts if len(texts) > 1 else texts[0])
+
+
+def rewritten(sample: Sample, changes: Iterable[Change]) -> tuple[str, ...]:
+    """The texts with words deleted or replaced."""
+    edits: dict[int, dict[tuple[int, int], str]] = defaultdict(dict)
+    for change in changes:
+        if change.of_text and change.key is not None:
+            segment = sample.segments[change.key] if sample.segments else 0
+            edits[segment][_span(sample, change.key)] = change.word
+    texts = list(sample.texts)
+    for segment, spans in edits.items():
+        for start, stop in sorted(spans, reverse=True):
+            word, text = spans[start, stop], texts[segment]
+            gap = not word and text[start - 1 : start] == " "  # a deleted word takes a space along
+            texts[segment] = text[: start - gap] + word + text[stop:]
+    if not all(text.strip() for text in texts):
+        raise SelectionError("Nothing would be left of the text; keep at least one word.")
+    return tuple(texts)
+
+
+def _span(sample: Sample, token: int) -> tuple[int, int]:
+    """The characters of the whole word that a token belongs to."""
+    word, segment = sample.words[token], sample.segments[token] if sample.segments else 0
+    same = [
+        span
+        for at, span in enumerate(sample.spans)
+        if at == token
+        or (
+            word is not None
+            and sample.words[at] == word
+            and (sample.segments[at] if sample.segments else 0) == segment
+        )
+    ]
+    return min(start for start, _ in same), max(stop for _, stop in same)
+
+
+def _note(layer: int, head: int) -> str:
+    return (
+        f"Head {layer}.{head} was removed: its map is what it computed, and nothing of it was "
+        "added to the residual stream."
+    )

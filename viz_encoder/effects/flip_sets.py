@@ -1,0 +1,97 @@
+"""flips: the fewest tokens whose removal changes the answer."""
+
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any
+
+from viz_encoder.effects.logits import Logits
+from viz_encoder.effects.measure import Asked
+from viz_encoder.effects.rerun import Progress
+from viz_encoder.effects.sources import encoder_of
+from viz_encoder.effects.without_tokens import How, WithoutTokens
+from viz_encoder.errors import SelectionError
+from viz_encoder.result import Columns, TableResult
+
+MOST_TRIES = 2_000
+
+
+@dataclass(frozen=True, repr=False)
+class Flips(TableResult):
+    """The smallest sets of tokens whose removal changes the answer, the most likely answer first.
+
+    sets: positions of tokens; empty if no set of at most `most` tokens changes the answer.
+    answers: the answer without each set, and how likely it is.
+    tries: how many sets were tried.
+    whole: whether all sets of that size were tried; False if the limit came first.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    answers: tuple[tuple[str, float], ...]
+    untouched: tuple[str, float]
+    tokens: tuple[str, ...]
+    tries: int
+    whole: bool
+
+    def columns(self) -> Columns:
+        """One line per set."""
+        named = [" ".join(self.tokens[at] for at in places) for places in self.sets]
+        answers, shares = zip(*self.answers, strict=True) if self.answers else ((), ())
+        return {"tokens": named, "answer": list(answers), "share": list(shares)}
+
+
+def flips(
+    encoder: Any,
+    text: Any,
+    *,
+    most: int = 3,
+    how: How = "attention",
+    measure: str | None = None,
+    at: int | None = None,
+    progress: Progress | None = None,
+) -> Flips:
+    """The fewest tokens whose removal changes what the prediction head answers.
+
+    Sets are tried by size, those with the largest single effects first, at most 2,000 of them. Many
+    sets may flip an answer; that one does shows what is sufficient, not what the model used.
+
+    Args:
+        encoder: what `vz.load` returned, or a vz.Encoder.
+        text: one input.
+        most: the largest size of a set, 1 to 3.
+        how, measure, at, progress: as in `tokens`.
+
+    Raises:
+        SelectionError: a measure without answers, or an invalid size.
+    """
+    if most not in (1, 2, 3):
+        raise SelectionError(f"most is {most!r}; choose 1, 2 or 3.")
+    one = WithoutTokens(encoder_of(encoder), text, how, measure, Asked(at=at))
+    if not isinstance(one.measure, Logits):
+        raise SelectionError(
+            f"This measure has no answer that could flip ({one.measure.words}); use a text with "
+            "[MASK], or a classifier."
+        )
+    tries, order = 0, one.removable()
+    for size in range(1, most + 1):
+        wanted = list(islice(combinations(order, size), MOST_TRIES - tries))
+        found = []
+        for away in one.without(wanted):
+            found.append(away)
+            if progress is not None:
+                progress(len(found) / len(wanted))
+        tries += len(found)
+        flipped = [each for each in found if each.said[0] != one.untouched[0]]
+        whole = tries < MOST_TRIES
+        if flipped or not whole:
+            break
+        if size == 1:
+            order = [each.places[0] for each in sorted(found, key=lambda each: each.value)]
+    flipped.sort(key=lambda each: -each.said[1])
+    return Flips(
+        tuple(tuple(sorted(each.places)) for each in flipped),
+        tuple(each.said for each in flipped),
+        one.untouched,
+        one.names,
+        tries,
+        whole,
+    )

@@ -1,0 +1,56 @@
+"""Changed: what was taken away from a run, and the proof that it was, and nothing else."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects import AblationProof, prove
+from viz_encoder.effects.change import Change
+from viz_encoder.effects.changed_capture import removed
+from viz_encoder.inputs import Inputs
+from viz_encoder.trace.capture import arguments, at_rest
+
+RUNNING = threading.Lock()  # one forward pass with changes at a time, whoever asks
+
+
+@dataclass(frozen=True, eq=False)
+class Changed:
+    """What was taken away from a run, and that run's key and inputs, to run it again."""
+
+    changes: tuple[Change, ...]
+    plain: str
+    encoder: LoadedEncoder
+    inputs: Inputs  # of the run without the changes
+    entered: Inputs  # with them
+
+    @property
+    def code(self) -> str:
+        """The changes as a link holds them."""
+        return code_of(self.changes)
+
+    @property
+    def plain_words(self) -> dict[str, Any]:
+        """As the page is told: each change as its code and in words, and the run without them."""
+        tokens = self.inputs.samples[0].tokens
+        changes = [{"code": each.code, "words": each.words(tokens)} for each in self.changes]
+        return {"plain": self.plain, "changes": changes}
+
+    @cached_property
+    def proof(self) -> AblationProof | None:
+        """That the heads were removed, and nothing else; None if no head was."""
+        cuts = removed(self.changes)
+        if not cuts:
+            return None
+        encoder, given = self.encoder, arguments(self.encoder, self.inputs)
+        with RUNNING, at_rest(encoder.model):
+            return prove(
+                encoder.model, lambda model: model(*given).output, dict.fromkeys(cuts, "zero")
+            )
+
+
+def code_of(changes: Sequence[Change]) -> str:
+    """The changes as a link holds them."""
+    return ",".join(change.code for change in changes)

@@ -1,0 +1,105 @@
+"""Changed runs: the input of a run once more with something taken away, and the run without it."""
+
+from collections.abc import Sequence
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.change import Change, changes_of
+from viz_encoder.effects.changed_capture import capture_changed
+from viz_encoder.effects.outcome import Outcome, outcome
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs
+from viz_encoder.trace import Trace, capture
+from viz_encoder.ui.state.changed import RUNNING, Changed, code_of
+from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
+
+PURPOSE = "take something away from it"
+MASKED = (
+    "This run was made with a mask, and changes start from a run without one; press Run to have it."
+)
+
+
+def runnable(entry: Entry) -> tuple[LoadedEncoder, Inputs]:
+    """What runs again: the model, and the inputs of the run without any change.
+
+    Raises:
+        SelectionError: a run whose model is not here, or that was made with a mask.
+    """
+    if entry.changed is not None:
+        return entry.changed.encoder, entry.changed.inputs
+    if entry.masked is not None:
+        raise SelectionError(MASKED)
+    if entry.encoder is None or entry.inputs is None:
+        raise SelectionError(model_gone(PURPOSE))
+    return entry.encoder, entry.inputs
+
+
+def parsed(entry: Entry, codes: Sequence[object]) -> list[Change]:
+    """The changes of these codes, for the run without any.
+
+    Raises:
+        SelectionError: what is no code, or is not there.
+    """
+    encoder, inputs = runnable(entry)
+    config = encoder.config
+    return changes_of(codes, inputs.samples[0], config.n_layers, config.n_heads)
+
+
+def run_changed(store: TraceStore, key: str, codes: Sequence[object]) -> str:
+    """Run the input of a run with these changes; returns the new run's key, or the plain one's.
+
+    Raises:
+        SelectionError: no such run, or its model is not here; no such change.
+    """
+    entry = store.get(key)
+    encoder, inputs = runnable(entry)
+    changes = parsed(entry, codes)
+    plain_key, plain = plain_of(store, key)
+    if not changes:
+        return plain_key
+    trace, entered = _captured(encoder, inputs, changes)
+    made = store.put(trace, entry.owner, encoder)
+    kept = store.get(made)
+    kept.changed = Changed(tuple(changes), plain_key, encoder, inputs, entered)
+    kept.link = {**plain.link, "cut": code_of(changes)}
+    return made
+
+
+def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
+    """The run without changes that belongs to a run, and its key; a plain run is its own."""
+    entry = store.get(key)
+    changed = entry.changed
+    if changed is None:
+        return key, entry
+    try:
+        return changed.plain, store.get(changed.plain)
+    except SelectionError:  # let go in the meantime
+        trace = capture(changed.encoder, changed.inputs)[0]
+    again = store.put(trace, entry.owner, changed.encoder, changed.inputs)
+    store.get(again).link = {name: part for name, part in entry.link.items() if name != "cut"}
+    entry.changed = Changed(
+        changed.changes, again, changed.encoder, changed.inputs, changed.entered
+    )
+    return again, store.get(again)
+
+
+def outcome_of(entry: Entry, codes: Sequence[object] | None = None) -> Outcome:
+    """What changes did: those of a changed run, or any others, which are then run for this alone.
+
+    Raises:
+        SelectionError: no change at all, or one that is not there.
+    """
+    encoder, inputs = runnable(entry)
+    if codes is None and entry.changed is not None:
+        changed = entry.changed
+        return outcome(encoder, inputs, (entry.trace, changed.entered), changed.changes)
+    changes = parsed(entry, codes or ())
+    if not changes:
+        raise SelectionError("Nothing is taken away; name a change, such as changes=h3.0.")
+    return outcome(encoder, inputs, _captured(encoder, inputs, changes), changes)
+
+
+def _captured(
+    encoder: LoadedEncoder, inputs: Inputs, changes: Sequence[Change]
+) -> tuple[Trace, Inputs]:
+    with RUNNING:
+        return capture_changed(encoder, inputs, changes)

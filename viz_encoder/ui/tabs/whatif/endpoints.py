@@ -1,0 +1,58 @@
+"""Named endpoints of What if: a run with something taken away, and effects of heads and tokens."""
+
+import json
+from typing import Any
+
+from viz_encoder.errors import InputError
+from viz_encoder.ui.state.changed_run import outcome_of, plain_of, run_changed, runnable
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.tabs.whatif import head_effects as of_heads
+from viz_encoder.ui.tabs.whatif.results import flips_plain, outcome_plain, proof_plain
+
+
+def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
+    """Run the input of a run with something taken away: what that changed, and the new run's key.
+
+    changes are codes: "h3.0" removes a head, "l3.0:6-2" cuts query 6 from key 2 in it, "t2" hides
+    token 2 from all, "m2" replaces it by [MASK], "d2" deletes its word, "r2:word" replaces it.
+    """
+    if not isinstance(changes, list):
+        raise InputError('changes must be a list of codes, such as ["h3.0"].')
+    made = run_changed(runner.store, key, changes)
+    entry = runner.store.get(made)
+    described = {"run": json.loads(runner.again(made)), "plain": plain_of(runner.store, made)[0]}
+    if entry.changed is None:
+        return described
+    return {**described, "said": outcome_plain(outcome_of(entry)), "proof": proof_plain(entry)}
+
+
+def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero") -> dict[str, Any]:
+    """The effect of removing each head: values[layer][head], and the answer then.
+
+    measure is "masked", "logit", "pooled" or "state"; how is "zero" or "reference".
+    """
+    plain = runnable(runner.store.get(key))
+    trace = plain_of(runner.store, key)[1].trace
+    return of_heads.head_effects(*plain, trace, str(measure), str(how), lambda share: None)
+
+
+def token_effects(
+    runner: Runner, key: str, measure: str = "", how: str = "attention"
+) -> dict[str, Any]:
+    """The effect of taking each token away: by "attention" hidden from all, or by "mask"."""
+    plain = runnable(runner.store.get(key))
+    return of_heads.token_effects(*plain, str(measure), str(how), lambda share: None)
+
+
+def patch_effects(runner: Runner, key: str, twin: str) -> dict[str, Any]:
+    """Each head's output taken from the run of a twin text: noising and denoising, as shares."""
+    plain = runnable(runner.store.get(key))
+    return of_heads.twin_patch(*plain, str(twin), lambda share: None)
+
+
+def flips(runner: Runner, key: str, most: int = 3) -> dict[str, Any]:
+    """The fewest tokens, at most 3, whose hiding changes the answer."""
+    return flips_plain(*runnable(runner.store.get(key)), most)
+
+
+ENDPOINTS = (what_if, head_effects, token_effects, patch_effects, flips)

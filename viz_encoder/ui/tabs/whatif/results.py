@@ -1,0 +1,112 @@
+"""What changed runs and smallest sets come to, as the page is told them."""
+
+from typing import Any
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects import flips
+from viz_encoder.effects.measures import NAMES, usual
+from viz_encoder.effects.outcome import Outcome
+from viz_encoder.effects.rerun import Rerun
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs
+from viz_encoder.shown import quoted
+from viz_encoder.trace.prediction_heads import masked_tokens, tasks
+from viz_encoder.ui.state.changed_run import runnable
+from viz_encoder.ui.state.examples import swap_of
+from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.wire.bytes import finite
+
+TITLES = {
+    "masked": "the answer at [MASK]",
+    "logit": "the label",
+    "pooled": "the pooled vector",
+    "state": "the tokens' last states",
+}
+NO_HEAD_REMOVED = "No head was removed, so there is nothing to prove of W_O."
+
+
+def offered(entry: Entry) -> dict[str, Any]:
+    """What can be measured here, a twin where one is known, and why nothing can be run again."""
+    try:
+        encoder, inputs = runnable(entry)
+    except SelectionError as fault:
+        return {"missing": str(fault), "measures": [], "usual": "", "twin": "", "text": ""}
+    names = measures_of(encoder, inputs)
+    text = inputs.samples[0].texts[0] if len(inputs.samples[0].texts) == 1 else ""
+    swap = swap_of(text)
+    return {
+        "missing": "",
+        "measures": [{"name": name, "title": TITLES[name]} for name in names],
+        "usual": usual(Rerun(encoder, inputs)),
+        "twin": text.replace(*swap) if swap else "",
+        "text": text,
+    }
+
+
+def measures_of(encoder: LoadedEncoder, inputs: Inputs) -> list[str]:
+    """The measures that this model and input have."""
+    spoken = [str(task) for task in tasks(encoder)]
+    missing = set()
+    if "masked" not in spoken or not masked_tokens(inputs.samples[0].tokens):
+        missing.add("masked")
+    if "classify" not in spoken:
+        missing.add("logit")
+    return [name for name in TITLES if name in NAMES and name not in missing]
+
+
+def outcome_plain(found: Outcome) -> dict[str, Any]:
+    """What a change did to the output."""
+    before, after = found.shares
+    return {
+        "sentence": found.sentence,
+        "measure": found.measure,
+        "labels": list(found.labels),
+        "before": finite(list(before)),
+        "after": finite(list(after)),
+        "flips": found.flips,
+        "value": finite(found.before),
+        "changed": None if found.after is None else finite(found.after),
+        "cosine": finite(found.cosine),
+        "moved": None if found.moved is None else finite(found.moved),
+    }
+
+
+def proof_plain(entry: Entry) -> dict[str, Any]:
+    """That heads were removed and nothing else was, with every part."""
+    found = None if entry.changed is None else entry.changed.proof
+    if found is None:
+        return {"passed": None, "sentence": NO_HEAD_REMOVED, "parts": []}
+    columns = next((part for part in found.parts if part.claim == "columns"), None)
+    size = "" if columns is None else f" ({columns.largest:.1g} of the largest value)"
+    sentence = (
+        f"Equals W_O's columns zeroed{size}; other heads of the layer bit for bit as before."
+        if found.holds
+        else next(part.sentence for part in found.parts if not part.holds)
+    )
+    parts = [{"passed": part.holds, "sentence": part.sentence} for part in found.parts]
+    return {"passed": found.holds, "sentence": sentence, "parts": parts}
+
+
+def flips_plain(encoder: LoadedEncoder, inputs: Inputs, most: int) -> dict[str, Any]:
+    """The fewest tokens whose hiding changes the answer, and how many sets were tried."""
+    found = flips(encoder, inputs, most=most)
+    tried = f"{found.tries:,} set{'' if found.tries == 1 else 's'} tried"
+    whole = "" if found.whole else "; not all of that size"
+    answer = quoted(found.untouched[0])
+    if found.sets:
+        names = " and ".join(quoted(found.tokens[at]) for at in found.sets[0])
+        (now, share), count = found.answers[0], len(found.sets[0])
+        noun = "token" if count == 1 else "tokens"
+        sentence = (
+            f"Hiding {count} {noun} is enough to change {answer}: {names} gives {quoted(now)} "
+            f"{share:.3f} ({tried}{whole})."
+        )
+    else:
+        sentence = f"No {most} tokens or fewer change {answer} ({tried}{whole})."
+    return {
+        "sentence": sentence,
+        "sets": [list(each) for each in found.sets],
+        "answers": [{"answer": name, "share": finite(share)} for name, share in found.answers],
+        "tries": found.tries,
+        "whole": found.whole,
+    }

@@ -1,0 +1,133 @@
+"""Routes of the What if tab: changed runs, what they changed, and effects of heads and tokens."""
+
+import json
+import threading
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import StreamingResponse
+
+from viz_encoder.errors import InputError
+from viz_encoder.ui.state.changed_run import outcome_of, plain_of, run_changed, runnable
+from viz_encoder.ui.tabs.whatif import head_effects as effects
+from viz_encoder.ui.tabs.whatif.results import flips_plain, offered, outcome_plain, proof_plain
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Held, Runs
+from viz_encoder.ui.wire.bodies import body_of
+from viz_encoder.ui.wire.bytes import FRESH
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+from viz_encoder.ui.wire.progress import progress_lines
+
+ROUTER = APIRouter(prefix="/viz/run/{run}/whatif", route_class=ErrorRoute)
+MOST_JSON = 2**16
+MOST_TEXTS = 2**19
+PLACES = Places(1)
+SWEEPING = threading.Semaphore(1)  # effects of all heads keep a processor busy: one at a time
+
+
+async def _plain(entry: Held) -> tuple[Any, Any]:
+    return runnable(entry)
+
+
+Plain = Annotated[tuple[Any, Any], Depends(_plain)]  # the model, and inputs without changes
+
+
+@ROUTER.get("/offered")
+async def offered_route(entry: Held, request: Request) -> Response:
+    """What can be measured, and why nothing can be run again."""
+    return await PLACES.answer(request, lambda: answers.plain(offered(entry)))
+
+
+@ROUTER.post("/changed")
+async def changed_route(run: str, runs: Runs, request: Request) -> Response:
+    """Run the same input with these changes; the new run's description, and the plain one's."""
+    sent = _json(await body_of(request, MOST_JSON, "What was sent"))
+    codes = sent.get("changes")
+    if not isinstance(codes, list):
+        raise InputError('Send the changes as a list of codes, such as {"changes": ["h3.0"]}.')
+
+    def work() -> Response:
+        made = run_changed(runs.store, run, codes)
+        plain, _ = plain_of(runs.store, made)
+        both = {"run": runs.again(made), "plain": runs.again(plain)}
+        return answers.plain({name: json.loads(told) for name, told in both.items()}, FRESH)
+
+    return await PLACES.answer(request, work)
+
+
+@ROUTER.get("/said")
+async def said_route(entry: Held, request: Request, changes: str = "") -> Response:
+    """What changes did to the output: those of this run, or any others."""
+    codes = changes.split(",") if changes else None
+    return await PLACES.answer(
+        request, lambda: answers.plain(outcome_plain(outcome_of(entry, codes)))
+    )
+
+
+@ROUTER.get("/proof")
+async def proof_route(entry: Held, request: Request) -> Response:
+    """That the heads of a changed run were removed, and nothing else was."""
+    return await PLACES.answer(request, lambda: answers.plain(proof_plain(entry)))
+
+
+@ROUTER.get("/heads")
+async def heads_route(
+    run: str, plain: Plain, runs: Runs, measure: str = "", how: str = "zero"
+) -> StreamingResponse:
+    """The effect of removing each head, as lines of JSON."""
+    trace = plain_of(runs.store, run)[1].trace
+    return progress_lines(
+        lambda tell: effects.head_effects(*plain, trace, measure, how, tell), SWEEPING
+    )
+
+
+@ROUTER.get("/tokens")
+async def tokens_route(
+    plain: Plain, measure: str = "", how: str = "attention"
+) -> StreamingResponse:
+    """The effect of taking each token away, as lines of JSON."""
+    return progress_lines(lambda tell: effects.token_effects(*plain, measure, how, tell), SWEEPING)
+
+
+@ROUTER.get("/patch")
+async def patch_route(plain: Plain, twin: str) -> StreamingResponse:
+    """Each head's output from the run of a twin, both ways, as lines of JSON."""
+    return progress_lines(lambda tell: effects.twin_patch(*plain, twin, tell), SWEEPING)
+
+
+@ROUTER.get("/flips")
+async def flips_route(plain: Plain, request: Request, most: int = 3) -> Response:
+    """The fewest tokens whose hiding changes the answer."""
+    return await PLACES.answer(request, lambda: answers.plain(flips_plain(*plain, most)))
+
+
+@ROUTER.get("/joint")
+async def joint_route(plain: Plain, request: Request, heads: str, measure: str = "") -> Response:
+    """Several heads removed at once, beside the sum of their single effects."""
+    return await PLACES.answer(
+        request, lambda: answers.plain(effects.together(*plain, heads, measure))
+    )
+
+
+@ROUTER.post("/texts")
+async def texts_route(plain: Plain, request: Request) -> StreamingResponse:
+    """The mean effect of removing each head over several texts, as lines of JSON."""
+    sent = _json(await body_of(request, MOST_TEXTS, "The texts"))
+    texts, how = sent.get("texts"), sent.get("how", "zero")
+    measure = sent.get("measure", "")
+    if not isinstance(texts, list) or not isinstance(how, str) or not isinstance(measure, str):
+        raise InputError('Send the texts as a list: {"texts": ["…", "…"]}.')
+    return progress_lines(
+        lambda tell: effects.over_texts(plain[0], texts, measure, how, tell), SWEEPING
+    )
+
+
+def _json(content: bytes) -> dict[str, Any]:
+    try:
+        sent = json.loads(content)
+    except (ValueError, RecursionError):
+        sent = None
+    if not isinstance(sent, dict):
+        raise InputError("Send a JSON object.")
+    return sent

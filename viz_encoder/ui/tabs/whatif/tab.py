@@ -1,0 +1,15 @@
+"""The What if tab: what changes when something is taken away, and which head decides."""
+
+import gradio as gr
+
+from viz_encoder.ui.tab import Place, Tab, script_view
+from viz_encoder.ui.tabs.whatif.endpoints import ENDPOINTS
+from viz_encoder.ui.tabs.whatif.routes import ROUTER
+
+
+def build(place: Place) -> gr.HTML:
+    """Lay it out; its script follows the run and the selection that all tabs share."""
+    return script_view("whatif/tab.js", elem_id="viz-whatif")
+
+
+TAB = Tab("whatif", "What if", 15, build, ROUTER, ENDPOINTS)
