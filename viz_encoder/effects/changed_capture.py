@@ -114,8 +114,12 @@ def rewritten(sample: Sample, changes: Iterable[Change]) -> tuple[str, ...]:
     for segment, spans in edits.items():
         for start, stop in sorted(spans, reverse=True):
             word, text = spans[start, stop], texts[segment]
-            gap = not word and text[start - 1 : start] == " "  # a deleted word takes a space along
-            texts[segment] = text[: start - gap] + word + text[stop:]
+            before, after = text[:start], text[stop:]
+            if not word:  # a deleted word takes a space along
+                before, after = (
+                    (before[:-1], after) if before[-1:] == " " else (before, after.lstrip(" "))
+                )
+            texts[segment] = text = before + word + after
     if not all(text.strip() for text in texts):
         raise SelectionError("Nothing would be left of the text; keep at least one word.")
     return tuple(texts)

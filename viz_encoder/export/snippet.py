@@ -1,5 +1,6 @@
 """Snippet: the few lines of Python that compute a view again."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from viz_encoder.trace.map_view import MapView
@@ -14,6 +15,7 @@ def snippet(
     model: str = "",
     part: str = "",
     query: int | None = None,
+    changes: Sequence[str] = (),
 ) -> str:
     """Python that gives `weights`: "query key", or "key" for one query.
 
@@ -24,6 +26,7 @@ def snippet(
         model: what `viz_encoder.load` takes.
         part: "text" or "vision", for a model that has both.
         query: the number of one token, for its row alone.
+        changes: what was taken away from the run, as the codes that `vz.effects.changed` takes.
 
     Any text is quoted by `repr`, so none can end the string it stands in.
     """
@@ -34,7 +37,9 @@ def snippet(
         half = f", part={part!r}" if part else ""
         lines += [
             f"encoder = vz.load({model!r}{half})",
-            f"trace = vz.capture(encoder, {_quoted(source)})",
+            f"trace = vz.capture(encoder, {_quoted(source)})"
+            if not changes
+            else f"trace = vz.effects.changed(encoder, {_quoted(source)}, {list(changes)!r})",
         ]
     else:
         lines.append(f"trace = vz.Trace.load({_quoted(source)})")

@@ -9,7 +9,7 @@ from typing import Any
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import AblationProof, prove
 from viz_encoder.effects.change import Change
-from viz_encoder.effects.changed_capture import removed
+from viz_encoder.effects.changed_capture import masks_of, removed
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace.capture import arguments, at_rest
 
@@ -27,9 +27,9 @@ class Changed:
     entered: Inputs  # with them
 
     @property
-    def code(self) -> str:
-        """The changes as a link holds them."""
-        return code_of(self.changes)
+    def codes(self) -> list[str]:
+        """The changes as Python and links hold them."""
+        return [change.code for change in self.changes]
 
     @property
     def plain_words(self) -> dict[str, Any]:
@@ -44,11 +44,12 @@ class Changed:
         cuts = removed(self.changes)
         if not cuts:
             return None
-        encoder, given = self.encoder, arguments(self.encoder, self.inputs)
-        with RUNNING, at_rest(encoder.model):
-            return prove(
-                encoder.model, lambda model: model(*given).output, dict.fromkeys(cuts, "zero")
-            )
+        model, given = self.encoder.model, arguments(self.encoder, self.entered)
+        masks = masks_of(self.changes, self.entered.samples[0], self.encoder.config.n_layers)
+        device = self.encoder.device
+        placed = {place: mask.to(device) for place, mask in masks.items()} or None
+        with RUNNING, at_rest(model):
+            return prove(model, lambda one: one(*given, placed).output, dict.fromkeys(cuts, "zero"))
 
 
 def code_of(changes: Sequence[Change]) -> str:

@@ -88,18 +88,18 @@ def _require_fits(trace: Trace) -> None:
 
 def _code(entry: Entry, view: MapView, query: int | None) -> str:
     """Python that gives the view again, from the model and the text; else from the saved run."""
-    trace = entry.trace
-    texts = trace.sample.texts
-    if entry.encoder is None or (not texts and trace.grid is None):
+    trace, changed = entry.trace, entry.changed
+    texts = (trace.sample if changed is None else changed.inputs.samples[0]).texts
+    if entry.encoder is None or entry.masked or (not texts and trace.grid is None):
         said = "# run.safetensors is this run, saved from the page.\n"
         return said + snippet(Path("run.safetensors"), view, query=query)
-    card = entry.encoder.card
+    card, codes = entry.encoder.card, [] if changed is None else changed.codes
     model = card.source if Path(card.source).is_dir() else card.name
     if not texts:
         said = "# Replace picture.png with your own picture's file.\n"
-        return said + snippet(Path("picture.png"), view, model=model, query=query)
+        return said + snippet(Path("picture.png"), view, model=model, query=query, changes=codes)
     source = (texts[0], texts[1]) if len(texts) > 1 else texts[0]
-    return snippet(source, view, model=model, query=query)
+    return snippet(source, view, model=model, query=query, changes=codes)
 
 
 def _saved(trace: Trace) -> bytes:

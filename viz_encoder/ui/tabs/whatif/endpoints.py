@@ -7,7 +7,8 @@ from viz_encoder.errors import InputError
 from viz_encoder.ui.state.changed_run import outcome_of, plain_of, run_changed, runnable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.whatif import head_effects as of_heads
-from viz_encoder.ui.tabs.whatif.results import flips_plain, outcome_plain, proof_plain
+from viz_encoder.ui.tabs.whatif.proof import proof_plain
+from viz_encoder.ui.tabs.whatif.results import flips_plain, outcome_plain
 
 
 def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:

@@ -22,7 +22,6 @@ TITLES = {
     "pooled": "the pooled vector",
     "state": "the tokens' last states",
 }
-NO_HEAD_REMOVED = "No head was removed, so there is nothing to prove of W_O."
 
 
 def offered(entry: Entry) -> dict[str, Any]:
@@ -69,22 +68,6 @@ def outcome_plain(found: Outcome) -> dict[str, Any]:
         "cosine": finite(found.cosine),
         "moved": None if found.moved is None else finite(found.moved),
     }
-
-
-def proof_plain(entry: Entry) -> dict[str, Any]:
-    """That heads were removed and nothing else was, with every part."""
-    found = None if entry.changed is None else entry.changed.proof
-    if found is None:
-        return {"passed": None, "sentence": NO_HEAD_REMOVED, "parts": []}
-    columns = next((part for part in found.parts if part.claim == "columns"), None)
-    size = "" if columns is None else f" ({columns.largest:.1g} of the largest value)"
-    sentence = (
-        f"Equals W_O's columns zeroed{size}; other heads of the layer bit for bit as before."
-        if found.holds
-        else next(part.sentence for part in found.parts if not part.holds)
-    )
-    parts = [{"passed": part.holds, "sentence": part.sentence} for part in found.parts]
-    return {"passed": found.holds, "sentence": sentence, "parts": parts}
 
 
 def flips_plain(encoder: LoadedEncoder, inputs: Inputs, most: int) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from fastapi.responses import StreamingResponse
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.changed_run import outcome_of, plain_of, run_changed, runnable
 from viz_encoder.ui.tabs.whatif import head_effects as effects
-from viz_encoder.ui.tabs.whatif.results import flips_plain, offered, outcome_plain, proof_plain
+from viz_encoder.ui.tabs.whatif.proof import proof_plain
+from viz_encoder.ui.tabs.whatif.results import flips_plain, offered, outcome_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
 from viz_encoder.ui.wire.bodies import body_of

@@ -1,0 +1,192 @@
+"""Runs with something taken away: against knock, masks, rewritten texts, and W_O zeroed."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder import effects
+from viz_encoder.bundled import asset
+from viz_encoder.effects.change import Change, changes_of
+from viz_encoder.effects.changed_capture import rewritten
+from viz_encoder.errors import SelectionError
+
+SENTENCE = "the keys to the cabinet [MASK] old"
+MASK, KEYS = 6, 2
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return vz.load("grammar")
+
+
+@pytest.fixture(scope="module")
+def plain(grammar):
+    return vz.capture(grammar, SENTENCE)
+
+
+def test_a_removed_head_equals_w_o_with_its_columns_zeroed(grammar, plain):
+    trace = effects.changed(grammar, SENTENCE, ["h3.0", "h1.2"])
+    other = deepcopy(grammar)
+    width = grammar.config.d_head
+    for layer, head in ((3, 0), (1, 2)):
+        weight = other.model.layers[layer].attn.o.weight
+        with torch.no_grad():
+            weight[:, head * width : (head + 1) * width] = 0
+    expected = vz.capture(other, SENTENCE)
+    assert torch.equal(trace.output, expected.output)
+    assert not torch.allclose(trace.output, plain.output, atol=1e-3)
+    for layer in range(4):
+        assert torch.equal(trace.attention(layer), expected.attention(layer))
+    assert torch.equal(trace.attention(1), plain.attention(1))  # what it removes still has its map
+    assert trace.proof.passed
+    assert any("Head 3.0 was removed" in note for note in trace.notes)
+
+
+def test_a_cut_link_is_zero_in_its_head_alone(grammar, plain):
+    trace = effects.changed(grammar, SENTENCE, [f"l2.1:{MASK}-{KEYS}"])
+    was, now = plain.attention(2), trace.attention(2)
+    assert now[1, MASK, KEYS] == 0
+    assert float(now[1, MASK].sum()) == pytest.approx(1, abs=1e-6)
+    rest = was[1, MASK].clone()
+    rest[KEYS] = 0
+    torch.testing.assert_close(now[1, MASK], rest / rest.sum(), atol=2e-6, rtol=0)
+    others = torch.ones_like(was, dtype=torch.bool)
+    others[1, MASK] = False
+    torch.testing.assert_close(now[others], was[others], atol=2e-6, rtol=0)
+    assert trace.proof.passed
+
+
+@pytest.mark.parametrize(
+    ("code", "places"),
+    [(f"l3:{MASK}-{KEYS}", [3]), (f"l:{MASK}-{KEYS}", [0, 1, 2, 3])],
+)
+def test_a_link_is_cut_in_a_layer_or_in_all(grammar, plain, code, places):
+    trace = effects.changed(grammar, SENTENCE, [code])
+    for layer in range(4):
+        cut = trace.attention(layer)[:, MASK, KEYS]
+        assert bool((cut == 0).all()) == (layer in places)
+
+
+def test_a_hidden_token_equals_the_mask_that_hides_it(grammar):
+    mask = torch.ones(9, 9, dtype=torch.bool)
+    mask[:, KEYS] = False
+    expected = vz.capture(grammar, SENTENCE, mask=mask)
+    trace = effects.changed(grammar, SENTENCE, [f"t{KEYS}"])
+    torch.testing.assert_close(trace.output, expected.output, atol=2e-6, rtol=0)
+    assert all(bool((trace.attention(layer)[..., KEYS] == 0).all()) for layer in range(4))
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("m2", "the [MASK] to the cabinet [MASK] old"),
+        ("d2", "the to the cabinet [MASK] old"),
+        ("r2:key", "the key to the cabinet [MASK] old"),
+        ("r6:are", "the keys to the cabinet are old"),
+    ],
+)
+def test_a_changed_word_equals_the_text_that_somebody_types(grammar, code, text):
+    trace, expected = effects.changed(grammar, SENTENCE, [code]), vz.capture(grammar, text)
+    assert trace.tokens == expected.tokens
+    assert torch.equal(trace.output, expected.output)
+
+
+def test_a_word_of_several_tokens_goes_as_a_whole():
+    minilm = vz.load("all-MiniLM-L6-v2")
+    text = "a supercalifragilistic day, isn't it"
+    places = [at for at, word in enumerate(vz.capture(minilm, text).sample.words) if word == 1]
+    assert len(places) > 2
+    for at in places:
+        trace = effects.changed(minilm, text, [f"d{at}"])
+        assert torch.equal(trace.output, vz.capture(minilm, "a day, isn't it").output)
+    both = effects.changed(minilm, text, ["d1", f"r{places[0]}:fine"])
+    assert both.sample.texts == ("fine day, isn't it",)
+
+
+def test_words_of_a_pair_change_in_their_own_text():
+    minilm = vz.load("all-MiniLM-L6-v2")
+    pair = ("who wrote it?", "my sister wrote it")
+    sample = vz.capture(minilm, pair).sample
+    at = sample.tokens.index("wrote", sample.second_text)
+    made = changes_of([f"r{at}:read"], sample, 6, 12)
+    assert rewritten(sample, made) == ("who wrote it?", "my sister read it")
+    trace = effects.changed(minilm, pair, [f"r{at}:read"])
+    assert torch.equal(
+        trace.output, vz.capture(minilm, ("who wrote it?", "my sister read it")).output
+    )
+
+
+def test_changes_go_together(grammar):
+    mask = torch.ones(9, 9, dtype=torch.bool)
+    mask[:, 5] = False
+    with vz.knock(grammar.model, {(3, 0): "zero"}):
+        expected = vz.capture(grammar, "the [MASK] to the cabinet [MASK] old", mask=mask)
+    trace = effects.changed(grammar, SENTENCE, ["h3.0", "t5", "m2"])
+    torch.testing.assert_close(trace.output, expected.output, atol=2e-6, rtol=0)
+
+
+def test_the_model_is_as_it_was(grammar, plain):
+    effects.changed(grammar, SENTENCE, ["h3.0", "t5", "m2", "l2.1:6-2"])
+    assert torch.equal(vz.capture(grammar, SENTENCE).output, plain.output)
+
+
+CODES = ("h3.0", "l3.0:6-2", "l3:6-2", "l:6-2", "t2", "m2", "d2", "r2:key")
+
+
+def test_a_code_is_what_it_was_read_from(plain):
+    made = changes_of((*CODES, "h3.0"), plain.sample, 4, 4)
+    assert tuple(change.code for change in made) == CODES
+    odd = Change("r", key=2, word="a, b: “c”")
+    assert changes_of([odd.code], plain.sample, 4, 4) == [odd]
+    assert "," not in odd.code
+
+
+def test_a_change_says_what_was_done(plain):
+    said = [change.words(plain.tokens) for change in changes_of(CODES, plain.sample, 4, 4)]
+    link = "“[MASK]” → “keys” cut in"
+    assert said == [
+        *("head 3.0 removed", f"{link} 3.0", f"{link} layer 3", f"{link} all heads"),
+        *("“keys” hidden from all", "“keys” masked", "“keys” deleted", "“keys” replaced by “key”"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("codes", "says"),
+    [
+        (["x"], "'x' is no change; write h3.0"),
+        ([3], "3 is no change"),
+        (["h4.0"], "There is no layer 4; choose 0 to 3."),
+        (["h3.9"], "There is no head 9; choose 0 to 3."),
+        (["t9"], "There is no token 9; choose 0 to 8."),
+        (["l3.0:2-9"], "There is no token 9"),
+        (["m0"], "was put there by the model and cannot be masked"),
+        (["d8"], "cannot be deleted"),
+        (["r2:%20"], "The new word has 0 characters"),
+        (["r2:" + "x" * 81], "The new word has 81 characters"),
+        (
+            [f"t{at}" for at in range(9)] * 2
+            + [f"l{a}.{b}:1-2" for a in range(4) for b in range(4)]
+            + [f"l:{q}-1" for q in range(9)]
+            + [f"l:{q}-2" for q in range(9)],
+            "at most 40",
+        ),
+        (["d2", "t3"], "so no token of the old text can be hidden"),
+        (["d1", "d2", "d3", "d4", "d5", "d6", "d7"], "Nothing would be left of the text"),
+    ],
+)
+def test_what_cannot_be_done_is_said(grammar, codes, says):
+    with pytest.raises(SelectionError, match=says.replace("[", r"\[")):
+        effects.changed(grammar, SENTENCE, codes)
+
+
+def test_a_patch_of_a_picture_is_hidden_and_not_masked():
+    scene = vz.load("scene")
+    picture = asset("examples/digit.png")
+    trace = vz.capture(scene, picture)
+    at = trace.grid.n_prefix + 3
+    away = effects.changed(scene, picture, [f"t{at}"])
+    assert all(bool((away.attention(layer)[..., at] == 0).all()) for layer in range(4))
+    with pytest.raises(SelectionError, match="A picture's patches cannot be masked"):
+        effects.changed(scene, picture, [f"m{at}"])

@@ -1,0 +1,52 @@
+"""The proof of a changed run: that what was taken away is gone, and nothing else is."""
+
+from typing import Any
+
+from viz_encoder.effects.change import Change
+from viz_encoder.trace import Trace
+from viz_encoder.ui.state.store import Entry
+
+UNCHANGED = "Nothing was taken away from this run."
+
+
+def proof_plain(entry: Entry) -> dict[str, Any]:
+    """Whether it holds, in a sentence, with every part."""
+    changed, trace = entry.changed, entry.trace
+    if changed is None:
+        return {"passed": None, "sentence": UNCHANGED, "parts": []}
+    parts = [{"passed": trace.proof.passed, "sentence": trace.proof.sentence}]
+    said = []
+    cut = [change for change in changed.changes if change.kind in "tl"]
+    if cut:
+        most = max(largest_left(trace, change) for change in cut)
+        sentence = f"Every weight that was cut is exactly 0 in the maps that ran{_but(most)}."
+        parts.insert(0, {"passed": most == 0, "sentence": sentence})
+        said.append(sentence)
+    found = changed.proof
+    if found is not None:
+        parts = [{"passed": p.holds, "sentence": p.sentence} for p in found.parts] + parts
+        columns = next((part.largest for part in found.parts if part.claim == "columns"), 0.0)
+        said.insert(
+            0,
+            f"Equals W_O's columns zeroed (largest difference {columns:.1g}); other heads of the "
+            "layer bit for bit as before.",
+        )
+    wrong = next((part for part in parts if not part["passed"]), None)
+    sentence = str(wrong["sentence"]) if wrong else " ".join(said) or trace.proof.sentence
+    return {"passed": wrong is None, "sentence": sentence, "parts": parts}
+
+
+def largest_left(trace: Trace, change: Change) -> float:
+    """The largest weight that is left where a link was cut, or on a token that was hidden."""
+    layers = range(trace.n_layers) if change.layer is None else (change.layer,)
+    rows = slice(None) if change.query is None else slice(change.query, change.query + 1)
+    most = 0.0
+    for layer in layers:
+        heads = range(trace.layers[layer].n_heads) if change.head is None else (change.head,)
+        for head in heads:  # a map at a time
+            most = max(most, float(trace.attention(layer, head, rows=rows)[:, change.key].max()))
+    return most
+
+
+def _but(most: float) -> str:
+    return f", but the largest is {most:.2g}" if most else ""
