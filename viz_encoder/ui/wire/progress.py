@@ -29,11 +29,12 @@ def progress_lines(work: Work, at_once: threading.Semaphore) -> StreamingRespons
     """The work's shares and its result, a line each; so many pieces of work at a time."""
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
-        _lines(work, at_once), media_type="application/x-ndjson", headers=headers
+        json_lines(work, at_once), media_type="application/x-ndjson", headers=headers
     )
 
 
-def _lines(work: Work, at_once: threading.Semaphore) -> Iterator[str]:
+def json_lines(work: Work, at_once: threading.Semaphore) -> Iterator[str]:
+    """The lines; closing the iterator stops the work."""
     told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     stop = threading.Event()
     worker = threading.Thread(target=_run, args=(work, at_once, told, stop), daemon=True)

@@ -1,0 +1,299 @@
+"""Runs that something was taken away from: routes, endpoints, links, proofs, files; in numbers."""
+
+import json
+import threading
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder import effects
+from viz_encoder.ui.state.changed_run import run_changed
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.restoring import restore
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.whatif.proof import proof_plain
+from viz_encoder.ui.wire.progress import json_lines
+
+SENTENCE = "the keys to the cabinet [MASK] old"
+TWIN = "the key to the cabinet [MASK] old"
+LINK = {"kind": "text", "model": "grammar", "a": SENTENCE}
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return vz.load("grammar")
+
+
+@pytest.fixture(scope="module")
+def run(site):
+    return httpx.post(f"{site}viz/open/link", json=LINK, timeout=60).json()
+
+
+@pytest.fixture
+def ask(site, run):
+    def get(path, key=run["key"], **sent):
+        send = httpx.post if sent else httpx.get
+        return send(f"{site}viz/run/{key}/whatif/{path}", timeout=120, **sent)
+
+    return get
+
+
+def change(ask, *codes, **more):
+    return ask("changed", json={"changes": codes}, **more).json()
+
+
+def last(answer):
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    shares = [line["done"] for line in lines[:-1]]
+    assert shares == sorted(shares) and all(0 <= share <= 1 for share in shares)
+    return lines[-1]
+
+
+def test_a_changed_run_is_the_one_that_python_makes(site, ask, run, grammar):
+    made = change(ask, "h3.0", "t2")
+    assert made["plain"]["key"] == run["key"]
+    assert made["run"]["changed"]["plain"] == run["key"]
+    assert [each["words"] for each in made["run"]["changed"]["changes"]] == [
+        "head 3.0 removed",
+        "“keys” hidden from all",
+    ]
+    expected = effects.changed(grammar, SENTENCE, ["h3.0", "t2"]).attention(3, 1).numpy()
+    key = made["run"]["key"]
+    raw = httpx.get(f"{site}viz/run/{key}/map?layer=3&head=1&rows=0:9&keys=0:9").content
+    found = np.frombuffer(raw, np.float32)[:81].reshape(9, 9)
+    np.testing.assert_allclose(np.nan_to_num(found), expected, atol=1e-6)
+    again = change(ask, "t2", key=key)  # changes are of the plain run, whichever is asked
+    assert [each["code"] for each in again["run"]["changed"]["changes"]] == ["t2"]
+    assert change(ask, key=key)["run"]["key"] == run["key"]  # none at all: restored
+
+
+def test_what_a_change_did_is_said_in_numbers(ask, grammar):
+    said = ask("said?changes=h3.0").json()
+    before, after = vz.capture(grammar, SENTENCE), effects.changed(grammar, SENTENCE, ["h3.0"])
+    (plain,), (now,) = (vz.analyses.predictions(grammar, trace) for trace in (before, after))
+    assert said["labels"][:2] == ["are", "is"] and said["flips"]
+    assert said["before"][0] == pytest.approx(float(plain.shares[0]), rel=2e-5)
+    assert said["after"][1] == pytest.approx(float(now.shares[0]), rel=2e-5)
+    assert said["sentence"] == (
+        "Remove head 3.0 and the answer flips: are 0.995 → 0.312, is 0.004 → 0.687."
+    )
+    apart = (after.output - before.output).norm(dim=1) / before.output.norm(dim=1)
+    assert said["moved"] == pytest.approx(float(apart.mean()), rel=2e-5)
+    vectors = [vz.pool(trace.output, trace.valid, "mean") for trace in (before, after)]
+    cosine = torch.nn.functional.cosine_similarity(*vectors, dim=-1)
+    assert said["cosine"] == pytest.approx(float(cosine), abs=2e-5)
+    kept = ask("said", key=change(ask, "h3.0")["run"]["key"]).json()
+    assert kept == said
+    stays = ask("said?changes=h2.0").json()
+    assert not stays["flips"] and "the answer stays: are" in stays["sentence"]
+
+
+def test_the_proof_of_a_changed_run(ask, run):
+    found = ask("proof", key=change(ask, "h3.0", "l2.1:6-2", "m4")["run"]["key"]).json()
+    assert found["passed"] is True and len(found["parts"]) == 6
+    assert found["sentence"].startswith("Equals W_O's columns zeroed")
+    assert "Every weight that was cut is exactly 0" in found["sentence"]
+    assert ask("proof").json()["passed"] is None
+
+
+def test_a_proof_fails_where_a_weight_is_left(monkeypatch):
+    store = TraceStore()
+    runner = Runner(Models("cpu"), store)
+    plain = json.loads(runner.text("grammar", SENTENCE))["key"]
+    entry = store.get(run_changed(store, plain, ["l3.0:6-2"]))
+    assert proof_plain(entry)["passed"] is True
+    entry.trace = store.get(plain).trace  # as if nothing had been cut
+    found = proof_plain(entry)
+    assert found["passed"] is False and "but the largest is 1" in found["sentence"]
+
+
+def test_effects_of_all_heads(ask, grammar):
+    found = last(ask("heads"))["result"]
+    expected = effects.effect(grammar, SENTENCE)
+    np.testing.assert_allclose(found["values"], expected.values[0], rtol=2e-5)
+    assert found["answers"] == expected.answers[0].tolist()
+    assert (found["query"], found["key"]) == (6, 2)
+    assert "Heads 3.3 and 2.0 look at “keys” too (1.00 and 0.84)" in found["second"]
+    mild = last(ask("heads?how=reference"))["result"]
+    assert mild["how"].startswith("its mean over 10 texts") and mild["values"] != found["values"]
+    refused = last(ask("heads?measure=logit"))
+    assert "message" in refused
+
+
+def test_effects_of_tokens_and_the_fewest_that_flip(ask, grammar):
+    found = last(ask("tokens"))["result"]
+    expected = effects.tokens(grammar, SENTENCE)
+    values = np.array(found["values"], float)
+    np.testing.assert_allclose(values, expected.values, rtol=2e-5)
+    assert found["labels"] == ["are", "is"] and found["pair"][6] == [None, None]
+    for at, away in ((2, 0.994), (3, 0.994)):  # of “is”, without “keys” and without “to”
+        assert round(found["pair"][at][1], 3) == away
+    for at, kept in ((5, 0.998), (7, 0.888), (8, 0.781)):  # of “are”: cabinet, old, [SEP]
+        assert round(found["pair"][at][0], 3) == kept
+    assert found["sentence"].startswith("2 of 8 tokens change the answer “are”")
+    flips = ask("flips").json()
+    assert flips["sets"] == [[3], [2]] and flips["tries"] == 8
+    assert "Hiding 1 token is enough" in flips["sentence"]
+    masked = last(ask("tokens?how=mask"))["result"]
+    assert masked["values"] != found["values"]
+
+
+def test_patching_from_a_twin_both_ways(ask, grammar):
+    offered = ask("offered").json()
+    assert offered["twin"] == TWIN and offered["usual"] == "masked" and not offered["missing"]
+    found = last(ask(f"patch?twin={TWIN}"))["result"]
+    for direction in ("noising", "denoising"):
+        expected = effects.patch(grammar, SENTENCE, TWIN, direction=direction)
+        np.testing.assert_allclose(found[direction], expected.shares[0], atol=2e-5)
+    assert found["sentence"].startswith("The output of head 3.0 alone")
+    assert "message" in last(ask("patch?twin=the key"))
+
+
+def test_several_heads_together_beside_their_sum(ask, grammar):
+    found = ask("joint?heads=3.0,2.0").json()
+    single = effects.effect(grammar, SENTENCE, [(2, 0), (3, 0)]).values[0]
+    assert found["sum"] == pytest.approx(float(np.nansum(single)), rel=2e-5)
+    value, answer = effects.joint(grammar, SENTENCE, [(3, 0), (2, 0)])
+    assert (found["together"], found["answer"]) == (pytest.approx(value, rel=2e-5), answer)
+    assert "list of heads" in ask("joint?heads=3").json()["message"]
+
+
+def test_effects_over_many_texts_with_their_spread(ask, grammar):
+    texts = [SENTENCE, "the cats near the bird [MASK] red", "the box by the keys [MASK] old"]
+    found = last(ask("texts", json={"texts": texts}))["result"]
+    expected = effects.effect(grammar, texts)
+    np.testing.assert_allclose(found["mean"], expected.mean, rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(found["spread"], expected.spread, rtol=2e-5, atol=1e-6)
+    assert found["n"] == 3
+    for sent in ([SENTENCE], [SENTENCE, " "], [SENTENCE, 3]):
+        assert "Give 2 to 100 texts" in last(ask("texts", json={"texts": sent}))["message"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        ({"changes": "h3.0"}, "as a list of codes"),
+        ({"changes": ["h9.0"]}, "There is no layer 9"),
+        ({"changes": [None]}, "None is no change"),
+        ([], "Send a JSON object"),
+    ],
+)
+def test_bad_changes_are_answered_in_a_sentence(ask, sent, says):
+    answer = ask("changed", json=sent)
+    assert answer.status_code == 404 and says in answer.json()["message"]
+
+
+def test_named_endpoints_give_the_same(client, ask, grammar):
+    key = client.predict(SENTENCE, "", "grammar", api_name="/run_text")["key"]
+    made = client.predict(key, ["h3.0"], api_name="/what_if")
+    assert made["plain"] == key and made["proof"]["passed"] is True
+    assert made["said"] == ask("said?changes=h3.0").json()
+    found = client.predict(key, api_name="/head_effects")
+    np.testing.assert_allclose(
+        found["values"], effects.effect(grammar, SENTENCE).values[0], rtol=2e-5
+    )
+    assert client.predict(key, api_name="/token_effects")["labels"] == ["are", "is"]
+    assert client.predict(key, TWIN, api_name="/patch_effects")["texts"] == [SENTENCE, TWIN]
+    assert client.predict(made["run"]["key"], api_name="/flips")["tries"] == 8
+    assert client.predict(made["run"]["key"], [], api_name="/what_if")["run"]["key"] == key
+
+
+def test_a_link_brings_a_changed_run_back():
+    runner = Runner(Models("cpu"), TraceStore())
+    plain = json.loads(restore(runner, LINK))
+    assert plain["changed"] is None and plain["swap"] == ["keys", "key"]
+    made = json.loads(runner.again(run_changed(runner.store, plain["key"], ["h3.0", "r2:a%2Cb"])))
+    assert made["link"] == {**LINK, "cut": "h3.0,r2:a%2Cb"} and made["swap"] is None
+    fresh = json.loads(restore(Runner(Models("cpu"), TraceStore()), made["link"]))
+    assert fresh["changed"]["changes"] == made["changed"]["changes"]
+    assert fresh["tokens"] == made["tokens"]
+    wrong = json.loads(restore(runner, {**LINK, "cut": "h3.0,nonsense"}))
+    assert wrong["changed"] is None
+    assert any("'nonsense' is no change" in note for note in wrong["notes"])
+
+
+def test_the_plain_run_is_made_again_where_it_was_let_go():
+    store = TraceStore()
+    runner = Runner(Models("cpu"), store)
+    plain = json.loads(runner.text("grammar", SENTENCE))["key"]
+    made = run_changed(store, plain, ["h3.0"])
+    output = store.get(plain).trace.output
+    store.get(plain).expires = -1.0  # long ago
+    back = run_changed(store, made, [])
+    assert back != plain and torch.equal(store.get(back).trace.output, output)
+    assert store.get(back).link == LINK
+
+
+def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
+    key = change(ask, "h3.0")["run"]["key"]
+    at = f"{site}viz/run/{key}"
+    measured = httpx.get(f"{at}/measured?measure=relevance&layer=0&head=0&query=6")
+    views = httpx.get(f"{at}/views").json()
+    drawn = httpx.get(f"{at}/figure/relevance")
+    for message in (
+        measured.json()["message"],
+        drawn.json()["message"],
+        views["relevance"]["missing"],
+    ):
+        assert "without the mask or the removal" in message
+    assert "restore it first" in httpx.get(f"{at}/mask/offered").json()["missing"]
+    bits = np.packbits(np.ones(81, bool)).tobytes()
+    refused = httpx.post(f"{at}/mask/run", content=bits)
+    assert "restore it first" in refused.json()["message"]
+    masked = httpx.post(
+        f"{site}viz/run/{run['key']}/mask/run", content=np.packbits(np.tri(9, dtype=bool)).tobytes()
+    )
+    other = masked.json()["run"]["key"]
+    assert "changes start from a run without one" in ask("offered", key=other).json()["missing"]
+    seen = httpx.get(f"{site}viz/run/{other}/measured?measure=relevance&layer=0&head=0&query=6")
+    assert "without the mask or the removal" in seen.json()["message"]
+
+
+@pytest.mark.parametrize("codes", [("h3.0", "t2"), ("r2:key",)])
+def test_the_python_of_a_changed_run_makes_it_again(site, ask, codes):
+    key = change(ask, *codes)["run"]["key"]
+    code = httpx.get(f"{site}viz/run/{key}/take/py?layer=3&head=1").text
+    scope: dict[str, object] = {}
+    exec(code, scope)
+    raw = httpx.get(f"{site}viz/run/{key}/map?layer=3&head=1&rows=0:9&keys=0:9").content
+    shown = np.nan_to_num(np.frombuffer(raw, np.float32)[:81].reshape(9, 9))
+    np.testing.assert_allclose(np.asarray(scope["weights"]), shown, atol=1e-6)
+
+
+def test_the_python_of_a_masked_run_reads_the_saved_run(site, run):
+    sent = np.packbits(np.tri(9, dtype=bool)).tobytes()
+    masked = httpx.post(f"{site}viz/run/{run['key']}/mask/run", content=sent).json()["run"]["key"]
+    code = httpx.get(f"{site}viz/run/{masked}/take/py?layer=3&head=1").text
+    assert "vz.Trace.load('run.safetensors')" in code or "run.safetensors" in code
+    assert "vz.capture" not in code
+
+
+def test_work_stops_when_nobody_listens():
+    stopped, going = threading.Event(), threading.Event()
+
+    def work(tell):
+        going.set()
+        try:
+            while True:
+                tell(0.5)
+        finally:
+            stopped.set()
+
+    lines = json_lines(work, threading.Semaphore(1))
+    assert json.loads(next(lines)) == {"done": 0.0}
+    assert going.wait(10)
+    lines.close()
+    assert stopped.wait(10)
+
+
+def test_an_unforeseen_fault_is_a_sentence_too():
+    def work(tell):
+        raise MemoryError
+
+    *_, end = json_lines(work, threading.Semaphore(1))
+    assert "more memory than is available" in json.loads(end)["message"]
