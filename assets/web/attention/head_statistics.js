@@ -95,7 +95,11 @@ export class HeadStatistics extends Emitter {
 
   // Keep the shown run, once it is complete, as what later runs are compared with; null forgets it.
   keep(/** @type {Run | null} */ run) {
-    this.reference = run && { run, layers: this.layers };
+    this.compareWith(run && { run, layers: this.layers });
+  }
+
+  compareWith(/** @type {Reference | null} */ reference) {
+    this.reference = reference;
     this.#forget();
   }
 

@@ -21,6 +21,8 @@ export class Reference {
   });
   #fault = "";
   #waiting = "";
+  /** @type {{ key: string, reference: HeadStatistics["reference"] } | null} what a plain run was compared with */
+  #unchanged = null;
   /** @type {Map<string, Run>} */ #runs = new Map(); // made in this page, by their keys
   /** @type {Record<string, string> | "same" | null} */ #linked; // the reference of the link, until it is here
   /** @type {[statistic: string, order: string]} */ #before = ["entropy", "layer"]; // of the atlas
@@ -78,6 +80,19 @@ export class Reference {
     measures.on(() => this.#sync());
     order.pair.on(() => this.#sync());
     this.#sync();
+  }
+
+  // A changed run is compared with the one before it; once that is restored, all is as it was before.
+  follow(/** @type {Run} */ next) {
+    const { run, reference } = this.measures;
+    if (run && next.changed?.plain === run.key) {
+      this.#unchanged = { key: run.key, reference };
+      this.measures.keep(run);
+    } else if (run?.changed?.plain === next.key && reference?.run.key === next.key) {
+      const earlier = this.#unchanged?.key === next.key ? this.#unchanged.reference : null;
+      if (!earlier) this.selection.set({ change: false });
+      this.measures.compareWith(earlier);
+    }
   }
 
   // The typed text runs in place of this one, which becomes the reference; what is chosen stays.

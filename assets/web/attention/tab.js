@@ -6,6 +6,7 @@ import { earlyPlace, settle } from "../core/early_place.js";
 import { Latest } from "../core/latest.js";
 import { TabShell } from "../core/tab_shell.js";
 import { Atlas, sweep } from "./atlas.js";
+import { CutHere } from "./cut_here.js";
 import { ExportPanel } from "./export_panel.js";
 import { FindingsView } from "./findings.js";
 import { HeadChoice } from "./head_choice.js";
@@ -51,6 +52,7 @@ class AttentionTab extends TabShell {
   lines = new LinesView(this.selection, this.#say);
   predictions = new Predictions(this.selection);
   findings = new FindingsView(this.selection, this.pair, this.measures);
+  cut = new CutHere(this.selection);
   statistic = new StatisticMap(this.selection, this.measures, this.order);
   reference = new Reference(this.selection, this.measures, this.order);
   exports = new ExportPanel(this.selection, this.map);
@@ -94,6 +96,7 @@ class AttentionTab extends TabShell {
       ...[controls(...menus), this.readout, this.matrix],
       ...[this.afterMatrix, this.lines.node, this.exports.node],
     );
+    this.findings.chips.before(this.cut.node);
     this.selection.on(() => this.run && this.#sync(this.run));
     this.layer.title = this.head.select.title = HINT;
     followKeys(root, this.selection, () => this.run);
@@ -101,10 +104,16 @@ class AttentionTab extends TabShell {
   }
 
   /** @override */
+  entered(/** @type {Run | null} */ run) {
+    if (run) this.reference.follow(run);
+  }
+
+  /** @override */
   show(/** @type {Run} */ run) {
     if (this.#shown?.key === run.key) return;
     // On a narrow screen the result is below the form: go there, but not when the page opens.
-    if (this.#opened && window.innerWidth < NARROW) this.root.scrollIntoView({ behavior: "smooth" });
+    const another = this.#opened && this.#shown?.plainKey !== run.plainKey;
+    if (another && window.innerWidth < NARROW) this.root.scrollIntoView({ behavior: "smooth" });
     [this.#shown, this.#opened] = [run, true];
     for (const { node } of [
       this.atlas,
@@ -123,6 +132,7 @@ class AttentionTab extends TabShell {
     const notes = [...run.notes, this.selection.fallen].filter(Boolean);
     this.notes.replaceChildren(...notes.map((note) => el("li", {}, note)));
     this.#arrange(run);
+    this.cut.show(run);
     this.#tell(run, null);
     this.#sync(run);
     this.#latest.run(async (fresh) => {
@@ -136,6 +146,7 @@ class AttentionTab extends TabShell {
       for (const part of [this.predictions, this.atlas, this.statistic]) await fresh(part.show(run));
       const proof = await fresh(run.proof());
       this.#tell(run, proof);
+      this.cut.ask(run);
       const failed = proof.checked && !proof.passed;
       if (failed) this.#hide(`These maps are hidden because they failed verification. ${proof.sentence}`);
     });

@@ -29,6 +29,8 @@ type Shown =
   | "label"
   | "lang"
   | "open"
+  | "popover"
+  | "popovertarget"
   | "role"
   | "style"
   | "tabindex"

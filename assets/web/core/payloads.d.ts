@@ -22,6 +22,7 @@ export interface RunDescription {
   weights: string; // "untrained" where they are random
   tasks: string[];
   masked: string; // the mask that a person ran it with, in a few words; "" where there was none
+  changed: Changed | null; // what was changed in it; null in a plain run
   nLayers: number;
   nHeads: number;
   tokens: string[];
@@ -35,6 +36,10 @@ export interface RunDescription {
   example: boolean; // whether the input is one of the page's examples
   opening: { layer: number; head: number; query: number; key: number } | null; // what stands out
   vocabulary: Vocabulary;
+}
+export interface Changed {
+  plain: string; // the key of the run in which nothing was changed
+  changes: { code: string; words: string }[];
 }
 export interface Vocabulary {
   statistics: Record<string, StatisticText>;
@@ -347,6 +352,37 @@ export interface MaskResult {
 export interface EmptyRow {
   way: string;
   words: string;
+}
+
+// ui/tabs/whatif
+export interface ChangedRunMade {
+  run: RunDescription;
+  plain: RunDescription; // the same where nothing is changed
+}
+export interface Said {
+  sentence: string;
+  measure: string;
+  words: string; // the changes
+  labels: string[];
+  before: number[];
+  after: number[];
+  flips: boolean;
+  value: Maybe; // before
+  changed: Maybe; // after
+  cosine: Maybe; // of the pooled vectors before and after
+  moved: Maybe; // mean over tokens of ‖h − h′‖ / ‖h′‖ at the output
+}
+export interface ChangeProof {
+  passed: boolean;
+  sentence: string;
+  parts: { passed: boolean; sentence: string }[];
+}
+export interface WhatIfOffered {
+  missing: string; // why nothing can be run again; "" where it can
+  measures: { name: string; title: string }[];
+  usual: string;
+  twin: string; // a text to patch from; "" where none is known
+  text: string;
 }
 
 // ui/tabs/zoo

@@ -203,6 +203,11 @@ export class Run extends Described {
     return known;
   }
 
+  // The key of the run in which nothing was changed.
+  get plainKey() {
+    return this.changed?.plain ?? this.key;
+  }
+
   // Whether any word of the run has several sub-words.
   get mergeable() {
     return this.shown({ hide: false, words: true }).length < this.n;

@@ -1,6 +1,7 @@
 // The run that the page shows: it comes from the form, and goes to all tabs.
 
 import { current } from "./app_state.js";
+import { ChangedBanner } from "./changed_banner.js";
 import { Run } from "./run.js";
 import { followTabs } from "./tab_link.js";
 import { follow } from "./tab_shell.js";
@@ -23,8 +24,9 @@ first?.then(
 // Called by the page once; `read` gives the run's description, `watch` tells when it changes, and
 // "submit" has the server run what the link asks for, or say why nothing can be shown.
 /** @type {(root: HTMLElement, read: () => string, watch: Watch, trigger: Trigger) => Promise<void>} */
-export async function mount(_root, read, watch, trigger) {
+export async function mount(root, read, watch, trigger) {
   follow(read, watch, enter);
+  new ChangedBanner(root);
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented) return; // the text's own Enter runs it already
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();

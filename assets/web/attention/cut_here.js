@@ -1,0 +1,156 @@
+// What if: the chosen head removed, the chosen pair cut, its key hidden, masked, deleted or replaced, by one click.
+
+import { cutting, deleting, hiding, masking, removing, replacing } from "../core/change_codes.js";
+import { changedRun } from "../core/changed_run.js";
+import { button, el, painted } from "../core/dom.js";
+import { sentenceOf } from "../core/latest.js";
+import { headsOf } from "../core/selection.js";
+import { quoted } from "../core/token_names.js";
+import { shownName } from "./pair_links.js";
+
+/** @import { Head, Run, Selection, WhatIfOffered } from "./types.d.ts" */
+
+const FUSED = "Choose one head, or several by their numbers, to remove them.";
+const MASKED = "This run was made with a mask; go back to the run without it (Masks) to change it.";
+const PATCH = "Only the words of a text can be masked, deleted or replaced.";
+const DONE = "Done; click to take it back";
+
+export class CutHere {
+  /** @type {Run | null} */ #run = null;
+  #missing = ""; // why nothing can be run again
+  #due = false;
+  remove = this.#toggle(() => removing(this.selection.layer, headsOf(this.selection.head)), "remove");
+  cut = this.#toggle(() => cutting({ ...this.selection, ...this.#units() }), "cut");
+  hide = this.#toggle(() => hiding(this.#units().keys), "hide");
+  mask = this.#toggle(() => masking(this.#units().keys), "mask");
+  delete = this.#toggle(() => deleting(this.#units().keys[0]), "delete");
+  word = el("input", { type: "text", class: "viz-cut-word", onkeydown: (event) => this.#key(event) });
+  replace = button("replace it", () => this.#replace(), { "data-cut": "replace" });
+  others = el("div", { popover: "auto", id: "viz-cut-more", class: "viz-cut-more" }, ...[this.delete, this.word]);
+  more = button("▾", () => {}, {
+    ...{ class: "viz-small viz-cut-open", popovertarget: "viz-cut-more" },
+    ...{ "aria-label": "Delete or replace the word", title: "Delete or replace the word" },
+  });
+  told = el("span", { class: "viz-caption viz-cut-told", role: "status" });
+  node = el(
+    "div",
+    { class: "viz-cut", role: "group", "aria-label": "What if" },
+    el("span", { class: "viz-caption" }, "What if:"),
+    ...[this.remove, this.cut, this.hide, el("span", { class: "viz-cut-pair" }, this.mask, this.more)],
+    ...[this.told, this.others],
+  );
+  #tell = (/** @type {string} */ sentence) => {
+    this.told.textContent = this.told.title = sentence;
+  };
+
+  constructor(/** @type {Selection} */ selection) {
+    this.selection = selection;
+    this.others.append(this.replace);
+    this.others.addEventListener("toggle", (event) => this.#place(/** @type {ToggleEvent} */ (event)));
+    selection.on(() => this.#soon());
+  }
+
+  // A new run; whether it can be run again is asked by ask(), once the maps are there.
+  show(/** @type {Run} */ run) {
+    [this.#run, this.#missing] = [run, ""];
+    this.#tell("");
+    this.#draw();
+  }
+
+  async ask(/** @type {Run} */ run) {
+    const said = await run.json("whatif/offered").catch((fault) => ({ missing: sentenceOf(fault) }));
+    if (this.#run !== run) return;
+    this.#missing = /** @type {WhatIfOffered} */ (said).missing;
+    this.#draw();
+    if (this.#missing) this.#tell(this.#missing);
+    this.node.dataset.painted = run.key;
+  }
+
+  // After what was clicked is painted, and once however much was chosen.
+  #soon() {
+    if (this.#due || !this.#run) return;
+    this.#due = true;
+    painted().then(() => {
+      this.#due = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const run = this.#run;
+    if (!run) return;
+    const { layer, head, query, key } = this.selection;
+    const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
+    const { heads, where } = headWords(layer, head);
+    const why = this.#missing || (run.masked && MASKED);
+    const word = why || (run.grid && PATCH) || (run.special[key] && `${quoted(to)} is no word of the text.`) || "";
+    this.#label(this.remove, ["remove ", heads], why || (headsOf(head).length ? "" : FUSED));
+    this.#label(this.cut, ["cut ", name(from), " → ", name(to), where], why);
+    this.#label(this.hide, ["hide ", name(to), " from all"], why);
+    this.#label(this.mask, ["mask ", name(to)], word);
+    this.#label(this.delete, ["delete ", name(to)], word);
+    this.more.disabled = this.word.disabled = this.replace.disabled = Boolean(word);
+    this.word.placeholder = `replace ${to} by …`;
+    this.word.setAttribute("aria-label", `Replace ${to} by`);
+  }
+
+  /** @type {(node: HTMLButtonElement & { codes?: () => string[] }, words: (string | Node)[], why: string) => void} */
+  #label(node, words, why) {
+    const made = Boolean(!why && this.#run && node.codes && changedRun.has(this.#run, node.codes()));
+    node.replaceChildren(...words);
+    node.disabled = Boolean(why);
+    node.ariaPressed = String(made);
+    node.title = why || (made ? DONE : String(node.textContent));
+  }
+
+  /** @type {(codes: () => string[], name: string) => HTMLButtonElement & { codes: () => string[] }} */
+  #toggle(codes, name) {
+    const node = button("", () => this.#change(codes()), { class: "viz-small viz-pressed", "data-cut": name });
+    return Object.assign(node, { codes });
+  }
+
+  #change(/** @type {string[]} */ codes) {
+    if (this.others.matches(":popover-open")) this.others.hidePopover();
+    return changedRun.toggle(codes, this.#tell);
+  }
+
+  #replace() {
+    const word = this.word.value.trim();
+    if (!word) return this.word.focus();
+    this.word.value = "";
+    return this.#change(replacing(this.#units().keys[0], word));
+  }
+
+  #key(/** @type {KeyboardEvent} */ event) {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.stopPropagation(); // Ctrl + Enter runs the form
+    this.#replace();
+  }
+
+  // The tokens of the chosen pair; all of a word, where sub-words are merged.
+  #units() {
+    const { query, key, words } = this.selection;
+    const units = this.#run?.shown({ hide: false, words });
+    const of = (/** @type {number} */ token) => units?.[units.places[token]]?.tokens ?? [token];
+    return { queries: of(query), keys: of(key) };
+  }
+
+  // Below its button, and inside the window.
+  #place(/** @type {ToggleEvent} */ { newState }) {
+    if (newState !== "open") return;
+    const { left, bottom } = this.more.getBoundingClientRect();
+    const room = window.innerWidth - this.others.offsetWidth - 8;
+    Object.assign(this.others.style, { left: `${Math.max(8, Math.min(left, room))}px`, top: `${bottom + 4}px` });
+    window.addEventListener("scroll", () => this.others.hidePopover(), { once: true });
+  }
+}
+
+const name = (/** @type {string} */ token) => el("bdi", {}, token);
+
+/** The heads in words, and where a pair is cut: in one head, or in all of the layer.
+ * @type {(layer: number, head: Head) => { heads: string, where: string }} */
+export function headWords(layer, head) {
+  const heads = headsOf(head).map((one) => `${layer}.${one}`);
+  const where = typeof head === "number" ? `${layer}.${head}` : `layer ${layer}`;
+  return { heads: heads.length > 1 ? `heads ${heads.join(", ")}` : `head ${heads[0] ?? ""}`, where: ` in ${where}` };
+}

@@ -1,0 +1,113 @@
+// Above all tabs, while a run is shown in which something was changed: what, its proof, and the way back.
+
+import { current } from "./app_state.js";
+import { changedRun } from "./changed_run.js";
+import { button, el, painted } from "./dom.js";
+import { Latest } from "./latest.js";
+
+/** @import { ChangeProof, Said } from "./payloads.d.ts" */
+/** @import { Run } from "./run.js" */
+
+const RESTORE = "Show the run again in which nothing is changed";
+
+export class ChangedBanner {
+  #saying = new Latest((sentence) => this.#say(sentence));
+  #proving = new Latest((sentence) => this.#prove({ passed: false, sentence, parts: [] }));
+  chips = el("span", { class: "viz-changes", role: "group", "aria-label": "Changes" });
+  back = button("Restore", () => changedRun.restore(this.#tell), { id: "viz-restore", title: RESTORE });
+  told = el("span", { class: "viz-changed-told", role: "status" });
+  said = el("p", { class: "viz-changed-said", role: "status" });
+  sentence = el("summary", { class: "viz-changed-sentence" });
+  parts = el("ul");
+  proof = el("details", { class: "viz-changed-proof" }, this.sentence, this.parts);
+  node = el(
+    "section",
+    { class: "viz-changed", "aria-label": "Changed run" },
+    el(
+      "div",
+      { class: "viz-changed-line" },
+      ...[el("b", {}, "Changed run"), this.chips],
+      el("span", { class: "viz-changed-until" }, "All tabs show this run until you restore it."),
+      ...[this.back, this.told, this.proof],
+    ),
+    this.said,
+  );
+  #tell = (/** @type {string} */ sentence) => {
+    this.told.textContent = sentence;
+  };
+
+  constructor(/** @type {HTMLElement} */ root) {
+    this.host = root;
+    this.host.append(this.node);
+    this.node.hidden = true;
+    current.on((run) => this.#enter(run));
+  }
+
+  #enter(/** @type {Run | null} */ run) {
+    for (const asked of [this.#saying, this.#proving]) asked.stop();
+    const { changes } = run?.changed ?? { changes: [] };
+    steadily(() => {
+      const left = !changes.length && this.node.contains(document.activeElement);
+      this.node.hidden = !changes.length;
+      this.chips.replaceChildren(...changes.map(({ code, words }) => this.#chip(code, words)));
+      if (left) openTab()?.focus({ preventScroll: true });
+    });
+    this.#tell("");
+    delete this.node.dataset.painted;
+    if (run && changes.length) this.#ask(run);
+  }
+
+  #chip(/** @type {string} */ code, /** @type {string} */ words) {
+    const take = () => changedRun.drop(code, this.#tell);
+    const named = { class: "viz-small viz-change", "data-code": code, "aria-label": `Take away: ${words}` };
+    return button(`${words} ✕`, take, { ...named, title: "Take this change away" });
+  }
+
+  // What changed, and whether the model ran as it says; after the maps, which come first.
+  async #ask(/** @type {Run} */ run) {
+    this.#say("Comparing with the run before …");
+    this.proof.open = false;
+    this.#label("", "Proving it …");
+    await painted();
+    if (run !== current.run) return;
+    const saying = this.#saying.run(async (fresh) => {
+      const { sentence } = /** @type {Said} */ (await fresh(run.json("whatif/said")));
+      this.#say(sentence);
+    });
+    const proving = this.#proving.run(async (fresh) => {
+      this.#prove(/** @type {ChangeProof} */ (await fresh(run.json("whatif/proof"))));
+    });
+    await Promise.all([saying, proving]);
+    if (run === current.run) this.node.dataset.painted = run.key;
+  }
+
+  #say(/** @type {string} */ sentence) {
+    steadily(() => {
+      this.said.textContent = sentence;
+    });
+  }
+
+  #prove(/** @type {ChangeProof} */ { passed, sentence, parts }) {
+    const marked = (/** @type {{ passed: boolean, sentence: string }} */ one) =>
+      `${one.passed ? "✓" : "✗"} ${one.sentence}`;
+    this.#label(passed ? "passed" : "failed", `${passed ? "✓ Proof" : "✗ Not proved"}: ${sentence}`);
+    const all = parts.length ? parts : [{ passed, sentence }];
+    this.parts.replaceChildren(...all.map((part) => el("li", {}, marked(part))));
+  }
+
+  #label(/** @type {string} */ state, /** @type {string} */ sentence) {
+    this.proof.dataset.state = state;
+    this.sentence.textContent = this.sentence.title = sentence;
+  }
+}
+
+const openTab = () => /** @type {HTMLElement | null} */ (document.querySelector("#viz-tabs [aria-selected=true]"));
+
+// What a person looks at keeps its place on the screen, whatever room the banner takes.
+function steadily(/** @type {() => unknown} */ change) {
+  const tabs = document.getElementById("viz-tabs");
+  const before = tabs?.getBoundingClientRect().top ?? 0;
+  change();
+  const by = (tabs?.getBoundingClientRect().top ?? 0) - before;
+  if (by) window.scrollBy({ top: by, behavior: "instant" });
+}
