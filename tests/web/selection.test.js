@@ -117,4 +117,7 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   selection.set({ query: 3 });
   selection.enter(run("e", "an animal it was tired"));
   assert.deepEqual(place(selection), [5, 11, 3, 2], "a run that is not held keeps the place");
+  selection.held = { query: 4, key: 1 };
+  selection.enter({ ...run("f", "a [MASK] it was tired"), example: true });
+  assert.deepEqual([place(selection), selection.held], [[5, 11, 4, 1], false], "a pair is given");
 });

@@ -11,7 +11,7 @@ import { shownName } from "./pair_links.js";
 /** @import { Head, Run, Selection, WhatIfOffered } from "./types.d.ts" */
 
 const FUSED = "Choose one head, or several by their numbers, to remove them.";
-const MASKED = "This run was made with a mask; go back to the run without it (Masks) to change it.";
+const MASKED = "This run was made with a mask, and changes start from a run without one; press Run to have it.";
 const PATCH = "Only the words of a text can be masked, deleted or replaced.";
 const DONE = "Done; click to take it back";
 

@@ -88,7 +88,7 @@ export class Reference {
     if (run && next.changed?.plain === run.key) {
       this.#unchanged = { key: run.key, reference };
       this.measures.keep(run);
-    } else if (run?.changed?.plain === next.key && reference?.run.key === next.key) {
+    } else if (run?.changed?.plain === next.key && reference && isSame(reference.run, next)) {
       const earlier = this.#unchanged?.key === next.key ? this.#unchanged.reference : null;
       if (!earlier) this.selection.set({ change: false });
       this.measures.compareWith(earlier);
@@ -261,5 +261,9 @@ function unlike(run, before) {
   const said = [run.model !== before.model && models, run.masked !== before.masked && masks].filter(Boolean);
   return said.map((sentence) => ` ${sentence}`).join("");
 }
+
+// A link's own run is made again beside the reference that the link holds.
+const isSame = (/** @type {Run} */ one, /** @type {Run} */ other) =>
+  one.key === other.key || JSON.stringify(one.link) === JSON.stringify(other.link);
 
 const offered = (/** @type {Run} */ run) => `${named(run)}${run.masked ? ` (mask: ${run.masked})` : ""}`;

@@ -1,6 +1,7 @@
 // The Attention tab: facts of the run, the atlas, the big map and the words or picture, as one.
 
 import { current } from "../core/app_state.js";
+import { changedRun } from "../core/changed_run.js";
 import { control, controls, count, el, options, painted } from "../core/dom.js";
 import { earlyPlace, settle } from "../core/early_place.js";
 import { Latest } from "../core/latest.js";
@@ -129,7 +130,7 @@ class AttentionTab extends TabShell {
     for (const { node } of [this.pair, this.similar, this.source]) node.classList.add("viz-behind");
     this.exports.show(run);
     this.atlas.enter(run);
-    const notes = [...run.notes, this.selection.fallen].filter(Boolean);
+    const notes = [...changedRun.plainNotes(run), this.selection.fallen].filter(Boolean);
     this.notes.replaceChildren(...notes.map((note) => el("li", {}, note)));
     this.#arrange(run);
     this.cut.show(run);

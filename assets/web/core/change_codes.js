@@ -25,7 +25,9 @@ export const hiding = (tokens) => tokens.map((token) => `t${token}`);
 export const masking = (tokens) => tokens.map((token) => `m${token}`);
 
 export const deleting = (/** @type {number} */ token) => [`d${token}`];
-export const replacing = (/** @type {number} */ token, /** @type {string} */ word) => [`r${token}:${word}`];
+export const replacing = (/** @type {number} */ token, /** @type {string} */ word) => [
+  `r${token}:${encodeURIComponent(word)}`,
+];
 
 export const makesText = (/** @type {string[]} */ codes) => codes.some((code) => OF_TEXT.test(code));
 
@@ -60,4 +62,17 @@ function movedOne(code, places) {
   const [, where, query, key] = LINK.exec(code) ?? [];
   if (!where) return code;
   return at(query) < 0 || at(key) < 0 ? null : `${where}${at(query)}-${at(key)}`;
+}
+
+/** The chosen tokens in another text: their places there; of one that is gone, what stands in its stead, or else
+ * the nearest before it. @type {(chosen: { query: number, key: number }, places: Int32Array) =>
+ *   { query: number, key: number }} */
+export function carried({ query, key }, places) {
+  const near = (/** @type {number} */ token) => {
+    if (places[token] >= 0) return places[token];
+    const before = places.subarray(0, token).findLast((place) => place >= 0) ?? -1;
+    const after = places.subarray(token).find((place) => place >= 0) ?? before + 1;
+    return Math.max(0, after > before + 1 ? before + 1 : before);
+  };
+  return { query: near(query), key: near(key) };
 }

@@ -88,11 +88,13 @@ export class ChangedBanner {
   }
 
   #prove(/** @type {ChangeProof} */ { passed, sentence, parts }) {
-    const marked = (/** @type {{ passed: boolean, sentence: string }} */ one) =>
-      `${one.passed ? "✓" : "✗"} ${one.sentence}`;
-    this.#label(passed ? "passed" : "failed", `${passed ? "✓ Proof" : "✗ Not proved"}: ${sentence}`);
-    const all = parts.length ? parts : [{ passed, sentence }];
-    this.parts.replaceChildren(...all.map((part) => el("li", {}, marked(part))));
+    const said = passed === null ? "Proof" : passed ? "✓ Proof" : "✗ Not proved";
+    this.#label(passed === null ? "" : passed ? "passed" : "failed", `${said}: ${sentence}`);
+    const { run } = current;
+    const notes = run ? run.notes.filter((note) => !changedRun.plainNotes(run).includes(note)) : [];
+    const all = parts.map((part) => `${part.passed ? "✓" : "✗"} ${part.sentence}`);
+    const told = all.length ? all : [sentence];
+    this.parts.replaceChildren(...[...told, ...notes].map((each) => el("li", {}, each)));
   }
 
   #label(/** @type {string} */ state, /** @type {string} */ sentence) {

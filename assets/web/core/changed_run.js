@@ -1,13 +1,14 @@
 // The changes of the run that is shown: each that is added or taken away makes the run anew, for all tabs.
 
 import { current } from "./app_state.js";
-import { makesText, moved, samePlaces, toggled } from "./change_codes.js";
+import { carried, makesText, moved, samePlaces, toggled } from "./change_codes.js";
 import { Latest, sentenceOf } from "./latest.js";
 import { Run } from "./run.js";
 import { json } from "./server.js";
 import { partners } from "./token_alignment.js";
 
 /** @import { ChangedRunMade } from "./payloads.d.ts" */
+/** @typedef {{ query: number, key: number }} Pair */
 /** @typedef {(sentence: string) => unknown} Tell is told how long it takes, and of a fault; "" once it is done */
 
 const PATIENCE = 300; // milliseconds before it is said that something runs
@@ -22,6 +23,8 @@ class ChangedRun {
   /** @type {Tell} */ #tell = () => {};
   /** @type {Run | null} */ #plain = null; // the last in which nothing was changed
   /** @type {{ of: string, at: Int32Array } | null} */ #places = null; // of a text's tokens in the plain one
+
+  /** @type {{ run: Run, from: Pair, to: Pair } | null} */ #left = null; // the pair chosen in a text that was left
 
   constructor() {
     current.on((run) => {
@@ -79,11 +82,32 @@ class ChangedRun {
 
   // What was known of the plain run and of this one is not asked for again.
   #enter(/** @type {ChangedRunMade} */ { run, plain }) {
-    const { run: before, selection } = current;
     if (this.#plain?.key !== plain.key) this.#plain = new Run(plain);
     const next = run.key === plain.key ? this.#plain : new Run(run);
-    selection.held = samePlaces(codesOf(before), codesOf(next)) ? "places" : true;
+    if (current.run) current.selection.held = this.#pairIn(next, current.run, current.selection);
     current.enter(next);
+  }
+
+  /** The chosen pair in another run of the same input: the same places, else those of the same tokens; back in a
+   * text that was left, the pair that was chosen there. @type {(next: Run, run: Run, chosen: Pair) => Pair} */
+  #pairIn(next, run, { query, key }) {
+    const from = { query, key };
+    const left = this.#left;
+    if (samePlaces(codesOf(run), codesOf(next))) return from;
+    const back =
+      left?.run.plainKey === next.plainKey &&
+      samePlaces(codesOf(left.run), codesOf(next)) &&
+      left.to.query === query &&
+      left.to.key === key;
+    const to = back ? left.from : carried(from, partners(run, next));
+    this.#left = { run, from, to };
+    return to;
+  }
+
+  // What a run says of itself, without what is said of its changes; all of it where the plain one is not known.
+  plainNotes(/** @type {Run} */ { changed, notes, plainKey }) {
+    const plain = changed && this.#plain?.key === plainKey ? this.#plain : null;
+    return plain ? notes.filter((note) => plain.notes.includes(note)) : notes;
   }
 
   #done(/** @type {string} */ sentence) {

@@ -99,8 +99,8 @@ export class Selection extends Emitter {
   fallen = ""; // what of the heads was left when the run changed
   tab = ""; // which is open; nothing for the first
   opened = ""; // the key of the first run, which the link asked for
-  /** @type {boolean | "places"} */
-  held = false; // the next run keeps the chosen tokens, or their places, whatever it is of
+  /** @type {boolean | { query: number, key: number }} */
+  held = false; // the next run keeps the chosen tokens, whatever it is of, or has this pair
   #chosen = false; // whether a person, or the link, has chosen anything
   #model = "";
   #key = "";
@@ -143,9 +143,10 @@ export class Selection extends Emitter {
   #open(/** @type {Run} */ { key, opening, model, example, tokens, words, segments }) {
     const other = this.#key !== "" && key !== this.#key && (model !== this.#model || example);
     const run = { tokens, words, segments };
-    const stays = this.held === "places" && tokens.length === this.#tokens?.tokens.length;
-    const anew = !stays && (this.held ? !this.#carry(run) : !this.#chosen || other);
-    if (opening && anew) Object.assign(this, opening);
+    const placed = typeof this.held === "object";
+    const anew = !placed && (this.held ? !this.#carry(run) : !this.#chosen || other);
+    if (placed) Object.assign(this, this.held);
+    else if (opening && anew) Object.assign(this, opening);
     [this.#model, this.#key, this.#tokens] = [model, key, run];
     this.held = false;
   }
