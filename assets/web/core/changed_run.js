@@ -56,6 +56,20 @@ class ChangedRun {
     if (current.run) await this.#make(current.run, () => [], tell);
   }
 
+  /** The same by codes of the tokens of the plain run. @param {string[]} codes @param {Tell} tell */
+  async toggleInPlain(codes, tell) {
+    if (current.run) await this.#make(current.run, (made) => toggled(made, codes), tell);
+  }
+
+  /** The run in which nothing is changed, of one in which something is. @type {(run: Run) => Promise<Run>} */
+  async plainOf(run) {
+    if (!run.changed) return run;
+    if (this.#plain?.key === run.plainKey) return this.#plain;
+    const plain = new Run((await ask(run, codesOf(run))).plain);
+    this.#plain = plain;
+    return plain;
+  }
+
   // Whether all of these are made, in codes of the shown run's tokens.
   has(/** @type {Run} */ run, /** @type {string[]} */ codes) {
     const made = codesOf(run);
@@ -120,7 +134,7 @@ class ChangedRun {
   // In a text that was made by a change, tokens stand elsewhere than in the plain one, whose codes count.
   async #inPlain(/** @type {Run} */ run, /** @type {string[]} */ codes) {
     const made = codesOf(run);
-    if (makesText(made) && run.plainKey !== this.#plain?.key) this.#plain = new Run((await ask(run, made)).plain);
+    if (makesText(made)) await this.plainOf(run);
     const found = this.#moved(run, codes);
     if (!found) throw new Error(GONE);
     return found;

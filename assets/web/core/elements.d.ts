@@ -48,6 +48,7 @@ declare global {
     vizHidden: object;
     vizMasks: object;
     vizPage: object; // an exported one
+    vizWhatif: object;
     vizZoo: object;
   }
 }

@@ -384,6 +384,63 @@ export interface WhatIfOffered {
   twin: string; // a text to patch from; "" where none is known
   text: string;
 }
+// The measure with the head removed, less that of the run as it was; layer, head.
+export interface HeadEffects {
+  sentence: string;
+  second: string;
+  measure: string;
+  how: string; // what stands in for the head, in words
+  before: Maybe;
+  untouched: { answer: string; share: Maybe };
+  values: Maybe[][];
+  answers: string[][];
+  shares: Maybe[][];
+  forwards: number;
+  query: Maybe; // the link whose weight stands beside
+  key: Maybe;
+}
+export interface TokenEffects {
+  sentence: string;
+  measure: string;
+  before: number;
+  untouched: { answer: string; share: Maybe };
+  values: Maybe[]; // a token
+  answers: string[];
+  shares: Maybe[];
+  labels: string[]; // the first two answers
+  pair: Maybe[][]; // token, label
+}
+export interface Patched {
+  sentence: string;
+  measure: string;
+  clean: number;
+  other: number;
+  noising: Maybe[][]; // shares of the whole difference; layer, head
+  denoising: Maybe[][];
+  texts: [clean: string, twin: string];
+}
+export interface FlipsFound {
+  sentence: string;
+  sets: number[][];
+  answers: { answer: string; share: Maybe }[];
+  tries: number;
+  whole: boolean;
+}
+export interface JointEffect {
+  sentence: string;
+  measure: string;
+  together: Maybe;
+  sum: Maybe;
+  answer: string;
+  single: Maybe[];
+}
+export interface TextEffects {
+  sentence: string;
+  measure: string;
+  n: number;
+  mean: Maybe[][];
+  spread: Maybe[][];
+}
 
 // ui/tabs/zoo
 export interface Zoo {

@@ -8,6 +8,9 @@ const FIRST = "attention";
 /** The tab of a button's id; nothing for any other id. @type {(id: string) => string} */
 export const tabOf = (id) => (id.startsWith(PREFIX) && id.endsWith("-button") ? id.slice(PREFIX.length, -7) : "");
 
+// Open a tab, from a link within another.
+export const openTab = (/** @type {string} */ name) => document.getElementById(`${PREFIX}${name}-button`)?.click();
+
 /** Open the tab of the link, then write each that is opened. @param {Selection} selection */
 export function followTabs(selection) {
   const linked = selection.tab;

@@ -1,3 +1,244 @@
-// The What if tab.
+// The What if tab: the model run again without a head, a word or a link, and what that changes.
 
-export function mount() {}
+import { current } from "../core/app_state.js";
+import { hiding } from "../core/change_codes.js";
+import { changedRun, codesOf } from "../core/changed_run.js";
+import { control, el, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { headsOf } from "../core/selection.js";
+import { TabShell } from "../core/tab_shell.js";
+import { AgainstAttention } from "./against_attention.js";
+import { headCode } from "./codes.js";
+import { Finding } from "./finding.js";
+import { HeadsPanel } from "./heads_panel.js";
+import { headEffects, offered, tokenEffects } from "./requests.js";
+import { Texts } from "./texts.js";
+import { TokenTable } from "./token_table.js";
+import { WordRow } from "./word_row.js";
+
+/** @import { Fresh } from "../core/latest.js" */
+/** @import { HeadEffects, TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
+/** @import { HeadPlace } from "./codes.js" */
+/** @import { Run } from "../core/run.js" */
+
+const SHORT = 128; // tokens; a longer run is measured when it is asked for
+
+// Called by the page once; the run and the selection are those of all tabs.
+export function mount(/** @type {HTMLElement} */ root) {
+  window.vizWhatif = new WhatIfTab(root); // so that a script or a test can ask what is shown
+}
+
+class WhatIfTab extends TabShell {
+  saysMask = true;
+  #asked = new Latest((sentence) => {
+    this.plain = null; // so that it is tried again when it is seen again
+    this.fail(sentence);
+  });
+  /** @type {Run | null} in which nothing is changed */
+  plain = null;
+  /** @type {WhatIfOffered | null} */
+  offer = null;
+  /** @type {string[]} the codes of what is changed in the shown run */
+  changes = [];
+  /** @type {HeadPlace[]} */
+  chosen = [];
+  way = { measure: "", how: "zero" };
+  tokensHow = "attention";
+  /** @type {Map<string, HeadEffects>} of this plain run */
+  known = new Map();
+  /** @type {HeadEffects | null} */
+  effects = null;
+  finding = new Finding(() => this.#measure());
+  words = new WordRow((codes) => this.#change(codes));
+  measures = el("select", { id: "viz-whatif-measure" });
+  measuring = control("Measured:", this.measures);
+  heads = new HeadsPanel({
+    choose: (heads) => this.#choose(heads),
+    how: (how) => this.#remeasure({ how }),
+    remove: () => this.#change(this.chosen.map(headCode)),
+  });
+  against = new AgainstAttention((place) => this.#choose([place]));
+  tokens = new TokenTable({
+    how: (how) => {
+      this.tokensHow = how;
+      this.#hide();
+    },
+    hide: (tokens) => this.#change(hiding(tokens)),
+    start: () => this.#hide(),
+  });
+  texts = new Texts((place) => this.#choose([place]));
+
+  constructor(/** @type {HTMLElement} */ root) {
+    super(root, "viz-whatif");
+    this.words.line.append(this.measuring);
+    this.words.legend.after(this.finding.wait);
+    this.measures.addEventListener("change", () => this.#remeasure({ measure: this.measures.value }));
+    this.body.append(
+      ...[this.finding.node, this.words.node],
+      el("div", { class: "viz-whatif-columns" }, this.heads.node, this.against.node, this.tokens.node),
+      this.texts.node,
+    );
+    current.selection.on((names) => this.root.clientWidth && this.plain && this.#selected(names));
+    this.open();
+  }
+
+  /** @override @param {Run} run */
+  show(run) {
+    this.body.hidden = !this.plain;
+    if (this.plain?.key !== run.plainKey) {
+      this.#asked.run((fresh) => this.#enter(run, fresh));
+    } else if (this.offer?.missing) this.fail(this.offer.missing);
+    else this.#mark(run);
+  }
+
+  /** @override */
+  redraw() {
+    for (const part of [this.heads, this.words, this.against, this.texts]) part.draw();
+  }
+
+  /** @type {(run: Run, fresh: Fresh) => Promise<void>} */
+  async #enter(run, fresh) {
+    const plain = await fresh(changedRun.plainOf(run));
+    const offer = await fresh(offered(plain));
+    Object.assign(this, { plain, offer, effects: null, chosen: [], known: new Map(), tokensHow: "attention" });
+    this.tokens.how.value = "attention";
+    if (offer.missing) return this.fail(offer.missing);
+    this.body.hidden = false;
+    this.way = { measure: offer.usual, how: "zero" };
+    this.measures.replaceChildren(
+      ...options(offer.measures.map(({ name, title }) => /** @type {const} */ ([name, title]))),
+    );
+    this.measures.value = offer.usual;
+    this.measuring.hidden = offer.measures.length < 2;
+    this.words.enter(plain);
+    this.texts.enter(plain, offer.text, this.way);
+    this.#begin();
+    this.#mark(run);
+    if (plain.n <= SHORT) await this.#measure();
+  }
+
+  // Another measure, or another stand-in for a head.
+  #remeasure(/** @type {Partial<typeof this.way>} */ changes) {
+    const { plain, offer, way } = this;
+    if (!plain || !offer) return;
+    this.way = { ...way, ...changes };
+    this.texts.enter(plain, offer.text, this.way);
+    this.#begin();
+    this.#mark();
+    if (this.known.has(this.#of) || plain.n <= SHORT) this.#measure();
+  }
+
+  // All parts as they are before anything is measured.
+  #begin() {
+    const { plain, offer } = this;
+    if (!plain || !offer) return;
+    this.effects = null;
+    delete this.body.dataset.painted;
+    const long = plain.n > SHORT;
+    this.finding.work.stop();
+    this.finding.enter(plain.n);
+    this.finding.start.hidden = !long;
+    this.heads.enter(plain, offer, this.way);
+    this.tokens.enter(plain, long);
+    this.against.enter();
+  }
+
+  get #of() {
+    return `${this.way.measure}:${this.way.how}`;
+  }
+
+  async #measure() {
+    const { plain, way } = this;
+    if (!plain) return;
+    this.finding.start.hidden = true;
+    const of = this.#of;
+    const effects =
+      this.known.get(of) ??
+      (await this.finding.work.run("Removing each head", (tell, signal) => headEffects(plain, way, tell, signal)));
+    if (plain !== this.plain || of !== this.#of) return;
+    this.finding.start.hidden = Boolean(effects);
+    if (!effects) return;
+    this.known.set(of, effects);
+    this.#found(plain, effects);
+    if (plain.n <= SHORT) await this.#hide();
+  }
+
+  /** @type {(plain: Run, effects: HeadEffects) => void} */
+  #found(plain, effects) {
+    this.effects = effects;
+    this.finding.show(effects);
+    this.heads.show(effects);
+    this.texts.answer = effects.untouched.answer;
+    if (!this.chosen.length) this.chosen = [strongest(effects)];
+    this.against.show(plain, effects, current.selection);
+    this.#mark();
+    this.body.dataset.painted = `${plain.key}:${this.#of}`;
+  }
+
+  // Each word hidden, one at a time.
+  async #hide() {
+    const { plain } = this;
+    if (!plain) return;
+    const way = { measure: this.way.measure, how: this.tokensHow };
+    delete this.tokens.node.dataset.painted;
+    const found = /** @type {TokenEffects | null} */ (
+      await this.finding.work.run("Hiding each word", (tell, signal) => tokenEffects(plain, way, tell, signal))
+    );
+    if (!found || plain !== this.plain) return;
+    this.words.show(found);
+    this.tokens.show(found);
+    this.words.mark(this.changes);
+    this.tokens.node.dataset.painted = `${plain.key}:${way.measure}:${way.how}`;
+  }
+
+  #choose(/** @type {HeadPlace[]} */ heads) {
+    this.chosen = heads;
+    const last = heads[heads.length - 1];
+    if (last) current.selection.set(last);
+    this.#mark();
+  }
+
+  #selected(/** @type {Set<string>} */ names) {
+    const { layer, head, query } = current.selection;
+    const [first, ...others] = headsOf(head);
+    const here =
+      first !== undefined && !others.length && this.chosen.some((at) => at.layer === layer && at.head === first);
+    if ((names.has("layer") || names.has("head")) && first !== undefined && !here) {
+      this.chosen = [first, ...others].map((each) => ({ layer, head: each }));
+      this.#mark();
+    }
+    if (names.has("query")) this.tokens.mark(query);
+    if (this.plain && this.effects && (names.has("query") || names.has("key")))
+      this.against.show(this.plain, this.effects, current.selection);
+  }
+
+  // In line with the shown run and with the chosen heads.
+  #mark(run = this.run) {
+    const { plain, chosen, way } = this;
+    if (!plain || !run) return;
+    this.body.classList.remove("viz-whatif-changing");
+    this.changes = codesOf(run);
+    this.words.mark(this.changes);
+    this.heads.mark(plain, chosen, this.changes, way);
+    this.texts.mark(chosen);
+    this.against.mark(plain, chosen);
+  }
+
+  // Make these changes of the plain run too, on all tabs; or take them back where all are made.
+  #change(/** @type {string[]} */ codes) {
+    this.body.classList.add("viz-whatif-changing");
+    changedRun.toggleInPlain(codes, (sentence) => {
+      this.words.said.textContent = sentence;
+      if (!sentence.startsWith("Running")) this.body.classList.remove("viz-whatif-changing");
+    });
+  }
+}
+
+/** The head with the largest effect, whatever its sign. @type {(effects: HeadEffects) => HeadPlace} */
+function strongest({ values }) {
+  const all = values.flatMap((heads, layer) =>
+    heads.map((value, head) => ({ layer, head, size: Math.abs(value ?? 0) })),
+  );
+  const { layer, head } = all.reduce((most, each) => (each.size > most.size ? each : most));
+  return { layer, head };
+}

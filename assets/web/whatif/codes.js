@@ -1,0 +1,33 @@
+// What a click does to a word, by the short code of the change; and heads by their names.
+
+import { deleting, hiding, masking, replacing } from "../core/change_codes.js";
+
+/** @typedef {{ layer: number, head: number }} HeadPlace */
+
+/** @type {[action: string, words: string][]} */
+export const ACTIONS = [
+  ["t", "hide it from all"],
+  ["m", "[MASK] it"],
+  ["d", "delete it"],
+  ["r", "replace it by …"],
+];
+
+export const headName = (/** @type {HeadPlace} */ { layer, head }) => `${layer}.${head}`;
+export const headCode = (/** @type {HeadPlace} */ place) => `h${headName(place)}`;
+
+/** The codes of what a click does to a token. @type {(action: string, token: number, word: string) => string[]} */
+export function wordCodes(action, token, word) {
+  if (action === "r") return replacing(token, word);
+  if (action === "d") return deleting(token);
+  return action === "m" ? masking([token]) : hiding([token]);
+}
+
+/** The codes that each changed token has. @type {(changes: string[]) => Map<number, string[]>} */
+export function changedTokens(changes) {
+  const found = new Map();
+  for (const code of changes) {
+    const token = /^[tmdr](\d+)(:|$)/.exec(code)?.[1];
+    if (token) found.set(Number(token), [...(found.get(Number(token)) ?? []), code]);
+  }
+  return found;
+}

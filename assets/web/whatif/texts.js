@@ -1,0 +1,95 @@
+// Over many texts: the mean effect of removing each head, and its spread.
+
+import { el, button } from "../core/dom.js";
+import { EffectColors } from "./effect_colors.js";
+import { HeadGrid } from "./head_grid.js";
+import { overTexts } from "./requests.js";
+import { Work } from "./work.js";
+
+/** @import { TextEffects } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @import { HeadPlace } from "./codes.js" */
+/** @import { Way } from "./requests.js" */
+
+const FEWEST = 2;
+const ABOUT =
+  "One text a line, 10 to 50 of them. Mean over the texts, ± standard deviation: a head whose spread is as large as its mean depends on the text.";
+
+/** The texts of lines that hold any. @type {(typed: string) => string[]} */
+export const textsOf = (typed) =>
+  typed
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+export class Texts {
+  /** @type {Run | null} */
+  run = null;
+  /** @type {Way} */
+  way = { measure: "", how: "zero" };
+  /** @type {TextEffects | null} */
+  found = null;
+  answer = ""; // of the run, which says what a color means
+  typed = el("textarea", { id: "viz-whatif-texts", rows: 8, oninput: () => this.#count() });
+  start = button("", () => this.begin(), { class: "viz-small viz-whatif-go", id: "viz-whatif-over" });
+  work = new Work();
+  sentence = el("p", { class: "viz-whatif-said", role: "status" });
+  legend = el("div");
+
+  constructor(/** @type {(place: HeadPlace) => unknown} */ choose) {
+    this.grid = new HeadGrid({ label: "Mean effect over the texts", choose });
+    const label = el("label", { class: "viz-caption", for: this.typed.id }, ABOUT);
+    const left = el("div", {}, label, this.typed, el("div", { class: "viz-controls" }, this.start, this.work.node));
+    this.result = el("div", { hidden: true }, this.sentence, this.grid.node, this.legend);
+    this.node = el(
+      "section",
+      { class: "viz-whatif-many", "aria-label": "Over many texts" },
+      el("h3", {}, "Over many texts"),
+      el("div", { class: "viz-whatif-many-two" }, left, this.result),
+    );
+  }
+
+  /** @type {(run: Run, text: string, way: Way) => void} */
+  enter(run, text, way) {
+    if (this.run !== run && !this.typed.value.trim()) this.typed.value = text ? `${text}\n` : "";
+    this.work.stop();
+    Object.assign(this, { run, way, found: null });
+    this.result.hidden = true;
+    this.#count();
+  }
+
+  async begin() {
+    const { run, way } = this;
+    const texts = textsOf(this.typed.value);
+    if (!run || texts.length < FEWEST) return;
+    delete this.node.dataset.painted;
+    const found = await this.work.run(`Removing every head in ${texts.length} texts`, (tell, signal) =>
+      overTexts(run, texts, way, tell, signal),
+    );
+    if (!found) return;
+    this.found = found;
+    this.result.hidden = false;
+    this.grid.enter(run.nLayers, run.nHeads);
+    this.draw();
+    this.node.dataset.painted = String(found.n);
+  }
+
+  mark(/** @type {HeadPlace[]} */ chosen) {
+    this.grid.mark(chosen, new Set());
+  }
+
+  draw() {
+    if (!this.found) return;
+    const { sentence, n, measure, mean, spread } = this.found;
+    this.sentence.textContent = sentence;
+    const colors = new EffectColors(mean.flat(), this.answer && "the answer");
+    this.grid.draw({ values: mean, colors, spread });
+    this.legend.replaceChildren(colors.legend(`mean of ${n} texts, change of ${measure}`));
+  }
+
+  #count() {
+    const { length } = textsOf(this.typed.value);
+    this.start.disabled = length < FEWEST;
+    this.start.textContent = length < FEWEST ? "Measure over texts (two at least)" : `Measure over ${length} texts`;
+  }
+}

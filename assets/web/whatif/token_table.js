@@ -1,0 +1,158 @@
+// Each word hidden from all others: what the model answers then, and the fewest words that flip the answer.
+
+import { current } from "../core/app_state.js";
+import { button, caption, control, el, options, status } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { openTab } from "../core/tab_link.js";
+import { quoted } from "../core/token_names.js";
+import { section } from "../views/headed.js";
+import { flips } from "./requests.js";
+import { digitsFor, largestAmount, share, signedFixed } from "./wording.js";
+
+/** @import { FlipsFound, TokenEffects } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {{ how: (how: string) => unknown, hide: (tokens: number[]) => unknown, start: () => unknown }} Acts */
+
+const MOST = 40; // rows; of a longer text those with the largest effects
+const MOST_FLIPPED = 3; // tokens in a set
+/** @type {[how: string, words: string][]} */
+const HOWS = [
+  ["attention", "no other token may attend to it"],
+  ["mask", "[MASK] in its place"],
+];
+
+export class TokenTable {
+  #asked = new Latest((sentence) => {
+    this.fewest.textContent = sentence;
+  });
+  /** @type {Run | null} */
+  run = null;
+  /** @type {TokenEffects | null} */
+  effects = null;
+  what = caption();
+  how = el("select", { id: "viz-whatif-tokens-how", "aria-label": "How a word is removed" }, ...options(HOWS));
+  table = el("table", { class: "viz-whatif-table" });
+  cut = caption();
+  fewest = status();
+  start = button("", () => this.acts.start(), { class: "viz-small viz-whatif-go" });
+
+  constructor(/** @type {Acts} */ acts) {
+    this.acts = acts;
+    this.how.addEventListener("change", () => acts.how(this.how.value));
+    this.table.addEventListener("pointerleave", () => current.hover(null));
+    const flow = button("compare in Flow", () => openTab("flow"), { class: "viz-whatif-link" });
+    const note = caption("Relevance ranks words by gradients, and may put others first: ", flow, ".");
+    this.node = section(
+      ...["viz-whatif-tokens", "Each word hidden from all others", "Each word hidden from all others"],
+      ...[this.what, control("By:", this.how), this.start, this.table, this.cut, this.fewest, note],
+    );
+  }
+
+  /** `long`: too long to be measured without being asked. @type {(run: Run, long: boolean) => void} */
+  enter(run, long) {
+    Object.assign(this, { run, effects: null });
+    this.#asked.stop();
+    this.fewest.textContent = "";
+    this.start.textContent = `Hide each of ${run.n} tokens`;
+    this.start.hidden = !long;
+    this.what.textContent = "One word at a time, for the whole run.";
+    this.draw();
+  }
+
+  show(/** @type {TokenEffects} */ effects) {
+    this.effects = effects;
+    this.start.hidden = true;
+    this.draw();
+    this.#find();
+  }
+
+  // The query that is chosen on all tabs.
+  mark(/** @type {number} */ token) {
+    for (const row of this.table.querySelectorAll("tr[data-token]"))
+      row.classList.toggle("viz-chosen", row instanceof HTMLElement && Number(row.dataset.token) === token);
+  }
+
+  draw() {
+    const { run, effects } = this;
+    if (!run) return;
+    const labels = effects?.untouched.answer ? effects.labels : [];
+    const titles = effects && !labels.length ? ["effect"] : labels;
+    const shown = this.#shown(run, effects);
+    this.what.textContent = effects ? `${effects.sentence} Measured: ${effects.measure}.` : this.what.textContent;
+    const head = el("tr", {}, ...["", ...titles, ""].map((title) => el("th", { scope: "col" }, title)));
+    const digits = digitsFor(largestAmount(effects?.values ?? []));
+    this.table.replaceChildren(
+      el("thead", {}, head),
+      el("tbody", {}, ...shown.map((token) => this.#row(run, token, effects, labels.length, digits))),
+    );
+    const order = effects ? "with the largest effects, in the order of the text" : "from the start";
+    this.cut.textContent = shown.length < run.n ? `${shown.length} of ${run.n} tokens, ${order}.` : "";
+    this.mark(current.selection.query);
+  }
+
+  /** @type {(run: Run, effects: TokenEffects | null) => number[]} */
+  #shown(run, effects) {
+    const all = run.tokens.map((_, at) => at);
+    const size = (/** @type {number} */ at) => Math.abs(effects?.values[at] ?? 0);
+    return all.length <= MOST
+      ? all
+      : all
+          .toSorted((a, b) => size(b) - size(a))
+          .slice(0, MOST)
+          .sort((a, b) => a - b);
+  }
+
+  /** @type {(run: Run, token: number, effects: TokenEffects | null, labels: number, digits: number) => HTMLElement} */
+  #row(run, token, effects, labels, digits) {
+    const choose = () => current.selection.set({ query: token });
+    const name = button(run.tokens[token], choose, {
+      class: "viz-whatif-token",
+      title: "Choose it as the query on all tabs",
+    });
+    const numbers = !effects
+      ? ["…"]
+      : labels
+        ? Array.from({ length: labels }, (_, at) => share(effects.pair[token]?.[at]))
+        : [signedFixed(effects.values[token], digits)];
+    const answer = effects?.answers[token] ?? "";
+    const flipped = labels > 0 && answer !== "" && answer !== effects?.untouched.answer;
+    const attributes = { "data-token": token, onpointerenter: () => current.hover(token) };
+    return el(
+      "tr",
+      attributes,
+      el("th", { scope: "row" }, name),
+      ...numbers.map((text) => el("td", {}, text)),
+      el("td", { class: "viz-whatif-flips" }, flipped ? `flips to ${answer}` : ""),
+    );
+  }
+
+  // The fewest words, where there is an answer that could flip and the search is short.
+  #find() {
+    const { run, effects } = this;
+    if (!run || !effects?.untouched.answer) return;
+    const alone = effects.answers.some((answer) => answer && answer !== effects.untouched.answer);
+    if (alone || run.n <= MOST) return this.#search(run);
+    this.fewest.replaceChildren(
+      "No single word flips the answer. ",
+      button("Look for two or three that do", () => this.#search(run), { class: "viz-whatif-link" }),
+    );
+  }
+
+  #search(/** @type {Run} */ run) {
+    this.fewest.textContent = "Looking for the fewest words that flip the answer …";
+    this.#asked.run(async (fresh) => {
+      const found = await fresh(flips(run, MOST_FLIPPED, fresh.signal));
+      this.#say(run, found);
+    });
+  }
+
+  /** @type {(run: Run, found: FlipsFound) => void} */
+  #say(run, { sentence, sets, tries }) {
+    const tried = sentence.includes(String(tries)) ? "" : ` ${tries} runs tried.`;
+    const [set] = sets;
+    const named = (set ?? []).map((token) => quoted(run.tokens[token])).join(" and ");
+    const hide = set ? [" ", button(`Hide ${named}`, () => this.acts.hide(set), { id: "viz-whatif-fewest" })] : [];
+    this.fewest.replaceChildren(`${sentence}${tried}`, ...hide);
+    this.fewest.dataset.painted = String(tries);
+  }
+}

@@ -1,0 +1,122 @@
+// The words of the run, shaded by what hiding each one changes; a click changes one.
+
+import { current } from "../core/app_state.js";
+import { caption, control, controls, el, options, status } from "../core/dom.js";
+import { quoted } from "../core/token_names.js";
+import { Words } from "../views/token_strip.js";
+import { ACTIONS, changedTokens, wordCodes } from "./codes.js";
+import { EffectColors } from "./effect_colors.js";
+import { namedAnswer, signedAmount } from "./wording.js";
+
+/** @import { TokenEffects } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+
+/** @type {Record<string, string>} */
+const DONE = { t: "hidden from all", m: "replaced by [MASK]", d: "deleted", r: "replaced" };
+const HINT = "Click a word to change it, click it again to undo; all tabs then show the changed run.";
+
+export class WordRow {
+  /** @type {Run | null} */
+  run = null;
+  /** @type {TokenEffects | null} */
+  effects = null;
+  /** @type {Map<number, string[]>} */
+  changed = new Map();
+  action = el("select", { id: "viz-whatif-action", onchange: () => this.#reveal() }, ...options(ACTIONS));
+  word = el("input", {
+    type: "text",
+    id: "viz-whatif-word",
+    placeholder: "another word",
+    "aria-label": "Another word",
+    hidden: true,
+  });
+  said = status(HINT);
+  legend = el("div", { class: "viz-whatif-shade" });
+  body = el("div", { class: "viz-source-body" });
+
+  /** @param {(codes: string[]) => unknown} change is told the codes of what was clicked */
+  constructor(change) {
+    this.change = change;
+    const label = "The words. Arrow keys move, Enter changes the word.";
+    const preview = (/** @type {number | null} */ token) => {
+      current.hover(token);
+      this.said.textContent = token === null ? HINT : this.#title(token);
+    };
+    this.words = new Words({ label, preview, choose: (token) => this.#choose(token) });
+    current.onHover((token) => this.words.point(token));
+    this.body.append(this.words.text);
+    const act = el("p", { class: "viz-whatif-action" }, control("A click on a word:", this.action), this.word);
+    this.line = controls(act, this.said);
+    this.node = el("div", { class: "viz-whatif-words" }, this.words.parts, this.body, this.legend, this.line);
+  }
+
+  enter(/** @type {Run} */ run) {
+    Object.assign(this, { run, effects: null });
+    this.words.show(run.shown({ hide: false, words: false }), run.segments, -1);
+    this.words.mark(-1);
+    this.legend.replaceChildren(caption("Shaded by what hiding each word changes, once that is measured."));
+    this.draw();
+  }
+
+  show(/** @type {TokenEffects} */ effects) {
+    this.effects = effects;
+    this.draw();
+  }
+
+  // The words that are changed in the shown run.
+  mark(/** @type {string[]} */ changes) {
+    this.changed = changedTokens(changes);
+    this.#titles();
+    this.words.chips.forEach((chip, at) => {
+      const how = this.#how(this.words.start + at);
+      chip.dataset.changed = how;
+      chip.setAttribute("aria-pressed", String(how !== ""));
+    });
+  }
+
+  draw() {
+    const { effects } = this;
+    if (!effects) return this.#titles();
+    const colors = new EffectColors(effects.values, namedAnswer(effects.untouched.answer));
+    const { scale, colors: ramp } = colors.chips;
+    const values = Float32Array.from(effects.values, (value) => value ?? NaN);
+    this.words.paint(values, scale, (token) => this.#title(token), ramp);
+    this.legend.replaceChildren(colors.legend(`shade: hiding the word, change of ${effects.measure}`));
+  }
+
+  #titles() {
+    if (!this.effects) this.words.paint(null, null, (token) => this.#title(token));
+  }
+
+  #title(/** @type {number} */ token) {
+    const { run, effects } = this;
+    const name = quoted(run?.tokens[token] ?? "");
+    const now = this.#how(token);
+    const value = effects?.values[token];
+    const shade = !effects
+      ? ""
+      : value == null
+        ? ": cannot be hidden"
+        : `: hiding it changes the measure by ${signedAmount(value)}`;
+    return `${token} ${name}${shade}${now ? `. Now ${now}` : ""}`;
+  }
+
+  #reveal() {
+    this.word.hidden = this.action.value !== "r";
+    if (!this.word.hidden) this.word.focus();
+  }
+
+  // How a token is changed, in words; "" where it is not.
+  #how(/** @type {number} */ token) {
+    return (this.changed.get(token) ?? []).map(([kind]) => DONE[kind]).join(", ");
+  }
+
+  #choose(/** @type {number} */ token) {
+    const [action, word] = [this.action.value, this.word.value.trim()];
+    const replaced = this.changed.get(token)?.filter((code) => code.startsWith("r")) ?? [];
+    if (action !== "r" || word) return this.change(wordCodes(action, token, word));
+    if (replaced.length) return this.change(replaced);
+    this.said.textContent = "Type the other word first.";
+    this.word.focus();
+  }
+}

@@ -1,0 +1,62 @@
+// Effects in figures and words: their sign, their digits, and which color means what.
+
+import { amount } from "../core/dom.js";
+import { quoted } from "../core/token_names.js";
+
+/** @import { Maybe } from "../core/payloads.d.ts" */
+/** @import { HeadPlace } from "./codes.js" */
+
+const MOST_DIGITS = 5;
+const NONE = "–";
+
+/** The largest amount, whatever its sign. @type {(values: Iterable<Maybe>) => number} */
+export const largestAmount = (values) => Array.from(values, Number).reduce((a, b) => Math.max(a, Math.abs(b) || 0), 0);
+
+/** Decimals by which the largest of many has two digits, and one at least. */
+export const digitsFor = (/** @type {number} */ largest) =>
+  largest > 0 ? Math.min(MOST_DIGITS, Math.max(1, 1 - Math.floor(Math.log10(largest)))) : 1;
+
+const minus = (/** @type {string} */ text) => text.replace("-", "−");
+
+/** With its sign, in a column of others: "+1.3", "−6.2"; what rounds to nothing has no sign.
+ * @type {(value: Maybe | undefined, digits: number) => string} */
+export function signedFixed(value, digits) {
+  if (value == null) return NONE;
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? text.replace("-", "") : minus(value > 0 ? `+${text}` : text);
+}
+
+/** With its sign, by itself; a small one with three digits. @type {(value: Maybe | undefined) => string} */
+export const signedAmount = (value) =>
+  value == null ? "not measured" : value === 0 ? "0" : minus(`${value > 0 ? "+" : ""}${amount(value, 3)}`);
+
+/** A share of an answer: "0.995"; a tiny one never reads as nothing. @type {(value: Maybe | undefined) => string} */
+export const share = (value) => (value == null ? NONE : value > 0 && value < 0.0005 ? "< 0.001" : value.toFixed(3));
+
+export const namedAnswer = (/** @type {string} */ answer) => answer && quoted(answer);
+
+/** What the colors say. With an answer, named as it is to be read, red is the answer weaker; without one an effect is a distance.
+ * @type {(answer: string) => { low: string, high: string, turned: boolean }} */
+export const legendOf = (answer) =>
+  answer
+    ? { low: `weakens ${answer}`, high: `strengthens ${answer}`, turned: true }
+    : { low: "less than before", high: "moves it further away", turned: false };
+
+/** @type {(heads: HeadPlace[]) => string} */
+export function headsNamed(heads) {
+  const names = heads.map(({ layer, head }) => `${layer}.${head}`);
+  if (names.length < 2) return `head ${names[0] ?? ""}`;
+  return `heads ${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
+}
+
+// As the server says it: "are 0.995 → 0.312, is 0.004 → 0.687", or “are” (0.995) to “is” (0.687).
+const FLIPPED = /\S+ [\d.]+ → [\d.]*\d|“[^”]+” \([\d.]+\) to “[^”]+” \([\d.]+\)/;
+
+/** A sentence in parts, of which the answer that flips stands out, where one does.
+ * @type {(sentence: string) => [before: string, strong: string, after: string]} */
+export function emphasized(sentence) {
+  const found = sentence.includes("flips") ? FLIPPED.exec(sentence) : null;
+  if (!found) return [sentence, "", ""];
+  const end = found.index + found[0].length;
+  return [sentence.slice(0, found.index), found[0], sentence.slice(end)];
+}

@@ -1,0 +1,52 @@
+// Work that takes its time: a bar of what is done, words beside it, and a way to give it up.
+
+import { button, el, status } from "../core/dom.js";
+import { Latest, sentenceOf } from "../core/latest.js";
+
+/** @import { Tell } from "../core/streamed.js" */
+
+const GIVEN_UP = "Cancelled. Nothing was changed.";
+
+export class Work {
+  #latest = new Latest();
+  bar = el("progress", { max: 1, value: 0, "aria-label": "Done" });
+  said = status();
+  cancel = button("Cancel", () => {
+    this.stop();
+    this.said.textContent = GIVEN_UP;
+  });
+  node = el("div", { class: "viz-whatif-work" }, this.bar, this.cancel, this.said);
+
+  constructor() {
+    this.stop();
+  }
+
+  /** Do it in place of what was begun before. Null where it was given up or failed, which is then said.
+   * @template Found @param {string} words @param {(tell: Tell, signal: AbortSignal) => Promise<Found>} work
+   * @returns {Promise<Found | null>} */
+  async run(words, work) {
+    const tell = (/** @type {number} */ done) => {
+      this.bar.value = done;
+      this.said.textContent = `${words} … ${Math.round(100 * done)} %`;
+    };
+    this.bar.hidden = this.cancel.hidden = false;
+    this.bar.removeAttribute("value"); // until the first share comes
+    this.said.textContent = `${words} …`;
+    try {
+      const found = await this.#latest.run((fresh) => fresh(work(tell, fresh.signal)));
+      if (found !== null) this.stop();
+      return found;
+    } catch (fault) {
+      this.stop();
+      this.said.textContent = sentenceOf(fault);
+      return null;
+    }
+  }
+
+  // Nothing is under way, or no longer.
+  stop() {
+    this.#latest.stop();
+    this.bar.hidden = this.cancel.hidden = true;
+    this.said.textContent = "";
+  }
+}
