@@ -66,8 +66,8 @@ export class HeadGrid {
         number.textContent = values ? signedFixed(value, digits) : "…";
         const apart = spread ? (spread[layer]?.[head] ?? null) : null;
         more.textContent = apart === null ? "" : `± ${apart.toFixed(digits)}`;
-        const said = `Head ${layer}.${head}: ${signedAmount(value)}${apart === null ? "" : `, spread ${apart.toFixed(digits)}`}`;
-        cell.setAttribute("aria-label", values ? said : `Head ${layer}.${head}`);
+        const about = `${signedAmount(value)}${apart === null ? "" : `, spread ${apart.toFixed(digits)}`}`;
+        cell.ariaDescription = values ? about : "not measured yet";
         cell.dataset.value = value === null ? "" : String(value);
       });
     });

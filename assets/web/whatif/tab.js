@@ -228,7 +228,7 @@ class WhatIfTab extends TabShell {
   #change(/** @type {string[]} */ codes) {
     this.body.classList.add("viz-whatif-changing");
     changedRun.toggleInPlain(codes, (sentence) => {
-      this.words.said.textContent = sentence;
+      this.words.tell(sentence);
       if (!sentence.startsWith("Running")) this.body.classList.remove("viz-whatif-changing");
     });
   }

@@ -22,6 +22,7 @@ export class WordRow {
   effects = null;
   /** @type {Map<number, string[]>} */
   changed = new Map();
+  #told = ""; // of the last change: how long it takes, or why it was not made
   action = el("select", { id: "viz-whatif-action", onchange: () => this.#reveal() }, ...options(ACTIONS));
   word = el("input", {
     type: "text",
@@ -40,7 +41,7 @@ export class WordRow {
     const label = "The words. Arrow keys move, Enter changes the word.";
     const preview = (/** @type {number | null} */ token) => {
       current.hover(token);
-      this.said.textContent = token === null ? HINT : this.#title(token);
+      this.said.textContent = token === null ? this.#told || HINT : this.#title(token);
     };
     this.words = new Words({ label, preview, choose: (token) => this.#choose(token) });
     current.onHover((token) => this.words.point(token));
@@ -48,6 +49,12 @@ export class WordRow {
     const act = el("p", { class: "viz-whatif-action" }, control("A click on a word:", this.action), this.word);
     this.line = controls(act, this.said);
     this.node = el("div", { class: "viz-whatif-words" }, this.words.parts, this.body, this.legend, this.line);
+  }
+
+  // How far a change is; "" once it is made.
+  tell(/** @type {string} */ sentence) {
+    this.#told = sentence;
+    this.said.textContent = sentence || HINT;
   }
 
   enter(/** @type {Run} */ run) {
@@ -116,7 +123,7 @@ export class WordRow {
     const replaced = this.changed.get(token)?.filter((code) => code.startsWith("r")) ?? [];
     if (action !== "r" || word) return this.change(wordCodes(action, token, word));
     if (replaced.length) return this.change(replaced);
-    this.said.textContent = "Type the other word first.";
+    this.tell("Type the other word first.");
     this.word.focus();
   }
 }
