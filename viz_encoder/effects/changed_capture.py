@@ -119,7 +119,7 @@ def rewritten(sample: Sample, changes: Iterable[Change]) -> tuple[str, ...]:
                 before, after = (
                     (before[:-1], after) if before[-1:] == " " else (before, after.lstrip(" "))
                 )
-            texts[segment] = text = before + word + after
+            texts[segment] = before + word + after
     if not all(text.strip() for text in texts):
         raise SelectionError("Nothing would be left of the text; keep at least one word.")
     return tuple(texts)
