@@ -73,7 +73,7 @@ export class WordRow {
   // The words that are changed in the shown run.
   mark(/** @type {string[]} */ changes) {
     this.changed = changedTokens(changes);
-    this.#titles();
+    this.draw(); // with what is said of each
     this.words.chips.forEach((chip, at) => {
       const how = this.#how(this.words.start + at);
       chip.dataset.changed = how;
@@ -83,16 +83,12 @@ export class WordRow {
 
   draw() {
     const { effects } = this;
-    if (!effects) return this.#titles();
+    if (!effects) return this.words.paint(null, null, (token) => this.#title(token));
     const colors = new EffectColors(effects.values, namedAnswer(effects.untouched.answer));
     const { scale, colors: ramp } = colors.chips;
     const values = Float32Array.from(effects.values, (value) => value ?? NaN);
     this.words.paint(values, scale, (token) => this.#title(token), ramp);
     this.legend.replaceChildren(colors.legend(`shade: hiding the word, change of ${effects.measure}`));
-  }
-
-  #titles() {
-    if (!this.effects) this.words.paint(null, null, (token) => this.#title(token));
   }
 
   #title(/** @type {number} */ token) {

@@ -1,0 +1,436 @@
+"""The What if tab: its numbers are those of vz.effect, vz.effects and vz.patch."""
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from tests.ui.texts import MASKED, SENTENCES
+from viz_encoder import effects
+from viz_encoder.analyses.survey import survey
+from viz_encoder.ui.tabs.whatif.references import GRAMMAR
+
+pytestmark = pytest.mark.browser
+
+TEXT = MASKED[0]
+TWIN = TEXT.replace("keys", "key")
+MEASURED = ".viz-whatif-tokens[data-painted]"
+SAID = ".viz-whatif-words .viz-controls [role=status]"
+HEADS = ".viz-whatif-heads > div:not([hidden]) > .viz-whatif-grid"
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return vz.load("grammar", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def found(grammar):
+    return vz.effect(grammar, TEXT)
+
+
+@pytest.fixture
+def what_if(visit):
+    def enter(text=TEXT, model=MASKED[1], width=1440, ready=MEASURED, **query):
+        opened = visit(kind="text", a=text, model=model, tab="whatif", width=width, **query)
+        enter.faults = opened.faults
+        opened.page.wait_for_selector(ready, timeout=60_000)
+        return opened.page
+
+    return enter
+
+
+def cells(page, grid=HEADS):
+    """The exact numbers of a grid, by layer and head."""
+    rows = page.eval_on_selector_all(
+        f"{grid} > .viz-whatif-layer",
+        "rows => rows.map(row => [...row.querySelectorAll('button')].map(c => c.dataset.value))",
+    )
+    return np.array(rows, dtype=float)
+
+
+def shares(page, when):
+    """The bars of the answers before or after."""
+    lines = page.eval_on_selector_all(
+        f".viz-whatif-answers [data-when={when}] li",
+        "all => all.map(li => [li.querySelector('bdi').innerText,"
+        " Number(li.querySelector('em').dataset.share),"
+        " li.querySelector('i').offsetWidth / li.querySelector('span').clientWidth])",
+    )
+    for _, share, width in lines:
+        assert width == pytest.approx(share, abs=0.02)
+    return {label: share for label, share, _ in lines}
+
+
+def answered(page, codes):
+    page.wait_for_selector(f".viz-whatif-answers[data-painted='{codes}']", timeout=30_000)
+
+
+def changed(page, *codes):
+    """Wait until all tabs show the run with these changes."""
+    page.wait_for_function(
+        "codes => JSON.stringify(vizWhatif.changes) === codes"
+        " && !document.querySelector('.viz-whatif-changing')",
+        arg="[" + ",".join(f'"{code}"' for code in codes) + "]",
+        timeout=30_000,
+    )
+
+
+def test_the_page_begins_with_the_head_that_decides(what_if, found):
+    page = what_if()
+    assert page.inner_text(".viz-whatif-finding") == found.sentence
+    layer, head = found.ranked(1)[0]
+    assert page.inner_text(".viz-whatif-finding b") == "“are” (0.995) to “is” (0.687)"
+    chosen = page.locator(f"{HEADS} [aria-pressed=true]")
+    assert chosen.get_attribute("data-head") == f"{layer}.{head}" == "3.0"
+    assert page.inner_text(".viz-whatif-second").count("a large weight need not") == 1
+
+
+def test_the_grid_is_the_effect_of_each_head(what_if, found):
+    page = what_if()
+    np.testing.assert_allclose(cells(page), found.values[0], rtol=2e-5, atol=1e-5)
+    printed = page.eval_on_selector_all(f"{HEADS} button", "all => all.map(c => c.innerText)")
+    for text, value in zip(printed, found.values[0].flat, strict=True):
+        name, number = text.split()
+        layer, head = map(int, name.split("."))
+        assert value == found.values[0][layer, head]
+        assert float(number.replace("−", "-")) == pytest.approx(value, abs=0.05001)
+    legend = page.inner_text(".viz-whatif-heads .viz-whatif-legend")
+    assert "−6.2 weakens “are”" in legend and "+6.2 strengthens “are”" in legend
+    assert f"change of {found.measures[0]}" in legend
+
+
+def test_red_is_the_answer_weaker_and_blue_stronger(what_if, found):
+    page = what_if()
+    color = "c => getComputedStyle(c).backgroundColor.match(/\\d+/g).map(Number)"
+    for at in (found.values[0].argmin(), found.values[0].argmax()):
+        layer, head = np.unravel_index(at, found.values[0].shape)
+        red, _, blue = page.eval_on_selector(f"{HEADS} [data-head='{layer}.{head}']", color)
+        assert (red > blue) == (found.values[0][layer, head] < 0)
+
+
+def test_the_reference_mean_is_another_stand_in(what_if, grammar, found):
+    page = what_if()
+    page.click("[data-how=reference]")
+    page.wait_for_selector(".viz-whatif[data-painted$=':reference']", timeout=30_000)
+    expected = vz.effect(grammar, TEXT, how="reference", reference=GRAMMAR)
+    np.testing.assert_allclose(cells(page), expected.values[0], rtol=2e-5, atol=1e-5)
+    assert page.inner_text(".viz-whatif-finding") == expected.sentence
+    page.click("[data-how=zero]")
+    page.wait_for_selector(".viz-whatif[data-painted$=':zero']", timeout=30_000)
+    np.testing.assert_allclose(cells(page), found.values[0], rtol=2e-5, atol=1e-5)
+
+
+def test_another_measure_is_measured_anew(what_if, grammar):
+    page = what_if()
+    page.select_option("#viz-whatif-measure", "pooled")
+    page.wait_for_selector(".viz-whatif[data-painted*=':pooled:']", timeout=30_000)
+    expected = vz.effect(grammar, TEXT, measure="pooled")
+    np.testing.assert_allclose(cells(page), expected.values[0], rtol=2e-5, atol=2e-6)
+    assert page.inner_text(".viz-whatif-finding") == expected.sentence
+
+
+def test_bars_are_the_answers_with_and_without_the_head(what_if, found):
+    page = what_if()
+    answered(page, "h3.0")
+    before, after = shares(page, "before"), shares(page, "after")
+    assert before["are"] == pytest.approx(found.untouched[0][1], abs=1e-5)
+    assert after[found.answers[0, 3, 0]] == pytest.approx(found.shares[0, 3, 0], abs=1e-5)
+    page.click(f"{HEADS} [data-head='1.2']")
+    answered(page, "h1.2")
+    after = shares(page, "after")
+    assert after[found.answers[0, 1, 2]] == pytest.approx(found.shares[0, 1, 2], abs=1e-5)
+    assert page.evaluate("[vizTab.selection.layer, vizTab.selection.head]") == [1, 2]
+
+
+def test_heads_are_walked_and_chosen_by_keys(what_if):
+    page = what_if()
+    page.focus(f"{HEADS} [data-head='3.0']")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    answered(page, "h2.1")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Control+Enter")
+    answered(page, "h2.1,h2.0")
+    assert page.evaluate("document.activeElement.dataset.head") == "2.0"
+
+
+@pytest.mark.parametrize("way", ["together", "Control", "Shift"])
+def test_several_heads_are_removed_together(what_if, grammar, found, way):
+    page = what_if()
+    if way == "together":
+        page.check("#viz-whatif-together")
+        page.click(f"{HEADS} [data-head='1.0']")
+    else:
+        page.click(f"{HEADS} [data-head='1.0']", modifiers=[way])
+    page.wait_for_selector(".viz-whatif-heads [data-painted='3.0,1.0']", timeout=30_000)
+    said = page.inner_text(".viz-whatif-heads [data-painted='3.0,1.0']")
+    value, answer = effects.joint(grammar, TEXT, [(3, 0), (1, 0)])
+    total = found.values[0][3, 0] + found.values[0][1, 0]
+    assert f"{value:+.3g}".replace("-", "−") in said and f"“{answer}”" in said
+    assert f"{total:+.3g}".replace("-", "−") in said
+    answered(page, "h3.0,h1.0")
+    page.click("#viz-whatif-remove")
+    changed(page, "h3.0", "h1.0")
+    assert page.inner_text("#viz-whatif-remove") == "Put back heads 3.0 and 1.0"
+    page.click("#viz-whatif-remove")
+    changed(page)
+
+
+def test_each_point_is_a_head_by_its_weight_and_its_effect(what_if, grammar, found):
+    page = what_if()
+    trace = vz.capture(grammar, TEXT)
+    query, key = trace.tokens.index("[MASK]"), trace.tokens.index("keys")
+    page.wait_for_selector(".viz-whatif-scatter[data-painted='attention weight [MASK] → keys']")
+    for name in ("3.0", "3.3", "2.0"):
+        layer, head = map(int, name.split("."))
+        dot = page.locator(f".viz-whatif-plot circle[data-head='{name}']")
+        dot.scroll_into_view_if_needed()
+        dot.hover()
+        told = page.inner_text(".viz-whatif-scatter .viz-whatif-told")
+        weight = float(trace.attention(layer, head)[query, key])
+        effect = f"{found.values[0][layer, head]:+.3f}".replace("-", "−")
+        assert told.startswith(f"Head {name}: effect {effect};") and told.endswith(f"{weight:.4f}")
+    places = page.eval_on_selector_all(
+        ".viz-whatif-plot circle[data-head]",
+        "all => all.map(c => [c.dataset.head, Number(c.getAttribute('cx'))])",
+    )
+    along = {
+        name: float(trace.attention(*map(int, name.split(".")))[query, key]) for name, _ in places
+    }
+    line = np.polyfit([along[name] for name, _ in places], [x for _, x in places], 1)
+    np.testing.assert_allclose(
+        [np.polyval(line, along[n]) for n, _ in places], [x for _, x in places], atol=0.01
+    )
+    assert len(places) == found.values[0].size and line[0] > 100
+
+
+def test_across_stands_any_statistic_of_heads(what_if, grammar, found):
+    page = what_if()
+    page.select_option("#viz-whatif-axis", "entropy")
+    page.wait_for_selector(".viz-whatif-scatter[data-painted^='Entropy']", timeout=30_000)
+    entropy = np.stack([layer.statistics["entropy"] for layer in survey(vz.capture(grammar, TEXT))])
+    page.locator(".viz-whatif-plot circle[data-head='3.0']").scroll_into_view_if_needed()
+    page.hover(".viz-whatif-plot circle[data-head='3.0']")
+    told = page.inner_text(".viz-whatif-scatter .viz-whatif-told")
+    assert float(told.rsplit(" ", 1)[1]) == pytest.approx(float(entropy[3, 0]), rel=1e-3)
+    page.click(".viz-whatif-plot circle[data-head='0.2']")
+    answered(page, "h0.2")
+
+
+def test_points_are_stepped_through_by_keys(what_if):
+    page = what_if()
+    page.focus(".viz-whatif-plot")
+    page.keyboard.press("ArrowRight")
+    name = page.inner_text(".viz-whatif-scatter .viz-whatif-told").split(":")[0].split()[-1]
+    page.keyboard.press("Enter")
+    answered(page, f"h{name}")
+
+
+@pytest.mark.parametrize("model", ["grammar", "all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_names_of_points_never_overlap(what_if, model, width):
+    page = what_if(TEXT if model == "grammar" else SENTENCES[0], model, width)
+    boxes = page.eval_on_selector_all(
+        ".viz-whatif-name",
+        "all => all.map(t => t.getBoundingClientRect())"
+        ".map(r => [r.left, r.top, r.right, r.bottom])",
+    )
+    assert len(boxes) >= 3
+    for at, one in enumerate(boxes):
+        for other in boxes[at + 1 :]:
+            across = min(one[2], other[2]) - max(one[0], other[0])
+            down = min(one[3], other[3]) - max(one[1], other[1])
+            assert across <= 0 or down <= 4  # a line's own margins may touch
+
+
+def test_each_word_hidden_and_what_is_answered_then(what_if, grammar):
+    page = what_if()
+    expected = effects.tokens(grammar, TEXT)
+    rows = page.eval_on_selector_all(
+        ".viz-whatif-table tbody tr", "all => all.map(r => [...r.cells].map(c => c.innerText))"
+    )
+    assert [row[0] for row in rows] == list(expected.tokens)
+    titles = page.eval_on_selector_all(".viz-whatif-table thead th", "t => t.map(c => c.innerText)")
+    assert titles == ["", *expected.labels, ""]
+    for token, (_, *pair, flips) in enumerate(rows):
+        if np.isnan(expected.values[token]):
+            assert pair == ["–", "–"] and flips == ""
+            continue
+        for printed, share in zip(pair, expected.pair[token], strict=True):
+            assert printed == (f"{share:.3f}" if share >= 0.0005 else "< 0.001")
+        now = expected.answers[token]
+        assert flips == ("" if now == "are" else f"flips to {now}")
+
+
+def test_words_masked_in_place_of_hidden(what_if, grammar):
+    page = what_if()
+    page.select_option("#viz-whatif-tokens-how", "mask")
+    page.wait_for_selector(".viz-whatif-tokens[data-painted$=':mask']", timeout=30_000)
+    expected = effects.tokens(grammar, TEXT, how="mask")
+    cell = page.inner_text(".viz-whatif-table tr[data-token='2'] td >> nth=0")
+    assert cell == f"{expected.pair[2][0]:.3f}"
+
+
+def test_the_fewest_words_that_flip_are_hidden_by_a_click(what_if, grammar):
+    page = what_if()
+    page.wait_for_selector("#viz-whatif-fewest", timeout=30_000)
+    expected = effects.flips(grammar, TEXT)
+    said = page.inner_text(".viz-whatif-tokens [role=status]")
+    assert f"{expected.tries} sets tried" in said and expected.answers[0][0] in said
+    page.click("#viz-whatif-fewest")
+    changed(page, *(f"t{token}" for token in expected.sets[0]))
+    assert "Changed run" in page.inner_text(".viz-changed")
+
+
+def test_a_click_on_a_word_changes_the_run_of_all_tabs_and_again_undoes_it(what_if):
+    page = what_if()
+    plain = page.evaluate("vizTab.run.key")
+    word = ".viz-whatif-words [data-token='2']"
+    page.click(word)
+    changed(page, "t2")
+    assert page.evaluate("vizTab.run.changed.plain") == plain
+    assert page.get_attribute(word, "aria-pressed") == "true"
+    assert "Now hidden from all" in page.get_attribute(word, "aria-description")
+    page.select_option("#viz-whatif-action", "m")
+    page.focus(word)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    changed(page, "t2", "m3")
+    page.click(".viz-whatif-words [data-token='3']")
+    page.select_option("#viz-whatif-action", "t")
+    page.click(word)
+    changed(page)
+    assert page.evaluate("vizTab.run.key") == plain
+
+
+def test_a_word_is_replaced_or_deleted_and_the_old_words_stay_to_be_clicked(what_if):
+    page = what_if()
+    page.select_option("#viz-whatif-action", "r")
+    word = ".viz-whatif-words [data-token='2']"
+    page.click(word)
+    assert page.inner_text(SAID) == "Type the other word first."
+    page.fill("#viz-whatif-word", "key")
+    page.click(word)
+    changed(page, "r2:key")
+    assert page.evaluate("vizTab.run.tokens[2]") == "key"
+    assert page.inner_text(word) == "keys"
+    page.select_option("#viz-whatif-action", "d")
+    page.click(".viz-whatif-words [data-token='7']")
+    changed(page, "r2:key", "d7")
+    assert "old" not in page.evaluate("vizTab.run.tokens")
+
+
+def test_why_a_change_cannot_be_made_is_said(what_if):
+    page = what_if()
+    page.click(".viz-whatif-words [data-token='2']")
+    changed(page, "t2")
+    page.select_option("#viz-whatif-action", "d")
+    with page.expect_response("**/whatif/changed") as answer:
+        page.click(".viz-whatif-words [data-token='7']")
+    told = answer.value.json()["message"]
+    page.mouse.move(0, 0)
+    page.wait_for_function(
+        "([said, told]) => document.querySelector(said).innerText === told", arg=[SAID, told]
+    )
+    assert page.evaluate("vizWhatif.changes") == ["t2"]
+    what_if.faults.clear()  # the browser itself reports the refused request
+
+
+def test_patched_from_a_twin_both_ways(what_if, grammar):
+    page = what_if()
+    page.click("[data-how=patch]")
+    page.wait_for_selector(f".viz-whatif-twin[data-painted='{TWIN}']", timeout=30_000)
+    for direction, at in (("noising", 0), ("denoising", 1)):
+        expected = vz.patch(grammar, TEXT, TWIN, direction=direction)
+        grid = f".viz-whatif-twin .viz-whatif-grid >> nth={at}"
+        rows = page.locator(grid).evaluate(
+            "g => [...g.children].map("
+            "row => [...row.querySelectorAll('button')].map(c => c.dataset.value))"
+        )
+        np.testing.assert_allclose(np.array(rows, float), expected.shares[0], rtol=2e-5, atol=2e-5)
+    page.fill("#viz-whatif-twin", "the key to the cabinet [MASK]")
+    page.click("text=Patch every head")
+    page.wait_for_function(
+        "document.querySelector('.viz-whatif-twin [role=status]').innerText.includes('tokens')"
+    )
+
+
+def test_over_many_texts_the_mean_and_the_spread(what_if, grammar):
+    page = what_if()
+    texts = [TEXT, TWIN, "the cat near the dogs [MASK] old"]
+    assert page.is_disabled("#viz-whatif-over")
+    page.fill("#viz-whatif-texts", "\n\n".join(texts))
+    page.click("#viz-whatif-over")
+    page.wait_for_selector(".viz-whatif-many [data-head='3.0']", timeout=30_000)
+    expected = vz.effect(grammar, texts)
+    grid = ".viz-whatif-many .viz-whatif-grid"
+    np.testing.assert_allclose(cells(page, grid), expected.mean, rtol=2e-5, atol=1e-5)
+    printed = page.inner_text(f"{grid} [data-head='3.0'] small")
+    assert float(printed.removeprefix("± ")) == pytest.approx(expected.spread[3, 0], abs=0.05)
+    assert f"mean of {len(texts)} texts" in page.inner_text(".viz-whatif-many .viz-whatif-legend")
+
+
+def test_without_an_answer_the_pooled_vector_is_measured(what_if, minilm):
+    page = what_if(SENTENCES[0], "all-MiniLM-L6-v2")
+    expected = vz.effect(minilm, SENTENCES[0])
+    np.testing.assert_allclose(cells(page), expected.values[0], rtol=2e-5, atol=2e-6)
+    assert page.inner_text(".viz-whatif-finding") == expected.sentence
+    hidden = effects.tokens(minilm, SENTENCES[0])
+    printed = page.eval_on_selector_all(
+        ".viz-whatif-table tbody tr", "all => all.map(r => r.cells[1].innerText)"
+    )
+    for text, value in zip(printed, hidden.values, strict=True):
+        assert float(text.replace("−", "-")) == pytest.approx(value, abs=0.0051)
+    layer, head = expected.ranked(1)[0]
+    answered(page, f"h{layer}.{head}")
+    table = page.inner_text(".viz-whatif-answers table")
+    assert f"{1 - expected.values[0][layer, head]:.4f}" in table
+    assert "weakens" not in page.inner_text(".viz-whatif")
+
+
+def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_if):
+    text = " ".join(["The cat saw the old dog."] * 40)
+    page = what_if(text, "all-MiniLM-L6-v2", ready="#viz-whatif-start:visible")
+    n = page.evaluate("vizTab.run.n")
+    assert page.inner_text("#viz-whatif-start") == f"Measure all heads ({n} tokens)"
+    assert page.inner_text(f"{HEADS} [data-head='5.11']").split() == ["5.11", "…"]
+    page.evaluate(
+        """() => {
+          document.querySelector("#viz-whatif-start").click();
+          const bar = document.querySelector(".viz-whatif-wait progress");
+          window.waited = !bar.hidden;
+          document.querySelector(".viz-whatif-wait .viz-whatif-work button").click();
+        }"""
+    )
+    assert page.evaluate("window.waited")
+    page.wait_for_selector("#viz-whatif-start:visible")
+    assert "Cancelled" in page.inner_text(".viz-whatif-wait")
+    assert page.is_hidden(".viz-whatif-wait progress")
+
+
+@pytest.mark.parametrize("model", ["grammar", "all-MiniLM-L6-v2"])
+def test_on_a_phone_all_is_in_one_column_and_nothing_is_cut(what_if, model):
+    page = what_if(TEXT if model == "grammar" else SENTENCES[0], model, 390)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    lefts = page.eval_on_selector_all(
+        ".viz-whatif-columns > *", "all => all.map(one => one.getBoundingClientRect().left)"
+    )
+    assert len(set(lefts)) == 1
+    over = page.evaluate(
+        """() => [...document.querySelectorAll(".viz-whatif *")]
+          .filter((one) => one.clientWidth && one.getBoundingClientRect().right > innerWidth)
+          .map((one) => one.className)"""
+    )
+    assert over == []
+
+
+def test_nothing_jumps_when_the_numbers_come(what_if):
+    page = what_if(ready="#viz-whatif .viz-whatif:not([hidden])")
+    tops = (
+        "['.viz-whatif-columns', '.viz-whatif-plot'].map(s => document.querySelector(s)"
+        ".getBoundingClientRect().top + scrollY)"
+    )
+    before = page.evaluate(tops)
+    page.wait_for_selector(MEASURED, timeout=60_000)
+    assert page.evaluate(tops) == pytest.approx(before, abs=24)
