@@ -9,6 +9,7 @@ import { captionOf, heatmapOf } from "../views/figure_numbers.js";
 import { Figure } from "../views/plotly_figure.js";
 import { Answer } from "./answer.js";
 import { AnyView } from "./any_view.js";
+import { KnockedOut } from "./knocked_out.js";
 import { LayerReading } from "./layer_reading.js";
 import { TokenList } from "./token_list.js";
 import { ViewControls } from "./view_controls.js";
@@ -16,6 +17,7 @@ import { ViewControls } from "./view_controls.js";
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { ViewControl, ViewDescription, ViewPlace } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
+/** @import { Heatmap } from "../views/figure_numbers.js" */
 /** @typedef {ViewDescription & { place: ViewPlace }} Measure a view that says it stands here: of the chosen query,
  *   or of an answer of the model's */
 
@@ -56,13 +58,14 @@ class FlowTab extends TabShell {
   tokens = new TokenList("Query", (query) => this.#query(query));
   figure = new Figure("Layers by keys, for one query", { caption: false });
   reading = new LayerReading((query) => this.#query(query));
+  knockedOut = new KnockedOut();
   any = new AnyView(this.selection);
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-flow");
     this.figure.onpoint = ({ pointNumber }) => this.reading.choose(pointNumber[0]);
     const tokens = el("section", { "aria-label": "Query" }, this.tokensTitle, this.tokens.node);
-    const result = el("div", { class: "viz-flow-result" }, this.figure.node, this.reading.node);
+    const result = el("div", { class: "viz-flow-result" }, this.figure.node, this.reading.node, this.knockedOut.node);
     this.body.append(
       el("div", {}, this.measures, this.missing),
       controls(this.controls.node, this.answer.node, this.display.node),
@@ -202,7 +205,18 @@ class FlowTab extends TabShell {
     const said = captionOf(figure);
     this.shown.textContent = said.includes(SHOWN) ? said.slice(said.indexOf(SHOWN) + SHOWN.length) : "";
     this.reading.show(table && { run, query: whose, table, place, hide: this.selection.hide });
+    this.#knockOut(run, chosen, table);
     this.body.dataset.painted = `${run.key}:${path}`;
+  }
+
+  /** Beside relevance, where each cell of its last row is one token: what hiding that token does.
+   * @type {(run: Run, options: object, table: Heatmap | null) => void} */
+  #knockOut(run, options, table) {
+    const tokens = run.visible(this.selection.hide);
+    if (!this.ofAnswer || !table || table.cols !== tokens.length) return this.knockedOut.show(null);
+    const row = table.values.slice(-table.cols);
+    const relevance = new Map(tokens.map((token, at) => [token, Number(row[at])]));
+    this.knockedOut.show({ run, options: /** @type {Record<string, string>} */ (options), relevance });
   }
 
   // What is there is of an older choice, until the new one has come.
@@ -223,6 +237,7 @@ class FlowTab extends TabShell {
 
   #drop() {
     this.reading.show(null);
+    this.knockedOut.show(null);
     delete this.body.dataset.painted;
   }
 }

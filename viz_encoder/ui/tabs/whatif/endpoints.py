@@ -42,7 +42,8 @@ def token_effects(
 ) -> dict[str, Any]:
     """The effect of taking each token away: by "attention" hidden from all, or by "mask"."""
     plain = runnable(runner.store.get(key))
-    return of_heads.token_effects(*plain, str(measure), str(how), lambda share: None)
+    asked = of_heads.Tokens(str(measure), str(how))
+    return of_heads.token_effects(*plain, asked, lambda share: None)
 
 
 def patch_effects(runner: Runner, key: str, twin: str) -> dict[str, Any]:

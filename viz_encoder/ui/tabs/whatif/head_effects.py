@@ -1,6 +1,7 @@
 """Effects of removing heads, as the page is told them: of one text, of many, and of twins."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,16 @@ MOST_TEXTS = 100
 MOST_CHARACTERS = 2_000  # of one text of many
 SMALL = 0.1  # of the largest effect: heads below it change next to nothing
 LOOKS = 0.5  # of the query's total: heads above it look hard
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """How tokens are taken away, and which answer is watched, where; "" and None: the usual."""
+
+    measure: str = ""
+    how: str = "attention"
+    answer: str = ""
+    at: int | None = None
 
 
 def head_effects(
@@ -83,10 +94,17 @@ def looks_said(found: Effect, trace: Trace, query: int, key: int) -> str:
 
 
 def token_effects(
-    encoder: LoadedEncoder, inputs: Inputs, measure: str, how: str, tell: Progress
+    encoder: LoadedEncoder, inputs: Inputs, asked: Tokens, tell: Progress
 ) -> dict[str, Any]:
     """The effect of taking each token away."""
-    found = tokens(encoder, inputs, how=how, measure=measure or None, progress=tell)  # type: ignore[arg-type]
+    found = tokens(
+        *(encoder, inputs),
+        how=asked.how,  # type: ignore[arg-type]
+        measure=asked.measure or None,
+        answer=asked.answer or None,
+        at=asked.at,
+        progress=tell,
+    )
     answer, share = found.untouched
     return {
         "sentence": _token_sentence(found),

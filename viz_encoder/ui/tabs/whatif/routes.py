@@ -85,10 +85,15 @@ async def heads_route(
 
 @ROUTER.get("/tokens")
 async def tokens_route(
-    plain: Plain, measure: str = "", how: str = "attention"
+    plain: Plain,
+    measure: str = "",
+    how: str = "attention",
+    answer: str = "",
+    at: int | None = None,
 ) -> StreamingResponse:
     """The effect of taking each token away, as lines of JSON."""
-    return progress_lines(lambda tell: effects.token_effects(*plain, measure, how, tell), SWEEPING)
+    asked = effects.Tokens(measure, how, answer, at)
+    return progress_lines(lambda tell: effects.token_effects(*plain, asked, tell), SWEEPING)
 
 
 @ROUTER.get("/patch")

@@ -1,0 +1,127 @@
+// Beside relevance: what hiding each token from all others does to the same answer.
+
+import { button, caption, el, number } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { streamed } from "../core/streamed.js";
+import { quoted } from "../core/token_names.js";
+import { table } from "../views/headed.js";
+
+/** @import { Maybe, TokenEffects } from "../core/payloads.d.ts" */
+/** @import { Run } from "../core/run.js" */
+/** @typedef {{ run: Run, options: Record<string, string>, relevance: Map<number, number> }} Asked of which answer, and
+ *   the relevance of each token that is shown */
+
+const AT_ONCE = 128; // tokens; of more it is computed when somebody asks
+const LISTED = 8;
+/** @type {Record<string, string>} by prediction head */
+const MEASURES = { masked: "masked", classify: "logit" };
+const ABOUT =
+  "Each token in turn is hidden from all others in every layer, and the model runs again: an exact effect, but of a text with a hole in it. Relevance is to first order; the two need not agree.";
+
+export class KnockedOut {
+  #latest = new Latest((sentence) => this.#say(sentence));
+  #of = ""; // which answer's table is there, or on its way
+  said = el("p", { role: "status" });
+  list = el("div");
+  node = el("section", { class: "viz-knocked-out", "aria-label": "Effect of hiding each token", hidden: true });
+
+  constructor() {
+    this.node.append(el("h3", {}, "And when a token is really gone?"), this.said, this.list, caption(ABOUT));
+  }
+
+  /** What to watch; null where no such answer is shown. @type {(asked: Asked | null) => void} */
+  show(asked) {
+    const measure = asked && MEASURES[asked.options.task];
+    this.node.hidden = !measure;
+    if (!asked || !measure) return;
+    const { run, options } = asked;
+    const path = `whatif/tokens?${new URLSearchParams({
+      measure,
+      ...(options.label && { answer: options.label }),
+      ...(options.token && measure === "masked" && { at: options.token }),
+    })}`;
+    const of = `${run.key}:${path}:${[...asked.relevance.keys()].length}`;
+    if (this.#of === of) return;
+    this.#of = of;
+    if (run.n <= AT_ONCE) this.#measure(asked, path);
+    else {
+      const text = `Hide each of the ${run.n} tokens`;
+      this.#latest.stop();
+      this.#say(
+        "",
+        button(text, () => this.#measure(asked, path)),
+      );
+    }
+  }
+
+  /** @type {(asked: Asked, path: string) => void} */
+  #measure(asked, path) {
+    const tell = (/** @type {number} */ done) => {
+      this.said.textContent = `Hiding one token after another … ${Math.round(100 * done)}%`;
+    };
+    this.node.classList.add("viz-behind");
+    this.#latest.run(async (fresh) => {
+      const url = asked.run.url(path);
+      const found = /** @type {TokenEffects} */ (await fresh(streamed(url, tell, { signal: fresh.signal })));
+      const rows = rowsOf(found, asked.relevance);
+      this.#say(sentenceOf(found, asked), this.#table(asked.run, found, rows));
+      this.node.dataset.painted = this.#of;
+    });
+  }
+
+  /** @type {(sentence: string, ...nodes: Node[]) => void} */
+  #say(sentence, ...nodes) {
+    this.node.classList.remove("viz-behind");
+    this.said.textContent = sentence;
+    this.list.replaceChildren(...nodes);
+  }
+
+  /** @type {(run: Run, found: TokenEffects, rows: Row[]) => HTMLElement} */
+  #table(run, { labels, untouched }, rows) {
+    const cells = rows.map(({ at, relevance, pair, answer }) =>
+      el(
+        "tr",
+        { "data-token": at },
+        el("th", { scope: "row" }, run.named(at)),
+        el("td", {}, number(relevance)),
+        el("td", {}, number(pair[0])),
+        el("td", { class: "viz-flips" }, answer === untouched.answer ? "" : `then ${quoted(answer)}`),
+      ),
+    );
+    const heads = ["Token", "Relevance", `${quoted(labels[0])} without it`, ""];
+    return table("viz-knocked-table", heads, cells, "Relevance of tokens, and the answer without each");
+  }
+}
+
+/** @typedef {{ at: number, relevance: number, pair: Maybe[], answer: string, effect: number }} Row */
+
+/** The tokens to show: the most relevant, and those with the largest effects, by relevance.
+ * @type {(found: TokenEffects, relevance: Map<number, number>, most?: number) => Row[]} */
+export function rowsOf({ values, pair, answers }, relevance, most = LISTED) {
+  const rows = [...relevance]
+    .filter(([at]) => values[at] != null)
+    .map(([at, share]) => ({
+      at,
+      relevance: share,
+      pair: pair[at],
+      answer: answers[at],
+      effect: Math.abs(Number(values[at])),
+    }));
+  const first = (/** @type {(row: Row) => number} */ of) => [...rows].sort((a, b) => of(b) - of(a)).slice(0, most / 2);
+  const kept = new Set([...first((row) => row.relevance), ...first((row) => row.effect)]);
+  return rows.filter((row) => kept.has(row)).sort((a, b) => b.relevance - a.relevance);
+}
+
+/** Who comes first by either. @type {(found: TokenEffects, asked: Asked) => string} */
+function sentenceOf(found, { run, relevance }) {
+  const rows = rowsOf(found, relevance);
+  if (!rows.length) return "No token can be hidden here.";
+  const [first] = rows;
+  const most = rows.reduce((a, b) => (b.effect > a.effect ? b : a));
+  const { untouched, labels } = found;
+  const name = (/** @type {number} */ at) => quoted(run.tokens[at]);
+  const then = most.answer === untouched.answer ? "" : `, and the answer becomes ${quoted(most.answer)}`;
+  const share = `${quoted(labels[0])} ${number(most.pair[0])} without it${then}`;
+  const same = first.at === most.at ? "and hiding it" : `first; hiding ${name(most.at)}`;
+  return `Relevance ranks ${name(first.at)} ${first.at === most.at ? `first, ${same}` : same} changes the answer most: ${share}.`;
+}

@@ -1,0 +1,74 @@
+"""Beside relevance: what hiding each token does to the same answer, against vz.effects.tokens."""
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from viz_encoder import effects
+from viz_encoder.analyses.relevance import relevance
+
+pytestmark = pytest.mark.browser
+SENTENCE = "the keys to the cabinet [MASK] old"
+NODE = ".viz-knocked-out"
+
+
+def lines(page):
+    rows = page.locator(".viz-knocked-table tbody tr").all()
+    return {
+        int(row.get_attribute("data-token")): [
+            cell.inner_text() for cell in row.locator("td").all()
+        ]
+        for row in rows
+    }
+
+
+@pytest.fixture
+def opened(visit):
+    page = visit(
+        kind="text", model="grammar", a=SENTENCE, tab="flow", **{"flow.measure": "relevance"}
+    ).page
+    page.wait_for_selector(f"{NODE}[data-painted]", timeout=60_000)
+    return page
+
+
+def test_relevance_and_the_answer_without_each_token(opened):
+    grammar = vz.load("grammar")
+    found = effects.tokens(grammar, SENTENCE)
+    shown = relevance(grammar, grammar.read(SENTENCE), token=6).rows[-1]
+    table = lines(opened)
+    assert {2, 3, 5, 7, 8} <= set(table)
+    assert list(table) == sorted(table, key=lambda at: -shown[at])
+    for at, (share, without, then) in table.items():
+        assert float(share) == pytest.approx(float(shown[at]), abs=6e-5)
+        assert float(without) == pytest.approx(float(found.pair[at, 0]), abs=6e-5)
+        assert then == ("" if found.answers[at] == "are" else f"then “{found.answers[at]}”")
+    said = opened.inner_text(f"{NODE} [role=status]")
+    assert said.startswith("Relevance ranks “old” first; hiding “to” changes the answer most")
+
+
+def test_it_follows_the_answer_that_is_chosen(opened):
+    before = opened.get_attribute(NODE, "data-painted")
+    opened.select_option("#viz-flow-label", "is")
+    opened.wait_for_function(
+        "([node, old]) => document.querySelector(node).dataset.painted !== old", arg=[NODE, before]
+    )
+    found = effects.tokens(vz.load("grammar"), SENTENCE, answer="is")
+    for at, (_, without, _) in lines(opened).items():
+        np.testing.assert_allclose(float(without), found.pair[at, 0], rtol=6e-3, atol=6e-5)
+    opened.check("#viz-flow input[value=rollout]")
+    opened.wait_for_selector(NODE, state="hidden")
+
+
+def test_many_tokens_are_hidden_when_somebody_asks(visit):
+    page = visit(
+        kind="image",
+        model="scene",
+        example="a wide scene",
+        tab="flow",
+        **{"flow.measure": "relevance"},
+    ).page
+    button = page.locator(f"{NODE} button", has_text="Hide each of the 151 tokens")
+    button.wait_for(timeout=60_000)
+    button.click()
+    page.wait_for_selector(".viz-knocked-table", timeout=120_000)
+    assert len(lines(page)) >= 4
