@@ -38,7 +38,7 @@ def table(page):
     if page.get_attribute(".viz-flow-result >> text=Table", "aria-expanded") == "false":
         page.click(".viz-flow-result >> text=Table")
     rows = page.eval_on_selector_all(
-        ".viz-flow-result tbody tr",
+        ".viz-flow-result .viz-figure-table tbody tr",
         "all => all.map(r => [...r.cells].slice(1).map(c => c.innerText))",
     )
     return np.array(rows, dtype=float)
