@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.ui.texts import MASKED, SENTENCES
+from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder import effects
 from viz_encoder.analyses.survey import survey
+from viz_encoder.bundled import asset
 from viz_encoder.ui.tabs.whatif.references import GRAMMAR
 
 pytestmark = pytest.mark.browser
@@ -407,6 +408,28 @@ def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_
     page.wait_for_selector("#viz-whatif-start:visible")
     assert "Cancelled" in page.inner_text(".viz-whatif-wait")
     assert page.is_hidden(".viz-whatif-wait progress")
+
+
+def test_patches_of_a_picture_are_hidden(visit):
+    page = visit(kind="image", example="a digit", model="scene", tab="whatif").page
+    page.wait_for_selector(MEASURED, timeout=60_000)
+    scene = vz.load("scene", device="cpu")
+    picture = str(asset(PICTURES["a digit"]))
+    expected = vz.effect(scene, picture)
+    np.testing.assert_allclose(cells(page), expected.values[0], rtol=2e-5, atol=2e-5)
+    hidden = effects.tokens(scene, picture).values
+    shown = page.evaluate("vizWhatif.words.patches.values")
+    np.testing.assert_allclose(shown, hidden, rtol=2e-5, atol=2e-5)
+    assert "Each patch" in page.inner_text(".viz-whatif-tokens h3")
+    assert page.is_disabled("[data-how=patch]") and page.is_hidden("#viz-whatif-texts")
+    token = 1 + 3 * 10 + 2  # [CLS] comes first
+    assert page.evaluate("vizWhatif.plain.grid") == {"rows": 10, "cols": 10, "prefix": 1}
+    box = page.evaluate("vizWhatif.words.patches.patches.box(32)")
+    page.mouse.click(*box)
+    changed(page, f"t{token}")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    changed(page, f"t{token}", f"t{token + 1}")
 
 
 @pytest.mark.parametrize("model", ["grammar", "all-MiniLM-L6-v2"])

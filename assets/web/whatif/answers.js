@@ -74,6 +74,6 @@ function vectorsOf({ measure, value, changed, cosine, moved }) {
   ];
   return [
     el("table", {}, el("tbody", {}, ...rows)),
-    caption("This model has no prediction head here, so there are no answers."),
+    caption("Nothing is predicted here: this model has no prediction head, or this text no [MASK]."),
   ];
 }

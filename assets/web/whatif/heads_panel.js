@@ -22,9 +22,9 @@ const HOWS = [
   ["reference", "reference mean"],
   ["patch", "patch from twin"],
 ];
-const ONE_TEXT =
-  "1 text: other texts may rank heads otherwise, see “Over many texts” below. The effect of removing a head is not how much it matters: " +
-  "another may do the same, or take over. Single effects do not add up; tick “together” to remove several at once.";
+const ALONE =
+  "The effect of removing a head is not how much it matters: another may do the same, or take over. " +
+  "Single effects do not add up; tick “together” to remove several at once.";
 const OF_PLAIN = "These are effects on the run as it was, without your changes.";
 const POINT = "Point at a head for its number; click it to see the answers with and without it.";
 
@@ -39,6 +39,8 @@ export class HeadsPanel {
   /** @type {EffectColors | null} */
   colors = null;
   what = caption();
+  kind = "text";
+  about = caption();
   ofPlain = caption(OF_PLAIN);
   told = el("p", { class: "viz-caption viz-whatif-told" }, POINT);
   legend = el("div", { class: "viz-whatif-legend-room" });
@@ -61,17 +63,24 @@ export class HeadsPanel {
       this.ofPlain,
       ...[this.removing, this.twin.node, this.told],
       el("div", { class: "viz-controls" }, this.remove, many),
-      ...[this.joined, caption(ONE_TEXT)],
+      ...[this.joined, this.about],
     );
   }
 
   /** @type {(run: Run, offer: WhatIfOffered, way: Way) => void} */
   enter(run, offer, { how }) {
     this.effects = this.colors = null;
+    this.kind = run.grid ? "picture" : "text";
+    this.about.textContent = `1 ${this.kind}: another may rank heads otherwise. ${ALONE}`;
     this.grid.enter(run.nLayers, run.nHeads);
     this.twin.enter(run, offer.twin);
     this.what.textContent = "Measured when every head was removed once, alone.";
     this.legend.replaceChildren();
+    if (run.grid) this.twin.node.hidden = true;
+    for (const each of this.hows) {
+      each.disabled = Boolean(run.grid) && each.dataset.how !== "zero";
+      each.title = each.disabled ? "Offered for texts" : "";
+    }
     this.#press(this.twin.node.hidden ? how : "patch");
   }
 
@@ -86,7 +95,7 @@ export class HeadsPanel {
     const { values, untouched, measure, how } = this.effects;
     this.colors = new EffectColors(values.flat(), namedAnswer(untouched.answer));
     this.grid.draw({ values, colors: this.colors });
-    this.what.textContent = `In this text, with ${how} in place of the head's output.`;
+    this.what.textContent = `In this one ${this.kind}, with ${how} in place of the head's output.`;
     this.legend.replaceChildren(this.colors.legend(`change of ${measure}`));
   }
 
@@ -99,6 +108,7 @@ export class HeadsPanel {
     this.remove.textContent = `${gone ? "Put back" : "Remove"} ${headsNamed(chosen)}${gone ? "" : " in all tabs"}`;
     this.remove.disabled = !chosen.length;
     this.ofPlain.hidden = !changes.length;
+    this.#tell(null);
     this.#join(run, chosen, way);
   }
 
@@ -138,7 +148,9 @@ export class HeadsPanel {
     });
   }
 
-  #tell(/** @type {HeadPlace | null} */ place) {
+  // Of the head that is pointed at; else of the chosen one.
+  #tell(/** @type {HeadPlace | null} */ pointed) {
+    const place = pointed ?? (this.chosen.length === 1 && this.effects ? this.chosen[0] : null);
     if (!place) {
       this.told.textContent = POINT;
       return;

@@ -55,6 +55,7 @@ export class Texts {
     this.work.stop();
     Object.assign(this, { run, way, found: null });
     this.result.hidden = true;
+    this.node.hidden = Boolean(run.grid);
     this.#count();
   }
 

@@ -7,7 +7,7 @@ import { openTab } from "../core/tab_link.js";
 import { quoted } from "../core/token_names.js";
 import { section } from "../views/headed.js";
 import { flips } from "./requests.js";
-import { digitsFor, largestAmount, share, signedFixed } from "./wording.js";
+import { digitsFor, largestAmount, share, signedFixed, unitOf } from "./wording.js";
 
 /** @import { FlipsFound, TokenEffects } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -29,8 +29,10 @@ export class TokenTable {
   run = null;
   /** @type {TokenEffects | null} */
   effects = null;
+  title = el("h3");
   what = caption();
   how = el("select", { id: "viz-whatif-tokens-how", "aria-label": "How a word is removed" }, ...options(HOWS));
+  by = control("By:", this.how);
   table = el("table", { class: "viz-whatif-table" });
   cut = caption();
   fewest = status();
@@ -41,10 +43,10 @@ export class TokenTable {
     this.how.addEventListener("change", () => acts.how(this.how.value));
     this.table.addEventListener("pointerleave", () => current.hover(null));
     const flow = button("compare in Flow", () => openTab("flow"), { class: "viz-whatif-link" });
-    const note = caption("Relevance ranks words by gradients, and may put others first: ", flow, ".");
+    const note = caption("Relevance ranks tokens by gradients, and may put others first: ", flow, ".");
     this.node = section(
-      ...["viz-whatif-tokens", "Each word hidden from all others", "Each word hidden from all others"],
-      ...[this.what, control("By:", this.how), this.start, this.table, this.cut, this.fewest, note],
+      ...["viz-whatif-tokens", "Each word hidden from all others", this.title],
+      ...[this.what, this.by, this.start, this.table, this.cut, this.fewest, note],
     );
   }
 
@@ -55,7 +57,9 @@ export class TokenTable {
     this.fewest.textContent = "";
     this.start.textContent = `Hide each of ${run.n} tokens`;
     this.start.hidden = !long;
-    this.what.textContent = "One word at a time, for the whole run.";
+    this.title.textContent = `Each ${unitOf(run)} hidden from all others`;
+    this.what.textContent = `One ${unitOf(run)} at a time.`;
+    this.by.hidden = Boolean(run.grid);
     this.draw();
   }
 
@@ -85,7 +89,7 @@ export class TokenTable {
       el("thead", {}, head),
       el("tbody", {}, ...shown.map((token) => this.#row(run, token, effects, labels.length, digits))),
     );
-    const order = effects ? "with the largest effects, in the order of the text" : "from the start";
+    const order = effects ? "with the largest effects, in their order" : "from the start";
     this.cut.textContent = shown.length < run.n ? `${shown.length} of ${run.n} tokens, ${order}.` : "";
     this.mark(current.selection.query);
   }
@@ -133,13 +137,13 @@ export class TokenTable {
     const alone = effects.answers.some((answer) => answer && answer !== effects.untouched.answer);
     if (alone || run.n <= MOST) return this.#search(run);
     this.fewest.replaceChildren(
-      "No single word flips the answer. ",
+      `No single ${unitOf(run)} flips the answer. `,
       button("Look for two or three that do", () => this.#search(run), { class: "viz-whatif-link" }),
     );
   }
 
   #search(/** @type {Run} */ run) {
-    this.fewest.textContent = "Looking for the fewest words that flip the answer …";
+    this.fewest.textContent = "Looking for the fewest that flip the answer …";
     this.#asked.run(async (fresh) => {
       const found = await fresh(flips(run, MOST_FLIPPED, fresh.signal));
       this.#say(run, found);

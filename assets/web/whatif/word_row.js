@@ -6,14 +6,14 @@ import { quoted } from "../core/token_names.js";
 import { Words } from "../views/token_strip.js";
 import { ACTIONS, changedTokens, wordCodes } from "./codes.js";
 import { EffectColors } from "./effect_colors.js";
-import { namedAnswer, signedAmount } from "./wording.js";
+import { PatchStrip } from "./patch_strip.js";
+import { namedAnswer, signedAmount, unitOf } from "./wording.js";
 
 /** @import { TokenEffects } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 
 /** @type {Record<string, string>} */
 const DONE = { t: "hidden from all", m: "replaced by [MASK]", d: "deleted", r: "replaced" };
-const HINT = "Click a word to change it, click it again to undo; all tabs then show the changed run.";
 
 export class WordRow {
   /** @type {Run | null} */
@@ -31,7 +31,7 @@ export class WordRow {
     "aria-label": "Another word",
     hidden: true,
   });
-  said = status(HINT);
+  said = status();
   legend = el("div", { class: "viz-whatif-shade" });
   body = el("div", { class: "viz-source-body" });
 
@@ -41,27 +41,32 @@ export class WordRow {
     const label = "The words. Arrow keys move, Enter changes the word.";
     const preview = (/** @type {number | null} */ token) => {
       current.hover(token);
-      this.said.textContent = token === null ? this.#told || HINT : this.#title(token);
+      this.said.textContent = token === null ? this.#told || this.#hint : this.#title(token);
     };
     this.words = new Words({ label, preview, choose: (token) => this.#choose(token) });
+    this.patches = new PatchStrip({ preview, choose: (token) => this.change(wordCodes("t", token, "")) });
     current.onHover((token) => this.words.point(token));
-    this.body.append(this.words.text);
-    const act = el("p", { class: "viz-whatif-action" }, control("A click on a word:", this.action), this.word);
-    this.line = controls(act, this.said);
+    this.body.append(this.words.text, this.patches.node);
+    this.act = el("p", { class: "viz-whatif-action" }, control("A click on a word:", this.action), this.word);
+    this.line = controls(this.act, this.said);
     this.node = el("div", { class: "viz-whatif-words" }, this.words.parts, this.body, this.legend, this.line);
   }
 
   // How far a change is; "" once it is made.
   tell(/** @type {string} */ sentence) {
     this.#told = sentence;
-    this.said.textContent = sentence || HINT;
+    this.said.textContent = sentence || this.#hint;
   }
 
   enter(/** @type {Run} */ run) {
     Object.assign(this, { run, effects: null });
-    this.words.show(run.shown({ hide: false, words: false }), run.segments, -1);
+    this.words.show(run.shown({ hide: false, words: false }).slice(0, run.grid?.prefix), run.segments, -1);
     this.words.mark(-1);
-    this.legend.replaceChildren(caption("Shaded by what hiding each word changes, once that is measured."));
+    this.patches.enter(run);
+    this.act.hidden = Boolean(run.grid); // a patch can only be hidden
+    if (run.grid) this.action.value = "t";
+    this.legend.replaceChildren(caption(`Shaded by what hiding each ${unitOf(run)} changes, once that is measured.`));
+    this.tell("");
     this.draw();
   }
 
@@ -74,6 +79,7 @@ export class WordRow {
   mark(/** @type {string[]} */ changes) {
     this.changed = changedTokens(changes);
     this.draw(); // with what is said of each
+    this.patches.mark([...this.changed.keys()]);
     this.words.chips.forEach((chip, at) => {
       const how = this.#how(this.words.start + at);
       chip.dataset.changed = how;
@@ -88,7 +94,8 @@ export class WordRow {
     const { scale, colors: ramp } = colors.chips;
     const values = Float32Array.from(effects.values, (value) => value ?? NaN);
     this.words.paint(values, scale, (token) => this.#title(token), ramp);
-    this.legend.replaceChildren(colors.legend(`shade: hiding the word, change of ${effects.measure}`));
+    this.patches.show(effects.values, colors);
+    this.legend.replaceChildren(colors.legend(`shade: hiding the ${unitOf(this.run)}, change of ${effects.measure}`));
   }
 
   #title(/** @type {number} */ token) {
@@ -107,6 +114,10 @@ export class WordRow {
   #reveal() {
     this.word.hidden = this.action.value !== "r";
     if (!this.word.hidden) this.word.focus();
+  }
+
+  get #hint() {
+    return `Click a ${unitOf(this.run)} to change it, click it again to undo; all tabs then show the changed run.`;
   }
 
   // How a token is changed, in words; "" where it is not.

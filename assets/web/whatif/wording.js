@@ -42,6 +42,9 @@ export const legendOf = (answer) =>
     ? { low: `weakens ${answer}`, high: `strengthens ${answer}`, turned: true }
     : { low: "less than before", high: "moves it further away", turned: false };
 
+/** What a run is made of. @type {(run: { grid: unknown } | null) => string} */
+export const unitOf = (run) => (run?.grid ? "patch" : "word");
+
 /** @type {(heads: HeadPlace[]) => string} */
 export function headsNamed(heads) {
   const names = heads.map(({ layer, head }) => `${layer}.${head}`);
