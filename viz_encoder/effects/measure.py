@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,6 +20,7 @@ class Said(NamedTuple):
     shares: Float[np.ndarray, " variant"]
 
 
+@runtime_checkable
 class Measure(Protocol):
     """A number of an output; `words` says in plain words what it is."""
 

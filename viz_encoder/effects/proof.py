@@ -161,7 +161,7 @@ def _below(before: list[Layer], after: list[Layer], lowest: int) -> Part:
     sentence = f"All {lowest} layers below are bit for bit as before"
     if lowest < 2:
         sentence = "The layer below is bit for bit as before" if lowest else "No layer is below"
-    return Part("below", largest == 0, largest, f"{sentence}{_off(largest, 0)}.")
+    return Part("below", largest == 0, largest, f"{sentence}{_off(largest)}.")
 
 
 def _same(claim: str, one: Tensor, two: Tensor, sentence: str) -> Part:
@@ -172,8 +172,8 @@ def _same(claim: str, one: Tensor, two: Tensor, sentence: str) -> Part:
     return Part(claim, largest <= TOLERANCE, largest, f"{sentence}{within}.")
 
 
-def _off(largest: float, limit: float) -> str:
-    return f": off by {largest:.2g}" if largest > limit else ""
+def _off(largest: float) -> str:
+    return f": off by {largest:.2g}" if largest else ""
 
 
 def _apart(one: Tensor | None, two: Tensor | None) -> float:

@@ -26,8 +26,8 @@ class Replaced:
     value: Float[Tensor, "#variant #head #token d_value"]
 
     def __call__(
-        self, mixed: Float[Tensor, "variant head token d_value"]
-    ) -> Float[Tensor, "variant head token d_value"]:
+        self, mixed: Float[Tensor, "#variant head token d_value"]
+    ) -> Float[Tensor, "variants head token d_value"]:
         """The heads' outputs with the chosen ones replaced."""
         return torch.where(self.where[..., None, None], self.value.to(mixed.dtype), mixed)
 
