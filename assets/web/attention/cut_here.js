@@ -1,7 +1,7 @@
 // What if: the chosen head removed, the chosen pair cut, its key hidden, masked, deleted or replaced, by one click.
 
 import { cutting, deleting, hiding, masking, removing, replacing } from "../core/change_codes.js";
-import { changedRun } from "../core/changed_run.js";
+import { changedRun, codesOf } from "../core/changed_run.js";
 import { button, el, painted } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
 import { headsOf } from "../core/selection.js";
@@ -13,6 +13,8 @@ import { shownName } from "./pair_links.js";
 const FUSED = "Choose one head, or several by their numbers, to remove them.";
 const MASKED = "This run was made with a mask, and changes start from a run without one; press Run to have it.";
 const PATCH = "Only the words of a text can be masked, deleted or replaced.";
+const MASK = /^[▁Ġ ]*(\[mask\]|<mask>)$/i; // a word of the text, though the tokenizer calls it special
+const MASKED_WORD = "It is masked already.";
 const DONE = "Done; click to take it back";
 
 export class CutHere {
@@ -83,11 +85,13 @@ export class CutHere {
     const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
     const { heads, where } = headWords(layer, head);
     const why = this.#missing || (run.masked && MASKED);
-    const word = why || (run.grid && PATCH) || (run.special[key] && `${quoted(to)} is no word of the text.`) || "";
+    const masked = MASK.test(to);
+    const added = run.special[key] && !masked;
+    const word = why || (run.grid && PATCH) || (added && `${quoted(to)} is no word of the text.`) || "";
     this.#label(this.remove, ["remove ", heads], why || (headsOf(head).length ? "" : FUSED));
     this.#label(this.cut, ["cut ", name(from), " → ", name(to), where], why);
     this.#label(this.hide, ["hide ", name(to), " from all"], why);
-    this.#label(this.mask, ["mask ", name(to)], word);
+    this.#label(this.mask, ["mask ", name(to)], word || (masked && !codesOf(run).length ? MASKED_WORD : ""));
     this.#label(this.delete, ["delete ", name(to)], word);
     this.more.disabled = this.word.disabled = this.replace.disabled = Boolean(word);
     this.word.placeholder = `replace ${to} by …`;

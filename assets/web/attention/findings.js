@@ -137,6 +137,8 @@ const over = ({ hide, renorm }) => (renorm ? " on the tokens shown" : hide ? ", 
 export function sentence({ layer, head, weight, ratio, was }, query, key, over = "") {
   const from = el("bdi", { class: "viz-query-name" }, query);
   const to = el("bdi", { class: "viz-key-name" }, key);
+  if (Number.isNaN(weight) && was != null)
+    return [`Head ${layer}.${head}: `, from, " may not look at ", to, ` (was ${rounded(was)}).`];
   if (Number.isNaN(weight)) return [`Head ${layer}.${head}: the mask does not let `, from, " look at ", to, "."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
   if (was != null) {

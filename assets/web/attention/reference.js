@@ -1,15 +1,15 @@
 // The run that others are compared with: this one, another text, an earlier run, a saved one, or a link's.
 
-import { button, controls, count, el, options } from "../core/dom.js";
+import { button, controls, el, options } from "../core/dom.js";
 import { runText } from "../core/form.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { MAP_CHANGE } from "./head_statistics.js";
 import { named, noteReference, notedReference } from "./reference_link.js";
-import { quoted } from "../core/token_names.js";
+import { compare, offered } from "./reference_words.js";
 
-/** @import { Compared, HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
+/** @import { HeadOrder, HeadStatistics, RunDescription, Selection } from "./types.d.ts" */
 
 const MOST_RUNS = 20; // earlier ones that are offered
 const LATER = { title: "Later runs are compared with it, head by head" };
@@ -229,41 +229,6 @@ export class Reference {
   }
 }
 
-/** Which tokens differ: those without a counterpart where it is known which have one, else place by place.
- * @type {(run: Run, before: Run, alignment?: Compared | null) => string} */
-export function compare(run, before, alignment = null) {
-  const { tokens } = before;
-  if (run.n !== before.n)
-    return `The reference has ${before.n} tokens, this run ${run.n}: maps are compared on the tokens that both have.${unlike(run, before)}`;
-  if (alignment) return `${unaligned(run, before, alignment)}.${unlike(run, before)}`;
-  const other = run.tokens.flatMap((token, at) => (token === tokens[at] ? [] : [at]));
-  const first = `: ${other.length > 1 ? "first " : ""}${quoted(tokens[other[0]])} → ${quoted(run.tokens[other[0]])}`;
-  const which = `${count(other.length)} of ${count(run.n)} tokens differ${other.length ? first : ""}`;
-  return `${which}.${unlike(run, before)}`;
-}
-
-// A token that stands where another stood is named with it.
-function unaligned(/** @type {Run} */ run, /** @type {Run} */ before, /** @type {Compared} */ { aligned, ...only }) {
-  const [[here], [there]] = [only.only_here, only.only_there];
-  const which = `${count(only.only_here.length)} of ${count(run.n)} tokens differ`;
-  if (here === undefined) return which;
-  const passed = [aligned.filter(([ours]) => ours < here), aligned.filter(([, theirs]) => theirs < there)];
-  const replaced = there !== undefined && passed[0].length === passed[1].length;
-  const first = only.only_here.length > 1 ? "first " : "";
-  const name = quoted(run.tokens[here]);
-  return `${which}: ${first}${replaced ? `${quoted(before.tokens[there])} → ${name}` : name}`;
-}
-
-/** What else differs than the tokens, a sentence each. @type {(run: Run, before: Run) => string} */
-function unlike(run, before) {
-  const models = `Heads are compared by number, but heads of ${before.model} and ${run.model} with the same number are unrelated.`;
-  const masks = `This run has ${run.masked ? `a mask (${run.masked})` : "no mask"}, and the reference has ${before.masked ? `one (${before.masked})` : "none"}; pairs masked in either run show no change.`;
-  const said = [run.model !== before.model && models, run.masked !== before.masked && masks].filter(Boolean);
-  return said.map((sentence) => ` ${sentence}`).join("");
-}
-
 // A link's own run is made again beside the reference that the link holds.
 const isSame = (/** @type {Run} */ one, /** @type {Run} */ other) =>
   one.key === other.key || JSON.stringify(one.link) === JSON.stringify(other.link);
-
-const offered = (/** @type {Run} */ run) => `${named(run)}${run.masked ? ` (mask: ${run.masked})` : ""}`;

@@ -12,7 +12,7 @@ const RESTORE = "Show the run again in which nothing is changed";
 
 export class ChangedBanner {
   #saying = new Latest((sentence) => this.#say(sentence));
-  #proving = new Latest((sentence) => this.#prove({ passed: false, sentence, parts: [] }));
+  #proving = new Latest((sentence) => this.#prove({ passed: false, sentence, parts: [{ passed: false, sentence }] }));
   chips = el("span", { class: "viz-changes", role: "group", "aria-label": "Changes" });
   back = button("Restore", () => changedRun.restore(this.#tell), { id: "viz-restore", title: RESTORE });
   told = el("span", { class: "viz-changed-told", role: "status" });
@@ -67,7 +67,8 @@ export class ChangedBanner {
   async #ask(/** @type {Run} */ run) {
     this.#say("Comparing with the run before …");
     this.proof.open = false;
-    this.#label("", "Proving it …");
+    this.#label("Proof", "running the model again …");
+    this.parts.replaceChildren();
     await painted();
     if (run !== current.run) return;
     const saying = this.#saying.run(async (fresh) => {
@@ -88,18 +89,19 @@ export class ChangedBanner {
   }
 
   #prove(/** @type {ChangeProof} */ { passed, sentence, parts }) {
-    const said = passed === null ? "Proof" : passed ? "✓ Proof" : "✗ Not proved";
-    this.#label(passed === null ? "" : passed ? "passed" : "failed", `${said}: ${sentence}`);
+    this.#label(passed ? "✓ Proof" : "✗ Not proved", sentence);
+    this.proof.dataset.passed = String(passed);
     const { run } = current;
     const notes = run ? run.notes.filter((note) => !changedRun.plainNotes(run).includes(note)) : [];
-    const all = parts.map((part) => `${part.passed ? "✓" : "✗"} ${part.sentence}`);
-    const told = all.length ? all : [sentence];
+    const told = parts.map((part) => `${part.passed ? "✓" : "✗"} ${part.sentence}`);
     this.parts.replaceChildren(...[...told, ...notes].map((each) => el("li", {}, each)));
   }
 
-  #label(/** @type {string} */ state, /** @type {string} */ sentence) {
-    this.proof.dataset.state = state;
-    this.sentence.textContent = this.sentence.title = sentence;
+  // In short, and where there is room for it, in a sentence.
+  #label(/** @type {string} */ short, /** @type {string} */ sentence) {
+    delete this.proof.dataset.passed;
+    this.sentence.title = sentence;
+    this.sentence.replaceChildren(short, el("span", { class: "viz-changed-whole" }, `: ${sentence}`));
   }
 }
 

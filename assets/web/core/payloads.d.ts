@@ -373,7 +373,7 @@ export interface Said {
   moved: Maybe; // mean over tokens of ‖h − h′‖ / ‖h′‖ at the output
 }
 export interface ChangeProof {
-  passed: boolean | null; // null where no head was removed, and nothing is to be proved
+  passed: boolean;
   sentence: string;
   parts: { passed: boolean; sentence: string }[];
 }

@@ -1,0 +1,54 @@
+// What a run and its reference have in common and what not, in words.
+
+import { count } from "../core/dom.js";
+import { quoted } from "../core/token_names.js";
+import { named } from "./reference_link.js";
+
+/** @import { Compared, Run } from "./types.d.ts" */
+
+/** Which tokens differ: those without a counterpart where it is known which have one, else place by place.
+ * @type {(run: Run, before: Run, alignment?: Compared | null) => string} */
+export function compare(run, before, alignment = null) {
+  const { tokens } = before;
+  if (run.n !== before.n)
+    return `The reference has ${before.n} tokens, this run ${run.n}: maps are compared on the tokens that both have.${unlike(run, before)}`;
+  if (alignment) return `${unaligned(run, before, alignment)}.${unlike(run, before)}`;
+  const other = run.tokens.flatMap((token, at) => (token === tokens[at] ? [] : [at]));
+  const first = `: ${other.length > 1 ? "first " : ""}${quoted(tokens[other[0]])} → ${quoted(run.tokens[other[0]])}`;
+  const which = `${count(other.length)} of ${count(run.n)} tokens differ${other.length ? first : ""}`;
+  return `${which}.${unlike(run, before)}`;
+}
+
+// A token that stands where another stood is named with it.
+function unaligned(/** @type {Run} */ run, /** @type {Run} */ before, /** @type {Compared} */ { aligned, ...only }) {
+  const [[here], [there]] = [only.only_here, only.only_there];
+  const which = `${count(only.only_here.length)} of ${count(run.n)} tokens differ`;
+  if (here === undefined) return which;
+  const passed = [aligned.filter(([ours]) => ours < here), aligned.filter(([, theirs]) => theirs < there)];
+  const replaced = there !== undefined && passed[0].length === passed[1].length;
+  const first = only.only_here.length > 1 ? "first " : "";
+  const name = quoted(run.tokens[here]);
+  return `${which}: ${first}${replaced ? `${quoted(before.tokens[there])} → ${name}` : name}`;
+}
+
+/** What else differs than the tokens, a sentence each. @type {(run: Run, before: Run) => string} */
+function unlike(run, before) {
+  const models = `Heads are compared by number, but heads of ${before.model} and ${run.model} with the same number are unrelated.`;
+  const masks = `This run has ${run.masked ? `a mask (${run.masked})` : "no mask"}, and the reference has ${before.masked ? `one (${before.masked})` : "none"}; pairs masked in either run show no change.`;
+  const [now, then] = [run, before].map(changeWords);
+  const changes = `This run has ${now ? `changes (${now})` : "no changes"}, and the reference has ${then ? `others (${then})` : "none"}.`;
+  const said = [
+    run.model !== before.model && models,
+    run.masked !== before.masked && masks,
+    now !== then && changes,
+  ].filter(Boolean);
+  return said.map((sentence) => ` ${sentence}`).join("");
+}
+
+const changeWords = (/** @type {Run} */ { changed }) => changed?.changes.map(({ words }) => words).join(", ") ?? "";
+
+/** A run to choose, and what was done to it. @type {(run: Run) => string} */
+export function offered(run) {
+  const made = run.masked ? `mask: ${run.masked}` : changeWords(run);
+  return `${named(run)}${made ? ` (${made})` : ""}`;
+}
