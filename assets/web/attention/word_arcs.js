@@ -26,9 +26,9 @@ export class WordArcs {
     box.classList.add("viz-arced");
   }
 
-  // The words, or something else in their place.
+  // The words, or something else in their place; the room above words is theirs until they are laid out.
   show(/** @type {HTMLElement | null} */ other) {
-    this.box.style.paddingTop = "";
+    if (other) this.box.style.paddingTop = "";
     this.box.replaceChildren(...(other ? [other] : [this.canvas, this.words.text]));
   }
 

@@ -1,0 +1,401 @@
+"""What if, where one looks: a head removed, a pair cut, a token hidden or changed, by one click."""
+
+from urllib.parse import parse_qs, urlparse
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.ui.conftest import PAINTED
+from tests.ui.texts import PICTURES, SENTENCES
+
+TEXT, IT, ANIMAL = SENTENCES[0], 10, 2
+SENTENCE, KEYS, MASK = "the keys to the cabinet [MASK] old", 2, 6
+CHANGED = ".viz-changed[data-painted]"
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def plain(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return vz.load("grammar")
+
+
+def ready(opened):
+    """Wait until the plain run is there, and it is known whether it can be run again."""
+    opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
+    return opened.page
+
+
+def changed(page, selector, wait=CHANGED):
+    """Click, and wait for the run that it makes; returns what the finding says."""
+    before = page.evaluate("vizTab.run.key")
+    page.click(selector)
+    return arrived(page, before, wait)
+
+
+def arrived(page, before, wait=CHANGED):
+    page.wait_for_function(f"vizTab.run.key !== '{before}'", timeout=60_000)
+    key = page.evaluate("vizTab.run.key")
+    if wait:
+        page.wait_for_selector(f".viz-changed[data-painted='{key}']", timeout=60_000)
+    page.wait_for_selector(f".viz-atlas[data-painted='{key}']", timeout=60_000)
+    page.wait_for_function("vizTab.pair.chosen || vizTab.selection.head.length")
+    return page.inner_text(".viz-finding")
+
+
+def shown(page, layer):
+    """All maps of a layer as the page fetches them, "head query key"; NaN is masked."""
+    heads = page.evaluate(
+        """async (layer) => { const { run } = vizTab, all = [];
+        for (let head = 0; head < run.nHeads; head++) {
+          const view = { layer, head, hide: false, renorm: false, words: false };
+          const { shape, values } = await run.map(view, [0, run.n], [0, run.n]);
+          all.push([shape, Array.from(values, String)]);
+        } return all; }""",
+        layer,
+    )
+    return np.array([np.array(values, float).reshape(shape) for shape, values in heads])
+
+
+def test_from_the_first_screen_a_head_is_removed_by_one_click(visit, minilm, plain):
+    opened = visit(opening=True)
+    page = ready(opened)
+    assert page.text_content("[data-cut=remove]") == "remove head 3.1"
+    assert page.is_hidden(".viz-changed")
+    said = changed(page, "[data-cut=remove]")
+    with vz.knock(minilm.model, {(3, 1): "zero"}):
+        knocked = vz.capture(minilm, TEXT)
+    for layer in range(6):
+        found = shown(page, layer)
+        np.testing.assert_allclose(found, knocked.attention(layer).numpy(), atol=2e-6)
+        same = np.abs(found - plain.attention(layer).numpy()).max() < 2e-6
+        assert same == (layer <= 3), layer
+    was = plain.attention(3, 1)[IT, ANIMAL]
+    assert f"{was:.2f} of its attention (was {was:.2f}" in said
+    assert page.get_attribute("[data-cut=remove]", "aria-pressed") == "true"
+    at = 4, int((knocked.attention(4) - plain.attention(4))[:, IT, ANIMAL].abs().argmax())
+    page.evaluate("([layer, head]) => vizTab.selection.set({ layer, head })", list(at))
+    now, was = (float(run.attention(*at)[IT, ANIMAL]) for run in (knocked, plain))
+    sign = "−" if now < was else "+"
+    page.wait_for_function(
+        "words => document.querySelector('.viz-finding').textContent.includes(words)",
+        arg=f"{now:.2f} of its attention (was {was:.2f}, {sign}0",
+    )
+
+
+def test_a_cut_pair_is_zero_and_its_row_is_renormalized(visit, minilm, plain):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    page = ready(opened)
+    assert page.text_content("[data-cut=cut]") == "cut it → animal in 3.1"
+    said = changed(page, "[data-cut=cut]")
+    n = plain.n_tokens
+    mask = torch.ones(n, n, dtype=torch.bool)
+    mask[IT, ANIMAL] = False
+    cut = vz.capture(minilm, TEXT, mask={(3, 1): mask})
+    whole, row = shown(page, 3), plain.attention(3, 1)[IT].numpy().copy()
+    weight, row[ANIMAL] = row[ANIMAL], 0
+    assert np.isnan(whole[1, IT, ANIMAL]) and np.isnan(whole).sum() == 1
+    np.testing.assert_allclose(np.nan_to_num(whole[1, IT]), row / row.sum(), atol=2e-6)
+    for layer in range(6):
+        found = np.nan_to_num(shown(page, layer))
+        np.testing.assert_allclose(found, cut.attention(layer).numpy(), atol=2e-6)
+    assert said == f"Head 3.1: it may not look at animal (was {weight:.2f})."
+    page.click(".viz-reference [aria-pressed]")
+    page.wait_for_selector(".viz-map[data-painted*=':3.1:']")
+    moved = (cut.attention(4) - plain.attention(4)).abs().sum(-1).mean(-1) / 2
+    page.wait_for_function("vizTab.measures.changes.length === 6", timeout=60_000)
+    assert page.evaluate("vizTab.measures.changes[4]") == pytest.approx(moved.tolist(), abs=2e-5)
+
+
+def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(visit, minilm, plain):
+    opened = visit(layer=2, head="1,4", query=IT, key=ANIMAL)
+    page = ready(opened)
+    assert page.text_content("[data-cut=remove]") == "remove heads 2.1, 2.4"
+    assert page.text_content("[data-cut=cut]") == "cut it → animal in layer 2"
+    changed(page, "[data-cut=remove]")
+    changed(page, "[data-cut=cut]")
+    assert page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)") == [
+        *("h2.1", "h2.4", f"l2:{IT}-{ANIMAL}")
+    ]
+    mask = torch.ones(plain.n_tokens, plain.n_tokens, dtype=torch.bool)
+    mask[IT, ANIMAL] = False
+    with vz.knock(minilm.model, {(2, 1): "zero", (2, 4): "zero"}):
+        expected = vz.capture(minilm, TEXT, mask={2: mask})
+    for layer in (2, 3, 5):
+        found = np.nan_to_num(shown(page, layer))
+        np.testing.assert_allclose(found, expected.attention(layer).numpy(), atol=2e-6)
+    page.select_option("#viz-head", "mean")
+    page.wait_for_selector("[data-cut=remove]:disabled")
+    assert "Choose one head" in page.get_attribute("[data-cut=remove]", "title")
+
+
+def test_hidden_masked_deleted_and_replaced_words_are_the_runs_of_python(visit, grammar):
+    opened = visit(model="grammar", kind="text", a=SENTENCE, layer=3, head=0, query=MASK, key=KEYS)
+    page = ready(opened)
+    n = vz.capture(grammar, SENTENCE).n_tokens
+    mask = torch.ones(n, n, dtype=torch.bool)
+    mask[:, KEYS] = False
+    changed(page, "[data-cut=hide]")
+    expect(page, vz.capture(grammar, SENTENCE, mask=mask))
+    changed(page, "[data-cut=hide]", wait="")  # taken back
+    assert page.evaluate("vizTab.run.changed") is None
+    changed(page, "[data-cut=mask]")
+    expect(page, vz.capture(grammar, "the [MASK] to the cabinet [MASK] old"))
+    assert place(page) == [3, 0, MASK, KEYS]
+    page.click(".viz-cut-open")
+    changed(page, "[data-cut=delete]")  # in place of the mask
+    assert codes(page) == ["d2"] and place(page)[2] == MASK - 1
+    expect(page, vz.capture(grammar, "the to the cabinet [MASK] old"))
+    before = page.evaluate("vizTab.run.key")
+    page.click("#viz-restore")
+    arrived(page, before, wait="")
+    assert place(page) == [3, 0, MASK, KEYS]
+    page.click(".viz-cut-open")
+    page.fill(".viz-cut-word", "key")
+    before = page.evaluate("vizTab.run.key")
+    page.press(".viz-cut-word", "Enter")
+    arrived(page, before)
+    expect(page, vz.capture(grammar, "the key to the cabinet [MASK] old"))
+    assert place(page) == [3, 0, MASK, KEYS]
+
+
+def expect(page, trace):
+    assert page.evaluate("vizTab.run.tokens") == list(trace.tokens)
+    for layer in range(trace.n_layers):
+        found = np.nan_to_num(shown(page, layer))
+        np.testing.assert_allclose(found, trace.attention(layer).numpy(), atol=2e-6)
+
+
+def place(page):
+    return page.evaluate(
+        "(({ layer, head, query, key }) => [layer, head, query, key])(vizTab.selection)"
+    )
+
+
+def codes(page):
+    return page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)")
+
+
+def test_the_banner_says_what_and_proves_it_over_all_tabs(visit, grammar):
+    opened = visit(model="grammar", kind="text", a=SENTENCE, layer=3, head=0, query=MASK, key=KEYS)
+    page = ready(opened)
+    changed(page, "[data-cut=remove]")
+    assert page.locator(".viz-change").all_inner_texts() == ["head 3.0 removed ✕"]
+    before, after = (answers(grammar, cuts) for cuts in ({}, {(3, 0): "zero"}))
+    first, other = max(before, key=before.get), max(after, key=after.get)
+    assert first != other
+    said = page.inner_text(".viz-changed-said")
+    assert said.startswith("Remove head 3.0 and the answer flips: ")
+    for name in (first, other):
+        assert f"{name} {before[name]:.3f} → {after[name]:.3f}" in said
+    assert page.get_attribute(".viz-changed-said", "role") == "status"
+    assert page.inner_text(".viz-changed-sentence").startswith(
+        "✓ Proof: Equals W_O's columns zeroed"
+    )
+    page.click(".viz-changed-sentence")
+    parts = page.locator(".viz-changed-proof li").all_inner_texts()
+    assert len(parts) >= 4 and any("W_O's columns" in part for part in parts)
+    assert any(part.startswith("Head 3.0 was removed") for part in parts)
+    notes = page.locator(".viz-notes li").all_inner_texts()
+    assert not any("was removed" in note for note in notes)
+    for tab in ("Flow", "Hidden states", "Masks", "What if"):
+        page.get_by_role("tab", name=tab, exact=True).click()
+        assert page.locator(".viz-changed").bounding_box()["y"] >= 0
+        page.mouse.wheel(0, 900)
+        page.wait_for_function(
+            "scrollY > 300 || document.documentElement.scrollHeight < innerHeight + 300"
+        )
+        assert page.locator(".viz-changed").bounding_box()["y"] >= 0, tab
+
+
+def answers(grammar, cuts):
+    """The shares of the likeliest words at [MASK], read off the run by the model's own head."""
+    if not cuts:
+        return dict(shares(grammar, vz.capture(grammar, SENTENCE)))
+    with vz.knock(grammar.model, cuts):
+        return dict(shares(grammar, vz.capture(grammar, SENTENCE)))
+
+
+def shares(grammar, trace):
+    (guess,) = vz.analyses.predictions(grammar, trace)
+    return zip(guess.labels, guess.shares.tolist(), strict=True)
+
+
+def test_a_chip_takes_its_change_away_and_restore_all_of_them(visit, plain):
+    """By the keyboard; the plain run is shown again, with its link, and nothing is compared."""
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    page = ready(opened)
+    first, address = page.evaluate("vizTab.run.key"), page.url
+    said = page.inner_text(".viz-finding")
+    page.focus("[data-cut=remove]")
+    press(page, "Enter")
+    page.focus("[data-cut=hide]")
+    press(page, "Space")
+    assert codes(page) == ["h3.1", f"t{ANIMAL}"]
+    page.focus(".viz-change >> nth=0")
+    press(page, "Enter")
+    assert codes(page) == [f"t{ANIMAL}"]
+    page.wait_for_function("location.search.includes('cut=t2') && !location.search.includes('h3')")
+    page.focus("#viz-restore")
+    press(page, "Enter", wait="")
+    assert page.is_hidden(".viz-changed")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "tab"
+    assert page.evaluate("vizTab.run.key") == first and place(page) == [3, 1, IT, ANIMAL]
+    page.wait_for_function(
+        "said => document.querySelector('.viz-finding').innerText === said", arg=said
+    )
+    np.testing.assert_allclose(shown(page, 4), plain.attention(4).numpy(), atol=2e-6)
+    page.wait_for_function("address => location.href === address", arg=address)
+
+
+def press(page, key, wait=CHANGED):
+    before = page.evaluate("vizTab.run.key")
+    page.keyboard.press(key)
+    arrived(page, before, wait)
+
+
+def test_the_menu_of_the_word_is_reached_and_left_by_keys(visit):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    page = ready(opened)
+    page.focus("[data-cut=mask]")
+    for key in ("Tab", "Enter", "Tab", "Tab"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.className") == "viz-cut-word"
+    assert page.get_attribute(".viz-cut-word", "aria-label") == "Replace animal by"
+    page.keyboard.press("Escape")
+    assert page.is_hidden(".viz-cut-more")
+    assert page.evaluate("document.activeElement.className.includes('viz-cut-open')")
+    assert page.evaluate("vizTab.run.changed") is None
+
+
+def test_a_link_opens_the_changed_run_and_its_comparison(visit, minilm, plain):
+    opened = visit(layer=4, head=11, query=IT, key=ANIMAL)
+    page = ready(opened)
+    page.evaluate("vizTab.selection.set({ layer: 3, head: 1 })")
+    page.wait_for_selector("[data-cut=remove] >> text=remove head 3.1")
+    changed(page, "[data-cut=remove]")
+    page.evaluate("vizTab.selection.set({ layer: 4, head: 11 })")
+    page.wait_for_function("location.search.includes('head=11')")
+    held = parse_qs(urlparse(page.url).query)
+    assert held["cut"] == ["h3.1"] and held["a"] == [TEXT]
+    page.reload()
+    page.wait_for_selector(CHANGED, timeout=60_000)
+    page.wait_for_selector(PAINTED, timeout=60_000)
+    with vz.knock(minilm.model, {(3, 1): "zero"}):
+        knocked = vz.capture(minilm, TEXT)
+    np.testing.assert_allclose(shown(page, 4), knocked.attention(4).numpy(), atol=2e-6)
+    now, was = (float(run.attention(4, 11)[IT, ANIMAL]) for run in (knocked, plain))
+    assert abs(now - was) > 0.005
+    page.wait_for_function(
+        "words => document.querySelector('.viz-finding').textContent.includes(words)",
+        arg=f"{now:.2f} of its attention (was {was:.2f}, ",
+    )
+    before = page.evaluate("vizTab.run.key")
+    page.click("#viz-restore")
+    arrived(page, before, wait="")
+    page.wait_for_function("!location.search.includes('cut=')")
+    np.testing.assert_allclose(shown(page, 4), plain.attention(4).numpy(), atol=2e-6)
+    page.wait_for_function("!document.querySelector('.viz-finding').textContent.includes('was')")
+
+
+def test_a_fault_is_said_where_it_was_asked_for_and_nothing_changes(visit):
+    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    page = ready(opened)
+    refused = {"status": 422, "json": {"message": "That cannot be done."}}
+    page.route("**/whatif/changed", lambda route: route.fulfill(**refused))
+    key = page.evaluate("vizTab.run.key")
+    page.click("[data-cut=remove]")
+    page.wait_for_selector(".viz-cut-told >> text=That cannot be done.")
+    assert page.evaluate("vizTab.run.key") == key and page.is_hidden(".viz-changed")
+    page.unroute("**/whatif/changed")
+    changed(page, "[data-cut=remove]")
+    assert page.inner_text(".viz-cut-told") == ""
+    opened.faults[:] = [fault for fault in opened.faults if "422" not in fault]
+
+
+def test_what_cannot_be_changed_says_why(visit, minilm, tmp_path):
+    opened = visit(kind="image", example=next(iter(PICTURES)), layer=0, head=0, query=1, key=2)
+    page = ready(opened)
+    for name, off in (("remove", False), ("cut", False), ("hide", False), ("mask", True)):
+        assert page.is_disabled(f"[data-cut={name}]") is off, name
+    assert "Only the words of a text" in page.get_attribute("[data-cut=mask]", "title")
+    opened = visit(layer=3, head=1, query=IT, key=0)
+    page = ready(opened)
+    assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-open")
+    assert "“[CLS]” is no word" in page.get_attribute("[data-cut=mask]", "title")
+    assert page.is_enabled("[data-cut=hide]")
+    vz.capture(minilm, TEXT).save(tmp_path / "run.safetensors")
+    before = page.evaluate("vizTab.run.key")
+    opened.open_saved(tmp_path / "run.safetensors")
+    arrived(page, before, wait="")
+    page.wait_for_selector(".viz-cut-told:not(:empty)")
+    told = page.inner_text(".viz-cut-told")
+    assert "model" in told
+    for name in ("remove", "cut", "hide", "mask"):
+        assert page.is_disabled(f"[data-cut={name}]")
+        assert page.get_attribute(f"[data-cut={name}]", "title") == told
+
+
+PARTS = (".viz-finding", ".viz-cut", ".viz-finding-chips", ".viz-words", ".viz-pair", ".viz-map")
+TOPS = """(parts) => parts.map((part) =>
+  document.querySelector(part).getBoundingClientRect().top)"""
+WATCH = """(parts) => { window.moved = []; const look = () => {
+  window.moved.push(parts.map((part) => document.querySelector(part).getBoundingClientRect().top));
+  requestAnimationFrame(look); }; look(); }"""
+
+
+def test_nothing_but_the_banner_moves(visit):
+    """What is looked at keeps its place in the window, from the click until all is known."""
+    opened = visit(height=900, opening=True)
+    page = ready(opened)
+    page.evaluate("vizTab.selection.set({ key: 8 })")
+    page.wait_for_selector("[data-cut=remove] >> text=remove head 3.1")
+    before = page.evaluate(TOPS, PARTS)
+    page.evaluate(WATCH, PARTS)
+    changed(page, "[data-cut=remove]")
+    changed(page, "[data-cut=hide]")
+    seen = np.array(page.evaluate("window.moved"))
+    assert len(seen) > 5
+    moved = dict(zip(PARTS, np.abs(seen - before).max(axis=0), strict=True))
+    assert max(moved.values()) <= 1, moved
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_on_a_phone_all_is_reached_and_nothing_is_wider(visit, theme):
+    opened = visit(width=390, height=844, opening=True, __theme=theme)
+    page = ready(opened)
+    changed(page, "[data-cut=remove]")
+    changed(page, "[data-cut=mask]")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    banner = page.locator(".viz-changed").bounding_box()
+    assert banner["y"] >= 0 and banner["height"] < 170
+    for part in ("#viz-restore", ".viz-changed-sentence", ".viz-changed-said"):
+        box = page.locator(part).bounding_box()
+        assert box["x"] >= banner["x"] and box["x"] + box["width"] <= banner["x"] + banner["width"]
+    page.click(".viz-cut-open")
+    menu = page.locator(".viz-cut-more").bounding_box()
+    assert menu["x"] >= 0 and menu["x"] + menu["width"] <= 390
+    before = page.evaluate("vizTab.run.key")
+    page.fill(".viz-cut-word", "dog")
+    page.click("[data-cut=replace]")
+    arrived(page, before)
+    assert codes(page) == ["h3.1", f"r{ANIMAL}:dog"]
+
+
+def test_a_click_on_another_head_asks_for_nothing_more(visit):
+    opened = visit(kind="text", a="one two three " * 60, layer=0, head=0, query=5, key=3)
+    page = ready(opened)
+    asked = []
+    page.on(
+        "request", lambda request: asked.append(request.url) if "whatif" in request.url else None
+    )
+    for head in (1, 2, 3):
+        page.evaluate("head => vizTab.selection.set({ head })", head)
+        page.wait_for_selector(f"[data-cut=remove] >> text=remove head 0.{head}")
+    assert asked == []
