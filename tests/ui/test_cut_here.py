@@ -204,7 +204,7 @@ def test_the_banner_says_what_and_proves_it_over_all_tabs(visit, grammar):
     assert any(part.startswith("Head 3.0 was removed") for part in parts)
     notes = page.locator(".viz-notes li").all_inner_texts()
     assert not any("was removed" in note for note in notes)
-    for tab in ("Flow", "Hidden states", "Masks", "What if"):
+    for tab in ("Flow", "Pooling", "Masks", "What if"):
         page.get_by_role("tab", name=tab, exact=True).click()
         assert page.locator(".viz-changed").bounding_box()["y"] >= 0
         page.mouse.wheel(0, 900)
