@@ -6,15 +6,15 @@ import numpy as np
 
 from viz_encoder.analyses.column import column as column_of
 from viz_encoder.analyses.overview import overview, row
-from viz_encoder.analyses.pair import pair as pair_of
-from viz_encoder.errors import TooLong
+from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.trace.map_view import MapView
 from viz_encoder.trace.token_selection import shown_tokens
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.attention.change import changes
 from viz_encoder.ui.tabs.attention.comparison import compared_runs, comparison_plain
 from viz_encoder.ui.tabs.attention.found import plain_findings
 from viz_encoder.ui.tabs.attention.head_measures import distances, role_plain, similar_plain
-from viz_encoder.ui.tabs.attention.pairs import key_means, parse_key, plain_pair
+from viz_encoder.ui.tabs.attention.pairs import key_means, pair_of, parse_key, plain_pair
 from viz_encoder.ui.tabs.attention.row_measures import Measures
 from viz_encoder.ui.wire.arguments import parse_head, parse_index
 from viz_encoder.ui.wire.bytes import finite
@@ -61,10 +61,17 @@ def attention_row(
     return found
 
 
-def head_statistics(runner: Runner, key: str, layer: int) -> dict[str, list[float | None]]:
+def head_statistics(
+    runner: Runner,
+    key: str,
+    layer: int,
+    hide_special: bool = False,
+    renormalize: bool = False,
+) -> dict[str, list[float | None]]:
     """Every statistic of a layer's heads, a number a head; null where there is none."""
     entry = runner.store.get(key)
-    named = entry.survey(parse_index("layer", layer, entry.trace.n_layers)).statistics
+    at = parse_index("layer", layer, entry.trace.n_layers)
+    named = entry.survey(at, _kept(hide_special, renormalize)).statistics
     return {name: finite(values) for name, values in named.items()}
 
 
@@ -78,7 +85,15 @@ def column(runner: Runner, key: str, layer: int, head: str, token: int) -> list[
     return found
 
 
-def pair(runner: Runner, key: str, query: int, token: int) -> dict[str, list[list[float | None]]]:
+def pair(
+    runner: Runner,
+    key: str,
+    query: int,
+    token: int,
+    hide_special: bool = False,
+    renormalize: bool = False,
+    words: bool = False,
+) -> dict[str, list[list[float | None]]]:
     """Which heads link a query to a token: that one cell in every head, a list a layer.
 
     Returns the "weights", the "means" that the token gets over all real queries, and their
@@ -86,8 +101,9 @@ def pair(runner: Runner, key: str, query: int, token: int) -> dict[str, list[lis
     """
     entry = runner.store.get(key)
     at = parse_index("query", query, entry.trace.n_tokens), parse_key(token, entry.trace)
-    means = np.concatenate(list(key_means(entry, at[1])))
-    return plain_pair(pair_of(entry.trace, *at, means=means))
+    view = _kept(hide_special, renormalize, words)
+    means = np.concatenate(list(key_means(entry, at[1], view)))
+    return plain_pair(pair_of(entry, *at, view, means))
 
 
 def findings(runner: Runner, key: str) -> dict[str, Any]:
@@ -134,16 +150,30 @@ def measured(
     return {"values": finite(found.values), "answer": found.answer}
 
 
-def change(runner: Runner, key: str, reference: str, layer: int) -> list[float | None]:
+def change(
+    runner: Runner,
+    key: str,
+    reference: str,
+    layer: int,
+    hide_special: bool = False,
+    renormalize: bool = False,
+) -> list[float | None]:
     """How far each head's map of a layer is from that of the run `reference`.
 
     0 = the same map, 1 = no key in common: ½ Σ |a − b| of two rows, mean over the real queries.
     """
-    return changes(runner.store, key, reference, layer)
+    return changes(runner.store, key, reference, layer, _kept(hide_special, renormalize))
 
 
 def compared(
-    runner: Runner, key: str, reference: str, query: int = -1, token: int = -1
+    runner: Runner,
+    key: str,
+    reference: str,
+    query: int = -1,
+    token: int = -1,
+    hide_special: bool = False,
+    renormalize: bool = False,
+    words: bool = False,
 ) -> dict[str, Any]:
     """A run against the run `reference`, whatever their lengths; every number is this − reference.
 
@@ -154,7 +184,16 @@ def compared(
     """
     found = compared_runs(runner.store, key, reference)
     looks, at = (None if number == -1 else number for number in (query, token))
-    return comparison_plain(found, looks, at)
+    return comparison_plain(found, looks, at, _kept(hide_special, renormalize, words))
+
+
+def _kept(hide_special: object, renormalize: object, words: object = False) -> MapView:
+    """What is left out of maps, as the page's switches say."""
+    switches = {"hide_special": hide_special, "renormalize": renormalize, "words": words}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise SelectionError(f"{name} is {str(value)[:40]!r}; give true or false.")
+    return MapView(**switches)  # type: ignore[arg-type]
 
 
 ENDPOINTS = (
