@@ -305,6 +305,17 @@ def test_a_click_on_a_word_changes_the_run_of_all_tabs_and_again_undoes_it(what_
     assert page.evaluate("vizTab.run.key") == plain
 
 
+def test_a_link_to_a_changed_run_opens_it_with_the_effects_on_the_plain_one(what_if, found):
+    page = what_if(cut="h3.0,d7")
+    changed(page, "h3.0", "d7")
+    assert page.evaluate("vizTab.run.n") == page.evaluate("vizWhatif.plain.n") - 1
+    np.testing.assert_allclose(cells(page), found.values[0], rtol=2e-5, atol=1e-5)
+    assert page.inner_text("#viz-whatif-remove") == "Put back head 3.0"
+    assert "run as it was" in page.inner_text(".viz-whatif-heads")
+    page.click("#viz-whatif-remove")
+    changed(page, "d7")
+
+
 def test_a_word_is_replaced_or_deleted_and_the_old_words_stay_to_be_clicked(what_if):
     page = what_if()
     page.select_option("#viz-whatif-action", "r")
@@ -407,7 +418,7 @@ def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_
     assert page.evaluate("window.waited")
     page.wait_for_selector("#viz-whatif-start:visible")
     assert "Cancelled" in page.inner_text(".viz-whatif-wait")
-    assert page.is_hidden(".viz-whatif-wait progress")
+    assert page.is_hidden(".viz-whatif-wait progress >> nth=0")
 
 
 def test_patches_of_a_picture_are_hidden(visit):

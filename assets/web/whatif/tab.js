@@ -15,6 +15,8 @@ import { headEffects, offered, tokenEffects } from "./requests.js";
 import { Texts } from "./texts.js";
 import { TokenTable } from "./token_table.js";
 import { WordRow } from "./word_row.js";
+import { unitOf } from "./wording.js";
+import { Work } from "./work.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { HeadEffects, TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
@@ -66,11 +68,13 @@ class WhatIfTab extends TabShell {
     hide: (tokens) => this.#change(hiding(tokens)),
     start: () => this.#hide(),
   });
+  hiding = new Work(); // words are hidden while heads are removed, or after
   texts = new Texts((place) => this.#choose([place]));
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-whatif");
     this.words.line.append(this.measuring);
+    this.finding.wait.append(this.hiding.node);
     this.words.legend.after(this.finding.wait);
     this.measures.addEventListener("change", () => this.#remeasure({ measure: this.measures.value }));
     this.body.append(
@@ -135,7 +139,7 @@ class WhatIfTab extends TabShell {
     this.effects = null;
     delete this.body.dataset.painted;
     const long = plain.n > SHORT;
-    this.finding.work.stop();
+    for (const work of [this.finding.work, this.hiding]) work.stop();
     this.finding.enter(plain.n);
     this.finding.start.hidden = !long;
     this.heads.enter(plain, offer, this.way);
@@ -182,7 +186,7 @@ class WhatIfTab extends TabShell {
     const way = { measure: this.way.measure, how: this.tokensHow };
     delete this.tokens.node.dataset.painted;
     const found = /** @type {TokenEffects | null} */ (
-      await this.finding.work.run("Hiding each word", (tell, signal) => tokenEffects(plain, way, tell, signal))
+      await this.hiding.run(`Hiding each ${unitOf(plain)}`, (tell, signal) => tokenEffects(plain, way, tell, signal))
     );
     if (!found || plain !== this.plain) return;
     this.words.show(found);

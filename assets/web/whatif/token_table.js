@@ -13,7 +13,7 @@ import { digitsFor, largestAmount, share, signedFixed, unitOf } from "./wording.
 /** @import { Run } from "../core/run.js" */
 /** @typedef {{ how: (how: string) => unknown, hide: (tokens: number[]) => unknown, start: () => unknown }} Acts */
 
-const MOST = 40; // rows; of a longer text those with the largest effects
+const [MOST, MOST_PATCHES] = [40, 14]; // rows; of a longer text those with the largest effects
 const MOST_FLIPPED = 3; // tokens in a set
 /** @type {[how: string, words: string][]} */
 const HOWS = [
@@ -98,11 +98,12 @@ export class TokenTable {
   #shown(run, effects) {
     const all = run.tokens.map((_, at) => at);
     const size = (/** @type {number} */ at) => Math.abs(effects?.values[at] ?? 0);
-    return all.length <= MOST
+    const most = run.grid ? MOST_PATCHES : MOST;
+    return all.length <= most
       ? all
       : all
           .toSorted((a, b) => size(b) - size(a))
-          .slice(0, MOST)
+          .slice(0, most)
           .sort((a, b) => a - b);
   }
 
