@@ -139,7 +139,7 @@ export function sentence({ layer, head, weight, ratio, was }, query, key, over =
   const to = el("bdi", { class: "viz-key-name" }, key);
   if (Number.isNaN(weight) && was != null)
     return [`Head ${layer}.${head}: `, from, " may not look at ", to, ` (was ${rounded(was)}).`];
-  if (Number.isNaN(weight)) return [`Head ${layer}.${head}: the mask does not let `, from, " look at ", to, "."];
+  if (Number.isNaN(weight)) return [`Head ${layer}.${head}: `, from, " may not look at ", to, " in this run."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
   if (was != null) {
     const change = ` of its attention${over} (was ${rounded(was)}, ${signed(weight - was)}).`;
