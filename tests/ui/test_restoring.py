@@ -129,3 +129,10 @@ def test_a_run_is_opened_beside_the_shown_one(site, minilm, tmp_path):
 def test_a_text_that_is_none_is_refused(runner):
     with pytest.raises(InputError):
         restore(runner, {**LINK, "a": 3})
+
+
+def test_a_link_to_another_kind_is_refused(runner):
+    with pytest.raises(SelectionError, match="This link asks for 'video'; a link opens text, pair"):
+        restore(runner, {"kind": "video", "a": TEXT})
+    with pytest.raises(SelectionError, match="There is no example picture 'bogus'"):
+        restore(runner, {"kind": "image", "example": "bogus"})

@@ -1,6 +1,7 @@
 """Restoring: the run that a link asks for, as it is held, or made again from what it holds."""
 
 import json
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
 from viz_encoder.errors import SelectionError
@@ -9,7 +10,7 @@ from viz_encoder.ui.state.examples import OPENING, PICTURES
 from viz_encoder.ui.state.mask_link import mask_from_code
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
-from viz_encoder.ui.state.runner import Runner, Tell, silent
+from viz_encoder.ui.state.runner import KINDS, Runner, Tell, silent
 
 KEPT = "the model and the link's other choices are kept."
 GONE = {
@@ -53,6 +54,10 @@ def _require_input(query: dict[str, str]) -> None:
 
 
 def _made(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell) -> str:
+    if query.get("kind", "text") not in KINDS:
+        raise SelectionError(
+            f"This link asks for {shown(query['kind'])}; a link opens {', '.join(KINDS)}."
+        )
     if query.get("kind") == "image":
         model = query.get("model") or runner.models.names("image")[0]
         example = query.get("example", next(iter(PICTURES)))
