@@ -401,8 +401,8 @@ def test_without_an_answer_the_pooled_vector_is_measured(what_if, minilm):
     assert "weakens" not in page.inner_text(".viz-whatif")
 
 
-def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_if):
-    text = " ".join(["The cat saw the old dog."] * 40)
+def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_if, minilm):
+    text = " ".join(["The cat saw the old dog."] * 19)
     page = what_if(text, "all-MiniLM-L6-v2", ready="#viz-whatif-start:visible")
     n = page.evaluate("vizTab.run.n")
     assert page.inner_text("#viz-whatif-start") == f"Measure all heads ({n} tokens)"
@@ -419,6 +419,14 @@ def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_
     page.wait_for_selector("#viz-whatif-start:visible")
     assert "Cancelled" in page.inner_text(".viz-whatif-wait")
     assert page.is_hidden(".viz-whatif-wait progress >> nth=0")
+    assert page.is_hidden(".viz-whatif-table")
+    page.click(f"text=Hide each of {n} tokens")
+    page.wait_for_selector(MEASURED, timeout=60_000)
+    rows = page.locator(".viz-whatif-table tbody tr")
+    assert rows.count() == 40 and page.is_visible(".viz-whatif-table")
+    values = np.abs(effects.tokens(minilm, text).values)
+    shown = rows.evaluate_all("all => all.map(r => Number(r.dataset.token))")
+    assert shown == sorted(shown) and values[shown].min() >= np.sort(values)[-40] - 1e-6
 
 
 def test_patches_of_a_picture_are_hidden(visit):
