@@ -9,6 +9,7 @@ import { quoted } from "../core/token_names.js";
 import { shownName } from "./pair_links.js";
 
 /** @import { Head, Run, Selection, WhatIfOffered } from "./types.d.ts" */
+/** @typedef {HTMLButtonElement & { codes: () => string[] }} Choice and the codes of what it does */
 
 const FUSED = "Choose one head, or several by their numbers, to remove them.";
 const MASKED = "This run was made with a mask, and changes start from a run without one; press Run to have it.";
@@ -89,25 +90,31 @@ export class CutHere {
     const added = run.special[key] && !masked;
     const word = why || (run.grid && PATCH) || (added && `${quoted(to)} is no word of the text.`) || "";
     this.#label(this.remove, ["remove ", heads], why || (headsOf(head).length ? "" : FUSED));
-    this.#label(this.cut, ["cut ", name(from), " → ", name(to), where], why);
-    this.#label(this.hide, ["hide ", name(to), " from all"], why);
-    this.#label(this.mask, ["mask ", name(to)], word || (masked && !codesOf(run).length ? MASKED_WORD : ""));
-    this.#label(this.delete, ["delete ", name(to)], word);
-    this.more.disabled = this.word.disabled = this.replace.disabled = Boolean(word);
+    this.#label(this.cut, ["cut ", from, " → ", to, where], why);
+    this.#label(this.hide, ["hide ", to, " from all"], why);
+    this.#label(this.mask, ["mask ", to], word || (masked && !codesOf(run).length ? MASKED_WORD : ""));
+    this.#label(this.delete, ["delete ", to], word);
+    for (const node of [this.more, this.word, this.replace])
+      if (node.disabled !== Boolean(word)) node.disabled = Boolean(word);
     this.word.placeholder = `replace ${to} by …`;
     this.word.setAttribute("aria-label", `Replace ${to} by`);
   }
 
-  /** @type {(node: HTMLButtonElement & { codes?: () => string[] }, words: (string | Node)[], why: string) => void} */
+  // Only what is another is written: the words of a long text would be styled anew for each new node.
+  /** @type {(node: Choice, words: string[], why: string) => void} */
   #label(node, words, why) {
-    const made = Boolean(!why && this.#run && node.codes && changedRun.has(this.#run, node.codes()));
-    node.replaceChildren(...words);
-    node.disabled = Boolean(why);
-    node.ariaPressed = String(made);
-    node.title = why || (made ? DONE : String(node.textContent));
+    const made = Boolean(!why && this.#run && changedRun.has(this.#run, node.codes()));
+    if (node.childElementCount !== words.length) node.replaceChildren(...words.map(part));
+    for (const [at, word] of words.entries()) {
+      const text = /** @type {Text} */ (node.children[at].firstChild);
+      if (text.data !== word) text.data = word;
+    }
+    if (node.disabled !== Boolean(why)) node.disabled = Boolean(why);
+    if (node.ariaPressed !== String(made)) node.ariaPressed = String(made);
+    node.title = why || (made ? DONE : words.join(""));
   }
 
-  /** @type {(codes: () => string[], name: string) => HTMLButtonElement & { codes: () => string[] }} */
+  /** @type {(codes: () => string[], name: string) => Choice} */
   #toggle(codes, name) {
     const node = button("", () => this.#change(codes()), { class: "viz-small viz-pressed", "data-cut": name });
     return Object.assign(node, { codes });
@@ -149,7 +156,8 @@ export class CutHere {
   }
 }
 
-const name = (/** @type {string} */ token) => el("bdi", {}, token);
+// Tokens stand between other words, each isolated where it is read from right to left.
+const part = (/** @type {string} */ word, /** @type {number} */ at) => el(at % 2 ? "bdi" : "span", {}, word);
 
 /** The heads in words, and where a pair is cut: in one head, or in all of the layer.
  * @type {(layer: number, head: Head) => { heads: string, where: string }} */
