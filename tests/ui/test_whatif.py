@@ -116,6 +116,7 @@ def test_the_reference_mean_is_another_stand_in(what_if, grammar, found):
     expected = vz.effect(grammar, TEXT, how="reference", reference=GRAMMAR)
     np.testing.assert_allclose(cells(page), expected.values[0], rtol=2e-5, atol=1e-5)
     assert page.inner_text(".viz-whatif-finding") == expected.sentence
+    assert page.is_visible("text=Without head 3.0 (zeros instead)")
     page.click("[data-how=zero]")
     page.wait_for_selector(".viz-whatif[data-painted$=':zero']", timeout=30_000)
     np.testing.assert_allclose(cells(page), found.values[0], rtol=2e-5, atol=1e-5)

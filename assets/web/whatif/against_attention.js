@@ -53,10 +53,13 @@ export class AgainstAttention {
     this.#load();
   }
 
-  /** @type {(run: Run, chosen: HeadPlace[]) => void} */
-  mark(run, chosen) {
+  /** Heads are taken away by zeros here, whatever stands in for them in the grid.
+   * @type {(run: Run, chosen: HeadPlace[], how: string) => void} */
+  mark(run, chosen, how) {
     this.scatter.mark(chosen);
-    this.title.textContent = chosen.length ? `Without ${headsNamed(chosen)}` : "Before and after";
+    this.title.textContent = chosen.length
+      ? `Without ${headsNamed(chosen)}${how === "zero" ? "" : " (zeros instead)"}`
+      : "Before and after";
     if (chosen.length && this.effects) this.answers.show(run, chosen.map(headCode), this.title.textContent);
   }
 

@@ -225,7 +225,7 @@ class WhatIfTab extends TabShell {
     this.words.mark(this.changes);
     this.heads.mark(plain, chosen, this.changes, way);
     this.texts.mark(chosen);
-    this.against.mark(plain, chosen);
+    this.against.mark(plain, chosen, way.how);
   }
 
   // Make these changes of the plain run too, on all tabs; or take them back where all are made.
