@@ -122,7 +122,8 @@ export class FindingsView {
     const hidden = hide && [query, key].find((token) => run.special[token]);
     if (typeof hidden === "number") return [`${quoted(run.tokens[hidden])} is chosen but hidden.`];
     if (patches && !isChanged(this.selection)) return [patches.sentence];
-    const why = this.pair.incomparable;
+    const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
+    const why = cut ? "" : this.pair.incomparable;
     if (link) return [...sentence(link, from, to, over({ hide, renorm })), why && ` ${why}`];
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
