@@ -477,3 +477,9 @@ def test_nothing_jumps_when_the_numbers_come(what_if):
     before = page.evaluate(tops)
     page.wait_for_selector(MEASURED, timeout=60_000)
     assert page.evaluate(tops) == pytest.approx(before, abs=24)
+
+
+def test_what_is_hidden_is_not_seen(what_if):
+    page = what_if()
+    seen = "all => all.filter(node => node.checkVisibility()).map(node => node.outerHTML)"
+    assert page.eval_on_selector_all(".viz-root [hidden]", seen) == []
