@@ -148,20 +148,21 @@ def test_a_change_says_what_was_done(plain):
     link = "“[MASK]” → “keys” cut in"
     assert said == [
         *("head 3.0 removed", f"{link} 3.0", f"{link} layer 3", f"{link} all heads"),
-        *("“keys” hidden from all", "“keys” masked", "“keys” deleted", "“keys” replaced by “key”"),
+        *("“keys” hidden from all", "“keys” masked"),
+        *("“keys” deleted", "“keys” replaced with “key”"),
     ]
 
 
 @pytest.mark.parametrize(
     ("codes", "says"),
     [
-        (["x"], "'x' is no change; write h3.0"),
-        ([3], "3 is no change"),
+        (["x"], "'x' is not a change; write h3.0"),
+        ([3], "3 is not a change"),
         (["h4.0"], "There is no layer 4; choose 0 to 3."),
         (["h3.9"], "There is no head 9; choose 0 to 3."),
         (["t9"], "There is no token 9; choose 0 to 8."),
         (["l3.0:2-9"], "There is no token 9"),
-        (["m0"], "was put there by the model and cannot be masked"),
+        (["m0"], "is not a word of the text and cannot be masked"),
         (["d8"], "cannot be deleted"),
         (["r2:%20"], "The new word has 0 characters"),
         (["r2:" + "x" * 81], "The new word has 81 characters"),

@@ -96,8 +96,8 @@ def test_what_a_change_did_is_said_in_numbers(ask, grammar):
 def test_the_proof_of_a_changed_run(ask, run):
     found = ask("proof", key=change(ask, "h3.0", "l2.1:6-2", "m4")["run"]["key"]).json()
     assert found["passed"] is True and len(found["parts"]) == 6
-    assert found["sentence"].startswith("Equals W_O's columns zeroed")
-    assert "Every weight that was cut is exactly 0" in found["sentence"]
+    assert found["sentence"].startswith("Equals the output with these heads' columns of W_O zeroed")
+    assert "Every cut weight is exactly 0" in found["sentence"]
     assert ask("proof").json()["passed"] is None
 
 
@@ -150,7 +150,7 @@ def test_patching_from_a_twin_both_ways(ask, grammar):
     for direction in ("noising", "denoising"):
         expected = effects.patch(grammar, SENTENCE, TWIN, direction=direction)
         np.testing.assert_allclose(found[direction], expected.shares[0], atol=2e-5)
-    assert found["sentence"].startswith("The output of head 3.0 alone")
+    assert found["sentence"].startswith("Patching head 3.0 alone from the twin")
     assert "message" in last(ask("patch?twin=the key"))
 
 
@@ -179,7 +179,7 @@ def test_effects_over_many_texts_with_their_spread(ask, grammar):
     [
         ({"changes": "h3.0"}, "as a list of codes"),
         ({"changes": ["h9.0"]}, "There is no layer 9"),
-        ({"changes": [None]}, "None is no change"),
+        ({"changes": [None]}, "None is not a change"),
         ([], "Send a JSON object"),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_link_brings_a_changed_run_back():
     assert fresh["tokens"] == made["tokens"]
     wrong = json.loads(restore(runner, {**LINK, "cut": "h3.0,nonsense"}))
     assert wrong["changed"] is None
-    assert any("'nonsense' is no change" in note for note in wrong["notes"])
+    assert any("'nonsense' is not a change" in note for note in wrong["notes"])
 
 
 def test_the_plain_run_is_made_again_where_it_was_let_go():
@@ -240,7 +240,7 @@ def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
         drawn.json()["message"],
         views["relevance"]["missing"],
     ):
-        assert "without the mask or the removal" in message
+        assert "without the mask or the changes" in message
     assert "restore it first" in httpx.get(f"{at}/mask/offered").json()["missing"]
     bits = np.packbits(np.ones(81, bool)).tobytes()
     refused = httpx.post(f"{at}/mask/run", content=bits)
@@ -251,7 +251,7 @@ def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
     other = masked.json()["run"]["key"]
     assert "changes start from a run without one" in ask("offered", key=other).json()["missing"]
     seen = httpx.get(f"{site}viz/run/{other}/measured?measure=relevance&layer=0&head=0&query=6")
-    assert "without the mask or the removal" in seen.json()["message"]
+    assert "without the mask or the changes" in seen.json()["message"]
 
 
 @pytest.mark.parametrize("codes", [("h3.0", "t2"), ("r2:key",)])

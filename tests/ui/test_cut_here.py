@@ -196,7 +196,7 @@ def test_the_banner_says_what_and_proves_it_over_all_tabs(visit, grammar):
         assert f"{name} {before[name]:.3f} → {after[name]:.3f}" in said
     assert page.get_attribute(".viz-changed-said", "role") == "status"
     assert page.inner_text(".viz-changed-sentence").startswith(
-        "✓ Proof: Equals W_O's columns zeroed"
+        "✓ Proof: Equals the output with these heads' columns of W_O zeroed"
     )
     page.click(".viz-changed-sentence")
     parts = page.locator(".viz-changed-proof li").all_inner_texts()
@@ -267,7 +267,7 @@ def test_the_menu_of_the_word_is_reached_and_left_by_keys(visit):
     for key in ("Tab", "Enter", "Tab", "Tab"):
         page.keyboard.press(key)
     assert page.evaluate("document.activeElement.className") == "viz-cut-word"
-    assert page.get_attribute(".viz-cut-word", "aria-label") == "Replace animal by"
+    assert page.get_attribute(".viz-cut-word", "aria-label") == "Replace animal with"
     page.keyboard.press("Escape")
     assert page.is_hidden(".viz-cut-more")
     assert page.evaluate("document.activeElement.className.includes('viz-cut-open')")
@@ -328,7 +328,7 @@ def test_what_cannot_be_changed_says_why(visit, minilm, tmp_path):
     opened = visit(layer=3, head=1, query=IT, key=0)
     page = ready(opened)
     assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-open")
-    assert "“[CLS]” is no word" in page.get_attribute("[data-cut=mask]", "title")
+    assert "“[CLS]” is not a word" in page.get_attribute("[data-cut=mask]", "title")
     assert page.is_enabled("[data-cut=hide]")
     vz.capture(minilm, TEXT).save(tmp_path / "run.safetensors")
     before = page.evaluate("vizTab.run.key")

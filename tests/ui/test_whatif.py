@@ -97,7 +97,7 @@ def test_the_grid_is_the_effect_of_each_head(what_if, found):
         assert float(number.replace("−", "-")) == pytest.approx(value, abs=0.05001)
     legend = page.inner_text(".viz-whatif-heads .viz-whatif-legend")
     assert "−6.2 weakens “are”" in legend and "+6.2 strengthens “are”" in legend
-    assert f"change of {found.measures[0]}" in legend
+    assert f"change in {found.measures[0]}" in legend
 
 
 def test_red_is_the_answer_weaker_and_blue_stronger(what_if, found):
@@ -174,7 +174,7 @@ def test_several_heads_are_removed_together(what_if, grammar, found, way):
     answered(page, "h3.0,h1.0")
     page.click("#viz-whatif-remove")
     changed(page, "h3.0", "h1.0")
-    assert page.inner_text("#viz-whatif-remove") == "Put back heads 3.0 and 1.0"
+    assert page.inner_text("#viz-whatif-remove") == "Restore heads 3.0 and 1.0"
     page.click("#viz-whatif-remove")
     changed(page)
 
@@ -311,7 +311,7 @@ def test_a_link_to_a_changed_run_opens_it_with_the_effects_on_the_plain_one(what
     changed(page, "h3.0", "d7")
     assert page.evaluate("vizTab.run.n") == page.evaluate("vizWhatif.plain.n") - 1
     np.testing.assert_allclose(cells(page), found.values[0], rtol=2e-5, atol=1e-5)
-    assert page.inner_text("#viz-whatif-remove") == "Put back head 3.0"
+    assert page.inner_text("#viz-whatif-remove") == "Restore head 3.0"
     assert "run as it was" in page.inner_text(".viz-whatif-heads")
     page.click("#viz-whatif-remove")
     changed(page, "d7")
@@ -322,7 +322,7 @@ def test_a_word_is_replaced_or_deleted_and_the_old_words_stay_to_be_clicked(what
     page.select_option("#viz-whatif-action", "r")
     word = ".viz-whatif-words [data-token='2']"
     page.click(word)
-    assert page.inner_text(SAID) == "Type the other word first."
+    assert page.inner_text(SAID) == "Type the new word first."
     page.fill("#viz-whatif-word", "key")
     page.click(word)
     changed(page, "r2:key")
@@ -418,7 +418,7 @@ def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_
     )
     assert page.evaluate("window.waited")
     page.wait_for_selector("#viz-whatif-start:visible")
-    assert "Cancelled" in page.inner_text(".viz-whatif-wait")
+    assert "Canceled" in page.inner_text(".viz-whatif-wait")
     assert page.is_hidden(".viz-whatif-wait progress >> nth=0")
     assert page.is_hidden(".viz-whatif-table")
     page.click(f"text=Hide each of {n} tokens")

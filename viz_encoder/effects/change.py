@@ -1,4 +1,4 @@
-"""Change: one thing that is taken away from a run, and the short code that a link holds for it."""
+"""Change: one change to a run, such as a head removed, and its short code, which links store."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -23,20 +23,20 @@ FORMS = (
     ),
 )
 CODES = (
-    "write h3.0 (remove a head), l3.0:6-2 (cut query 6 from key 2 there; l:6-2 in all heads), t2 "
-    "(hide token 2 from all), m2 (replace it by [MASK]), d2 (delete its word) or r2:word (replace "
+    "write h3.0 (remove a head), l3.0:6-2 (cut the link from query 6 to key 2 in it; l:6-2 in all "
+    "heads), t2 (hide token 2 from all), m2 (mask it), d2 (delete its word) or r2:word (replace "
     "its word)"
 )
 
 
 @dataclass(frozen=True)
 class Change:
-    """One head removed, one link cut, or one token or word taken away.
+    """One head removed, one link cut, or one token or word hidden, masked, deleted or replaced.
 
     kind: "h", "l", "t", "m", "d" or "r", as its code begins.
     layer, head: of "h", and of "l" where it is cut in one layer or head only.
-    query, key: tokens, counted from 0; a token that is taken away is the key.
-    word: what stands in its place, for "r".
+    query, key: tokens, counted from 0; a token that is changed by itself is the key.
+    word: the new word, for "r".
     """
 
     kind: str
@@ -75,11 +75,12 @@ def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int
     """The changes of these codes, in order, none twice.
 
     Raises:
-        SelectionError: what is no code, is not there, or cannot be done to that token.
+        SelectionError: a code that is invalid, names something that does not exist, or cannot
+            apply to that token.
     """
     made = list(dict.fromkeys(_parsed(code) for code in codes))
     if len(made) > MOST:
-        raise SelectionError(f"There are {len(made)} changes; at most {MOST} are made at once.")
+        raise SelectionError(f"There are {len(made)} changes; at most {MOST} can be made at once.")
     counts = {"layer": n_layers, "head": n_heads}
     counts |= dict.fromkeys(("query", "key"), len(sample.tokens))
     for change in made:
@@ -98,7 +99,7 @@ def _parsed(code: Any) -> Change:
         (m for form in FORMS if isinstance(code, str) and (m := form.fullmatch(code))), None
     )
     if found is None:
-        raise SelectionError(f"{shown(code)} is no change; {CODES}.")
+        raise SelectionError(f"{shown(code)} is not a change; {CODES}.")
     parts = found.groupdict()
     word = unquote(parts.pop("word", None) or "").strip()
     if parts["kind"] == "r" and not 0 < len(word) <= MAX_WORD:
@@ -108,7 +109,7 @@ def _parsed(code: Any) -> Change:
 
 
 def _require_word(change: Change, sample: Sample) -> None:
-    """Refuse what is no word of a text: special tokens, patches, padding."""
+    """Refuse what is not a word of a text: special tokens, patches, padding."""
     assert change.key is not None
     name, verb = sample.tokens[change.key], {"m": "masked", "d": "deleted", "r": "replaced"}
     done = verb[change.kind]
@@ -116,7 +117,7 @@ def _require_word(change: Change, sample: Sample) -> None:
         raise SelectionError(f"A picture's patches cannot be {done}; hide one from all instead.")
     if sample.special[change.key] and name.strip("▁Ġ ").lower() not in MASKS:
         raise SelectionError(
-            f"Token {change.key} {quoted(name)} was put there by the model and cannot be {done}; "
+            f"Token {change.key} {quoted(name)} is not a word of the text and cannot be {done}; "
             "hide it from all instead."
         )
 
@@ -137,7 +138,7 @@ def _head_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> 
 
 def _token_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
     assert change.key is not None
-    after = {"t": " from all", "r": f" by {quoted(change.word)}"}.get(change.kind, "")
+    after = {"t": " from all", "r": f" with {quoted(change.word)}"}.get(change.kind, "")
     return _said(quoted(tokens[change.key]), verbs[change.kind], verbs, after)
 
 

@@ -1,4 +1,4 @@
-"""changed: a run with heads, links, tokens or words taken away, captured as any other run."""
+"""changed: a run with heads removed, links cut, or tokens or words changed, captured like any."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -24,21 +24,22 @@ Masks = dict[tuple[int, int] | int, Bool[Tensor, "query key"]]
 
 
 def changed(encoder: Any, text: Any, codes: Iterable[str]) -> Trace:
-    """Run an input with something taken away, and keep the run.
+    """Run an input with changes, and return the trace.
 
-    A removed head still has its map in the trace, as it computed it; its output before W_O is zero,
-    so nothing of it reaches the residual stream. A link that is cut has weight exactly 0.
+    The trace still has the map that a removed head computed; its output before W_O is zero, so it
+    adds nothing to the residual stream. A cut link has weight exactly 0.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.
         text: one input.
-        codes: "h3.0" removes head 0 of layer 3; "l3.0:6-2" forbids query 6 to attend to key 2
-            there, "l3:6-2" in all heads of layer 3, "l:6-2" in all layers; "t2" hides token 2
-            from all others, in all layers; "m2" replaces it by [MASK]; "d2" deletes its word;
-            "r2:word" replaces its word. Tokens are counted from 0, in the untouched run.
+        codes: "h3.0" removes head 0 of layer 3; "l3.0:6-2" cuts the link from query 6 to key 2 in
+            it, "l3:6-2" in all heads of layer 3, "l:6-2" in all layers; "t2" hides token 2
+            from all others, in all layers; "m2" masks it (replaces it with [MASK]); "d2"
+            deletes its word; "r2:word" replaces its word. Tokens are counted from 0, in the
+            untouched run.
 
     Raises:
-        SelectionError: what is no code, or is not there.
+        SelectionError: a code that is invalid, or names something that does not exist.
         InputError: an input that this encoder cannot read.
     """
     encoder = encoder_of(encoder)
@@ -70,8 +71,8 @@ def masks_of(changes: Sequence[Change], sample: Sample, n_layers: int) -> Masks:
     """The masks that hide tokens and cut links, by layer or by layer and head."""
     if any(change.of_text for change in changes) and any(c.kind in "tml" for c in changes):
         raise SelectionError(
-            "A word that is deleted or replaced gives the text other tokens, so no token of the "
-            "old text can be hidden, masked or cut as well; make the new text the input first."
+            "Deleting or replacing a word gives the text new tokens, so no token of the old text "
+            "can be hidden, masked or cut as well; make the new text the input first."
         )
     n = len(sample.tokens)
     masks: Masks = defaultdict(lambda: torch.ones(n, n, dtype=torch.bool))
@@ -143,6 +144,6 @@ def _span(sample: Sample, token: int) -> tuple[int, int]:
 
 def _note(layer: int, head: int) -> str:
     return (
-        f"Head {layer}.{head} was removed: its map is what it computed, and nothing of it was "
+        f"Head {layer}.{head} was removed: its map is the one it computed, but its output was not "
         "added to the residual stream."
     )

@@ -22,7 +22,7 @@ class Flips(TableResult):
     sets: positions of tokens; empty if no set of at most `most` tokens changes the answer.
     answers: the answer without each set, and how likely it is.
     tries: how many sets were tried.
-    whole: whether all sets of that size were tried; False if the limit came first.
+    whole: whether all sets of that size were tried; False if the limit was reached first.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -52,7 +52,7 @@ def flips(
     """The fewest tokens whose removal changes what the prediction head answers.
 
     Sets are tried by size, those with the largest single effects first, at most 2,000 of them. Many
-    sets may flip an answer; that one does shows what is sufficient, not what the model used.
+    sets may flip the answer; one that does is sufficient, but the model need not have used it.
 
     Args:
         encoder: what `vz.load` returned, or a vz.Encoder.

@@ -1,4 +1,4 @@
-"""HeadMode: stands where the heads of a running model have spoken and W_O has not mixed them."""
+"""HeadMode: intercepts the outputs of a running model's heads before W_O mixes them."""
 
 from collections.abc import Callable
 from typing import Any

@@ -82,7 +82,7 @@ def outcome(
     else:
         after = apart if other else float(measure.read(output)[0])
     done = _listed([change.command(run.sample.tokens) for change in changes])
-    became = _answer_said(labels, shares) if labels else f"the pooled vector turns by {apart:.3g}"
+    became = _answer_said(labels, shares) if labels else f"the pooled vector changes by {apart:.3g}"
     unit = "" if labels else " (1 − cosine; 0 = no change)"
     return Outcome(
         f"{done[:1].upper()}{done[1:]} and {became}{unit}.",

@@ -1,4 +1,4 @@
-"""WithoutTokens: one text, run as it is, and with some of its tokens away."""
+"""WithoutTokens: one text, run as it is, and with some of its tokens removed."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -32,7 +32,7 @@ class Away(NamedTuple):
 
 
 class WithoutTokens:
-    """One text, run as it is, and with some of its tokens away."""
+    """One text, run as it is, and with some of its tokens removed."""
 
     def __init__(
         self, encoder: LoadedEncoder, text: Any, how: str, measure: str | None, asked: Asked

@@ -26,7 +26,7 @@ def snippet(
         model: what `viz_encoder.load` takes.
         part: "text" or "vision", for a model that has both.
         query: the number of one token, for its row alone.
-        changes: what was taken away from the run, as the codes that `vz.effects.changed` takes.
+        changes: the changes of the run, as the codes that `vz.effects.changed` takes.
 
     Any text is quoted by `repr`, so none can end the string it stands in.
     """

@@ -12,11 +12,11 @@ import { shownName } from "./pair_links.js";
 /** @typedef {HTMLButtonElement & { codes: () => string[] }} Choice and the codes of what it does */
 
 const FUSED = "Choose one head, or several by their numbers, to remove them.";
-const MASKED = "This run was made with a mask, and changes start from a run without one; press Run to have it.";
+const MASKED = "This run was made with a mask, but changes start from a run without one; press Run to get it.";
 const PATCH = "Only the words of a text can be masked, deleted or replaced.";
 const MASK = /^[▁Ġ ]*(\[mask\]|<mask>)$/i; // a word of the text, though the tokenizer calls it special
-const MASKED_WORD = "It is masked already.";
-const DONE = "Done; click to take it back";
+const MASKED_WORD = "It is already masked.";
+const DONE = "Done; click to undo";
 
 export class CutHere {
   /** @type {Run | null} */ #run = null;
@@ -88,7 +88,7 @@ export class CutHere {
     const why = this.#missing || (run.masked && MASKED);
     const masked = MASK.test(to);
     const added = run.special[key] && !masked;
-    const word = why || (run.grid && PATCH) || (added && `${quoted(to)} is no word of the text.`) || "";
+    const word = why || (run.grid && PATCH) || (added && `${quoted(to)} is not a word of the text.`) || "";
     this.#label(this.remove, ["remove ", heads], why || (headsOf(head).length ? "" : FUSED));
     this.#label(this.cut, ["cut ", from, " → ", to, where], why);
     this.#label(this.hide, ["hide ", to, " from all"], why);
@@ -96,8 +96,8 @@ export class CutHere {
     this.#label(this.delete, ["delete ", to], word);
     for (const node of [this.more, this.word, this.replace])
       if (node.disabled !== Boolean(word)) node.disabled = Boolean(word);
-    this.word.placeholder = `replace ${to} by …`;
-    this.word.setAttribute("aria-label", `Replace ${to} by`);
+    this.word.placeholder = `replace ${to} with …`;
+    this.word.setAttribute("aria-label", `Replace ${to} with`);
   }
 
   // Only what is another is written: the words of a long text would be styled anew for each new node.

@@ -36,7 +36,7 @@ function unlike(run, before) {
   const models = `Heads are compared by number, but heads of ${before.model} and ${run.model} with the same number are unrelated.`;
   const masks = `This run has ${run.masked ? `a mask (${run.masked})` : "no mask"}, and the reference has ${before.masked ? `one (${before.masked})` : "none"}; pairs masked in either run show no change.`;
   const [now, then] = [run, before].map(changeWords);
-  const changes = `This run has ${now ? `changes (${now})` : "no changes"}, and the reference has ${then ? `others (${then})` : "none"}.`;
+  const changes = `This run has ${now ? `changes (${now})` : "no changes"}, and the reference has ${then ? `changes (${then})` : "none"}.`;
   const said = [
     run.model !== before.model && models,
     run.masked !== before.masked && masks,

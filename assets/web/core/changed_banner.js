@@ -8,7 +8,7 @@ import { Latest } from "./latest.js";
 /** @import { ChangeProof, Said } from "./payloads.d.ts" */
 /** @import { Run } from "./run.js" */
 
-const RESTORE = "Show the run again in which nothing is changed";
+const RESTORE = "Go back to the run without changes";
 
 export class ChangedBanner {
   #saying = new Latest((sentence) => this.#say(sentence));
@@ -59,13 +59,13 @@ export class ChangedBanner {
 
   #chip(/** @type {string} */ code, /** @type {string} */ words) {
     const take = () => changedRun.drop(code, this.#tell);
-    const named = { class: "viz-small viz-change", "data-code": code, "aria-label": `Take away: ${words}` };
-    return button(`${words} ✕`, take, { ...named, title: "Take this change away" });
+    const named = { class: "viz-small viz-change", "data-code": code, "aria-label": `Undo: ${words}` };
+    return button(`${words} ✕`, take, { ...named, title: "Undo this change" });
   }
 
   // What changed, and whether the model ran as it says; after the maps, which come first.
   async #ask(/** @type {Run} */ run) {
-    this.#say("Comparing with the run before …");
+    this.#say("Comparing with the run without changes …");
     this.proof.open = false;
     this.#label("Proof", "running the model again …");
     this.parts.replaceChildren();

@@ -12,7 +12,7 @@ import { partners } from "./token_alignment.js";
 /** @typedef {(sentence: string) => unknown} Tell is told how long it takes, and of a fault; "" once it is done */
 
 const PATIENCE = 300; // milliseconds before it is said that something runs
-const GONE = "That token is not in the text without the changes; restore the run, and choose it there.";
+const GONE = "That token is not in the text without changes; restore the run, then choose a token there.";
 
 /** The codes of a run's changes. @type {(run: Run | null) => string[]} */
 export const codesOf = (run) => run?.changed?.changes.map(({ code }) => code) ?? [];

@@ -5,7 +5,7 @@ import { ask } from "./server.js";
 /** @import { Sent } from "./server.js" */
 /** @typedef {(done: number) => unknown} Tell is told the share that is done, 0 … 1 */
 
-const CUT = "The server stopped before the result was there; try again.";
+const CUT = "The server stopped before the result was ready; try again.";
 
 /** Ask for it; whoever aborts the signal stops the server's work too.
  * @template Result @param {string} path @param {Tell} tell @param {Sent} [sent] @returns {Promise<Result>} */

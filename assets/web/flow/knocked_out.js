@@ -16,7 +16,8 @@ const LISTED = 8;
 /** @type {Record<string, string>} by prediction head */
 const MEASURES = { masked: "masked", classify: "logit" };
 const ABOUT =
-  "Each token in turn is hidden from all others in every layer, and the model runs again: an exact effect, but of a text with a hole in it. Relevance is to first order; the two need not agree.";
+  "Each token in turn is hidden from all others in every layer, and the model runs again. The effect is exact, " +
+  "but for a text with a token missing; relevance is a first-order estimate. The two need not agree.";
 
 export class KnockedOut {
   #latest = new Latest((sentence) => this.#say(sentence));
@@ -26,7 +27,7 @@ export class KnockedOut {
   node = el("section", { class: "viz-knocked-out", "aria-label": "Effect of hiding each token", hidden: true });
 
   constructor() {
-    this.node.append(el("h3", {}, "And when a token is really gone?"), this.said, this.list, caption(ABOUT));
+    this.node.append(el("h3", {}, "Effect of hiding each token"), this.said, this.list, caption(ABOUT));
   }
 
   /** What to watch; null where no such answer is shown. @type {(asked: Asked | null) => void} */

@@ -68,7 +68,7 @@ export class AgainstAttention {
     const { values, untouched, measure } = this.effects;
     const colors = new EffectColors(values.flat(), namedAnswer(untouched.answer));
     const { title, along } = this.across;
-    this.scatter.show({ along, values, colors, xTitle: title, yTitle: `effect of removing: change of ${measure}` });
+    this.scatter.show({ along, values, colors, xTitle: title, yTitle: `effect of removing: change in ${measure}` });
     this.scatter.node.dataset.painted = title;
   }
 

@@ -74,6 +74,6 @@ function vectorsOf({ measure, value, changed, cosine, moved }) {
   ];
   return [
     el("table", {}, el("tbody", {}, ...rows)),
-    caption("Nothing is predicted here: this model has no prediction head, or this text no [MASK]."),
+    caption("Nothing is predicted here: the model has no prediction head, or the text has no [MASK]."),
   ];
 }

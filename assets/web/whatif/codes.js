@@ -7,9 +7,9 @@ import { deleting, hiding, masking, replacing } from "../core/change_codes.js";
 /** @type {[action: string, words: string][]} */
 export const ACTIONS = [
   ["t", "hide it from all"],
-  ["m", "[MASK] it"],
+  ["m", "mask it"],
   ["d", "delete it"],
-  ["r", "replace it by …"],
+  ["r", "replace it with …"],
 ];
 
 export const headName = (/** @type {HeadPlace} */ { layer, head }) => `${layer}.${head}`;

@@ -24,7 +24,7 @@ export class HeadGrid {
   constructor(/** @type {Acts} */ acts) {
     this.acts = acts;
     const { node } = this;
-    node.setAttribute("aria-label", `${acts.label}. Arrow keys move, Enter chooses, with Ctrl several.`);
+    node.setAttribute("aria-label", `${acts.label}. Arrow keys move, Enter chooses a head, Ctrl + Enter adds one.`);
     const tell = acts.tell ?? (() => {});
     node.addEventListener("click", (event) => {
       const place = placeOf(event.target);

@@ -23,8 +23,8 @@ const HOWS = [
   ["patch", "patch from twin"],
 ];
 const ALONE =
-  "The effect of removing a head is not how much it matters: another may do the same, or take over. " +
-  "Single effects do not add up; tick “together” to remove several at once.";
+  "The effect of removing a head does not measure what it does: another may do the same, or take over. " +
+  "Effects of single heads do not add up; check “together” to remove several at once.";
 const OF_PLAIN = "These are effects on the run as it was, without your changes.";
 const POINT = "Point at a head for its number; click it to see the answers with and without it.";
 
@@ -71,10 +71,10 @@ export class HeadsPanel {
   enter(run, offer, { how }) {
     this.effects = this.colors = null;
     this.kind = run.grid ? "picture" : "text";
-    this.about.textContent = `1 ${this.kind}: another may rank heads otherwise. ${ALONE}`;
+    this.about.textContent = `This is one ${this.kind}; another may rank heads differently. ${ALONE}`;
     this.grid.enter(run.nLayers, run.nHeads);
     this.twin.enter(run, offer.twin);
-    this.what.textContent = "Measured when every head was removed once, alone.";
+    this.what.textContent = "The numbers appear once every head has been removed, one at a time.";
     this.legend.replaceChildren();
     if (run.grid) this.twin.node.hidden = true;
     for (const each of this.hows) {
@@ -96,7 +96,7 @@ export class HeadsPanel {
     this.colors = new EffectColors(values.flat(), namedAnswer(untouched.answer));
     this.grid.draw({ values, colors: this.colors });
     this.what.textContent = `In this one ${this.kind}, with ${how} in place of the head's output.`;
-    this.legend.replaceChildren(this.colors.legend(`change of ${measure}`));
+    this.legend.replaceChildren(this.colors.legend(`change in ${measure}`));
   }
 
   /** @type {(run: Run, chosen: HeadPlace[], changes: string[], way: Way) => void} */
@@ -105,7 +105,7 @@ export class HeadsPanel {
     const removed = new Set(changes.filter((code) => code.startsWith("h")).map((code) => code.slice(1)));
     for (const grid of [this.grid, ...Object.values(this.twin.grids)]) grid.mark(chosen, removed);
     const gone = chosen.length > 0 && chosen.every((place) => removed.has(headName(place)));
-    this.remove.textContent = `${gone ? "Put back" : "Remove"} ${headsNamed(chosen)}${gone ? "" : " in all tabs"}`;
+    this.remove.textContent = `${gone ? "Restore" : "Remove"} ${headsNamed(chosen)}${gone ? "" : " in all tabs"}`;
     this.remove.disabled = !chosen.length;
     this.ofPlain.hidden = !changes.length;
     this.#tell(null);

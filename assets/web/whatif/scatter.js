@@ -16,7 +16,7 @@ import { digitsFor, signedAmount, signedFixed } from "./wording.js";
 
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [250, 46, 14, 12, 26];
 const [REACH, NAMED] = [16, 4]; // pixels within which a point is meant; names by effect, and as many by attention
-const POINT = "Point at a head for its numbers, click it to choose it. Arrow keys step from one to the next.";
+const POINT = "Point at a head for its numbers; click it to choose it. Arrow keys move to the next head.";
 
 export class Scatter {
   /** @type {Shown | null} */

@@ -13,7 +13,8 @@ import { Work } from "./work.js";
 
 const FEWEST = 2;
 const ABOUT =
-  "One text a line, 10 to 50 of them. Mean over the texts, ± standard deviation: a head whose spread is as large as its mean depends on the text.";
+  "One text per line; 10 to 50 are enough. Mean over the texts ± standard deviation: " +
+  "a head whose spread is as large as its mean depends on the text.";
 
 /** The texts of lines that hold any. @type {(typed: string) => string[]} */
 export const textsOf = (typed) =>
@@ -85,12 +86,12 @@ export class Texts {
     this.sentence.textContent = sentence;
     const colors = new EffectColors(mean.flat(), this.answer && "the answer");
     this.grid.draw({ values: mean, colors, spread });
-    this.legend.replaceChildren(colors.legend(`mean of ${n} texts, change of ${measure}`));
+    this.legend.replaceChildren(colors.legend(`mean of ${n} texts, change in ${measure}`));
   }
 
   #count() {
     const { length } = textsOf(this.typed.value);
     this.start.disabled = length < FEWEST;
-    this.start.textContent = length < FEWEST ? "Measure over texts (two at least)" : `Measure over ${length} texts`;
+    this.start.textContent = length < FEWEST ? "Measure over texts (at least two)" : `Measure over ${length} texts`;
   }
 }

@@ -43,7 +43,7 @@ export class TokenTable {
     this.how.addEventListener("change", () => acts.how(this.how.value));
     this.table.addEventListener("pointerleave", () => current.hover(null));
     const flow = button("compare in Flow", () => openTab("flow"), { class: "viz-whatif-link" });
-    const note = caption("Relevance ranks tokens by gradients, and may put others first: ", flow, ".");
+    const note = caption("Relevance ranks tokens by gradients and may rank them differently: ", flow, ".");
     this.node = section(
       ...["viz-whatif-tokens", "Each word hidden from all others", this.title],
       ...[this.what, this.by, this.start, this.table, this.cut, this.fewest, note],
@@ -91,7 +91,7 @@ export class TokenTable {
       el("thead", {}, head),
       el("tbody", {}, ...shown.map((token) => this.#row(run, token, effects, labels.length, digits))),
     );
-    const order = effects ? "with the largest effects, in their order" : "from the start";
+    const order = effects ? "those with the largest effects, in text order" : "the first ones";
     this.cut.textContent = shown.length < run.n ? `${shown.length} of ${run.n} tokens, ${order}.` : "";
     this.mark(current.selection.query);
   }

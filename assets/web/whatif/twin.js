@@ -11,7 +11,7 @@ import { Work } from "./work.js";
 /** @import { Acts } from "./head_grid.js" */
 
 const ABOUT =
-  "Share of the whole difference between the two texts: 0 = nothing changes, 1 = as if the whole other run were put in. " +
+  "Share of the whole difference between the two texts: 0 = no change, 1 = as much as replacing the whole run. " +
   "Noising shows what is necessary, denoising what is sufficient; the two need not agree.";
 const SAME = "Same number of tokens, one word changed.";
 
@@ -36,9 +36,9 @@ export class Twin {
       { class: "viz-whatif-twin", hidden: true },
       el("label", { class: "viz-caption", for: this.text.id }, `Twin text to patch from. ${SAME}`),
       ...[this.text, el("div", { class: "viz-controls" }, this.start, this.work.node), this.sentence],
-      el("h4", {}, "Noising: this text gets the twin's head"),
+      el("h4", {}, "Noising: the twin's head output in this text's run"),
       noising.node,
-      el("h4", {}, "Denoising: the twin gets this text's head"),
+      el("h4", {}, "Denoising: this text's head output in the twin's run"),
       ...[denoising.node, this.legend, caption(ABOUT)],
     );
   }
@@ -82,7 +82,7 @@ export class Twin {
     const colors = new EffectColors([-1, 1], "");
     this.grids.noising.draw({ values: noising, colors, fixed: 2 });
     this.grids.denoising.draw({ values: denoising, colors, fixed: 2 });
-    colors.said = { low: "away from it", high: "the whole difference", turned: false };
+    colors.said = { low: "in the opposite direction", high: "the whole difference", turned: false };
     this.legend.replaceChildren(colors.legend(`share of the difference in ${this.found.measure}`));
   }
 }

@@ -13,7 +13,7 @@ import { namedAnswer, signedAmount, unitOf } from "./wording.js";
 /** @import { Run } from "../core/run.js" */
 
 /** @type {Record<string, string>} */
-const DONE = { t: "hidden from all", m: "replaced by [MASK]", d: "deleted", r: "replaced" };
+const DONE = { t: "hidden from all", m: "masked", d: "deleted", r: "replaced" };
 
 export class WordRow {
   /** @type {Run | null} */
@@ -27,8 +27,8 @@ export class WordRow {
   word = el("input", {
     type: "text",
     id: "viz-whatif-word",
-    placeholder: "another word",
-    "aria-label": "Another word",
+    placeholder: "new word",
+    "aria-label": "New word",
     hidden: true,
   });
   said = status();
@@ -65,7 +65,7 @@ export class WordRow {
     this.patches.enter(run);
     this.act.hidden = Boolean(run.grid); // a patch can only be hidden
     if (run.grid) this.action.value = "t";
-    this.legend.replaceChildren(caption(`Shaded by what hiding each ${unitOf(run)} changes, once that is measured.`));
+    this.legend.replaceChildren(caption(`Shaded by the effect of hiding each ${unitOf(run)}, once it is measured.`));
     this.tell("");
     this.draw();
   }
@@ -95,7 +95,7 @@ export class WordRow {
     const values = Float32Array.from(effects.values, (value) => value ?? NaN);
     this.words.paint(values, scale, (token) => this.#title(token), ramp);
     this.patches.show(effects.values, colors);
-    this.legend.replaceChildren(colors.legend(`shade: hiding the ${unitOf(this.run)}, change of ${effects.measure}`));
+    this.legend.replaceChildren(colors.legend(`shade: hiding the ${unitOf(this.run)}, change in ${effects.measure}`));
   }
 
   #title(/** @type {number} */ token) {
@@ -130,7 +130,7 @@ export class WordRow {
     const replaced = this.changed.get(token)?.filter((code) => code.startsWith("r")) ?? [];
     if (action !== "r" || word) return this.change(wordCodes(action, token, word));
     if (replaced.length) return this.change(replaced);
-    this.tell("Type the other word first.");
+    this.tell("Type the new word first.");
     this.word.focus();
   }
 }

@@ -40,7 +40,7 @@ export const namedAnswer = (/** @type {string} */ answer) => answer && quoted(an
 export const legendOf = (answer) =>
   answer
     ? { low: `weakens ${answer}`, high: `strengthens ${answer}`, turned: true }
-    : { low: "less than before", high: "moves it further away", turned: false };
+    : { low: "less than before", high: "larger change", turned: false };
 
 /** What a run is made of. @type {(run: { grid: unknown } | null) => string} */
 export const unitOf = (run) => (run?.grid ? "patch" : "word");

@@ -5,7 +5,7 @@ import { Latest, sentenceOf } from "../core/latest.js";
 
 /** @import { Tell } from "../core/streamed.js" */
 
-const GIVEN_UP = "Cancelled. Nothing was changed.";
+const GIVEN_UP = "Canceled. Nothing was changed.";
 
 export class Work {
   #latest = new Latest();
@@ -27,7 +27,7 @@ export class Work {
   async run(words, work) {
     const tell = (/** @type {number} */ done) => {
       this.bar.value = done;
-      this.said.textContent = `${words} … ${Math.round(100 * done)} %`;
+      this.said.textContent = `${words} … ${Math.round(100 * done)}%`;
     };
     this.bar.hidden = this.cancel.hidden = false;
     this.bar.removeAttribute("value"); // until the first share comes

@@ -1,4 +1,4 @@
-"""Changed: what was taken away from a run, and the proof that it was, and nothing else."""
+"""Changed: the changes of a run, and the proof that they were made, and nothing else."""
 
 import threading
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Changed runs: the input of a run once more with something taken away, and the run without it."""
+"""Changed runs: the input of a run once more with changes, and the run without them."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.state.changed import RUNNING, Changed, code_of
 from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
 
-PURPOSE = "take something away from it"
+PURPOSE = "make changes to it"
 MASKED = (
-    "This run was made with a mask, and changes start from a run without one; press Run to have it."
+    "This run was made with a mask, but changes start from a run without one; press Run to get it."
 )
 
 
@@ -94,7 +94,7 @@ def outcome_of(entry: Entry, codes: Sequence[object] | None = None) -> Outcome:
         return outcome(encoder, inputs, (entry.trace, changed.entered), changed.changes)
     changes = parsed(entry, codes or ())
     if not changes:
-        raise SelectionError("Nothing is taken away; name a change, such as changes=h3.0.")
+        raise SelectionError("No change is given; name at least one, such as changes=h3.0.")
     return outcome(encoder, inputs, _captured(encoder, inputs, changes), changes)
 
 

@@ -12,7 +12,7 @@ from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
 from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
 
 MODEL_GONE = model_gone("try a mask on it")
-CHANGED = "Something was taken away from this run; restore it first, then paint a mask."
+CHANGED = "This is a changed run; restore it first, then paint a mask."
 TOO_LARGE = "large"  # what a link says of a mask that it cannot hold
 RUNNING = threading.Lock()  # one forward pass with a mask at a time, whoever asks
 

@@ -27,7 +27,7 @@ def model_gone(purpose: str) -> str:
 
 
 NOT_PLAIN = (
-    "The model must run again for this, without the mask or the removal that this run was made "
+    "The model must run again for this, without the mask or the changes that this run was made "
     "with; look at the run without them."
 )
 

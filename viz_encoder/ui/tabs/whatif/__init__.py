@@ -1,1 +1,1 @@
-"""The What if tab: what changes when a head, a link, a token or a word is taken away."""
+"""The What if tab: what changes when a head, a link, a token or a word is removed."""

@@ -1,4 +1,4 @@
-"""Named endpoints of What if: a run with something taken away, and effects of heads and tokens."""
+"""Named endpoints of What if: a changed run, and the effects of heads and tokens."""
 
 import json
 from typing import Any
@@ -12,10 +12,10 @@ from viz_encoder.ui.tabs.whatif.results import flips_plain, outcome_plain
 
 
 def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
-    """Run the input of a run with something taken away: what that changed, and the new run's key.
+    """Run the input of a run with changes: their effect on the answer, and the new run's key.
 
-    changes are codes: "h3.0" removes a head, "l3.0:6-2" cuts query 6 from key 2 in it, "t2" hides
-    token 2 from all, "m2" replaces it by [MASK], "d2" deletes its word, "r2:word" replaces it.
+    changes are codes: "h3.0" removes a head, "l3.0:6-2" cuts the link from query 6 to key 2 in it,
+    "t2" hides token 2 from all, "m2" masks it, "d2" deletes its word, "r2:word" replaces its word.
     """
     if not isinstance(changes, list):
         raise InputError('changes must be a list of codes, such as ["h3.0"].')
@@ -28,7 +28,7 @@ def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
 
 
 def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero") -> dict[str, Any]:
-    """The effect of removing each head: values[layer][head], and the answer then.
+    """The effect of removing each head: values[layer][head], and the answer without it.
 
     measure is "masked", "logit", "pooled" or "state"; how is "zero" or "reference".
     """
@@ -40,7 +40,7 @@ def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero")
 def token_effects(
     runner: Runner, key: str, measure: str = "", how: str = "attention"
 ) -> dict[str, Any]:
-    """The effect of taking each token away: by "attention" hidden from all, or by "mask"."""
+    """The effect of hiding each token from all ("attention"), or of masking it ("mask")."""
     plain = runnable(runner.store.get(key))
     asked = of_heads.Tokens(str(measure), str(how))
     return of_heads.token_effects(*plain, asked, lambda share: None)

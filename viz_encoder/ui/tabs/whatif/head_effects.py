@@ -76,7 +76,7 @@ def link_of(found: Effect, trace: Trace) -> tuple[int | None, int | None]:
 
 
 def looks_said(found: Effect, trace: Trace, query: int, key: int) -> str:
-    """Which heads look hard at the token that matters and change next to nothing; "" if none."""
+    """Which heads give that token a large weight, but have a tiny effect; "" if none."""
     weights, values = pair(trace, query, key).weights, np.abs(found.values[0])
     most = float(np.nanmax(values))
     idle = np.argwhere((weights > LOOKS) & (values < SMALL * most))
@@ -89,7 +89,7 @@ def looks_said(found: Effect, trace: Trace, query: int, key: int) -> str:
     return (
         f"{'Head' if one else 'Heads'} {names} {'looks' if one else 'look'} at "
         f"{quoted(trace.tokens[key])} too ({sizes}), and removing {'it' if one else 'either'} "
-        "changes next to nothing: a large weight need not have a large effect."
+        "changes almost nothing: a large weight need not have a large effect."
     )
 
 
@@ -124,7 +124,7 @@ def _token_sentence(found: TokenEffect) -> str:
     done = "hidden from all others" if found.how == "attention" else "masked"
     known = [at for at, value in enumerate(found.values) if np.isfinite(value)]
     if not known:
-        return "No token can be taken away here."
+        return "No token can be removed here."
     if answer:
         names = [quoted(found.tokens[at]) for at in known if found.answers[at] != answer]
         listed = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
@@ -150,8 +150,8 @@ def twin_patch(encoder: LoadedEncoder, inputs: Inputs, twin: str, tell: Progress
     to, back = (float(each.shares[0, layer, head]) for each in (noising, denoising))
     return {
         "sentence": (
-            f"The output of head {layer}.{head} alone, taken from the twin, moves the measure "
-            f"{to:.0%} of the way to the twin's; put into the twin's run it brings back {back:.0%}."
+            f"Patching head {layer}.{head} alone from the twin moves the measure {to:.0%} of the "
+            f"way to the twin's; patching it into the twin's run restores {back:.0%}."
         ),
         "measure": noising.measures[0],
         "clean": finite(noising.clean[0]),
@@ -190,7 +190,7 @@ def over_texts(
     """The mean effect of removing each head over several texts, with its spread."""
     kept = [text.strip() for text in texts if isinstance(text, str) and text.strip()]
     if len(kept) != len(texts) or not 2 <= len(kept) <= MOST_TEXTS:
-        raise InputError(f"Give 2 to {MOST_TEXTS} texts, one a line; there are {len(kept)}.")
+        raise InputError(f"Give 2 to {MOST_TEXTS} texts, one per line; there are {len(kept)}.")
     if max(map(len, kept)) > MOST_CHARACTERS:
         raise InputError(f"A text has over {MOST_CHARACTERS:,} characters; shorten it.")
     reference = reference_of(encoder) if how == "reference" else None

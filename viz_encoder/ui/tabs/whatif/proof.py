@@ -1,4 +1,4 @@
-"""The proof of a changed run: that what was taken away is gone, and nothing else is."""
+"""The proof of a changed run: that what was removed is gone, and nothing else is."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from viz_encoder.effects.change import Change
 from viz_encoder.trace import Trace
 from viz_encoder.ui.state.store import Entry
 
-UNCHANGED = "Nothing was taken away from this run."
+UNCHANGED = "Nothing was changed in this run."
 
 
 def proof_plain(entry: Entry) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def proof_plain(entry: Entry) -> dict[str, Any]:
     cut = [change for change in changed.changes if change.kind in "tl"]
     if cut:
         most = max(largest_left(trace, change) for change in cut)
-        sentence = f"Every weight that was cut is exactly 0 in the maps that ran{_but(most)}."
+        sentence = f"Every cut weight is exactly 0 in the maps that ran{_but(most)}."
         parts.insert(0, {"passed": most == 0, "sentence": sentence})
         said.append(sentence)
     found = changed.proof
@@ -28,8 +28,8 @@ def proof_plain(entry: Entry) -> dict[str, Any]:
         columns = next((part.largest for part in found.parts if part.claim == "columns"), 0.0)
         said.insert(
             0,
-            f"Equals W_O's columns zeroed (largest difference {columns:.1g}); other heads of the "
-            "layer bit for bit as before.",
+            f"Equals the output with these heads' columns of W_O zeroed (largest difference "
+            f"{columns:.1g}); the layer's other heads are bit for bit as before.",
         )
     wrong = next((part for part in parts if not part["passed"]), None)
     sentence = str(wrong["sentence"]) if wrong else " ".join(said) or trace.proof.sentence

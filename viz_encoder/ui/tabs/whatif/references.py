@@ -28,7 +28,7 @@ def reference_of(encoder: LoadedEncoder) -> Sequence[str]:
     """
     if encoder.kind != "text":
         raise SelectionError(
-            "The mean over a reference set is offered for texts; choose zero, or give a set in "
+            "The mean over a reference set is only for texts; choose zero, or give a set in "
             'Python: vz.effect(encoder, picture, how="reference", reference=[…]).'
         )
     if encoder.card.name == "grammar":

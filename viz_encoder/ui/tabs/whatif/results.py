@@ -85,7 +85,7 @@ def flips_plain(encoder: LoadedEncoder, inputs: Inputs, most: int) -> dict[str, 
             f"{share:.3f} ({tried}{whole})."
         )
     else:
-        sentence = f"No {most} tokens or fewer change {answer} ({tried}{whole})."
+        sentence = f"Hiding up to {most} tokens did not change {answer} ({tried}{whole})."
     return {
         "sentence": sentence,
         "sets": [list(each) for each in found.sets],

@@ -1,4 +1,4 @@
-"""The What if tab: what changes when something is taken away, and which head decides."""
+"""The What if tab: what removing something changes, and which head has the largest effect."""
 
 import gradio as gr
 
