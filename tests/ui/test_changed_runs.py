@@ -109,7 +109,7 @@ def test_a_proof_fails_where_a_weight_is_left(monkeypatch):
     assert proof_plain(entry)["passed"] is True
     entry.trace = store.get(plain).trace  # as if nothing had been cut
     found = proof_plain(entry)
-    assert found["passed"] is False and "but the largest is 1" in found["sentence"]
+    assert found["passed"] is False and "is still 1 in the maps" in found["sentence"]
 
 
 def test_effects_of_all_heads(ask, grammar):
@@ -252,6 +252,25 @@ def test_what_runs_the_model_again_is_not_mixed_with_changes(site, ask, run):
     assert "changes start from a run without one" in ask("offered", key=other).json()["missing"]
     seen = httpx.get(f"{site}viz/run/{other}/measured?measure=relevance&layer=0&head=0&query=6")
     assert "without the mask or the changes" in seen.json()["message"]
+
+
+def test_what_all_heads_add_is_not_told_where_one_was_removed(site, ask):
+    key = change(ask, "h3.0")["run"]["key"]
+    at = f"{site}viz/run/{key}"
+    views = httpx.get(f"{at}/views").json()
+    for name in ("value_weighted", "value_weighted_depth", "residual_change"):
+        assert "A head was removed from this run" in views[name]["missing"]
+        refused = httpx.get(f"{at}/figure/{name}")
+        assert refused.json()["message"] == views[name]["missing"]
+    parts = httpx.get(f"{at}/hidden/attention_vs_mlp")
+    value = httpx.get(f"{at}/measured?measure=value&layer=3&head=1&query=6")
+    for refused in (parts, value):
+        assert "A head was removed from this run" in refused.json()["message"]
+    below = httpx.get(f"{at}/measured?measure=value&layer=2&head=1&query=6")
+    assert below.status_code == 200  # nothing was removed there
+    assert httpx.get(f"{at}/hidden/change").status_code == 200
+    cut = change(ask, "l3.0:6-2")["run"]["key"]
+    assert not httpx.get(f"{site}viz/run/{cut}/views").json()["residual_change"]["missing"]
 
 
 @pytest.mark.parametrize("codes", [("h3.0", "t2"), ("r2:key",)])

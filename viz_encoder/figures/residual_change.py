@@ -146,6 +146,7 @@ VIEW = View(
     draw,
     (SHOW, HIDE_SPECIAL),
     takes=("encoder", "trace"),
+    needs=("every head",),
     place=Place("hidden", "change", 2),
     look="Compare attention with the feed-forward network, and look for blocks that "
     "change the state most.",

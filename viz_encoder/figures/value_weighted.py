@@ -93,6 +93,7 @@ VIEW = View(
     draw,
     (LAYER, Control("head", "Head", words=("sum",), counts="head")),
     takes=("encoder", "trace"),
+    needs=("every head",),
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Kobayashi et al., 2020, arXiv:2004.10102",

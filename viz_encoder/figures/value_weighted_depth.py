@@ -101,6 +101,7 @@ VIEW = View(
         RENORMALIZE,
     ),
     takes=("encoder", "trace"),
+    needs=("every head",),
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Kobayashi et al., 2020, arXiv:2004.10102",

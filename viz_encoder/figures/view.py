@@ -51,7 +51,9 @@ class View:
     draw: Callable[..., go.Figure]
     controls: tuple[Control, ...] = ()
     takes: tuple[str, ...] = ("trace",)  # what is drawn, in order: "encoder", "trace", "inputs"
-    needs: tuple[str, ...] = ()  # what else: "picture", "answer" (a head that gives one)
+    needs: tuple[
+        str, ...
+    ] = ()  # also "picture", "answer" (of a prediction head), "every head" (none removed)
     look: str = ""  # what to look at first, a sentence
     measured: str = ""  # a sentence each: what it shows, and what it does not
     not_measured: str = ""

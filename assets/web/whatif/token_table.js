@@ -155,11 +155,10 @@ export class TokenTable {
 
   /** @type {(run: Run, found: FlipsFound) => void} */
   #say(run, { sentence, sets, tries }) {
-    const tried = sentence.includes(String(tries)) ? "" : ` ${tries} runs tried.`;
     const [set] = sets;
     const named = (set ?? []).map((token) => quoted(run.tokens[token])).join(" and ");
     const hide = set ? [" ", button(`Hide ${named}`, () => this.acts.hide(set), { id: "viz-whatif-fewest" })] : [];
-    this.fewest.replaceChildren(`${sentence}${tried}`, ...hide);
+    this.fewest.replaceChildren(sentence, ...hide);
     this.fewest.dataset.painted = String(tries);
   }
 }

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from viz_encoder.analyses.findings import Findings, findings
 from viz_encoder.analyses.survey import LayerSurvey
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.changed_capture import removed
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
@@ -29,6 +30,12 @@ def model_gone(purpose: str) -> str:
 NOT_PLAIN = (
     "The model must run again for this, without the mask or the changes that this run was made "
     "with; look at the run without them."
+)
+
+
+HEAD_REMOVED = (
+    "A head was removed from this run, and this is computed from what all heads of the model add; "
+    "look at the run without the removal."
 )
 
 
@@ -54,6 +61,11 @@ class Entry:
         return self.masked is None and self.changed is None
 
     @property
+    def removed(self) -> list[tuple[int, int]]:
+        """The heads that were removed from it, as (layer, head)."""
+        return [] if self.changed is None else removed(self.changed.changes)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the trace."""
         return self.trace.nbytes
@@ -67,6 +79,16 @@ class Entry:
         if self.encoder is None:
             raise SelectionError(model_gone(purpose))
         return self.encoder
+
+    def whole_model(self) -> LoadedEncoder:
+        """The model that ran, where every head of it did.
+
+        Raises:
+            SelectionError: it is not here, or a head was removed from this run.
+        """
+        if self.removed:
+            raise SelectionError(HEAD_REMOVED)
+        return self.model()
 
     def __post_init__(self) -> None:
         """Its survey, of which nothing is swept yet."""

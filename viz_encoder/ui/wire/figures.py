@@ -18,7 +18,7 @@ from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import NOT_PLAIN, Entry, model_gone
+from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry, model_gone
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held
 from viz_encoder.ui.wire.concurrency import Places
@@ -83,6 +83,8 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
     taken = [_parts(entry)[part] for part in view.takes]
     if any(part is None for part in taken):
         raise SelectionError(MODEL_GONE if entry.plain else NOT_PLAIN)
+    if "every head" in view.needs and entry.removed:
+        raise SelectionError(HEAD_REMOVED)
     return view.draw(*taken, **options)
 
 
@@ -128,6 +130,8 @@ def _missing(view: View, entry: Entry) -> str:
     """Why this run cannot be drawn so, in a sentence; nothing if it can."""
     if any(_parts(entry)[part] is None for part in view.takes):
         return MODEL_GONE if entry.plain else NOT_PLAIN
+    if "every head" in view.needs and entry.removed:
+        return HEAD_REMOVED
     if "picture" in view.needs and entry.trace.sample.picture is None:
         return NO_PICTURE
     if "answer" in view.needs and (entry.encoder is None or not tasks(entry.encoder)):

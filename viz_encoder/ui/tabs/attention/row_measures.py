@@ -17,7 +17,7 @@ from viz_encoder.config import HeadPool
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
-from viz_encoder.ui.state.store import NOT_PLAIN, Entry, model_gone
+from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry, model_gone
 
 MEASURES = ("weight", "value", "rollout", "relevance")
 KEPT = 6  # results of a run that are kept, all layers each
@@ -104,6 +104,8 @@ def rows_of(trace: Trace, layer: int, query: int) -> Float[np.ndarray, "head key
 def _value(entry: Entry, layer: int, head: Head, query: int) -> Float[np.ndarray, " key"]:
     """‖α · v · W_O‖ of one head, or the mean or the largest of several; NaN where masked."""
     encoder, trace = entry.model(), entry.trace
+    if any(its == layer for its, _ in entry.removed):
+        raise SelectionError(HEAD_REMOVED)
     one, rows = head if isinstance(head, int) else None, slice(query, query + 1)
     each = value_weighted(encoder, trace, layer, one, rows).norms[:, 0]
     each = each[list(head)] if isinstance(head, tuple) else each

@@ -19,7 +19,9 @@ def proof_plain(entry: Entry) -> dict[str, Any]:
     cut = [change for change in changed.changes if change.kind in "tl"]
     if cut:
         most = max(largest_left(trace, change) for change in cut)
-        sentence = f"Every cut weight is exactly 0 in the maps that ran{_but(most)}."
+        sentence = "Every cut weight is exactly 0 in the maps that ran."
+        if most:
+            sentence = f"A weight that was cut is still {most:.2g} in the maps that ran."
         parts.insert(0, {"passed": most == 0, "sentence": sentence})
         said.append(sentence)
     found = changed.proof
@@ -46,7 +48,3 @@ def largest_left(trace: Trace, change: Change) -> float:
         for head in heads:  # a map at a time
             most = max(most, float(trace.attention(layer, head, rows=rows)[:, change.key].max()))
     return most
-
-
-def _but(most: float) -> str:
-    return f", but the largest is {most:.2g}" if most else ""
