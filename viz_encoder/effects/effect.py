@@ -80,10 +80,10 @@ class Effect(ArrayResult, TableResult, main="values"):
         most = "the only head tried" if tried == 1 != every else f"the largest effect of {of}"
         if len(self.values) > 1:
             of = f"mean of {len(self.values)} texts, spread {self.spread[layer, head]:.2g}"
-            return f"Removing head {name} changes the measure by {size} ({of}), {most}."
+            return f"Removing head {name} {_changes(self.measures[0])} by {size} ({of}), {most}."
         now, its = str(self.answers[0, layer, head]), float(self.shares[0, layer, head])
         if not answer:
-            return f"Removing head {name} changes the measure by {size}, {most}."
+            return f"Removing head {name} {_changes(self.measures[0])} by {size}, {most}."
         if now == answer:
             return f"Removing head {name} keeps “{answer}” ({share:.3f} → {its:.3f}), {most}."
         return (
@@ -219,3 +219,11 @@ def _of(given: Any, number: int, count: int) -> Any:
             f"There are {len(given)} answers and {count} texts; give one for all, or one for each."
         )
     return given[number]
+
+
+def _changes(measure: str) -> str:
+    """What happens to a measure that has no answer; only those of vectors are told by name."""
+    if not measure.startswith("1 − cosine"):
+        return "changes the measure"
+    what = "pooled vector" if "pooled" in measure else "last hidden states"
+    return f"turns the {what} (1 − cosine)"

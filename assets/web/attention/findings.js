@@ -9,6 +9,7 @@ import { quoted } from "../core/token_names.js";
 
 /** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 
+const REMOVED = " This head was removed: the map is what it computed, and nothing of it was added.";
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
 export class FindingsView {
@@ -124,7 +125,8 @@ export class FindingsView {
     if (patches && !isChanged(this.selection)) return [patches.sentence];
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
-    if (link) return [...sentence(link, from, to, over({ hide, renorm })), why && ` ${why}`];
+    const removed = run.changed?.changes.some(({ code }) => code === `h${layer}.${head}`) ? REMOVED : "";
+    if (link) return [...sentence(link, from, to, over({ hide, renorm })), why && ` ${why}`, removed];
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
@@ -143,7 +145,7 @@ export function sentence({ layer, head, weight, ratio, was }, query, key, over =
   if (Number.isNaN(weight)) return [`Head ${layer}.${head}: `, from, " may not look at ", to, " in this run."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
   if (was != null) {
-    const change = ` of its attention${over} (was ${rounded(was)}, ${signed(weight - was)}).`;
+    const change = ` of its attention${over} (was ${rounded(was)}, ${changeSaid(weight - was)}).`;
     return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)}${change}`];
   }
   const verb = ratio != null && ratio >= 2 && weight >= 0.1 ? "links" : "gives";
@@ -151,3 +153,5 @@ export function sentence({ layer, head, weight, ratio, was }, query, key, over =
     return [`Head ${layer}.${head} links `, from, " to ", to, `: ${rounded(weight)} of its attention${over}${times}.`];
   return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}.`];
 }
+
+const changeSaid = (/** @type {number} */ change) => (Math.abs(change) < 0.005 ? "unchanged" : signed(change));

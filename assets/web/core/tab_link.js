@@ -9,13 +9,27 @@ const FIRST = "attention";
 export const tabOf = (id) => (id.startsWith(PREFIX) && id.endsWith("-button") ? id.slice(PREFIX.length, -7) : "");
 
 // Open a tab, from a link within another.
-export const openTab = (/** @type {string} */ name) => document.getElementById(`${PREFIX}${name}-button`)?.click();
+export const openTab = (/** @type {string} */ name) => buttonOf(name)?.click();
+
+/** A tab's button; on a narrow screen it may be one of the menu, where it has its title alone, which Gradio's
+ * own description of the page has too. @type {(name: string) => HTMLElement | null} */
+function buttonOf(name) {
+  const own = document.getElementById(`${PREFIX}${name}-button`);
+  if (own) return own;
+  const parts = /** @type {any} */ (window).gradio_config?.components ?? [];
+  const title = parts.find((/** @type {any} */ { props }) => props?.elem_id === PREFIX + name)?.props.label;
+  const menu = /** @type {NodeListOf<HTMLElement>} */ (
+    document.querySelectorAll("#viz-tabs .overflow-dropdown button")
+  );
+  return [...menu].find((button) => button.textContent?.trim() === title) ?? null;
+}
 
 /** Open the tab of the link, then write each that is opened. @param {Selection} selection */
 export function followTabs(selection) {
   const linked = selection.tab;
   // The page may still be building its tabs.
-  whenThere(linked ? `${PREFIX}${linked}-button` : "viz-tabs", (found) => {
+  const find = () => (linked ? buttonOf(linked) : document.getElementById("viz-tabs"));
+  whenThere(find, (found) => {
     if (linked) found.click();
     follow(selection, document.getElementById("viz-tabs"));
   });
@@ -30,10 +44,10 @@ function follow(/** @type {Selection} */ selection, /** @type {HTMLElement | nul
   }).observe(tabs, { attributeFilter: ["aria-selected"], subtree: true });
 }
 
-/** @type {(id: string, then: (found: HTMLElement) => void) => void} */
-function whenThere(id, then) {
+/** @type {(find: () => HTMLElement | null, then: (found: HTMLElement) => void) => void} */
+function whenThere(find, then) {
   const look = () => {
-    const found = document.getElementById(id);
+    const found = find();
     if (found) then(found);
     return found !== null;
   };

@@ -104,6 +104,8 @@ class FlowTab extends TabShell {
     if (!this.ofAnswer || this.tokens.run !== run) this.#list(run, this.selection.query);
     this.display.show(run);
     this.#dim(true);
+    const noted = this.selection.noted("flow.measure");
+    if (noted && noted !== this.picked) [this.picked, this.offered] = [noted, null]; // by a link of another tab
     this.#asked.run(async (fresh) => {
       if (this.offered !== run) await this.#offer(run, fresh);
       await fresh(rest(PAUSE));

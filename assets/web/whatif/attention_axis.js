@@ -34,7 +34,7 @@ export class AttentionAxis {
     );
     const names = [...links, ...statistics].map(([name]) => name);
     this.select.replaceChildren(...options([...links, ...statistics]));
-    this.select.value = names.includes(before) ? before : found ? FOUND : (statistics[0]?.[0] ?? CHOSEN);
+    this.select.value = names.includes(before) ? before : names[0];
   }
 
   /** The numbers of what is selected. @type {(signal: AbortSignal) => Promise<Axis>} */

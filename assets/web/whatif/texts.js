@@ -30,6 +30,7 @@ export class Texts {
   way = { measure: "", how: "zero" };
   /** @type {TextEffects | null} */
   found = null;
+  #offered = ""; // the text that stands there at first
   answer = ""; // of the run, which says what a color means
   typed = el("textarea", { id: "viz-whatif-texts", rows: 8, oninput: () => this.#count() });
   start = button("", () => this.begin(), { class: "viz-small viz-whatif-go", id: "viz-whatif-over" });
@@ -52,7 +53,8 @@ export class Texts {
 
   /** @type {(run: Run, text: string, way: Way) => void} */
   enter(run, text, way) {
-    if (this.run !== run && !this.typed.value.trim()) this.typed.value = text ? `${text}\n` : "";
+    const own = this.typed.value.trim() !== this.#offered.trim(); // somebody typed it
+    if (this.run !== run && !own) this.typed.value = this.#offered = text ? `${text}\n` : "";
     this.work.stop();
     Object.assign(this, { run, way, found: null });
     this.result.hidden = true;

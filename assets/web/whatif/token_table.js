@@ -42,7 +42,7 @@ export class TokenTable {
     this.acts = acts;
     this.how.addEventListener("change", () => acts.how(this.how.value));
     this.table.addEventListener("pointerleave", () => current.hover(null));
-    const flow = button("compare in Flow", () => openTab("flow"), { class: "viz-whatif-link" });
+    const flow = button("compare in Flow", toRelevance, { class: "viz-whatif-link" });
     const note = caption("Relevance ranks tokens by gradients and may rank them differently: ", flow, ".");
     this.node = section(
       ...["viz-whatif-tokens", "Each word hidden from all others", this.title],
@@ -161,4 +161,10 @@ export class TokenTable {
     this.fewest.replaceChildren(sentence, ...hide);
     this.fewest.dataset.painted = String(tries);
   }
+}
+
+// Flow, at the measure that ranks words by gradients.
+function toRelevance() {
+  current.selection.note({ "flow.measure": "relevance" });
+  openTab("flow");
 }
