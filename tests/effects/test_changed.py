@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,7 +10,8 @@ import viz_encoder as vz
 from viz_encoder import effects
 from viz_encoder.bundled import asset
 from viz_encoder.effects.change import Change, changes_of
-from viz_encoder.effects.changed_capture import rewritten
+from viz_encoder.effects.changed_capture import capture_changed, rewritten
+from viz_encoder.effects.outcome import outcome
 from viz_encoder.errors import SelectionError
 
 SENTENCE = "the keys to the cabinet [MASK] old"
@@ -132,7 +134,7 @@ def test_the_model_is_as_it_was(grammar, plain):
     assert torch.equal(vz.capture(grammar, SENTENCE).output, plain.output)
 
 
-CODES = ("h3.0", "l3.0:6-2", "l3:6-2", "l:6-2", "t2", "m2", "d2", "r2:key")
+CODES = ("h3.0", "l3.0:6-2", "l3:6-2", "l:6-2", "t2", "m2", "d5", "r3:near")
 
 
 def test_a_code_is_what_it_was_read_from(plain):
@@ -191,3 +193,51 @@ def test_a_patch_of_a_picture_is_hidden_and_not_masked():
     assert all(bool((away.attention(layer)[..., at] == 0).all()) for layer in range(4))
     with pytest.raises(SelectionError, match="A picture's patches cannot be masked"):
         effects.changed(scene, picture, [f"m{at}"])
+
+
+TWO = "the [MASK] to the cabinet [MASK] old"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "same", "at"),
+    [
+        (TWO, "d5", "the [MASK] to the [MASK] old", 2),
+        (TWO, "r1:that", "that [MASK] to the cabinet [MASK] old", 2),
+        (SENTENCE, "r2:%5BMASK%5D", TWO, 6),
+        (SENTENCE, "d1", "keys to the cabinet [MASK] old", 5),
+    ],
+)
+def test_before_and_after_are_read_at_the_same_mask(grammar, text, code, same, at):
+    inputs = grammar.read(text)
+    made = changes_of([code], inputs.samples[0], 4, 4)
+    found = outcome(grammar, inputs, capture_changed(grammar, inputs, made), made)
+    guesses = vz.analyses.predictions(grammar, vz.capture(grammar, same))
+    now = next(guess for guess in guesses if guess.token == at)
+    assert found.labels[int(np.argmax(found.shares[1]))] == now.labels[0]
+    assert max(found.shares[1]) == pytest.approx(float(now.shares[0]), rel=2e-5)
+
+
+@pytest.mark.parametrize("code", ["d6", "r6:are"])
+def test_without_the_mask_there_is_nothing_to_compare(grammar, code):
+    inputs = grammar.read(SENTENCE)
+    made = changes_of([code], inputs.samples[0], 4, 4)
+    with pytest.raises(SelectionError, match="where the answer was read, there is nothing"):
+        outcome(grammar, inputs, capture_changed(grammar, inputs, made), made)
+
+
+@pytest.mark.parametrize(
+    ("codes", "says"),
+    [
+        (["d1", "r1:a"], "d1 and r1:a change the same word"),
+        (["m2", "d2"], "a word that is deleted|change the same word|no token of the"),
+        (["r2:\ud800"], "holds characters that no text has"),
+        (["t٢"], "is not a change"),
+    ],
+)
+def test_edits_that_cannot_all_be_made_are_refused(grammar, codes, says):
+    with pytest.raises(SelectionError, match=f"(?i){says}"):
+        effects.changed(grammar, SENTENCE, codes)
+
+
+def test_a_code_is_written_as_browsers_write_it():
+    assert Change("r", key=2, word="don't (a/b)!*~").code == "r2:don't%20(a%2Fb)!*~"

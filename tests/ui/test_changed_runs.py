@@ -1,5 +1,6 @@
 """Runs that something was taken away from: routes, endpoints, links, proofs, files; in numbers."""
 
+import asyncio
 import json
 import threading
 
@@ -303,10 +304,13 @@ def test_work_stops_when_nobody_listens():
         finally:
             stopped.set()
 
-    lines = json_lines(work, threading.Semaphore(1))
-    assert json.loads(next(lines)) == {"done": 0.0}
-    assert going.wait(10)
-    lines.close()
+    async def leave():
+        lines = json_lines(work, threading.Semaphore(1))
+        assert json.loads(await anext(lines)) == {"done": 0.0}
+        await asyncio.to_thread(going.wait, 10)
+        await lines.aclose()
+
+    asyncio.run(leave())
     assert stopped.wait(10)
 
 
@@ -314,5 +318,8 @@ def test_an_unforeseen_fault_is_a_sentence_too():
     def work(tell):
         raise MemoryError
 
-    *_, end = json_lines(work, threading.Semaphore(1))
+    async def every():
+        return [line async for line in json_lines(work, threading.Semaphore(1))]
+
+    *_, end = asyncio.run(every())
     assert "more memory than is available" in json.loads(end)["message"]

@@ -1,6 +1,7 @@
 """Change: one change to a run, such as a head removed, and its short code, which links store."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
@@ -14,13 +15,16 @@ from viz_encoder.trace.prediction_heads import MASKS
 
 MOST = 40  # changes of one run
 MAX_WORD = 80
-FORMS = (
-    re.compile(r"(?P<kind>h)(?P<layer>\d{1,4})\.(?P<head>\d{1,4})"),
-    re.compile(r"(?P<kind>[tmd])(?P<key>\d{1,6})"),
-    re.compile(r"(?P<kind>r)(?P<key>\d{1,6}):(?P<word>[^,]{1,720})"),
-    re.compile(
-        r"(?P<kind>l)((?P<layer>\d{1,4})(\.(?P<head>\d{1,4}))?)?:(?P<query>\d{1,6})-(?P<key>\d{1,6})"
-    ),
+UNQUOTED = "!'()*"  # what encodeURIComponent leaves as it is too, so that both write the same code
+FORMS = tuple(
+    re.compile(form, re.ASCII)
+    for form in (
+        r"(?P<kind>h)(?P<layer>\d{1,4})\.(?P<head>\d{1,4})",
+        r"(?P<kind>[tmd])(?P<key>\d{1,6})",
+        r"(?P<kind>r)(?P<key>\d{1,6}):(?P<word>[^,]{1,720})",
+        r"(?P<kind>l)((?P<layer>\d{1,4})(\.(?P<head>\d{1,4}))?)?"
+        r":(?P<query>\d{1,6})-(?P<key>\d{1,6})",
+    )
 )
 CODES = (
     "write h3.0 (remove a head), l3.0:6-2 (cut the link from query 6 to key 2 in it; l:6-2 in all "
@@ -55,7 +59,9 @@ class Change:
             return f"h{place}"
         if self.kind == "l":
             return f"l{place}:{self.query}-{self.key}"
-        return f"{self.kind}{self.key}{f':{quote(self.word)}' if self.kind == 'r' else ''}"
+        return (
+            f"{self.kind}{self.key}{f':{quote(self.word, UNQUOTED)}' if self.kind == 'r' else ''}"
+        )
 
     @property
     def of_text(self) -> bool:
@@ -91,6 +97,7 @@ def changes_of(codes: Iterable[Any], sample: Sample, n_layers: int, n_heads: int
                 raise SelectionError(f"There is no {name} {number}; choose 0 to {count - 1}.")
         if change.kind in ("m", "d", "r"):
             _require_word(change, sample)
+    _require_one_each(made, sample)
     return made
 
 
@@ -104,8 +111,28 @@ def _parsed(code: Any) -> Change:
     word = unquote(parts.pop("word", None) or "").strip()
     if parts["kind"] == "r" and not 0 < len(word) <= MAX_WORD:
         raise SelectionError(f"The new word has {len(word)} characters; give 1 to {MAX_WORD}.")
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in word):
+        raise SelectionError(f"The new word {shown(word)} holds characters that no text has.")
     numbers = {name: int(text) for name, text in parts.items() if name != "kind" and text}
     return Change(parts["kind"], word=word, **numbers)
+
+
+def _require_one_each(changes: Iterable[Change], sample: Sample) -> None:
+    """Refuse two edits of one word, of which only one would be made."""
+    edited: dict[tuple[int, int | None], Change] = {}
+    for change in changes:
+        if change.kind not in ("m", "d", "r") or change.key is None:
+            continue
+        word = sample.words[change.key] if change.of_text and sample.words else None
+        place = (-1 - change.key, None) if word is None else (_segment(sample, change.key), word)
+        if place in edited:
+            names = " and ".join(each.code for each in (edited[place], change))
+            raise SelectionError(f"{names} change the same word; choose one of them.")
+        edited[place] = change
+
+
+def _segment(sample: Sample, token: int) -> int:
+    return sample.segments[token] if sample.segments else 0
 
 
 def _require_word(change: Change, sample: Sample) -> None:

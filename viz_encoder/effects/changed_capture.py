@@ -126,6 +126,26 @@ def rewritten(sample: Sample, changes: Iterable[Change]) -> tuple[str, ...]:
     return tuple(texts)
 
 
+def place_after(sample: Sample, changes: Iterable[Change], token: int, new: Sample) -> int | None:
+    """Where a token of the old text stands in the text with its changes; None if it is gone."""
+    segment = sample.segments[token] if sample.segments else 0
+    start, stop = sample.spans[token]
+    for change in changes:
+        if not change.of_text or change.key is None:
+            continue
+        its = sample.segments[change.key] if sample.segments else 0
+        first, last = _span(sample, change.key)
+        if its != segment or first >= stop:
+            continue
+        if last > sample.spans[token][0]:
+            return None
+        start -= len(sample.texts[segment]) - len(rewritten(sample, [change])[segment])
+    for at, (begin, end) in enumerate(new.spans):
+        if begin == start and end > begin and (new.segments[at] if new.segments else 0) == segment:
+            return at
+    return None
+
+
 def _span(sample: Sample, token: int) -> tuple[int, int]:
     """The characters of the whole word that a token belongs to."""
     word, segment = sample.words[token], sample.segments[token] if sample.segments else 0

@@ -9,18 +9,20 @@ from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change
+from viz_encoder.effects.changed_capture import place_after
 from viz_encoder.effects.logits import Logits
 from viz_encoder.effects.measure import Asked
 from viz_encoder.effects.measures import measure_of
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, turned
 from viz_encoder.errors import SelectionError
-from viz_encoder.inputs import Inputs
-from viz_encoder.shown import OneLine
+from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.shown import OneLine, quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import likelihoods
 
 SHOWN = 3  # answers of each run
+FEW = 4  # that are named
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,12 +78,14 @@ def outcome(
     shares: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     before = float(measure.read(run.output)[0])
     if isinstance(measure, Logits):
-        there = _in_other(measure, now) if other else measure
+        there = measure
+        if other:
+            there = _in_other(measure, now, run.sample, changes)
         labels, shares = _answers(measure, run.output, there, output)
         after = float(there.read(output)[0])
     else:
         after = apart if other else float(measure.read(output)[0])
-    done = _listed([change.command(run.sample.tokens) for change in changes])
+    done = _done(changes, run.sample.tokens)
     became = _answer_said(labels, shares) if labels else f"the pooled vector changes by {apart:.3g}"
     unit = "" if labels else " (1 − cosine; 0 = no change)"
     return Outcome(
@@ -96,10 +100,18 @@ def outcome(
     )
 
 
-def _in_other(measure: Logits, now: Rerun) -> Logits:
-    """The same answers, asked in a text of other tokens."""
+def _in_other(measure: Logits, now: Rerun, sample: Sample, changes: Sequence[Change]) -> Logits:
+    """The same answers, asked in a text of other tokens; of a token, where it stands now."""
+    at = None
+    if measure.place is not None:
+        at = place_after(sample, changes, measure.place, now.sample)
+        if at is None:
+            raise SelectionError(
+                f"Without {quoted(sample.tokens[measure.place])}, where the answer was read, there "
+                "is nothing to compare."
+            )
     try:
-        asked = Asked(measure.name(measure.answer), measure.name(measure.other))
+        asked = Asked(measure.name(measure.answer), measure.name(measure.other), at)
         return Logits(now, measure.head.task, asked)
     except SelectionError as fault:
         raise SelectionError(f"Without that word there is nothing to compare: {fault}") from fault
@@ -124,6 +136,20 @@ def _answer_said(labels: Sequence[str], shares: tuple[Sequence[float], Sequence[
         return f"the answer stays: {labels[first]} {before[first]:.3f} → {after[first]:.3f}"
     said = (f"{labels[at]} {before[at]:.3f} → {after[at]:.3f}" for at in (first, now))
     return f"the answer flips: {', '.join(said)}"
+
+
+def _done(changes: Sequence[Change], tokens: Sequence[str]) -> str:
+    """All that was done, in a few words; many heads by their number."""
+    heads = [f"{change.layer}.{change.head}" for change in changes if change.kind == "h"]
+    parts = [change.command(tokens) for change in changes if len(heads) < 2 or change.kind != "h"]
+    if len(heads) > 1:
+        parts.insert(
+            0,
+            f"remove heads {_listed(heads)}" if len(heads) <= FEW else f"remove {len(heads)} heads",
+        )
+    if len(parts) > FEW:
+        parts = [*parts[: FEW - 1], f"make {len(parts) - FEW + 1} more changes"]
+    return _listed(parts)
 
 
 def _listed(parts: Sequence[str]) -> str:

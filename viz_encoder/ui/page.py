@@ -1,5 +1,6 @@
 """The page: the form on top, the tabs below it, and what each event does."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.examples import EXAMPLES, OPENING, PICTURES, Example
-from viz_encoder.ui.state.restoring import restore
+from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import Place, script_view
 from viz_encoder.ui.tabs import TABS
@@ -165,7 +166,11 @@ class _Events:
         """The run that the link asks for."""
         query = dict(request.query_params)
         owner, tell = request.session_hash, _teller(progress)
-        return _told(lambda: restore(self.runner, query, owner, tell))
+        made, notice = _told(lambda: restore(self.runner, query, owner, tell))
+        if notice:
+            return made, notice
+        lost = (note for note in json.loads(made)["notes"] if note.endswith(NOT_AS_LINKED))
+        return made, "".join(map(alert, lost))
 
     def about(self, kind: str, text_model: str, picture_model: str) -> str:
         """What the chosen model is and what it is made of."""

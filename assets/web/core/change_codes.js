@@ -26,7 +26,7 @@ export const masking = (tokens) => tokens.map((token) => `m${token}`);
 
 export const deleting = (/** @type {number} */ token) => [`d${token}`];
 export const replacing = (/** @type {number} */ token, /** @type {string} */ word) => [
-  `r${token}:${encodeURIComponent(word)}`,
+  `r${token}:${encodeURIComponent(word.replace(/[\ud800-\udfff]/gu, "\ufffd"))}`,
 ];
 
 export const makesText = (/** @type {string[]} */ codes) => codes.some((code) => OF_TEXT.test(code));

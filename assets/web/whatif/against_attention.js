@@ -43,6 +43,7 @@ export class AgainstAttention {
     this.effects = null;
     this.#latest.stop();
     this.scatter.show(null);
+    this.answers.clear();
   }
 
   /** @type {(run: Run, effects: HeadEffects, chosen: Link) => void} */

@@ -12,13 +12,22 @@ const MOST = 5; // answers
 
 export class Answers {
   #latest = new Latest((sentence) => {
-    this.node.classList.remove("viz-busy");
+    this.clear();
     this.sentence.textContent = sentence;
   });
   #of = "";
   sentence = el("p", { class: "viz-whatif-said", role: "status" });
   bars = el("div", { class: "viz-whatif-bars" });
   node = el("div", { class: "viz-whatif-answers" }, this.sentence, this.bars);
+
+  // Of nothing, until something is chosen again.
+  clear() {
+    this.#latest.stop();
+    this.#of = this.sentence.textContent = "";
+    this.bars.replaceChildren();
+    this.node.classList.remove("viz-busy");
+    delete this.node.dataset.painted;
+  }
 
   /** `words` say what was changed. @type {(run: Run, codes: string[], words: string) => unknown} */
   show(run, codes, words) {

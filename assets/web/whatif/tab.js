@@ -89,9 +89,10 @@ class WhatIfTab extends TabShell {
   /** @override @param {Run} run */
   show(run) {
     this.body.hidden = !this.plain;
-    if (this.plain?.key !== run.plainKey) {
-      this.#asked.run((fresh) => this.#enter(run, fresh));
-    } else if (this.offer?.missing) this.fail(this.offer.missing);
+    const other = this.plain?.key !== run.plainKey;
+    this.#dim(other); // what is there is of another text, and a click would change a word of this one
+    if (other) this.#asked.run((fresh) => this.#enter(run, fresh));
+    else if (this.offer?.missing) this.fail(this.offer.missing);
     else this.#mark(run);
   }
 
@@ -106,6 +107,7 @@ class WhatIfTab extends TabShell {
     const offer = await fresh(offered(plain));
     Object.assign(this, { plain, offer, effects: null, chosen: [], known: new Map(), tokensHow: "attention" });
     this.tokens.how.value = "attention";
+    this.#dim(false);
     if (offer.missing) return this.fail(offer.missing);
     this.body.hidden = false;
     this.way = { measure: offer.usual, how: "zero" };
@@ -130,6 +132,11 @@ class WhatIfTab extends TabShell {
     this.#begin();
     this.#mark();
     if (this.known.has(this.#of) || plain.n <= SHORT) this.#measure();
+  }
+
+  #dim(/** @type {boolean} */ on) {
+    this.body.inert = on;
+    this.body.classList.toggle("viz-stale", on);
   }
 
   // All parts as they are before anything is measured.

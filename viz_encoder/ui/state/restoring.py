@@ -12,6 +12,8 @@ from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
 from viz_encoder.ui.state.runner import KINDS, Runner, Tell, silent
 
+UNCHANGED, UNMASKED = "the run is shown unchanged.", "the run is shown without a mask."
+NOT_AS_LINKED = (UNCHANGED, UNMASKED)  # how a note ends that says so
 KEPT = "the model and the link's other choices are kept."
 GONE = {
     "image": "a link cannot hold a picture of your own; drop it again and press Run",
@@ -77,18 +79,20 @@ def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
         mistake = Mistake(query.get("mistake", Mistake.NONE))
         return runner.again(run_masked(runner.store, plain["key"], mask, mistake))
     except SelectionError as fault:
-        return _noted(plain, fault, "without a mask")
+        return _noted(plain, fault, UNMASKED)
 
 
 def _with_changes(runner: Runner, codes: str, made: str) -> str:
     """The same with what the link takes away; where that cannot be, as it is, and why."""
     plain = json.loads(made)
     try:
-        return runner.again(run_changed(runner.store, plain["key"], codes.split(",")))
+        return runner.again(
+            run_changed(runner.store, plain["key"], [code for code in codes.split(",") if code])
+        )
     except SelectionError as fault:
-        return _noted(plain, fault, "unchanged")
+        return _noted(plain, fault, UNCHANGED)
 
 
 def _noted(plain: dict[str, Any], fault: SelectionError, how: str) -> str:
-    plain["notes"].append(f"{str(fault).rstrip('.')}; the run is shown {how}.")
+    plain["notes"].append(f"{str(fault).rstrip('.')}; {how}")
     return json.dumps(plain).replace("<", "\\u003c")  # no markup even in transit

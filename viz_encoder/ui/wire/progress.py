@@ -3,11 +3,11 @@
 Whoever closes the connection stops the work at its next step.
 """
 
+import asyncio
 import contextlib
 import json
-import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from fastapi.responses import StreamingResponse
@@ -33,18 +33,22 @@ def progress_lines(work: Work, at_once: threading.Semaphore) -> StreamingRespons
     )
 
 
-def json_lines(work: Work, at_once: threading.Semaphore) -> Iterator[str]:
-    """The lines; closing the iterator stops the work."""
-    told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    stop = threading.Event()
-    worker = threading.Thread(target=_run, args=(work, at_once, told, stop), daemon=True)
-    worker.start()
+async def json_lines(work: Work, at_once: threading.Semaphore) -> AsyncIterator[str]:
+    """The lines; closing the iterator stops the work. Who waits holds no thread of the server's."""
+    told: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+
+    def tell(line: dict[str, Any]) -> None:
+        with contextlib.suppress(RuntimeError):  # the server has stopped
+            loop.call_soon_threadsafe(told.put_nowait, line)
+
+    threading.Thread(target=_run, args=(work, at_once, tell, stop), daemon=True).start()
     line: dict[str, Any] = {"done": 0.0}
     try:
         yield _line(line)
         while "done" in line:
-            with contextlib.suppress(queue.Empty):  # then the share of before, again
-                line = told.get(timeout=PATIENCE)
+            with contextlib.suppress(TimeoutError):  # then the share of before, again
+                line = await asyncio.wait_for(told.get(), PATIENCE)
             yield _line(line)
     finally:
         stop.set()
@@ -53,26 +57,26 @@ def json_lines(work: Work, at_once: threading.Semaphore) -> Iterator[str]:
 def _run(
     work: Work,
     at_once: threading.Semaphore,
-    told: "queue.SimpleQueue[dict[str, Any]]",
+    tell: Callable[[dict[str, Any]], None],
     stop: threading.Event,
 ) -> None:
     def progress(share: float) -> None:
         if stop.is_set():
             raise Stopped
-        told.put({"done": round(share, 4)})
+        tell({"done": round(share, 4)})
 
     try:
         with at_once:
             progress(0.0)
-            told.put({"result": work(progress)})
+            tell({"result": work(progress)})
     except Stopped:
         pass
     except VizEncoderError as fault:
-        told.put({"message": str(fault)})
+        tell({"message": str(fault)})
     except MemoryError:
-        told.put({"message": NO_MEMORY})
+        tell({"message": NO_MEMORY})
     except Exception:
-        told.put({"message": UNFORESEEN})
+        tell({"message": UNFORESEEN})
         raise  # to the log
 
 

@@ -17,6 +17,7 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import masked_tokens
 from viz_encoder.ui.tabs.whatif.references import reference_of
+from viz_encoder.ui.wire.arguments import is_number
 from viz_encoder.ui.wire.bytes import finite
 
 MOST_TEXTS = 100
@@ -165,9 +166,9 @@ def twin_patch(encoder: LoadedEncoder, inputs: Inputs, twin: str, tell: Progress
 def together(encoder: LoadedEncoder, inputs: Inputs, heads: str, measure: str) -> dict[str, Any]:
     """Several heads removed at once, beside the sum of their single effects."""
     parts = [part.split(".") for part in heads.split(",")]
-    if not all(len(part) == 2 and all(n.isascii() and n.isdigit() for n in part) for part in parts):
+    if not all(len(part) == 2 and all(map(is_number, part)) for part in parts):
         raise SelectionError(f"{heads[:40]!r} is no list of heads; write them as 3.0,2.1.")
-    places = chosen([(int(layer[:6]), int(head[:6])) for layer, head in parts], encoder.config)
+    places = chosen([(int(layer), int(head)) for layer, head in parts], encoder.config)
     single = effect(encoder, inputs, places, measure=measure or None)
     each = [float(single.values[0][place]) for place in places]
     value, answer = joint(encoder, inputs, places, measure=measure or None)

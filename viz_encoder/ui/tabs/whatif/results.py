@@ -85,7 +85,8 @@ def flips_plain(encoder: LoadedEncoder, inputs: Inputs, most: int) -> dict[str, 
             f"{share:.3f} ({tried}{whole})."
         )
     else:
-        sentence = f"Hiding up to {most} tokens did not change {answer} ({tried}{whole})."
+        number = "any one token" if most == 1 else f"up to {most} tokens"
+        sentence = f"Hiding {number} did not change {answer} ({tried}{whole})."
     return {
         "sentence": sentence,
         "sets": [list(each) for each in found.sets],
