@@ -151,7 +151,7 @@ def test_a_change_says_what_was_done(plain):
     assert said == [
         *("head 3.0 removed", f"{link} 3.0", f"{link} layer 3", f"{link} all heads"),
         *("“keys” hidden from all", "“keys” masked"),
-        *("“keys” deleted", "“keys” replaced with “key”"),
+        *("“cabinet” deleted", "“to” replaced with “near”"),
     ]
 
 
