@@ -9,7 +9,6 @@ import { quoted } from "../core/token_names.js";
 
 /** @import { Finding, Findings, HeadLink, HeadStatistics, PairLinksView, Run, Selection } from "./types.d.ts" */
 
-const REMOVED = " This head was removed: the map is what it computed, and nothing of it was added.";
 const SWITCHES = ["hide", "renorm", "words"]; // which findings do not follow
 
 export class FindingsView {
@@ -125,8 +124,12 @@ export class FindingsView {
     if (patches && !isChanged(this.selection)) return [patches.sentence];
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
-    const removed = run.changed?.changes.some(({ code }) => code === `h${layer}.${head}`) ? REMOVED : "";
-    if (link) return [...sentence(link, from, to, over({ hide, renorm })), why && ` ${why}`, removed];
+    const removed = run.changed?.changes.some(({ code }) => code === `h${layer}.${head}`);
+    if (link) {
+      const [first, ...rest] = sentence(link, from, to, over({ hide, renorm }));
+      const named = removed ? String(first).replace(/^Head [\d.]+/, "$& (removed)") : first;
+      return [named, ...rest, why && ` ${why}`];
+    }
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
