@@ -12,7 +12,7 @@ COLORS = """() => {
   const named = "button, summary, label, p, span, select, h3, h4, a, li, output";
   return [...document.querySelectorAll(named)]
     .filter((node) => node.offsetParent && [...node.childNodes].some(isText))
-    .filter((node) => !node.disabled && !node.querySelector(":disabled"))
+    .filter((node) => !node.closest(":disabled") && !node.querySelector(":disabled"))
     .map((node) => {
       const styles = above(node).map((one) => getComputedStyle(one));
       return {

@@ -193,7 +193,7 @@ def test_a_bug_is_one_click_away_and_its_correction_another(zoo_tab, client):
     assert page.locator("[role=option]").count() == len(SPECIMENS)
     page.locator("tr[data-check]").last.scroll_into_view_if_needed()
     page.get_by_role("option", name="C2-transposed").click()
-    assert page.locator(".viz-zoo-title").bounding_box()["y"] >= 0
+    assert page.locator(".viz-zoo-title").bounding_box()["y"] > -1  # scrolling is by whole pixels
     page.wait_for_selector(AUDITED.format("C2-transposed:wrong:0"))
     report = audited("C2-transposed")
     failed = page.locator("tr[data-verdict=FAIL]")
