@@ -207,9 +207,9 @@ def test_the_banner_says_what_and_proves_it_over_all_tabs(visit, grammar):
     for tab in ("Flow", "Pooling", "Masks", "What if"):
         page.get_by_role("tab", name=tab, exact=True).click()
         assert page.locator(".viz-changed").bounding_box()["y"] >= 0
-        page.mouse.wheel(0, 900)
-        page.wait_for_function(
-            "scrollY > 300 || document.documentElement.scrollHeight < innerHeight + 300"
+        page.wait_for_function(  # again while the tab still grows
+            "scrollTo(0, 900), scrollY > 300"
+            " || document.documentElement.scrollHeight < innerHeight + 300"
         )
         assert page.locator(".viz-changed").bounding_box()["y"] >= 0, tab
 
