@@ -29,6 +29,12 @@ def minilm():
     return vz.load("all-MiniLM-L6-v2", device="cpu")
 
 
+@pytest.fixture(scope="session")
+def grammar():
+    """The built-in model of a little language, on the CPU."""
+    return vz.load("grammar", device="cpu")
+
+
 @pytest.fixture
 def rng():
     """A seeded source of random numbers."""

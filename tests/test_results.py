@@ -27,11 +27,6 @@ def trace(minilm):
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def found(minilm):
     return vz.analyses.collection(minilm, vz.read_set(SET), methods=("mean", "cls"), layers=(3, 6))
 

@@ -28,11 +28,6 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def tired(minilm):
     return vz.capture(minilm, TIRED)
 

@@ -13,11 +13,6 @@ PAIR = ("A man is playing a guitar.", "Someone plays an instrument.")
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def run(minilm):
     return vz.capture(minilm, PAIR)
 

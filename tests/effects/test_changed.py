@@ -19,11 +19,6 @@ MASK, KEYS = 6, 2
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
-@pytest.fixture(scope="module")
 def plain(grammar):
     return vz.capture(grammar, SENTENCE)
 

@@ -16,11 +16,6 @@ TEXTS = ["The animal didn't cross the street", "Two loans were approved by the o
 NEAR = 2e-5
 
 
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
 def zeroed(encoder, layer, head):
     """The same model with W_O's columns of one head at zero."""
     model, d_head = copy.deepcopy(encoder.model), encoder.config.d_head

@@ -29,11 +29,6 @@ TWINS = {  # rule: clean, other, the head that carries it
 NEAR = 4e-4  # of logits about 20
 
 
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
 @pytest.mark.parametrize("direction", ["noising", "denoising"])
 @pytest.mark.parametrize("rule", TWINS)
 def test_the_head_that_carries_the_rule_comes_first(grammar, rule, direction):

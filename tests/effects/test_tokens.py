@@ -15,11 +15,6 @@ SENTENCE = "the keys to the cabinet [MASK] old"
 NEAR = 4e-4  # of logits about 20
 
 
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
 def said(grammar, states, at=6):
     with torch.no_grad():
         logits = grammar.model.heads["masked"](torch.as_tensor(states).float()[None])[

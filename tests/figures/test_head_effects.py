@@ -8,11 +8,6 @@ import viz_encoder as vz
 SENTENCE = "the keys to the cabinet [MASK] old"
 
 
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
 def test_it_draws_the_effects_on_one_signed_scale(grammar):
     figure = vz.figures.head_effects(grammar, grammar.read(SENTENCE))
     found = vz.effect(grammar, SENTENCE)

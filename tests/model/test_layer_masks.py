@@ -10,11 +10,6 @@ from viz_encoder.model.layer_masks import of_each_layer
 SENTENCE = "the keys to the cabinet [MASK] old"
 
 
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
 def cut(n_tokens, query, key):
     mask = torch.ones(n_tokens, n_tokens, dtype=torch.bool)
     mask[query, key] = False

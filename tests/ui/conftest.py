@@ -1,5 +1,6 @@
 """One server and one Chromium for all tests of the page."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,10 @@ from viz_encoder.ui.wire.static import address
 
 UPLOAD_WARNING = "Method not implemented."  # what Gradio's own upload says
 ABORTED = "net::ERR_ABORTED"  # what a page asked for when it was closed or reloaded
+# What Gradio's client says of its own streams when the page they belong to is closed or reloaded.
+STREAM_CLOSED = re.compile(
+    r"signal is aborted without reason\n +at \S+ \(http://[^/]+/assets/index-"
+)
 PAINTED = ".viz-atlas[data-painted]"
 # What the page folds away is open in tests from the start, as a person would open it.
 UNFOLD = """new MutationObserver(() => {
@@ -126,10 +131,15 @@ def visit(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened]]
 def _listen_for_faults(opened: Opened) -> None:
     page, report = opened.page, opened.faults.append
     page.on("console", lambda m: report(m.text) if _matters(m) else None)
-    page.on("pageerror", lambda fault: report(str(fault)))
+    listen_for_errors(page, report)
     page.on("dialog", lambda dialog: report(f"dialog: {dialog.message}"))
     page.on("requestfailed", lambda r: None if r.failure == ABORTED else report(f"failed: {r.url}"))
     page.on("request", lambda r: report(f"left: {r.url}") if _leaves(r.url, opened) else None)
+
+
+def listen_for_errors(page: Page, report: Callable[[str], None]) -> None:
+    """Report every error that a script of the page didn't catch."""
+    page.on("pageerror", lambda error: STREAM_CLOSED.search(str(error)) or report(str(error)))
 
 
 def _matters(message: ConsoleMessage) -> bool:

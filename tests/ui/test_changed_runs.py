@@ -26,11 +26,6 @@ LINK = {"kind": "text", "model": "grammar", "a": SENTENCE}
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
-@pytest.fixture(scope="module")
 def run(site):
     return httpx.post(f"{site}viz/open/link", json=LINK, timeout=60).json()
 

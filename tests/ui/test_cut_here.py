@@ -21,11 +21,6 @@ def plain(minilm):
     return vz.capture(minilm, TEXT)
 
 
-@pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar")
-
-
 def ready(opened):
     """Wait until the plain run is there, and it is known whether it can be run again."""
     opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)

@@ -167,6 +167,7 @@ def test_the_exported_page_opens_on_the_chosen_query(visit, chromium, tmp_path):
     started.value.save_as(file)
     offline = chromium.new_page()
     offline.goto(file.as_uri())
+    offline.wait_for_selector("body[data-painted]")
     token = page.evaluate("vizTab.run.tokens[4]")
     said = offline.inner_text("h2 >> nth=0") + offline.inner_text("body")
     assert f"Head 3.5: {token} " in said.replace("\n", " ")

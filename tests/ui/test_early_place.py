@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.ui.conftest import listen_for_errors
+
 PLACE = "#viz-early"
 pytestmark = pytest.mark.browser
 
@@ -10,7 +12,7 @@ pytestmark = pytest.mark.browser
 def held(profile, site):
     """A page whose Gradio waits, with what lets it go on; and the faults that it reported."""
     page, waiting, faults = profile.new_page(), [], []
-    page.on("pageerror", lambda fault: faults.append(str(fault)))
+    listen_for_errors(page, faults.append)
     page.route("**/assets/Blocks-*.js", lambda route: waiting.append(route))
 
     def go_on():

@@ -31,11 +31,6 @@ def trace(minilm):
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def masked(grammar):
     return vz.capture(grammar, MASKED[0])
 

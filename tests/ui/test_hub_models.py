@@ -11,7 +11,7 @@ from huggingface_hub import constants
 
 import viz_encoder as vz
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
-from tests.ui.conftest import serving
+from tests.ui.conftest import listen_for_errors, serving
 from viz_encoder.checkpoints import HubModel, Plan
 from viz_encoder.cli import main
 from viz_encoder.errors import SelectionError
@@ -170,7 +170,7 @@ def test_looked_up_brought_and_run_on_the_page(hub, chromium, tmp_path, width):
     with serving(make_app(Settings(device="cpu"))) as site, chromium.new_context() as context:
         page = context.new_page()
         faults = []
-        page.on("pageerror", lambda fault: faults.append(str(fault)))
+        listen_for_errors(page, faults.append)
         page.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
         page.set_viewport_size({"width": width, "height": 1000})
         page.goto(site)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import PAINTED, UNFOLD, serving
+from tests.ui.conftest import PAINTED, UNFOLD, listen_for_errors, serving
 from viz_encoder.ui.serve import Settings, make_app
 
 TEXT = "The animal didn't cross the street because it was too tired"
@@ -33,7 +33,7 @@ def reopened(chromium, fresh_site):
         other = context.new_page()
         other.add_init_script(UNFOLD)
         other.set_viewport_size({"width": 1440, "height": 1000})
-        other.on("pageerror", lambda fault: found.append(str(fault)))
+        listen_for_errors(other, found.append)
         other.goto(f"{fresh_site}{query}")
         return other
 

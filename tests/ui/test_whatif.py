@@ -20,11 +20,6 @@ HEADS = ".viz-whatif-heads > div:not([hidden]) > .viz-whatif-grid"
 
 
 @pytest.fixture(scope="module")
-def grammar():
-    return vz.load("grammar", device="cpu")
-
-
-@pytest.fixture(scope="module")
 def found(grammar):
     return vz.effect(grammar, TEXT)
 

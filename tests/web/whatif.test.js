@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { walked } from "../../assets/web/views/cells.js";
 import { streamed } from "../../assets/web/core/streamed.js";
 import { changedTokens, headCode, wordCodes } from "../../assets/web/whatif/codes.js";
-import { walkedGrid } from "../../assets/web/whatif/grid_keys.js";
 import { knownOf } from "../../assets/web/whatif/scatter.js";
 import { boxOf, outstanding, overlap, placed } from "../../assets/web/whatif/scatter_labels.js";
 import { textsOf } from "../../assets/web/whatif/texts.js";
@@ -171,11 +171,11 @@ test("names lie on no point and on no other name, and inside the frame", () => {
 });
 
 test("arrows lead from head to head and stop at the edges", () => {
-  const to = (key, layer, head) => walkedGrid(key, { layer, head }, 2, 3);
-  assert.deepEqual(to("ArrowDown", 0, 1), { layer: 1, head: 1 });
-  assert.deepEqual(to("ArrowDown", 1, 1), { layer: 1, head: 1 });
-  assert.deepEqual(to("ArrowLeft", 1, 0), { layer: 1, head: 0 });
-  assert.deepEqual(to("End", 1, 0), { layer: 1, head: 2 });
+  const to = (key, layer, head) => walked(key, [layer, head], 2, 3);
+  assert.deepEqual(to("ArrowDown", 0, 1), [1, 1]);
+  assert.deepEqual(to("ArrowDown", 1, 1), [1, 1]);
+  assert.deepEqual(to("ArrowLeft", 1, 0), [1, 0]);
+  assert.deepEqual(to("End", 1, 0), [1, 2]);
   assert.equal(to("toString", 1, 0), null);
   assert.equal(to("a", 1, 0), null);
 });

@@ -257,7 +257,7 @@ def _words(run: Trace) -> tuple[list[str], Float[np.ndarray, "word token"]]:
         of[word, list(group)] = 1
         name = ""
         if sample.spans and sample.texts:
-            text = sample.texts[sample.segments[group[0]] if sample.segments else 0]
+            text = sample.texts[sample.segment_of(group[0])]
             name = text[sample.spans[group[0]][0] : sample.spans[group[-1]][1]].strip()
         names.append(name or sample.tokens[group[0]])
     return names, of

@@ -124,15 +124,11 @@ def _require_one_each(changes: Iterable[Change], sample: Sample) -> None:
         if change.kind not in ("m", "d", "r") or change.key is None:
             continue
         word = sample.words[change.key] if change.of_text and sample.words else None
-        place = (-1 - change.key, None) if word is None else (_segment(sample, change.key), word)
+        place = (-1 - change.key, None) if word is None else (sample.segment_of(change.key), word)
         if place in edited:
             names = " and ".join(each.code for each in (edited[place], change))
             raise SelectionError(f"{names} change the same word; choose one of them.")
         edited[place] = change
-
-
-def _segment(sample: Sample, token: int) -> int:
-    return sample.segments[token] if sample.segments else 0
 
 
 def _require_word(change: Change, sample: Sample) -> None:

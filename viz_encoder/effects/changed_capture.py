@@ -109,7 +109,7 @@ def rewritten(sample: Sample, changes: Iterable[Change]) -> tuple[str, ...]:
     edits: dict[int, dict[tuple[int, int], str]] = defaultdict(dict)
     for change in changes:
         if change.of_text and change.key is not None:
-            segment = sample.segments[change.key] if sample.segments else 0
+            segment = sample.segment_of(change.key)
             edits[segment][_span(sample, change.key)] = change.word
     texts = list(sample.texts)
     for segment, spans in edits.items():
@@ -128,12 +128,12 @@ def rewritten(sample: Sample, changes: Iterable[Change]) -> tuple[str, ...]:
 
 def place_after(sample: Sample, changes: Iterable[Change], token: int, new: Sample) -> int | None:
     """Where a token of the old text stands in the text with its changes; None if it is gone."""
-    segment = sample.segments[token] if sample.segments else 0
+    segment = sample.segment_of(token)
     start, stop = sample.spans[token]
     for change in changes:
         if not change.of_text or change.key is None:
             continue
-        its = sample.segments[change.key] if sample.segments else 0
+        its = sample.segment_of(change.key)
         first, last = _span(sample, change.key)
         if its != segment or first >= stop:
             continue
@@ -141,23 +141,19 @@ def place_after(sample: Sample, changes: Iterable[Change], token: int, new: Samp
             return None
         start -= len(sample.texts[segment]) - len(rewritten(sample, [change])[segment])
     for at, (begin, end) in enumerate(new.spans):
-        if begin == start and end > begin and (new.segments[at] if new.segments else 0) == segment:
+        if begin == start and end > begin and new.segment_of(at) == segment:
             return at
     return None
 
 
 def _span(sample: Sample, token: int) -> tuple[int, int]:
     """The characters of the whole word that a token belongs to."""
-    word, segment = sample.words[token], sample.segments[token] if sample.segments else 0
+    word, segment = sample.words[token], sample.segment_of(token)
     same = [
         span
         for at, span in enumerate(sample.spans)
         if at == token
-        or (
-            word is not None
-            and sample.words[at] == word
-            and (sample.segments[at] if sample.segments else 0) == segment
-        )
+        or (word is not None and sample.words[at] == word and sample.segment_of(at) == segment)
     ]
     return min(start for start, _ in same), max(stop for _, stop in same)
 

@@ -10,6 +10,7 @@ from viz_encoder.effects.measure import Asked, Measure
 from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, State
 from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.inputs import Sample
 from viz_encoder.trace.prediction_heads import masked_tokens, tasks
 
 Name = Literal["pooled", "logit", "masked", "state"]
@@ -40,10 +41,18 @@ def measure_of(name: str | None, run: Rerun, asked: Asked) -> Measure:
 
 def usual(run: Rerun) -> Name:
     """The measure that says most of this input: an answer if there is one, else the vector."""
-    spoken = tasks(run.encoder)
-    if Task.MASKED in spoken and masked_tokens(run.sample.tokens):
-        return "masked"
-    return "logit" if Task.CLASSIFY in spoken else "pooled"
+    return available(run.encoder, run.sample)[0]
+
+
+def available(encoder: LoadedEncoder, sample: Sample) -> tuple[Name, ...]:
+    """The measures that this model and input have, the one that says most first."""
+    spoken = tasks(encoder)
+    answers: list[Name] = []
+    if Task.MASKED in spoken and masked_tokens(sample.tokens):
+        answers.append("masked")
+    if Task.CLASSIFY in spoken:
+        answers.append("logit")
+    return *answers, "pooled", "state"
 
 
 def _require_used(name: str, asked: Asked) -> None:

@@ -33,6 +33,10 @@ class Sample(OneLine):
     notes: tuple[str, ...] = ()  # what was cut, replaced or resized, a plain sentence each
     n_prompt: int = 0  # tokens at the front that are of a model's own prompt, [CLS] counted
 
+    def segment_of(self, token: int) -> int:
+        """Which text a token is of: 0 = text A, 1 = text B."""
+        return self.segments[token] if self.segments else 0
+
     @property
     def second_text(self) -> int | None:
         """Index of the first token of text B in a pair; None for a single text."""

@@ -162,7 +162,7 @@ def run(
     try:
         with at_rest(encoder.model):
             output: EncoderOutput = encoder.model(
-                *arguments(encoder, inputs), _on(mask, device), capture=True, edits=edits
+                *arguments(encoder, inputs), on_device(mask, device), capture=True, edits=edits
             )
     except torch.OutOfMemoryError as fault:
         raise InputError(
@@ -197,7 +197,8 @@ def arguments(
     return values, valid, None if inputs.segments is None else inputs.segments.to(device)
 
 
-def _on(mask: CustomMask | None, device: torch.device) -> CustomMask | None:
+def on_device(mask: CustomMask | None, device: torch.device) -> CustomMask | None:
+    """The mask where the weights are."""
     if mask is None or isinstance(mask, Tensor):
         return mask if mask is None else mask.to(device)
     return {place: one.to(device) for place, one in mask.items()}

@@ -125,11 +125,7 @@ export class FindingsView {
     const cut = link && Number.isNaN(link.weight) && link.was != null; // the sentence says all of it
     const why = cut ? "" : this.pair.incomparable;
     const removed = run.changed?.changes.some(({ code }) => code === `h${layer}.${head}`);
-    if (link) {
-      const [first, ...rest] = sentence(link, from, to, over({ hide, renorm }));
-      const named = removed ? String(first).replace(/^Head [\d.]+/, "$& (removed)") : first;
-      return [named, ...rest, why && ` ${why}`];
-    }
+    if (link) return [...sentence({ ...link, removed }, from, to, over({ hide, renorm })), why && ` ${why}`];
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
@@ -139,22 +135,23 @@ export class FindingsView {
 const over = ({ hide, renorm }) => (renorm ? " on the tokens shown" : hide ? ", special tokens hidden" : "");
 
 /** "Head 3.1 links it to animal: 0.64 of its attention, 5.0 × what the average query gives it."
- * @type {(link: HeadLink, query: string, key: string, over?: string) => (string | Node)[]} */
-export function sentence({ layer, head, weight, ratio, was }, query, key, over = "") {
+ * @type {(link: HeadLink & { removed?: boolean }, query: string, key: string, over?: string) => (string | Node)[]} */
+export function sentence({ layer, head, weight, ratio, was, removed }, query, key, over = "") {
+  const name = `Head ${layer}.${head}${removed ? " (removed)" : ""}`;
   const from = el("bdi", { class: "viz-query-name" }, query);
   const to = el("bdi", { class: "viz-key-name" }, key);
   if (Number.isNaN(weight) && was != null)
-    return [`Head ${layer}.${head}: `, from, " may not look at ", to, ` (was ${rounded(was)}).`];
-  if (Number.isNaN(weight)) return [`Head ${layer}.${head}: `, from, " may not look at ", to, " in this run."];
+    return [`${name}: `, from, " may not look at ", to, ` (was ${rounded(was)}).`];
+  if (Number.isNaN(weight)) return [`${name}: `, from, " may not look at ", to, " in this run."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
   if (was != null) {
     const change = ` of its attention${over} (was ${rounded(was)}, ${changeSaid(weight - was)}).`;
-    return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)}${change}`];
+    return [`${name}: `, from, " gives ", to, ` ${rounded(weight)}${change}`];
   }
   const verb = ratio != null && ratio >= 2 && weight >= 0.1 ? "links" : "gives";
   if (verb === "links")
-    return [`Head ${layer}.${head} links `, from, " to ", to, `: ${rounded(weight)} of its attention${over}${times}.`];
-  return [`Head ${layer}.${head}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}.`];
+    return [`${name} links `, from, " to ", to, `: ${rounded(weight)} of its attention${over}${times}.`];
+  return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}.`];
 }
 
 const changeSaid = (/** @type {number} */ change) => (Math.abs(change) < 0.005 ? "unchanged" : signed(change));

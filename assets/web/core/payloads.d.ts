@@ -362,7 +362,6 @@ export interface ChangedRunMade {
 export interface Said {
   sentence: string;
   measure: string;
-  words: string; // the changes
   labels: string[];
   before: number[];
   after: number[];

@@ -37,7 +37,7 @@ async function* linesOf(body, signal) {
       if (done) return;
     }
   } finally {
-    reader?.cancel().catch(() => {}); // nobody reads on
+    reader?.cancel().catch(() => {}); // stops the server's work if the result is no longer needed
   }
 }
 

@@ -1,9 +1,10 @@
-// Cells of a square map: the next one by a key, those of a line, and those of a rectangle.
+// Cells of a map: the next one by a key, those of a line, and those of a rectangle.
 
 /** @import { Cell } from "./mask_grid.js" */
 
-/** Where a key leads to; null by any other key. @type {(key: string, from: Cell, n: number) => Cell | null} */
-export function walked(key, [row, col], n) {
+/** The cell that a key leads to in a map of `rows` × `cols`, null for any other key.
+ * @type {(key: string, from: Cell, rows: number, cols?: number) => Cell | null} */
+export function walked(key, [row, col], rows, cols = rows) {
   /** @type {Record<string, Cell>} */
   const moves = {
     ArrowUp: [row - 1, col],
@@ -11,10 +12,10 @@ export function walked(key, [row, col], n) {
     ArrowLeft: [row, col - 1],
     ArrowRight: [row, col + 1],
     Home: [row, 0],
-    End: [row, n - 1],
+    End: [row, cols - 1],
   };
-  const inside = (/** @type {number} */ at) => Math.min(n - 1, Math.max(0, at));
-  return Object.hasOwn(moves, key) ? [inside(moves[key][0]), inside(moves[key][1])] : null;
+  const inside = (/** @type {number} */ at, /** @type {number} */ n) => Math.min(n - 1, Math.max(0, at));
+  return Object.hasOwn(moves, key) ? [inside(moves[key][0], rows), inside(moves[key][1], cols)] : null;
 }
 
 /** The cells on the way from one to another, the last one included. @type {(from: Cell, to: Cell) => Cell[]} */

@@ -21,7 +21,7 @@ export class AttentionAxis {
     this.select.addEventListener("change", changed);
   }
 
-  /** Offer the link of the finding, where there is one, the chosen link, and the statistics.
+  /** Offer the finding's link (if it has one), the selected link, and the statistics.
    * @type {(run: Run, found: Link | null, chosen: Link) => void} */
   offer(run, found, chosen) {
     const before = this.run === run ? this.select.value : "";

@@ -1,7 +1,7 @@
 // All heads as cells with their names and their signed numbers: walked by arrows, chosen by click or Enter.
 
 import { el, onWidth } from "../core/dom.js";
-import { walkedGrid } from "./grid_keys.js";
+import { walked } from "../views/cells.js";
 import { digitsFor, largestAmount, signedAmount, signedFixed } from "./wording.js";
 
 /** @import { Maybe } from "../core/payloads.d.ts" */
@@ -110,9 +110,10 @@ export class HeadGrid {
       event.preventDefault(); // so that no click follows, which would not know of Shift
       return this.acts.choose(place, event.ctrlKey || event.metaKey || event.shiftKey);
     }
-    const to = walkedGrid(event.key, place, this.cells.length, this.cells[0].length);
-    if (!to || event.ctrlKey || event.metaKey || event.altKey) return;
+    const cell = walked(event.key, [place.layer, place.head], this.cells.length, this.cells[0].length);
+    if (!cell || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
+    const to = { layer: cell[0], head: cell[1] };
     this.#goTo(to);
     this.#cell(to)?.focus();
   }

@@ -57,7 +57,7 @@ export class TokenTable {
     this.fewest.textContent = "";
     this.start.textContent = `Hide each of ${run.n} tokens`;
     this.start.hidden = !long;
-    this.table.hidden = this.cut.hidden = long; // nobody waits for it
+    this.table.hidden = this.cut.hidden = long; // not computed yet
     this.title.textContent = `Each ${unitOf(run)} hidden from all others`;
     this.what.textContent = `One ${unitOf(run)} at a time.`;
     this.by.hidden = Boolean(run.grid);

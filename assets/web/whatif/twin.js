@@ -54,7 +54,7 @@ export class Twin {
     delete this.node.dataset.painted;
   }
 
-  // Come into sight: with a twin that is known, nobody needs to press anything.
+  // When the panel opens: start at once if a twin text is known.
   open() {
     if (!this.found && this.text.value.trim()) this.begin();
   }

@@ -1,7 +1,6 @@
 """Changed: the changes of a run, and the proof that they were made, and nothing else."""
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,7 @@ from viz_encoder.effects import AblationProof, prove
 from viz_encoder.effects.change import Change
 from viz_encoder.effects.changed_capture import masks_of, removed
 from viz_encoder.inputs import Inputs
-from viz_encoder.trace.capture import arguments, at_rest
+from viz_encoder.trace.capture import arguments, at_rest, on_device
 
 RUNNING = threading.Lock()  # one forward pass with changes at a time, whoever asks
 
@@ -46,12 +45,6 @@ class Changed:
             return None
         model, given = self.encoder.model, arguments(self.encoder, self.entered)
         masks = masks_of(self.changes, self.entered.samples[0], self.encoder.config.n_layers)
-        device = self.encoder.device
-        placed = {place: mask.to(device) for place, mask in masks.items()} or None
+        placed = on_device(masks, self.encoder.device) or None
         with RUNNING, at_rest(model):
             return prove(model, lambda one: one(*given, placed).output, dict.fromkeys(cuts, "zero"))
-
-
-def code_of(changes: Sequence[Change]) -> str:
-    """The changes as a link holds them."""
-    return ",".join(change.code for change in changes)

@@ -1,6 +1,7 @@
 """Changed runs: the input of a run once more with changes, and the run without them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change, changes_of
@@ -9,7 +10,7 @@ from viz_encoder.effects.outcome import Outcome, outcome
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace, capture
-from viz_encoder.ui.state.changed import RUNNING, Changed, code_of
+from viz_encoder.ui.state.changed import RUNNING, Changed
 from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
 
 PURPOSE = "make changes to it"
@@ -60,7 +61,7 @@ def run_changed(store: TraceStore, key: str, codes: Sequence[object]) -> str:
     made = store.put(trace, entry.owner, encoder)
     kept = store.get(made)
     kept.changed = Changed(tuple(changes), plain_key, encoder, inputs, entered)
-    kept.link = {**plain.link, "cut": code_of(changes)}
+    kept.link = {**plain.link, "cut": ",".join(kept.changed.codes)}
     return made
 
 
@@ -76,9 +77,7 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
         trace = capture(changed.encoder, changed.inputs)[0]
     again = store.put(trace, entry.owner, changed.encoder, changed.inputs)
     store.get(again).link = {name: part for name, part in entry.link.items() if name != "cut"}
-    entry.changed = Changed(
-        changed.changes, again, changed.encoder, changed.inputs, changed.entered
-    )
+    entry.changed = replace(changed, plain=again)
     return again, store.get(again)
 
 

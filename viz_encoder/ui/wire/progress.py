@@ -22,7 +22,7 @@ Work = Callable[[Progress], dict[str, Any]]
 
 
 class Stopped(Exception):
-    """Nobody waits for the work any more."""
+    """The client has closed the connection."""
 
 
 def progress_lines(work: Work, at_once: threading.Semaphore) -> StreamingResponse:

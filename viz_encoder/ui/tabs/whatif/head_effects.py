@@ -99,7 +99,8 @@ def token_effects(
 ) -> dict[str, Any]:
     """The effect of taking each token away."""
     found = tokens(
-        *(encoder, inputs),
+        encoder,
+        inputs,
         how=asked.how,  # type: ignore[arg-type]
         measure=asked.measure or None,
         answer=asked.answer or None,

@@ -4,13 +4,11 @@ from typing import Any
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import flips
-from viz_encoder.effects.measures import NAMES, usual
+from viz_encoder.effects.measures import available
 from viz_encoder.effects.outcome import Outcome
-from viz_encoder.effects.rerun import Rerun
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import quoted
-from viz_encoder.trace.prediction_heads import masked_tokens, tasks
 from viz_encoder.ui.state.changed_run import runnable
 from viz_encoder.ui.state.examples import swap_of
 from viz_encoder.ui.state.store import Entry
@@ -30,27 +28,16 @@ def offered(entry: Entry) -> dict[str, Any]:
         encoder, inputs = runnable(entry)
     except SelectionError as fault:
         return {"missing": str(fault), "measures": [], "usual": "", "twin": "", "text": ""}
-    names = measures_of(encoder, inputs)
+    names = available(encoder, inputs.samples[0])
     text = inputs.samples[0].texts[0] if len(inputs.samples[0].texts) == 1 else ""
     swap = swap_of(text)
     return {
         "missing": "",
         "measures": [{"name": name, "title": TITLES[name]} for name in names],
-        "usual": usual(Rerun(encoder, inputs)),
+        "usual": names[0],
         "twin": text.replace(*swap) if swap else "",
         "text": text,
     }
-
-
-def measures_of(encoder: LoadedEncoder, inputs: Inputs) -> list[str]:
-    """The measures that this model and input have."""
-    spoken = [str(task) for task in tasks(encoder)]
-    missing = set()
-    if "masked" not in spoken or not masked_tokens(inputs.samples[0].tokens):
-        missing.add("masked")
-    if "classify" not in spoken:
-        missing.add("logit")
-    return [name for name in TITLES if name in NAMES and name not in missing]
 
 
 def outcome_plain(found: Outcome) -> dict[str, Any]:
