@@ -2,6 +2,7 @@
 
 import io
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -181,6 +182,7 @@ def test_one_row_or_column_is_the_valid_tokens(tmp_path, text):
         ("mask.csv", b"1,x\n1,0\n", "not a number"),
         ("mask.csv", b"1,0,1\n1,1,1\n", r"shape \(2, 3\)"),
         ("mask.csv", b"\xff\xfe\x00", "not UTF-8 text"),
+        ("mask.csv", b"1" * 200_000, "not a CSV of numbers: field larger"),
         ("mask.npy", b"nonsense", "not an array saved by numpy"),
         ("mask.npy", b"", "not an array saved by numpy"),
     ],
@@ -230,3 +232,20 @@ def test_a_large_or_missing_file_is_not_opened(tmp_path):
         read_array(tmp_path / "mask.csv")
     with pytest.raises(InputError, match=r"no file gone\.npy"):
         read_array(tmp_path / "gone.npy")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"1\n" * 2_000_000, "over 512 rows"), (b"1," * 2_000_000 + b"1", "over 512 cells")],
+)
+def test_a_csv_is_read_no_further_than_a_mask_goes(tmp_path, content, says):
+    (tmp_path / "mask.csv").write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLong, match=says):
+            read_mask(tmp_path / "mask.csv", "ones", 512)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Its bytes, its text and what a text of four bytes a character takes: no list of its cells.
+    assert peak < 8 * len(content)

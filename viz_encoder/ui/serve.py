@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be of any length
+from typing import Any
 
 import gradio as gr
 import psutil
@@ -21,6 +22,7 @@ from viz_encoder.errors import VizEncoderError
 from viz_encoder.trace import Trace
 from viz_encoder.ui.page import RUN_HOST, make_page, make_theme
 from viz_encoder.ui.state.first_run import FirstRun
+from viz_encoder.ui.state.limits import LOCAL, PUBLIC, Limits
 from viz_encoder.ui.state.memory import give_back
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner, require_showable
@@ -28,8 +30,10 @@ from viz_encoder.ui.state.sets import PUBLIC_ITEMS, Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, open_run, run_facts
+from viz_encoder.ui.wire.body_limits import BodyLimits
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
+from viz_encoder.ui.wire.timed_connection import timed
 from viz_encoder.whole_file import shortened
 
 PORT = 7860
@@ -48,9 +52,9 @@ class Settings:
     device: str = "auto"
 
     @property
-    def max_file_size(self) -> str:
-        """The largest upload that is taken."""
-        return "20mb" if self.public else "200mb"
+    def limits(self) -> Limits:
+        """What one request, one client and one piece of work may take."""
+        return PUBLIC if self.public else LOCAL
 
     @property
     def max_bytes(self) -> int:
@@ -77,7 +81,8 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     folders = {"core", "views", TABS[0].name}
     app.add_middleware(EarlyHead, (RUN_HOST, f"{first}.js"), styles, folders)
     add_routes(app, runner)
-    app.state.max_upload = int(settings.max_file_size.removesuffix("mb")) * 10**6
+    app.state.max_upload = settings.limits.upload_bytes
+    app.add_middleware(BodyLimits, settings.limits)
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
     page.has_launched = True
@@ -88,7 +93,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         ssr_mode=False,
         show_error=False,
         app_kwargs={"openapi_url": None},
-        max_file_size=settings.max_file_size,
+        max_file_size=settings.limits.upload_bytes,
         allowed_paths=[],
         theme=make_theme(),
         css_paths=[WEB / f"{name}.css" for name in STYLES],
@@ -112,15 +117,15 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     shown = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
     print(f"viz_encoder runs on http://{shown}:{port}  (Ctrl+C stops it)", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
-        Server(app).run(sockets=[listener])
+        Server(app, settings.limits).run(sockets=[listener])
 
 
 class Server(uvicorn.Server):
     """Stops when it is told to, whatever pages are open: each of them keeps a stream."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: Any, limits: Limits = LOCAL) -> None:
         """A server of one app."""
-        config = uvicorn.Config(app, log_level="warning")
+        config = uvicorn.Config(app, log_level="warning", http=timed(limits), proxy_headers=False)
         config.timeout_keep_alive, config.timeout_graceful_shutdown = 30, 1  # seconds
         super().__init__(config)
 

@@ -3,6 +3,8 @@
 import csv
 import io
 import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,18 +20,25 @@ from viz_encoder.whole_file import is_file, shortened
 MAX_BYTES = 64 * 1024 * 1024
 
 
-def read_mask(path: Path, convention: Convention | str) -> Bool[Tensor, "*axes"]:
+def read_mask(
+    path: Path, convention: Convention | str, most: int = MAX_TOKENS
+) -> Bool[Tensor, "*axes"]:
     """A mask from a .npy or .csv file, True = may attend: "query key" or, of one row, " token".
+
+    Args:
+        path: the file.
+        convention: what its values mean.
+        most: how many tokens a mask may be for; a CSV is read no further.
 
     Raises:
         InputError: no such file, not a square or one row, or values that do not fit.
-        TooLong: more than MAX_TOKENS tokens or MAX_BYTES bytes.
+        TooLong: more than `most` or MAX_TOKENS tokens, or MAX_BYTES bytes.
         UnsafeFile: a .npy file that holds Python objects.
     """
-    return to_bool(read_array(path), convention)
+    return to_bool(read_array(path, most), convention)
 
 
-def read_array(path: Path) -> Shaped[np.ndarray, "*axes"]:
+def read_array(path: Path, most: int = MAX_TOKENS) -> Shaped[np.ndarray, "*axes"]:
     """The numbers of a .npy or .csv file as they are: a square, or one row of tokens."""
     if path.suffix.lower() not in (".npy", ".csv"):
         raise InputError(f"{path.name} is neither .npy nor .csv; save the mask as one of these.")
@@ -38,18 +47,24 @@ def read_array(path: Path) -> Shaped[np.ndarray, "*axes"]:
     if (size := path.stat().st_size) > MAX_BYTES:
         raise TooLong(f"{path.name} has {size:,} bytes; a mask may have at most {MAX_BYTES:,}.")
     if path.suffix.lower() == ".csv":
-        return _require_square(_read_csv(path.read_bytes(), path.name), path.name)
+        return _require_square(_read_csv(path.read_bytes(), path.name, most), path.name)
     with path.open("rb") as file:
         return _require_square(_read_npy(file, path.name), path.name)
 
 
-def _read_csv(content: bytes, name: str) -> np.ndarray:
+def _read_csv(content: bytes, name: str, most: int) -> np.ndarray:
     """Cells of 0/1/True/False, or of floats; only True/False become bool."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 text.") from error
-    rows = [row for row in csv.reader(io.StringIO(text)) if row]
+    cells = csv.reader(_narrow(io.StringIO(text), name, most))
+    try:
+        rows = list(islice(filter(None, cells), most + 1))
+    except csv.Error as error:
+        raise InputError(f"{name} is not a CSV of numbers: {error}.") from error
+    if len(rows) > most:
+        raise TooLong(f"{name} has over {most:,} rows; this mask may have at most {most:,} tokens.")
     lengths = sorted({len(row) for row in rows})
     if not rows:
         raise InputError(f"{name} is empty; give a row of cells for each query.")
@@ -66,6 +81,17 @@ def _read_csv(content: bytes, name: str) -> np.ndarray:
     except ValueError as error:
         raise InputError(f"{name} holds a cell that is not a number: {error}.") from error
     return numbers.astype(np.int64) if words <= {"0", "1"} else numbers
+
+
+def _narrow(lines: Iterable[str], name: str, most: int) -> Iterator[str]:
+    """The lines, none of which holds more cells than a mask's row."""
+    for line in lines:
+        if line.count(",") >= most:
+            raise TooLong(
+                f"A row of {name} has over {most:,} cells; this mask may have at most {most:,} "
+                "tokens."
+            )
+        yield line
 
 
 def _read_npy(file: BinaryIO, name: str) -> np.ndarray:

@@ -130,7 +130,7 @@ def from_file(content: bytes, name: str, convention: str, n_tokens: int) -> Mask
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"The file{Path(name).suffix[:8].lower()}")
         path.write_bytes(content)
-        mask = read_mask(path, convention)
+        mask = read_mask(path, convention, n_tokens)
     if mask.shape[-1] != n_tokens:
         raise InputError(
             f"The file's mask is for {mask.shape[-1]:,} tokens; this run has {n_tokens:,}, "

@@ -1,0 +1,111 @@
+"""BodyLimits: a request's body is counted as it comes, and what is too much is never parsed."""
+
+import re
+from itertools import islice
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from viz_encoder.ui.state.limits import Limits
+from viz_encoder.ui.wire.refusals import refuse
+
+ANY_VALUE = re.compile(rb'"[^"]*"?|,|\[|\{')  # once escaped quotes are gone
+UPLOAD = "/gradio_api/upload"  # Gradio writes it to a file as it comes
+OURS = "/viz/"  # each of these routes has a cap of its own, and reads as it comes
+FORM_BYTES = 2**16  # what a form writes around a file
+BUSY = "The server is reading other large requests; send this one again in a few seconds."
+
+
+class BodyLimits:
+    """No more bytes than are allowed, and no more JSON values: Gradio would parse any number."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        """Nothing is being read yet."""
+        self._app, self._limits = app, limits
+        self._held = 0  # bytes of all bodies that are being read or answered
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does, or refuse."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        as_it_comes = scope["path"].endswith(UPLOAD) or OURS in scope["path"]
+        most = self._limits.upload_bytes + FORM_BYTES if as_it_comes else self._limits.body_bytes
+        if _declared(scope) > most:
+            return await refuse(scope, send, 413, _too_large(most))
+        if as_it_comes:
+            return await self._counted(scope, receive, send, most)
+        await self._whole(scope, receive, send, most)
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        """Hand each part on; over the limit, refuse, and tell the app that the client has gone."""
+        count, refused = 0, False
+
+        async def counted() -> Message:
+            nonlocal count, refused
+            message = await receive()
+            count += len(message.get("body", b""))
+            if count > most and not refused:
+                refused = True
+                await refuse(scope, send, 413, _too_large(most))
+            return {"type": "http.disconnect"} if refused else message
+
+        async def send_unless_refused(message: Message) -> None:
+            if not refused:
+                await send(message)
+
+        try:
+            await self._app(scope, counted, send_unless_refused)
+        except Exception:
+            if not refused:
+                raise
+
+    async def _whole(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        """Read it all, look at it, and only then hand it on."""
+        content, room = bytearray(), self._limits.bodies_bytes
+        try:
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                part, more = message.get("body", b""), message.get("more_body", False)
+                content += part
+                self._held += len(part)
+                if len(content) > most:
+                    return await refuse(scope, send, 413, _too_large(most))
+                if room is not None and self._held > room:
+                    return await refuse(scope, send, 503, BUSY, {"retry-after": "5"})
+            if (sentence := self._refusal(content)) is not None:
+                return await refuse(scope, send, 413, sentence)
+            await self._app(scope, _replayed(bytes(content), receive), send)
+        finally:
+            self._held -= len(content)
+
+    def _refusal(self, content: bytearray) -> str | None:
+        """Too many values? Stops at the first too many, so a body takes a moment to refuse."""
+        most = self._limits.values
+        if b"\\" in content:
+            content = content.replace(rb"\\", b"").replace(rb"\"", b"")
+        found = sum(1 for _ in islice(ANY_VALUE.finditer(content), most + 1))
+        if found <= most:
+            return None
+        return f"The request holds over {most:,} values; send fewer, or texts in one piece."
+
+
+def _declared(scope: Scope) -> int:
+    """The length that the headers tell, 0 if none."""
+    told = dict(scope["headers"]).get(b"content-length", b"")
+    return int(told) if told.isdigit() and len(told) < 20 else 0
+
+
+def _too_large(most: int) -> str:
+    return f"The request is too large; at most {most:,} bytes are taken here."
+
+
+def _replayed(content: bytes, receive: Receive) -> Receive:
+    """The whole body in one message, and then whatever else is received."""
+    parts: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
+
+    async def replay() -> Message:
+        return parts.pop() if parts else await receive()
+
+    return replay
