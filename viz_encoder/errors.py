@@ -10,6 +10,7 @@ VizEncoderError
 │   ├── TooLong        it is over a stated limit
 │   └── NotAnImage     it is no picture we can decode
 ├── SelectionError     a layer, head, token or option that is not there
+│   └── Expired        a run that the server holds no more
 ├── TraceError         a run that cannot be captured, saved or read back
 └── MaskError          a model that does not look where it was meant to
 """
@@ -53,6 +54,10 @@ class NotAnImage(InputError):
 
 class SelectionError(VizEncoderError):
     """A layer, head, token or option that is not there."""
+
+
+class Expired(SelectionError):
+    """A run that the server held, and holds no more."""
 
 
 class TraceError(VizEncoderError):

@@ -35,7 +35,7 @@ def test_route_and_endpoint_give_the_findings_of_the_run(site, client, minilm):
 
 
 def test_they_are_computed_once_and_asked_again_after_a_failure(minilm, monkeypatch):
-    entry = Entry(vz.capture(minilm, "A short one"), 0.0, None)
+    entry = Entry(vz.capture(minilm, "A short one"))
     calls = []
 
     def counted(trace):
@@ -70,6 +70,6 @@ def test_what_is_read_from_right_to_left_stays_isolated_and_no_sign_is_hidden(mi
 
 def test_a_run_that_is_not_there(site, client):
     answer = httpx.get(f"{site}viz/run/nonsense/findings")
-    assert answer.status_code == 404 and "This run has expired" in answer.json()["message"]
+    assert answer.status_code == 410 and "This run has expired" in answer.json()["message"]
     with pytest.raises(AppError, match="This run has expired"):
         client.predict("nonsense", api_name="/findings")

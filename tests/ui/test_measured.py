@@ -51,7 +51,7 @@ def array(site, key, path) -> np.ndarray:
 
 def entry_of(encoder, source) -> Entry:
     inputs = encoder.read(source)
-    return Entry(vz.capture(encoder, inputs)[0], np.inf, None, encoder, inputs)
+    return Entry(vz.capture(encoder, inputs)[0], encoder, inputs)
 
 
 def test_a_column_by_route_and_endpoint(site, client, key, trace):
@@ -147,7 +147,7 @@ def test_what_is_not_there_is_said(site, key, path, says):
 
 
 def test_a_saved_run_has_no_model_to_ask(trace):
-    saved = Entry(trace, np.inf, None)
+    saved = Entry(trace)
     for measure in ("value", "relevance"):
         with pytest.raises(SelectionError, match="The model of this run is not loaded here"):
             Measures().of(saved, measure, 0, 0, 0)
@@ -157,13 +157,13 @@ def test_a_saved_run_has_no_model_to_ask(trace):
 def test_a_long_rollout_is_refused(trace, monkeypatch):
     monkeypatch.setattr(module, "MAX_ROLLOUT_TOKENS", 14)
     with pytest.raises(TooLong, match="This run has 15 tokens; the page computes rollout up to 14"):
-        Measures().of(Entry(trace, np.inf, None), "rollout", 0, 0, 0)
+        Measures().of(Entry(trace), "rollout", 0, 0, 0)
 
 
 def test_layers_come_from_one_computation_and_the_oldest_is_forgotten(trace, monkeypatch):
     asked, real = [], module.rollout
     monkeypatch.setattr(module, "rollout", lambda t, query: asked.append(query) or real(t, query))
-    measures, entry = Measures(), Entry(trace, np.inf, None)
+    measures, entry = Measures(), Entry(trace)
     for query in [0, 1, 2, 3, 4, 5, 0, 6, 0, 1]:
         for layer in range(trace.n_layers):
             measures.of(entry, "rollout", layer, 0, query)
@@ -173,7 +173,7 @@ def test_layers_come_from_one_computation_and_the_oldest_is_forgotten(trace, mon
 def test_two_who_ask_at_once_wait_for_one_computation(trace, monkeypatch):
     asked, both, real = [], threading.Barrier(2), module.rollout
     monkeypatch.setattr(module, "rollout", lambda t, query: asked.append(query) or real(t, query))
-    measures, entry = Measures(), Entry(trace, np.inf, None)
+    measures, entry = Measures(), Entry(trace)
 
     def ask_both():
         both.wait()

@@ -55,7 +55,8 @@ def test_what_is_not_there_is_said(site, client, key):
         (("nonsense", 0, 0), "This run has expired"),
     ]:
         answer = ask(site, *asked)
-        assert answer.status_code == 404 and says in answer.json()["message"]
+        assert answer.status_code == (410 if says == "This run has expired" else 404)
+        assert says in answer.json()["message"]
         with pytest.raises(AppError, match=says):
             client.predict(*asked, api_name="/pair")
 

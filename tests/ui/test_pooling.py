@@ -97,7 +97,7 @@ def test_two_texts_are_padded_as_a_pair(site, client, minilm):
 
 def test_faults_are_sentences(site, client, key):
     assert "There is no layer 7" in ask(site, f"run/{key}/pooled?layer=7", 404)["message"]
-    assert "has expired" in ask(site, "run/nothing/pooled", 404)["message"]
+    assert "has expired" in ask(site, "run/nothing/pooled", 410)["message"]
     assert "has expired" in ask(site, f"run/{key}/pooled?learned=x", 404)["message"]
     with pytest.raises(AppError, match="do not fit"):
         client.predict(key, 5000, api_name="/padding_drift")
@@ -205,7 +205,7 @@ def test_a_learned_query_of_the_model_shows_where_it_looks(tmp_path):
     reference = save(Case("x", "siglip_vision_model", vision(), None, kind="image"), tmp_path)
     encoder = vz.load(tmp_path, device="cpu")
     pixels = torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(2))
-    entry = Entry(vz.capture(encoder, encoder.read(pixels))[0], math.inf, None, encoder)
+    entry = Entry(vz.capture(encoder, encoder.read(pixels))[0], encoder)
     with torch.no_grad():
         hidden, head = reference(pixels).last_hidden_state, reference.head
         _, weights = head.attention(head.probe, hidden, hidden)  # a mean over its heads

@@ -6,9 +6,13 @@ from importlib import import_module
 
 import psutil
 import pytest
+import torch
 
 import viz_encoder as vz
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import Expired, SelectionError
+from viz_encoder.trace.map_view import MapView
+from viz_encoder.ui.state.client import CLIENT
+from viz_encoder.ui.state.mask_mistake import Masked, Mistake
 from viz_encoder.ui.state.memory import give_back
 from viz_encoder.ui.state.store import GRACE_SECONDS, MAX_AGE_SECONDS, TraceStore
 
@@ -58,17 +62,104 @@ def test_one_run_over_the_budget_is_still_shown(trace, clock):
     assert store.get(store.put(trace)).trace is trace
 
 
-def test_old_runs_are_forgotten(trace, clock):
+def test_a_run_lives_for_as_long_as_it_is_used(trace, clock):
     store = TraceStore(clock=clock)
-    key = store.put(trace)
-    clock.now = MAX_AGE_SECONDS + 1
-    with pytest.raises(SelectionError):
-        store.get(key)
+    used, forgotten = store.put(trace), store.put(trace)
+    for _ in range(5):
+        clock.now += MAX_AGE_SECONDS - 1
+        assert store.get(used).trace is trace
+    with pytest.raises(Expired):
+        store.get(forgotten)
+    clock.now += MAX_AGE_SECONDS + 1
+    with pytest.raises(Expired):
+        store.get(used)
+
+
+def held_by(store, client, trace, count):
+    """So many runs of one client; their keys."""
+    token = CLIENT.set(client)
+    keys = [store.put(trace) for _ in range(count)]
+    CLIENT.reset(token)
+    return keys
+
+
+def is_held(store, key):
+    try:
+        return store.get(key) is not None
+    except Expired:
+        return False
+
+
+def test_a_greedy_client_loses_its_own_runs_and_no_others(trace, clock):
+    store = TraceStore(max_bytes=int(trace.nbytes * 10.5), clock=clock)
+    (visitor,) = held_by(store, "a visitor", trace, 1)
+    greedy = held_by(store, "greedy", trace, 60)
+    assert is_held(store, visitor)
+    assert [is_held(store, key) for key in greedy] == [False] * 51 + [True] * 9
+    more = held_by(store, "a visitor", trace, 3)
+    assert all(is_held(store, key) for key in (visitor, *more))
+    assert [is_held(store, key) for key in greedy[-9:]] == [False] * 3 + [True] * 6
+
+
+def test_a_run_two_pages_show_stays_until_both_are_closed(trace, clock):
+    store = TraceStore(clock=clock)
+    key = store.put(trace, owners=["one"])
+    store.claim(key, "two")
+    store.release("one")
+    clock.now += GRACE_SECONDS + 1
+    assert is_held(store, key)
+    store.release("two")
+    clock.now += GRACE_SECONDS + 1
+    assert not is_held(store, key)
+
+
+def test_a_run_counts_all_that_is_held_for_it(minilm, clock):
+    store = TraceStore(clock=clock)
+    inputs = minilm.read("A short one")
+    entry = store.get(store.put(vz.capture(minilm, inputs)[0], minilm, inputs))
+    ran = entry.nbytes
+    tensors = [entry.trace.output, *entry.trace.hidden_states, inputs.values]
+    assert ran > sum(tensor.nbytes for tensor in tensors)
+    surveyed, means = entry.survey(0), entry.key_means(0)
+    thumbnails = surveyed.thumbnails_max.nbytes + surveyed.thumbnails_mean.nbytes
+    swept = entry.nbytes - ran
+    assert thumbnails + means.nbytes < swept < 1.2 * (thumbnails + means.nbytes)
+    entry.survey(0, MapView(hide_special=True))
+    assert entry.nbytes > ran + 1.3 * swept
+    before = entry.nbytes
+    intent = torch.ones(400, 400, dtype=torch.bool)
+    entry.masked = Masked(intent, Mistake.NONE, "plain")
+    assert entry.nbytes == before + 400 * 400
+
+
+def test_what_is_computed_of_held_runs_makes_room_too(trace, clock):
+    store = TraceStore(max_bytes=int(trace.nbytes * 2.05), clock=clock)
+    first, second = store.put(trace), store.put(trace)
+    for layer in range(trace.n_layers):
+        store.get(second).survey(layer)
+    store.get(second)
+    assert not is_held(store, first) and is_held(store, second)
+
+
+def test_memory_is_flat_once_the_budget_is_reached(minilm, clock):
+    inputs = minilm.read("a word or two " * 30)
+    size = vz.capture(minilm, inputs)[0].nbytes
+    store, process = TraceStore(4 * size, clock, give_back), psutil.Process()
+
+    def grown(runs):
+        before = process.memory_info().rss
+        for _ in range(runs):
+            entry = store.get(store.put(vz.capture(minilm, inputs)[0], minilm, inputs))
+            entry.survey(0)
+        return process.memory_info().rss - before
+
+    grown(12)  # past the budget
+    assert grown(24) < 4 * size  # without a budget, 24
 
 
 def test_a_closed_page_lets_go_but_a_reload_finds_its_run(trace, clock):
     store = TraceStore(clock=clock)
-    mine, other = store.put(trace, "mine"), store.put(trace, "other")
+    mine, other = (store.put(trace, owners=[page]) for page in ("mine", "other"))
     store.release("mine")
     clock.now = GRACE_SECONDS - 1
     store.claim(mine, "mine again")

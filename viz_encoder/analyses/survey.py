@@ -37,6 +37,12 @@ class LayerSurvey(TableResult):
     thumbnails_mean: Float[np.ndarray, "head row col"]
     statistics: dict[str, Float[np.ndarray, " head"]]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the thumbnails and statistics."""
+        statistics = sum(values.nbytes for values in self.statistics.values())
+        return self.thumbnails_max.nbytes + self.thumbnails_mean.nbytes + statistics
+
     def columns(self) -> Columns:
         """One line per head, one column per statistic."""
         heads = list(range(len(self.thumbnails_max)))

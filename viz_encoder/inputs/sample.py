@@ -52,3 +52,11 @@ class Inputs(OneLine):
     samples: tuple[Sample, ...]
     segments: Int[Tensor, "batch token"] | None = None
     padded: bool = field(default=False)  # whether any token is padding, known without a GPU sync
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors, and of the pictures as they were cut up."""
+        tensors = self.values.nbytes + self.valid.nbytes
+        tensors += 0 if self.segments is None else self.segments.nbytes
+        pictures = (sample.picture for sample in self.samples)
+        return tensors + sum(pixels.nbytes for pixels in pictures if pixels is not None)

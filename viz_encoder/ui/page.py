@@ -1,5 +1,6 @@
 """The page: the form on top, the tabs below it, and what each event does."""
 
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +32,7 @@ decides.</p><button type="button" class="viz-to-form">Change the text</button></
 MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
 # Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.
 SESSIONS_KEPT = 8
+ASKED = itertools.count()  # how often a run was asked for
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 SHARED_ENDPOINTS = (*form_endpoints.ENDPOINTS, *run_facts.ENDPOINTS, *figures.ENDPOINTS)
 
@@ -215,11 +217,16 @@ class _Events:
 def _told(work: Callable[[], str]) -> tuple[Any, Any]:
     """The run's description; on a fault the page as it was, and the fault in a plain sentence."""
     try:
-        return work(), ""
+        return _anew(work()), ""
     except VizEncoderError as fault:
         return gr.skip(), alert(str(fault))
     except MemoryError:
         return gr.skip(), alert("That needs more memory than is available; shorten the input.")
+
+
+def _anew(description: str) -> str:
+    """The description as one the page has not seen: it may show a run made from it by now."""
+    return json.dumps({**json.loads(description), "asked": next(ASKED)}).replace("<", "\\u003c")
 
 
 def _example(name: str) -> Image.Image | None:

@@ -26,6 +26,11 @@ class Changed:
     entered: Inputs  # with them
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of what the model was given."""
+        return self.entered.nbytes
+
+    @property
     def codes(self) -> list[str]:
         """The changes as Python and links hold them."""
         return [change.code for change in self.changes]

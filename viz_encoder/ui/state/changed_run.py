@@ -58,7 +58,7 @@ def run_changed(store: TraceStore, key: str, codes: Sequence[object]) -> str:
     if not changes:
         return plain_key
     trace, entered = _captured(encoder, inputs, changes)
-    made = store.put(trace, entry.owner, encoder)
+    made = store.put(trace, encoder, owners=entry.owners)
     kept = store.get(made)
     kept.changed = Changed(tuple(changes), plain_key, encoder, inputs, entered)
     kept.link = {**plain.link, "cut": ",".join(kept.changed.codes)}
@@ -75,7 +75,7 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
         return changed.plain, store.get(changed.plain)
     except SelectionError:  # let go in the meantime
         trace = capture(changed.encoder, changed.inputs)[0]
-    again = store.put(trace, entry.owner, changed.encoder, changed.inputs)
+    again = store.put(trace, changed.encoder, changed.inputs, entry.owners)
     store.get(again).link = {name: part for name, part in entry.link.items() if name != "cut"}
     entry.changed = replace(changed, plain=again)
     return again, store.get(again)

@@ -1,17 +1,18 @@
-"""KeyedStore: what open pages look at, by unguessable key, within a budget of bytes and an age."""
+"""KeyedStore: what open pages look at, by unguessable key, for as long as it is used and fits."""
 
 import math
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.ui.state.client import CLIENT
 
 GRACE_SECONDS = 120.0  # a page that is reloaded finds its results again
-MAX_AGE_SECONDS = 3600.0
+MAX_AGE_SECONDS = 3600.0  # since it was used last
 MAX_BYTES = 4 * 2**30
 
 
@@ -19,7 +20,8 @@ class Held(Protocol):
     """What a store holds."""
 
     expires: float
-    owner: str | None
+    owners: set[str]  # the open pages that show it
+    client: str  # who had it made
 
     @property
     def nbytes(self) -> int:
@@ -30,9 +32,14 @@ E = TypeVar("E", bound=Held)
 
 
 class KeyedStore(Generic[E]):
-    """Entries by key. The least recently used go first when the budget of bytes is spent."""
+    """Entries by key.
+
+    When the budget of bytes is spent, the client who holds most loses what it used least recently:
+    nobody loses a run to a client who holds more.
+    """
 
     gone = "This result has expired on the server; compute it again."
+    fault: type[SelectionError] = SelectionError
 
     def __init__(
         self,
@@ -50,6 +57,7 @@ class KeyedStore(Generic[E]):
     def keep(self, entry: E) -> str:
         """Keep it from now on, and return its key."""
         key, entry.expires = secrets.token_urlsafe(16), self._clock() + MAX_AGE_SECONDS
+        entry.client = CLIENT.get()
         with self._lock:
             self._entries[key] = entry
             before = len(self._entries)
@@ -69,40 +77,50 @@ class KeyedStore(Generic[E]):
         with self._lock:
             self._drop_expired()
             if not isinstance(key, str) or key not in self._entries:
-                raise SelectionError(self.gone)
+                raise self.fault(self.gone)
+            entry = self._entries[key]
             self._entries.move_to_end(key)
-            return self._entries[key]
+            entry.expires = max(entry.expires, self._clock() + MAX_AGE_SECONDS)
+            before = len(self._entries)
+            self._make_room(key)  # entries grow with what is computed of them
+            fewer = len(self._entries) < before
+        if fewer:
+            self._dropped()
+        return entry
 
     def release(self, owner: str) -> None:
         """Let a closed page's entries go soon, but not before a reload could ask for them."""
         with self._lock:
             soon = self._clock() + GRACE_SECONDS
             for entry in self._entries.values():
-                if entry.owner == owner:
-                    entry.expires = min(entry.expires, soon)
+                if owner in entry.owners:
+                    entry.owners.remove(owner)
+                    if not entry.owners and entry.expires < math.inf:
+                        entry.expires = min(entry.expires, soon)
 
     def claim(self, key: str, owner: str) -> None:
-        """A page shows this entry (again): keep it for as long as any other."""
+        """A page shows this entry (again)."""
         entry = self.get(key)
         with self._lock:
-            if entry.expires < math.inf:
-                entry.owner = owner
-                entry.expires = self._clock() + MAX_AGE_SECONDS
+            entry.owners.add(owner)
 
     def hold(self, key: str) -> None:
         """Keep this entry for as long as the server lives."""
         self.get(key).expires = math.inf
 
     def _make_room(self, newest: str) -> None:
-        """Drop the least recently used until the budget holds, never a pinned or new one."""
-        for key in list(self._entries):
-            if self._held() <= self._max_bytes:
-                return
-            if key != newest and self._entries[key].expires < math.inf:
-                del self._entries[key]
-
-    def _held(self) -> int:
-        return sum(entry.nbytes for entry in self._entries.values())
+        """Drop entries until the budget holds, never a pinned one or the newest."""
+        sizes = {key: entry.nbytes for key, entry in self._entries.items()}
+        held: Counter[str] = Counter()
+        for key, size in sizes.items():
+            held[self._entries[key].client] += size
+        loose = [k for k in sizes if k != newest and self._entries[k].expires < math.inf]
+        while loose and held.total() > self._max_bytes:
+            heaviest = max((self._entries[key].client for key in loose), key=held.__getitem__)
+            key = next(key for key in loose if self._entries[key].client == heaviest)
+            loose.remove(key)
+            held[heaviest] -= sizes[key]
+            del self._entries[key]
 
     def _drop_expired(self) -> None:
         now = self._clock()

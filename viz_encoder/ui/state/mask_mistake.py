@@ -54,6 +54,11 @@ class Masked:
     plain: str  # its key
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the mask."""
+        return self.intent.nbytes
+
+    @property
     def words(self) -> str:
         """The mask in a few words, for every view of its run; "" where it changes nothing."""
         forbidden, n_pairs = int((~self.intent).sum()), self.intent.numel()

@@ -37,7 +37,7 @@ def run_masked(
     plain_key, plain = plain_of(store, key)
     with RUNNING:
         trace = capture(entry.encoder, entry.inputs, mask=planted(intent, mistake))[0]
-    made = store.put(trace, entry.owner, entry.encoder, entry.inputs)
+    made = store.put(trace, entry.encoder, entry.inputs, entry.owners)
     kept = store.get(made)
     kept.masked = Masked(intent, mistake, plain_key)
     mistaken = {} if mistake is Mistake.NONE else {"mistake": str(mistake)}
@@ -57,7 +57,7 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
         assert entry.inputs is not None
         with RUNNING:
             trace = capture(entry.encoder, entry.inputs)[0]
-    again = store.put(trace, entry.owner, entry.encoder, entry.inputs)
+    again = store.put(trace, entry.encoder, entry.inputs, entry.owners)
     store.get(again).link = {k: v for k, v in entry.link.items() if k not in ("ran", "mistake")}
     entry.masked = Masked(entry.masked.intent, entry.masked.mistake, again)
     return again, store.get(again)

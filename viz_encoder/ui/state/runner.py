@@ -9,12 +9,12 @@ from viz_encoder.analyses.predictions import tasks
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TooLong
-from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.state.examples import PICTURES
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.opening import opening_of
 from viz_encoder.ui.state.run_description import describe
+from viz_encoder.ui.state.same_run import SameRuns
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 
@@ -37,6 +37,7 @@ class Runner:
     store: TraceStore
     first: str | None = None  # the key of the run that the server was started on
     sets: Sets = field(default_factory=Sets)  # that poolings were compared on
+    same: SameRuns = field(default_factory=SameRuns)
 
     def text(
         self,
@@ -57,10 +58,9 @@ class Runner:
                 )
         pair = bool(text_b.strip())
         source = (text_a, text_b) if pair else text_a
-        encoder, inputs, trace = self._capture(model, "text", source, tell)
         kind = "pair" if pair else "text"
         link = {"kind": kind, "model": model, "a": text_a, **({"b": text_b} if pair else {})}
-        return self._kept(trace, encoder, inputs, owner, link)
+        return self.again(self._key(model, "text", source, link, tell), owner)
 
     def picture(
         self,
@@ -80,10 +80,10 @@ class Runner:
             path = str(asset(PICTURES[example]))
         if not path:
             raise InputError("Choose a picture first: drop a PNG, JPEG or WebP file on the box.")
-        encoder, inputs, trace = self._capture(model, "image", [path], tell)
-        link = {"kind": "image", "model": model, **({"example": example} if example else {})}
-        linked = link if example else {**link, "run": ""}
-        return self._kept(trace, encoder, inputs, owner, linked)
+        # A link cannot bring a person's own picture back, so it names the run itself.
+        named = {"example": example} if example else {"run": ""}
+        link = {"kind": "image", "model": model, **named}
+        return self.again(self._key(model, "image", [path], link, tell), owner)
 
     def saved(self, path: str | None, owner: str | None = None) -> str:
         """Open a trace that was saved to a file, here or on another machine."""
@@ -94,7 +94,7 @@ class Runner:
     def show(self, trace: Trace, owner: str | None = None) -> str:
         """The description of a run that was captured elsewhere."""
         require_showable(trace)
-        return self.again(self.store.put(trace, owner))
+        return self.again(self.store.put(trace), owner)
 
     def again(self, key: str, owner: str | None = None) -> str:
         """The description of a run that is still held."""
@@ -112,27 +112,19 @@ class Runner:
         tasks = _tasks(entry.encoder)
         return describe(key, trace, link, link["kind"], tasks, masked, opening, changed)
 
-    def _capture(
-        self, model: str, kind: str, source: Any, tell: Tell
-    ) -> tuple[LoadedEncoder, Inputs, Trace]:
+    def _key(self, model: str, kind: str, source: Any, link: dict[str, str], tell: Tell) -> str:
+        """The key of the run of an input; one that can be told by its link runs only once."""
         words = f"Loading {model} …"
         encoder = self.models.get(model, kind, lambda share: tell(0.1 + 0.4 * share, words))
-        tell(0.5, "Encoding …")
-        inputs = encoder.read(source)
-        return encoder, inputs, capture(encoder, inputs)[0]
 
-    def _kept(
-        self,
-        trace: Trace,
-        encoder: LoadedEncoder,
-        inputs: Inputs,
-        owner: str | None,
-        link: dict[str, str],
-    ) -> str:
-        """Keep a run; a link that cannot bring its input back names the run itself."""
-        key = self.store.put(trace, owner, encoder, inputs)
-        self.store.get(key).link = link
-        return self.again(key)
+        def run() -> str:
+            tell(0.5, "Encoding …")
+            inputs = encoder.read(source)
+            key = self.store.put(capture(encoder, inputs)[0], encoder, inputs)
+            self.store.get(key).link = link
+            return key
+
+        return run() if "run" in link else self.same.key_of(link, encoder, self.store, run)
 
 
 def _tasks(encoder: LoadedEncoder | None) -> list[str]:

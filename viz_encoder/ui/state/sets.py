@@ -22,7 +22,8 @@ class SetEntry:
     encoder: LoadedEncoder
     rows: Sequence[Separation]  # () without labels
     pictures: tuple[bytes, ...]  # each item's as PNG; () of texts
-    owner: str | None
+    owners: set[str]
+    client: str = ""
     expires: float = 0.0
 
     @property
@@ -39,7 +40,8 @@ class LearnedEntry:
     learned: AttentionPooling
     encoder: LoadedEncoder
     items: Sequence[ItemWeights]
-    owner: str | None
+    owners: set[str]
+    client: str = ""
     expires: float = 0.0
 
     @property
@@ -48,6 +50,11 @@ class LearnedEntry:
         pictures = (item.sample.picture for item in self.items)
         shown = sum(pixels.nbytes for pixels in pictures if pixels is not None)
         return shown + sum(item.weights.nbytes for item in self.items) + self.learned.losses.nbytes
+
+
+def pages(owner: str | None) -> set[str]:
+    """The pages that show what one of them, or an endpoint, had made."""
+    return set() if owner is None else {owner}
 
 
 class SetStore(KeyedStore[SetEntry]):

@@ -1,6 +1,7 @@
 """TraceStore: the runs that open pages look at, by unguessable key, within a budget of bytes."""
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ from viz_encoder.analyses.findings import Findings, findings
 from viz_encoder.analyses.survey import LayerSurvey
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.changed_capture import removed
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
@@ -44,16 +45,18 @@ class Entry:
     """One stored run, with the thumbnails of its layers as they are computed."""
 
     trace: Trace
-    expires: float
-    owner: str | None
     encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
     inputs: Inputs | None = None  # what it ran on, for whatever must run again
     link: dict[str, str] = field(default_factory=dict)  # what brings it back; empty if nothing can
     masked: Masked | None = None  # where it ran with a mask that somebody painted
     changed: Changed | None = None  # where something was taken away from it
+    owners: set[str] = field(default_factory=set)
+    client: str = ""
+    expires: float = 0.0
     _finding: threading.Lock = field(default_factory=threading.Lock)
     _findings: Findings | None = None
     _surveys: Surveys = field(init=False)
+    _n_run: int = field(init=False)  # bytes of what ran, which stays as it is
 
     @property
     def plain(self) -> bool:
@@ -67,8 +70,10 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the trace."""
-        return self.trace.nbytes
+        """Bytes of what ran, of its mask or changes, and of what was computed from it so far."""
+        made = 0 if self.masked is None else self.masked.nbytes
+        made += 0 if self.changed is None else self.changed.nbytes
+        return self._n_run + made + self._surveys.nbytes
 
     def model(self, purpose: str = "see this") -> LoadedEncoder:
         """The model that ran.
@@ -93,6 +98,7 @@ class Entry:
     def __post_init__(self) -> None:
         """Its survey, of which nothing is swept yet."""
         self._surveys = Surveys(self.trace)
+        self._n_run = self.trace.nbytes + (0 if self.inputs is None else self.inputs.nbytes)
 
     @property
     def surveyed(self) -> list[LayerSurvey]:
@@ -116,19 +122,20 @@ class Entry:
 
 
 class TraceStore(KeyedStore[Entry]):
-    """Runs by key. The least recently used go first when the budget of bytes is spent."""
+    """Runs by key."""
 
     gone = "This run has expired on the server; press Run to compute it again."
+    fault = Expired
 
     def put(
         self,
         trace: Trace,
-        owner: str | None = None,
         encoder: LoadedEncoder | None = None,
         inputs: Inputs | None = None,
+        owners: Collection[str] = (),
     ) -> str:
-        """Keep a run and return its key."""
-        return self.keep(Entry(trace, 0.0, owner, encoder, inputs))
+        """Keep a run, of the pages that show it, and return its key."""
+        return self.keep(Entry(trace, encoder, inputs, owners=set(owners)))
 
     def pin(self, trace: Trace) -> str:
         """Keep a run for as long as the server lives: the one it was started on."""

@@ -46,6 +46,12 @@ class Swept:
                 self._means.append(means)
             return self.layers[number], self._means[number]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is swept so far."""
+        done = list(zip(self.layers, self._means, strict=False))
+        return sum(surveyed.nbytes + means.nbytes for surveyed, means in done)
+
 
 class Surveys:
     """The surveys of one run; that of the maps as they ran stays, of the others the last few."""
@@ -55,6 +61,13 @@ class Surveys:
         self.as_it_ran = Swept(trace)
         self._others: OrderedDict[Switches, Swept] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all of them."""
+        with self._lock:
+            others = list(self._others.values())
+        return self.as_it_ran.nbytes + sum(swept.nbytes for swept in others)
 
     def of(self, view: MapView) -> Swept:
         """The survey of what a view keeps."""

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
-from viz_encoder.errors import VizEncoderError
+from viz_encoder.errors import Expired, VizEncoderError
 
 log = logging.getLogger(__name__)
 UNFORESEEN = (
@@ -56,7 +56,7 @@ def sentence(message: str, status: int) -> JSONResponse:
 
 
 async def _known(_: Request, fault: Exception) -> JSONResponse:
-    return sentence(str(fault), 404)
+    return sentence(str(fault), 410 if isinstance(fault, Expired) else 404)
 
 
 async def _wrong_parameter(_: Request, fault: Exception) -> JSONResponse:

@@ -17,7 +17,7 @@ from viz_encoder.model.pooling import METHODS
 from viz_encoder.shown import after_blocks
 from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable, shortened
 from viz_encoder.ui.state.runner import Runner, silent
-from viz_encoder.ui.state.sets import LearnedEntry, SetEntry
+from viz_encoder.ui.state.sets import LearnedEntry, SetEntry, pages
 from viz_encoder.ui.tabs.pooling.results import own_words, plain_row
 from viz_encoder.ui.tabs.pooling.set_items import check_count, example, kind_of
 from viz_encoder.ui.wire.bytes import finite, png
@@ -55,7 +55,7 @@ def compare(
     rows = found.table() if found.labels else ()
     pictures = tuple(_png(encoder, item) for item in items) if encoder.kind == "image" else ()
     _tell(report, 1.0, "Done")
-    entry = SetEntry(found, encoder, rows, pictures, owner)
+    entry = SetEntry(found, encoder, rows, pictures, pages(owner))
     return describe_set(runner.sets.compared.keep(entry), entry)
 
 
@@ -92,7 +92,7 @@ def learn(
         layer=found.layer,
         progress=_counted(report, "items weighed", 0.9, 1.0),
     )
-    kept = LearnedEntry(found, encoder, weights, owner)
+    kept = LearnedEntry(found, encoder, weights, pages(owner))
     whose = "the set above" if key else f"the built-in set, {BUILT_IN}"
     return describe_learned(runner.sets.learned.keep(kept), kept, items, whose)
 
