@@ -28,9 +28,9 @@ UNFOLD = """new MutationObserver(() => {
 
 
 @contextmanager
-def serving(app: object) -> Iterator[str]:
-    """Serve an ASGI app on a free port for the length of a with block."""
-    listener = listen("127.0.0.1", 0)
+def serving(app: object, port: int = 0) -> Iterator[str]:
+    """Serve an ASGI app on that port, or any free one, for the length of a with block."""
+    listener = listen("127.0.0.1", port)
     server = Server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

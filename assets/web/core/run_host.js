@@ -2,12 +2,17 @@
 
 import { current } from "./app_state.js";
 import { ChangedBanner } from "./changed_banner.js";
+import { Connection } from "./connection.js";
+import { patient } from "./queue_patience.js";
 import { Run } from "./run.js";
+import { keepTyped } from "./typed_text.js";
 import { followTabs } from "./tab_link.js";
 import { follow } from "./tab_shell.js";
 
 /** @import { RunDescription } from "./payloads.d.ts" */
 /** @import { Trigger, Watch } from "./tab_shell.js" */
+
+window.fetch = patient(window.fetch.bind(window)); // Gradio's client joins its queue by it
 
 // What a page opens on is asked for at once, while the page is still being built.
 export const linked = ["kind", "run", "model", "a", "b", "example"].some((name) =>
@@ -27,6 +32,8 @@ first?.then(
 export async function mount(root, read, watch, trigger) {
   follow(read, watch, enter);
   new ChangedBanner(root);
+  new Connection();
+  keepTyped();
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented) return; // the text's own Enter runs it already
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();

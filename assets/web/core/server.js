@@ -1,17 +1,24 @@
 // The one way to ask the server: numbers, JSON or text, and a fault as the sentence that it said.
 
 import { fetchBytes } from "./bytes.js";
+import { Emitter } from "./emitter.js";
 
 /** @import { Answer } from "./bytes.js" */
 /** @import { Numbers } from "./payloads.d.ts" */
 /** @typedef {{ signal?: AbortSignal, body?: BodyInit }} Sent what goes along; with a body it is posted */
+
+const EXPIRED = 410;
+
+/** Told of each answer that never came, and of each run that the server holds no more.
+ * @type {Emitter<[path: string]>} */
+export const unanswered = new Emitter();
 
 // Of a path of the page's own server, such as "viz/zoo".
 export const address = (/** @type {string} */ path) => new URL(path, document.baseURI).href;
 
 /** @type {(path: string, sent?: Sent) => Promise<Response>} */
 export function ask(path, { signal, body } = {}) {
-  return answered(fetch(address(path), { method: body === undefined ? "GET" : "POST", body, signal }), signal);
+  return answered(path, fetch(address(path), { method: body === undefined ? "GET" : "POST", body, signal }), signal);
 }
 
 /** @template T @param {string} path @param {Sent} [sent] @returns {Promise<T>} */
@@ -26,7 +33,7 @@ export const text = async (path, sent) => (await ask(path, sent)).text();
 /** Raw numbers with what stands in their headers.
  * @template About @param {string} path @param {AbortSignal} [signal] @returns {Promise<Numbers<About>>} */
 export async function numbers(path, signal) {
-  const response = await answered(fetchBytes(address(path), signal), signal);
+  const response = await answered(path, fetchBytes(address(path), signal), signal);
   const header = (/** @type {string} */ name) => response.headers.get(`x-${name}`);
   const list = (/** @type {string | null} */ listed) => (listed ? listed.split(",").map(Number) : []);
   const shape = list(header("shape"));
@@ -45,12 +52,15 @@ export async function numbers(path, signal) {
   };
 }
 
-/** @template {Answer} T @param {Promise<T>} asking @param {AbortSignal} [signal] */
-async function answered(asking, signal) {
+/** @template {Answer} T @param {string} path @param {Promise<T>} asking @param {AbortSignal} [signal] */
+async function answered(path, asking, signal) {
   const response = await asking.catch((fault) => {
-    throw signal?.aborted ? fault : new Error("The server does not answer; is it still running?");
+    if (signal?.aborted) throw fault;
+    unanswered.tell(path);
+    throw new Error("The server does not answer; is it still running?");
   });
   if (response.ok) return response;
+  if (response.status === EXPIRED) unanswered.tell(path);
   const { message } = await response.json().catch(() => ({}));
   return refuse(response, message);
 }

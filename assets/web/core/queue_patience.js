@@ -1,0 +1,38 @@
+// A run that finds the queue full waits and asks again; Gradio by itself would show an error over the old run.
+
+import { rest } from "./latest.js";
+import { sayOverPage } from "./page_note.js";
+
+/** @typedef {(input: RequestInfo | URL, init?: RequestInit) => Promise<Response>} Fetch */
+
+const FULL = [429, 503]; // too many of one person's, too many in all
+const MOST = 40; // tries, some five minutes
+const [SHORTEST, LONGEST] = [1, 8]; // seconds between two
+
+/** Seconds to wait before asking again: what the server says, or longer each time; a share of it by chance, so
+ * that those who wait do not come all at once. @type {(tried: number, said: string | null, chance: number) => number} */
+export function secondsToWait(tried, said, chance) {
+  const asked = Number(said) || Math.min(SHORTEST * 2 ** tried, LONGEST);
+  return Math.min(asked, LONGEST) * (1 + chance / 2);
+}
+
+/** fetch, with patience where it joins the queue.
+ * @type {(fetch: Fetch, say?: (sentence: string) => unknown, wait?: (ms: number) => Promise<void>) => Fetch} */
+export function patient(fetch, say = sayOverPage, wait = rest) {
+  return async (input, init) => {
+    for (let tried = 0; ; tried++) {
+      const answer = await fetch(input, init);
+      const full = FULL.includes(answer.status) && addressOf(input).endsWith("/queue/join");
+      if (!full || tried >= MOST) {
+        if (tried) say("");
+        return answer;
+      }
+      const seconds = secondsToWait(tried, answer.headers.get("retry-after"), Math.random());
+      say(`Many runs are waiting already. Yours is tried again in ${Math.ceil(seconds)} s; nothing is lost.`);
+      await wait(seconds * 1000);
+    }
+  };
+}
+
+/** @type {(input: RequestInfo | URL) => string} */
+const addressOf = (input) => new URL(input instanceof Request ? input.url : input, document.baseURI).pathname;

@@ -1,0 +1,44 @@
+// What is typed into the form and not run yet: there again after a reload of the page.
+//
+// The page reloads by itself where a run was asked for and the server had gone; without this, the
+// form would then hold the text of the run before, and Run would run that.
+
+import { current } from "./app_state.js";
+import { fill, textBox } from "./form.js";
+
+/** @import { BoxName } from "./form.js" */
+/** @typedef {Partial<Record<BoxName, string>>} Typed */
+
+const KEPT = "viz-typed"; // in the window's own memory, which a reload leaves and a new window lacks
+const NAMES = /** @type {const} */ (["a", "b"]);
+
+/** What to put back into the form: what was typed, where it is not what ran.
+ * @type {(kept: string | null, link: Record<string, string>) => [BoxName, string][]} */
+export function unrun(kept, link) {
+  /** @type {Typed} */
+  const typed = kept ? JSON.parse(kept) : {};
+  return NAMES.flatMap((name) => {
+    const text = typed[name];
+    return text !== undefined && text !== (link[name] ?? "") ? [[name, text]] : [];
+  });
+}
+
+// Watch the form; after a reload, fill it as it was.
+export function keepTyped() {
+  const [entry] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
+  let kept = entry?.type === "reload" ? sessionStorage.getItem(KEPT) : null;
+  document.addEventListener("input", ({ target }) => {
+    if (!NAMES.some((name) => target === textBox(name))) return;
+    const typed = Object.fromEntries(NAMES.map((name) => [name, textBox(name)?.value ?? ""]));
+    sessionStorage.setItem(KEPT, JSON.stringify(typed));
+  });
+  current.on((run) => {
+    if (!run || kept === null) return;
+    const back = unrun(kept, run.link);
+    kept = null;
+    // The form has taken over what the link holds by the next frame.
+    requestAnimationFrame(() => {
+      for (const [name, text] of back) fill(name, text);
+    });
+  });
+}

@@ -1,0 +1,73 @@
+// Waiting for a place: how long, what is said, and that only the queue is asked again.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+Object.assign(globalThis, {
+  location: { search: "", pathname: "/" },
+  document: { baseURI: "http://page/here/" },
+  addEventListener: () => {},
+});
+const { pauseBefore } = await import("../../assets/web/core/connection.js");
+const { patient, secondsToWait } = await import("../../assets/web/core/queue_patience.js");
+const { unrun } = await import("../../assets/web/core/typed_text.js");
+
+const answers = (...statuses) => {
+  const asked = [];
+  const fetch = async (url, init) => {
+    asked.push([url, init?.body]);
+    return new Response("", { status: statuses.shift(), headers: { "retry-after": "2" } });
+  };
+  return { asked, fetch };
+};
+
+test("a full queue is asked again with the same body until there is a place", async () => {
+  const { asked, fetch } = answers(503, 429, 200);
+  const [said, waited] = [[], []];
+  const asking = patient(
+    fetch,
+    (sentence) => said.push(sentence),
+    async (ms) => waited.push(ms),
+  );
+  const answer = await asking("gradio_api/queue/join?a", { body: "what was typed" });
+  assert.equal(answer.status, 200);
+  assert.deepEqual(asked, Array(3).fill(["gradio_api/queue/join?a", "what was typed"]));
+  assert.equal(said.length, 3);
+  assert.match(said[0], /tried again in \d s/);
+  assert.equal(said[2], "");
+  for (const ms of waited) assert.ok(ms >= 2000 && ms <= 3000);
+});
+
+test("other answers and other faults come back at once", async () => {
+  for (const [path, status] of [
+    ["/gradio_api/queue/join", 422],
+    ["/viz/run/k/map", 503],
+    ["/gradio_api/upload", 429],
+  ]) {
+    const { asked, fetch } = answers(status);
+    const refuse = () => assert.fail("nothing is to be said or waited for");
+    assert.equal((await patient(fetch, refuse, refuse)(path)).status, status);
+    assert.equal(asked.length, 1);
+  }
+});
+
+test("waits grow to their longest, and the server's word is followed", () => {
+  assert.deepEqual(
+    [0, 1, 2, 3, 9].map((tried) => secondsToWait(tried, null, 0)),
+    [1, 2, 4, 8, 8],
+  );
+  assert.equal(secondsToWait(0, "5", 0), 5);
+  assert.equal(secondsToWait(0, "5000", 0), 8);
+  assert.equal(secondsToWait(0, "4", 1), 6);
+  assert.deepEqual([0, 1, 4, 40].map(pauseBefore), [0, 500, 4000, 4000]);
+});
+
+test("only what is not what ran is put back into the form", () => {
+  assert.deepEqual(unrun(null, { a: "ran" }), []);
+  assert.deepEqual(unrun(JSON.stringify({ a: "ran", b: "" }), { a: "ran" }), []);
+  assert.deepEqual(unrun(JSON.stringify({ a: "typed", b: "two" }), { a: "ran" }), [
+    ["a", "typed"],
+    ["b", "two"],
+  ]);
+  assert.deepEqual(unrun(JSON.stringify({ a: "" }), { a: "ran" }), [["a", ""]]);
+});
