@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as shown  # cut short: it may be of any length
@@ -38,6 +39,7 @@ from viz_encoder.whole_file import shortened
 
 PORT = 7860
 PORTS_TRIED = 40
+QUEUE = 64  # requests that wait; two classes of 30 may press Run at once
 LAST_PORT = 65535
 STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))  # in this order
 
@@ -71,7 +73,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     """The whole web application, ready for any ASGI server; it opens on the subject."""
     _choose_upload_folder()
     page, runner = _make_page(settings, subject)
-    page.queue(default_concurrency_limit=1, max_size=16, api_open=False)
+    page.queue(default_concurrency_limit=1, max_size=QUEUE, api_open=False)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     if settings.host in ("127.0.0.1", "localhost"):
         # A page of another site must not reach us under a name of its own (DNS rebinding).
@@ -116,6 +118,7 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     app = make_app(settings, subject)
     shown = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
     print(f"viz_encoder runs on http://{shown}:{port}  (Ctrl+C stops it)", flush=True)
+    threading.Thread(target=app.state.first_run.warm, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         Server(app, settings.limits).run(sockets=[listener])
 

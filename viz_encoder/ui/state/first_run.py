@@ -1,8 +1,11 @@
 """The run that a page opens on: made once, and kept for as long as the server lives."""
 
+import contextlib
 import json
 import threading
+from collections.abc import Callable
 
+from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.examples import OPENING
 from viz_encoder.ui.state.runner import Runner
 
@@ -26,6 +29,15 @@ class FirstRun:
             if not self._description:
                 self._description = self._made()
             return self._description
+
+    def warm(self) -> None:
+        """Make it, and load every model that is listed, before anybody asks."""
+        for ready in (self.description, *map(self._loader, self._runner.models.names())):
+            with contextlib.suppress(VizEncoderError):  # whoever asks for it is told why
+                ready()
+
+    def _loader(self, name: str) -> Callable[[], object]:
+        return lambda: self._runner.models.get(name)
 
     def _made(self) -> str:
         runner = self._runner
