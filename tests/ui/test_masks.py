@@ -16,6 +16,7 @@ from viz_encoder.analyses.predictions import predictions
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import mask_code
 from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.trace.mask_scope import MaskScope
 
 TEXT = SENTENCES[0]
 RAN = "[aria-label='Run with the mask'][data-painted]"
@@ -209,14 +210,17 @@ def test_code_is_that_of_the_package(site, key, saved, plain):
     for kind in httpx.get(f"{site}viz/run/{key}/mask/offered").json()["targets"]:
         painted = speckled(n)
         answer = post(site, saved, f"snippet?kind={kind}", bits(painted))
-        assert answer.text == mask_code(torch.from_numpy(painted), kind)
+        layers_heads = MaskScope.parsed("", plain.n_layers, plain.n_heads)
+        assert answer.text == mask_code(torch.from_numpy(painted), kind, scope=layers_heads)
+        capture = kind == "vz.capture"
+        own = {"model": "all-MiniLM-L6-v2", "source": TEXT} if capture else {}
         made = json.dumps({"name": "window", "sizes": {"reach": 3}})
         window = PRESETS["window"].mask(n, reach=3).numpy()
         by_rule = post(site, key, f"snippet?kind={kind}&made={made}", bits(window)).text
-        assert by_rule == mask_code(n, kind, rule="window", sizes={"reach": 3})
+        assert by_rule == mask_code(n, kind, rule="window", sizes={"reach": 3}, **own)
         window[0, -1] = True  # painted since: the rule does not make it any more
         told = post(site, key, f"snippet?kind={kind}&made={made}", bits(window)).text
-        assert told == mask_code(torch.from_numpy(window), kind)
+        assert told == mask_code(torch.from_numpy(window), kind, **own)
 
 
 def file_of(array) -> bytes:

@@ -18,7 +18,8 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
 
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
     if there is none. mass[l, h] is the share of their weight that real queries put on forbidden
-    keys, a mean. Weights are shares of a query's total, 0 … 1. Padding queries do not count.
+    keys, a mean. Weights are shares of a query's total, 0 … 1. Padding queries do not count. Both
+    are NaN in heads that are not judged, as the mask was not meant for them.
     """
 
     leak: Float[np.ndarray, "layer head"]
@@ -36,15 +37,20 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
         return long_columns({"layer": range(n_layers), "head": range(n_heads)}, values | at)
 
 
-def mask_leaks(trace: Trace, intent: Bool[Tensor, "query key"]) -> MaskLeaks:
+def mask_leaks(
+    trace: Trace,
+    intent: Bool[Tensor, "query key"],
+    where: Bool[np.ndarray, "layer head"] | None = None,
+) -> MaskLeaks:
     """Weights on pairs that `intent` forbids, for every layer and head, block by block.
 
     Args:
         trace: a run of self-attention.
         intent: True = this query may attend to this key; one mask for all layers.
+        where: the heads that the intent is meant for, which alone are judged; all if None.
 
     Raises:
-        InputError: the intent is not bool, or not of the run's size.
+        InputError: the intent is not bool, or not of the run's size; or so is where.
     """
     n = trace.n_tokens
     if intent.dtype != torch.bool or tuple(intent.shape) != (n, n):
@@ -54,10 +60,15 @@ def mask_leaks(trace: Trace, intent: Bool[Tensor, "query key"]) -> MaskLeaks:
         )
     real = trace.valid.cpu()
     found = [_layer(layer, intent, real) for layer in trace.layers]
-    counted = [_passed(layer, intent, real) for layer in trace.layers]
+    judged = _judged(trace, where)
+    counted = [
+        _passed(layer, intent, real, heads)
+        for layer, heads in zip(trace.layers, judged, strict=True)
+    ]
     empty = (real & ~intent.any(dim=1)).nonzero()[:, 0].tolist()
     leak, mass, at = (np.stack(part) for part in zip(*found, strict=True))
     extra, missing = (np.array(part) for part in zip(*counted, strict=True))
+    leak[~judged], mass[~judged], at[~judged] = np.nan, np.nan, -1
     return MaskLeaks(leak, mass, at, extra, missing, tuple(empty))
 
 
@@ -79,15 +90,37 @@ def _layer(
     return leak.numpy(), (mass / real.sum()).numpy(), at.numpy()
 
 
+def _judged(
+    trace: Trace, where: Bool[np.ndarray, "layer head"] | None
+) -> Bool[np.ndarray, "layer head"]:
+    shape = len(trace.layers), trace.layers[0].n_heads
+    if where is None:
+        return np.ones(shape, dtype=bool)
+    given = np.asarray(where)
+    if given.dtype != bool or given.shape != shape:
+        raise InputError(
+            f"where is {given.dtype} of shape {given.shape}; give bool of shape {shape}, one value "
+            "a layer and head."
+        )
+    return given
+
+
 def _passed(
-    layer: LayerTrace, intent: Bool[Tensor, "query key"], real: Bool[Tensor, " query"]
+    layer: LayerTrace,
+    intent: Bool[Tensor, "query key"],
+    real: Bool[Tensor, " query"],
+    judged: Bool[np.ndarray, " head"],
 ) -> tuple[int, int]:
     """Pairs of real queries that only the layer allows, and those that only the intent does."""
+    if not judged.any():
+        return 0, 0
     n = len(intent)
     if layer.mask is None:
         passed = torch.ones_like(intent)
     else:
-        passed = layer.mask.cpu().any(dim=0).expand(n, n)
+        mask = layer.mask.cpu()
+        chosen = mask[torch.from_numpy(judged)] if mask.shape[0] > 1 else mask
+        passed = chosen.any(dim=0).expand(n, n)
     counted = real[:, None]
     return int((passed & ~intent & counted).sum()), int((intent & ~passed & counted).sum())
 

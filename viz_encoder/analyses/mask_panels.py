@@ -21,7 +21,8 @@ class MaskPanels(ArrayResult, main="observed"):
 
     intended and passed: whether any pair of the cell may attend; observed: its largest weight, a
     share of a query's total; leaking: whether a real query has weight on a key that the intent
-    forbids. Below MAX_SIDE tokens every cell is one pair.
+    forbids. Below MAX_SIDE tokens every cell is one pair. Where the intent is not meant for a head,
+    all is allowed there.
     """
 
     intended: Bool[np.ndarray, "row col"]
@@ -37,6 +38,7 @@ def mask_panels(
     layer: int,
     head: Head = 0,
     *,
+    where: Bool[np.ndarray, "layer head"] | None = None,
     size: int = MAX_SIDE,
 ) -> MaskPanels:
     """What was meant, what the layer's attention got, and the weights it gave.
@@ -46,6 +48,7 @@ def mask_panels(
         intent: True = this query may attend to this key.
         layer: counted from 0.
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        where: the heads that the intent is meant for; all if None.
         size: cells a side, at most.
 
     Raises:
@@ -59,8 +62,11 @@ def mask_panels(
             f"torch.bool of shape {(n, n)}, True = may attend."
         )
     heads, ran = heads_of(trace, layer, head), trace.layers[layer]
-    weights, intended = _fused(ran, head, heads), intent.cpu().numpy()
-    leaking = (weights > 0) & ~intended & trace.valid.cpu().numpy()[:, None]
+    judged = [one for one in heads if where is None or where[layer, one]]
+    weights, forbidden = _fused(ran, head, heads), ~intent.cpu().numpy()
+    theirs = weights if judged == heads else _fused(ran, head, judged)
+    leaking = (theirs > 0) & forbidden & trace.valid.cpu().numpy()[:, None]
+    intended = ~forbidden if judged == heads else np.ones_like(forbidden)
     edges = np.linspace(0, n, min(n, size) + 1).round().astype(np.int64)
     return MaskPanels(
         intended=_pool(intended, edges),
@@ -73,6 +79,8 @@ def mask_panels(
 
 def _fused(layer: LayerTrace, head: Head, heads: list[int]) -> Float[np.ndarray, "query key"]:
     """The whole map, float32; NaN, which other models give for empty rows, counts as 0."""
+    if not heads:
+        return np.zeros((layer.q.shape[1], layer.k.shape[1]), np.float32)
     blocks = []
     for rows, first in layer.blocks(slice(heads[0], heads[0] + 1)):
         fused = first[0].float().nan_to_num().cpu()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
@@ -20,6 +21,7 @@ from viz_encoder.model.attention import HeadEdit
 from viz_encoder.model.layer_masks import CustomMask
 from viz_encoder.model.masks import from_one_means_keep
 from viz_encoder.trace.layer import LayerTrace, Origin
+from viz_encoder.trace.mask_scope import note_of
 from viz_encoder.trace.trace import Trace
 
 One = str | tuple[str, str] | Image | Path
@@ -68,8 +70,8 @@ def capture(
             returned, whose attention_mask and token_type_ids count.
         mask: a custom mask, True = may attend: "query key", "batch query key" or
             "batch head query key"; or a dict of them by layer, {3: mask}, or by layer and head,
-            {(3, 5): mask}, which leaves all other heads as they are. It is combined (&) with
-            padding and the model's own masks.
+            {(3, 5): mask}, which leaves all other heads as they are, and which a note names. It is
+            combined (&) with padding and the model's own masks.
         valid: for ids, pixels or vectors: bool "batch token", True = a real token.
         attention_mask: the same as transformers writes it, 1 = a real token, 0 = padding; in place
             of valid.
@@ -97,6 +99,9 @@ def capture(
     if mask is not None:
         _require_tensor(mask)
     traces = captured(encoder, inputs, mask)
+    noted = note_of(mask, encoder.config.n_layers, encoder.config.n_heads)
+    if noted:
+        traces = [replace(trace, notes=(*trace.notes, *noted)) for trace in traces]
     return traces if len(traces) > 1 or _is_several(source) else traces[0]
 
 

@@ -323,8 +323,10 @@ export interface MasksOffered {
   conventions: { name: string; words: string; cells: string[] }[];
   mistakes: { name: string; words: string }[];
   targets: string[];
+  scoped: string; // the one of them that takes a mask by layer and head
   missing: string;
   plain: RunDescription | null;
+  scope: string; // of the mask that the run was made with, "" for all layers and heads
 }
 export interface MaskPreset {
   name: string;
@@ -337,9 +339,10 @@ export interface MaskResult {
   run: RunDescription;
   plain: string;
   mistake: string;
+  scope: { code: string; words: string; heads: number }; // where the mask applies; code is "" for all
   sentence: string;
   forbidden: number;
-  leak: Maybe[][]; // layer, head
+  leak: Maybe[][]; // layer, head; null out of scope
   mass: Maybe[][];
   at: [query: number, key: number][][];
   extra: number[]; // a layer: pairs that it allows and the mask forbids

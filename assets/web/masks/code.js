@@ -6,16 +6,19 @@ import { copyText } from "../views/copy.js";
 import { section } from "../views/headed.js";
 import { code } from "./requests.js";
 
+/** @import { MasksOffered } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
 /** @import { Origin } from "./presets.js" */
-/** @typedef {{ run: Run, mask: Mask, by: Origin | null }} Made `by` names the preset that made the mask; null where it was painted */
+/** @import { MaskScope } from "./mask_scope.js" */
+/** @typedef {{ run: Run, mask: Mask, scope: MaskScope, by: Origin | null }} Made `by` names the preset that made the mask; null where it was painted */
 
 const PAUSE = 200; // ms without another mask before the server is asked
 
 export class Code {
   /** @type {Made | null} */
   made = null;
+  scoped = ""; // the call that takes a mask by layer and head
   choice = el("select", { id: "viz-mask-target", onchange: () => this.#ask(0) });
   lines = el("pre", {
     ...{ class: "viz-mask-code", id: "viz-mask-code", tabindex: "0" },
@@ -27,12 +30,16 @@ export class Code {
   node = section("viz-mask-box", "Code", "This mask in your code", this.bar, this.lines);
   #asked = new Latest((sentence) => this.#tell("", sentence));
 
-  offer(/** @type {string[]} */ targets) {
+  offer(/** @type {MasksOffered} */ { targets, scoped }) {
+    this.scoped = scoped;
     if (!this.choice.length) this.choice.append(...options(targets.map((name) => [name, name])));
   }
 
+  // Most calls take one mask for all that they run.
   show(/** @type {Made} */ made) {
     this.made = made;
+    for (const option of this.choice.options) option.disabled = !made.scope.whole && option.value !== this.scoped;
+    if (this.choice.selectedOptions[0]?.disabled) this.choice.value = this.scoped;
     this.#ask(PAUSE);
   }
 
@@ -41,8 +48,8 @@ export class Code {
     return this.#asked.run(
       async (fresh) => {
         if (!this.made) return;
-        const { run, mask, by } = this.made;
-        this.#tell(await fresh(code(run, mask, kind, by)), "");
+        const { run, mask, scope, by } = this.made;
+        this.#tell(await fresh(code(run, mask, scope.code, kind, by)), "");
         this.node.dataset.painted = kind;
       },
       { pause },

@@ -52,23 +52,34 @@ export class Leaks {
       ...lines.flatMap((line, layer) => [name(layer), ...line]),
     );
     const zero = el("i", { class: "viz-swatch", style: `background:${rgbText(theme().zero)}` });
-    const range = most ? [" 0 ", colorBar(scale), ` ${number(most)}, `] : [` in all ${rows.flat().length} heads: `];
-    this.scale.replaceChildren(el("span", { class: "viz-mask-key" }, zero, "exactly 0"), ...range, MEASURES[measure]);
+    const range = most
+      ? [" 0 ", colorBar(scale), ` ${number(most)}, `]
+      : [` in all ${this.result.scope.heads} heads: `];
+    const outside = el(
+      "span",
+      { class: "viz-mask-key" },
+      el("i", { class: "viz-swatch viz-mask-outside" }),
+      "out of scope: not judged",
+    );
+    this.scale.replaceChildren(
+      ...[el("span", { class: "viz-mask-key" }, zero, "exactly 0"), ...range, MEASURES[measure]],
+      ...(this.result.scope.code ? [" ", outside] : []),
+    );
   }
 
   /** @type {(place: { layer: number, head: number }, value: Maybe, scale: Scale) => HTMLElement} */
   #cell({ layer, head }, value, scale) {
     const color = shade(value ?? NaN, scale);
-    const text = `Head ${layer}.${head}: ${number(value)}`;
+    const text = `Head ${layer}.${head}: ${value === null ? "out of scope, not judged" : number(value)}`;
     const chosen = this.chosen.layer === layer && this.chosen.head === head;
     return button("", () => this.choose({ layer, head }), {
-      class: "viz-mask-leak",
+      class: value === null ? "viz-mask-leak viz-mask-outside" : "viz-mask-leak",
       "data-leak": `${layer}.${head}`,
       "data-value": value,
       title: text,
       "aria-label": text,
       "aria-pressed": String(chosen),
-      style: `background:${rgbText(color)};color:${inkOn(color)}`,
+      style: value === null ? null : `background:${rgbText(color)};color:${inkOn(color)}`,
     });
   }
 }

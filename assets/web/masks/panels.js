@@ -3,11 +3,12 @@
 import { theme } from "../core/colors.js";
 import { caption, count, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { mapName } from "../core/selection.js";
+import { headsOf, mapName } from "../core/selection.js";
 import { section } from "../views/headed.js";
 import { maskColors } from "../views/mask_grid.js";
 import { MaskPanels } from "../views/mask_panels.js";
 import { listed } from "./mask_bits.js";
+import { MaskScope } from "./mask_scope.js";
 import { panels } from "./requests.js";
 
 /** @import { Head, MaskResult } from "../core/payloads.d.ts" */
@@ -115,17 +116,26 @@ export class Panels extends MaskPanels {
 
 /** What of a map is not seen in it. @type {(found: Found, leaks: number) => string} */
 function factsOf(found, leaks) {
-  const { result, layer, step } = found;
+  const { run, result, layer, head, step } = found;
+  const scope = MaskScope.from(result.scope.code, run);
+  const every = Array.from({ length: run.nHeads }, (_, at) => at);
+  const heads = head === "mean" || head === "max" ? every : headsOf(head);
+  const inside = heads.filter((at) => scope.has(layer, at));
+  if (!inside.length) return `The mask applies in ${scope.words} alone, so nothing is judged here.`;
+  const judged =
+    inside.length < heads.length
+      ? ` Of these heads the mask applies in ${inside.join(", ")}; leaks are counted there.`
+      : "";
   const [extra, missing] = [result.extra[layer], result.missing[layer]];
   const passed =
     extra || missing
       ? `Layer ${layer} got a different mask from yours: ${count(extra)} more pairs allowed, ${count(missing)} more forbidden.`
-      : `Layer ${layer} got your mask, pair by pair.`;
+      : `Layer ${layer} got your mask, pair by pair${scope.everyHead ? "" : `, in ${scope.heads.length === 1 ? "head" : "heads"} ${scope.heads.join(", ")}`}.`;
   const leaking = leaks
     ? `${count(leaks)} leaking ${leaks === 1 ? "cell" : "cells"} in this map.`
     : "No leak in this map.";
   const blocks = step > 1 ? ` Each cell stands for about ${Math.round(step)} × ${Math.round(step)} pairs.` : "";
-  return `${passed} ${leaking}${blocks}${emptyOf(found)}`;
+  return `${passed} ${leaking}${judged}${blocks}${judged ? "" : emptyOf(found)}`;
 }
 
 // What queries without any key got here, from their observed rows.

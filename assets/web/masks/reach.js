@@ -12,6 +12,7 @@ import { reach } from "./requests.js";
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
+/** @import { MaskScope } from "./mask_scope.js" */
 
 const PAUSE = 150; // ms without another mask before the server is asked
 const SAYS =
@@ -22,6 +23,8 @@ export class Reach {
   run = null;
   /** @type {Mask | null} */
   mask = null;
+  /** @type {MaskScope | null} */
+  scope = null;
   /** @type {Mask[]} */
   layers = []; // whom each token can know of after each, once that is known
   token = 0;
@@ -29,6 +32,7 @@ export class Reach {
   player = new Player(this.depth, () => undefined);
   sentence = el("p", { class: "viz-mask-sentence", role: "status" });
   fault = status();
+  partly = caption("The mask applies in some heads alone; in every layer, the other heads see all tokens.");
   chips = el("p", { class: "viz-words viz-mask-chips", dir: "auto" });
   grid = new TokenGrid({ label: "Reach", maxSide: 420, maxCell: 28 });
   legend = el("div");
@@ -36,7 +40,7 @@ export class Reach {
   body = el("div", { class: "viz-mask-two" }, el("div", {}, this.sentence, this.chips), this.square);
   node = section(
     ...["viz-mask-box", "Reach", "Reach: what a token can know after each block"],
-    ...[caption(SAYS), this.player.node, this.fault, this.body],
+    ...[caption(SAYS), this.partly, this.player.node, this.fault, this.body],
   );
   #asked = new Latest((sentence) => {
     this.layers = [];
@@ -68,19 +72,20 @@ export class Reach {
     this.player.show(run);
   }
 
-  /** @type {(mask: Mask, token: number) => unknown} */
-  show(mask, token) {
+  /** @type {(mask: Mask, scope: MaskScope, token: number) => unknown} */
+  show(mask, scope, token) {
     this.token = token;
     const { run } = this;
     if (!run) return;
-    if (mask === this.mask && this.layers.length) return this.draw();
-    this.mask = mask;
-    return this.#asked.run((fresh) => this.#ask(run, mask, fresh), { pause: PAUSE });
+    if (mask === this.mask && scope === this.scope && this.layers.length) return this.draw();
+    Object.assign(this, { mask, scope });
+    return this.#asked.run((fresh) => this.#ask(run, mask, scope, fresh), { pause: PAUSE });
   }
 
-  /** @type {(run: Run, mask: Mask, fresh: Fresh) => Promise<void>} */
-  async #ask(run, mask, fresh) {
-    this.layers = await fresh(reach(run, mask, fresh.signal));
+  /** @type {(run: Run, mask: Mask, scope: MaskScope, fresh: Fresh) => Promise<void>} */
+  async #ask(run, mask, scope, fresh) {
+    this.layers = await fresh(reach(run, mask, scope.code, fresh.signal));
+    this.partly.hidden = scope.everyHead;
     this.fault.textContent = "";
     this.body.hidden = false;
     this.draw();

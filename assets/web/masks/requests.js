@@ -33,13 +33,14 @@ export const uploaded = (run, file, convention) =>
 /** @type {(run: Run, signal: AbortSignal) => Promise<MaskResult>} */
 export const result = (run, signal) => json(url(run, "result"), { signal });
 
-/** @type {(run: Run, mask: Mask, mistake: string, signal: AbortSignal) => Promise<MaskResult>} */
-export const runWith = (run, mask, mistake, signal) =>
-  json(url(run, `run?mistake=${mistake}`), { body: mask.pack(), signal });
+/** `scope` is a code such as "3-5:1,4".
+ * @type {(run: Run, mask: Mask, scope: string, mistake: string, signal: AbortSignal) => Promise<MaskResult>} */
+export const runWith = (run, mask, scope, mistake, signal) =>
+  json(url(run, `run?${new URLSearchParams({ mistake, scope })}`), { body: mask.pack(), signal });
 
-/** @type {(run: Run, mask: Mask, kind: string, by: Origin | null) => Promise<string>} */
-export const code = (run, mask, kind, by) =>
-  text(url(run, `snippet?${new URLSearchParams({ kind, made: JSON.stringify(by) })}`), { body: mask.pack() });
+/** @type {(run: Run, mask: Mask, scope: string, kind: string, by: Origin | null) => Promise<string>} */
+export const code = (run, mask, scope, kind, by) =>
+  text(url(run, `snippet?${new URLSearchParams({ kind, scope, made: JSON.stringify(by) })}`), { body: mask.pack() });
 
 /** @type {(run: Run) => Promise<EmptyRow[]>} */
 export const emptyRows = (run) => json(url(run, "empty"));
@@ -54,8 +55,8 @@ export async function panels(run, layer, head, signal) {
 }
 
 /** One mask a layer: whom each token can know of after it.
- * @type {(run: Run, mask: Mask, signal: AbortSignal) => Promise<Mask[]>} */
-export async function reach(run, mask, signal) {
-  const found = await bytes(run, "reach", { body: mask.pack(), signal });
+ * @type {(run: Run, mask: Mask, scope: string, signal: AbortSignal) => Promise<Mask[]>} */
+export async function reach(run, mask, scope, signal) {
+  const found = await bytes(run, `reach?${new URLSearchParams({ scope })}`, { body: mask.pack(), signal });
   return Array.from({ length: run.nLayers }, (_, layer) => Mask.unpack(run.n, found, layer * run.n ** 2));
 }

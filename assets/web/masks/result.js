@@ -22,6 +22,8 @@ export class Result {
   /** @type {MaskResult | null} */
   result = null;
   mask = new Mask(0);
+  scope = ""; // the code of the layers and heads that it applies in
+  wrong = ""; // why what is typed is no scope
   ranWith = this.mask;
   missing = ""; // why it cannot run
   leaks = new Leaks((place) => current.selection.set(place));
@@ -68,10 +70,20 @@ export class Result {
     this.#warn();
   }
 
-  // The mask that is painted now.
-  follow(/** @type {Mask} */ mask) {
-    this.mask = mask;
-    this.stale.hidden = !this.result || mask.equals(this.ranWith);
+  /** The mask that is painted now, and where it applies. @type {(mask: Mask, scope: string, wrong: string) => void} */
+  follow(mask, scope, wrong) {
+    Object.assign(this, { mask, scope, wrong });
+    this.stale.hidden = !this.result || (mask.equals(this.ranWith) && scope === this.ranIn);
+    this.start.disabled = this.#refused;
+  }
+
+  // Where the mask of the shown result applies.
+  get ranIn() {
+    return this.result?.scope.code ?? "";
+  }
+
+  get #refused() {
+    return Boolean(this.missing || this.wrong);
   }
 
   // Bring all parts in line with the selection.
@@ -113,8 +125,8 @@ export class Result {
   }
 
   async #run() {
-    const { plain, mask, mistake } = this;
-    if (plain) await this.#take((signal) => runWith(plain, mask, mistake.value, signal), mask);
+    const { plain, mask, scope, mistake } = this;
+    if (plain) await this.#take((signal) => runWith(plain, mask, scope, mistake.value, signal), mask);
   }
 
   /** @type {(work: (signal: AbortSignal) => Promise<MaskResult>, mask: Mask) => Promise<void>} */
@@ -137,7 +149,7 @@ export class Result {
   #idle(/** @type {string} */ sentence) {
     this.said.textContent = sentence;
     this.cancel.hidden = true;
-    this.start.disabled = Boolean(this.missing);
+    this.start.disabled = this.#refused;
   }
 
   /** @type {(found: MaskResult, mask: Mask) => Promise<void>} */
@@ -149,7 +161,7 @@ export class Result {
     const planted = this.#plantedWords(found.mistake);
     this.sentence.textContent = `${planted ? `With a planted mistake (the code ${planted}): ` : ""}${found.sentence}`;
     this.body.hidden = false;
-    this.follow(this.mask);
+    this.follow(this.mask, this.scope, this.wrong);
     this.show();
     if (this.plain) await this.guesses.show(this.plain, run);
     this.node.dataset.painted = run.key;

@@ -16,16 +16,17 @@ import { Presets } from "./presets.js";
 import { Reach } from "./reach.js";
 import { intent, offered } from "./requests.js";
 import { Result } from "./result.js";
+import { ScopeFields } from "./scope_fields.js";
 import { stepsOf } from "./strokes.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Origin } from "./presets.js" */
 
-/** @typedef {{ mask: string, mistake: string, ran: string }} Linked what a link has of this tab */
+/** @typedef {{ mask: string, scope: string, mistake: string, ran: string }} Linked what a link has of this tab */
 
 const noted = () => {
-  const [mask, mistake, ran] = ["mask", "mistake", "ran"].map((name) => current.selection.noted(`masks.${name}`));
-  return { mask, mistake, ran };
+  const note = (/** @type {string} */ name) => current.selection.noted(`masks.${name}`);
+  return { mask: note("mask"), scope: note("scope"), mistake: note("mistake"), ran: note("ran") };
 };
 
 /** @type {Origin} */
@@ -45,6 +46,7 @@ class MasksTab extends TabShell {
   origins = new WeakMap();
   ready = false;
   #ran = new Mask(0); // with which the run that is shown ran; a link holds it by itself
+  #ranIn = ""; // where that mask applies
   linkSaid = status();
   convention = new Convention();
   painter = new Painter((mask) => this.#changed(mask));
@@ -52,6 +54,7 @@ class MasksTab extends TabShell {
     (mask, by) => this.#made(mask, by),
     () => this.convention.value,
   );
+  scope = new ScopeFields(() => this.#changed(this.mask));
   emptyRows = new EmptyRows();
   result = new Result((run) => {
     this.family.add(run.key);
@@ -67,7 +70,8 @@ class MasksTab extends TabShell {
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-masks");
     const title = "Mask: which queries may attend to which keys";
-    const mask = section("viz-mask-box", "Mask", title, this.presets.node, this.painter.node, this.linkSaid);
+    const parts = [this.presets.node, this.scope.node, this.painter.node, this.linkSaid];
+    const mask = section("viz-mask-box", "Mask", title, ...parts);
     const side = el("div", { class: "viz-mask-side" }, this.convention.node, this.emptyRows.node, this.code.node);
     this.body.append(el("div", { class: "viz-mask-top" }, mask, side), this.result.node, this.reach.node);
     current.selection.on(() => this.root.clientWidth && this.#follow());
@@ -83,8 +87,10 @@ class MasksTab extends TabShell {
   show(run) {
     this.body.hidden = !this.plain;
     if (this.family.has(run.key)) {
-      const { run: made, ranWith } = this.result;
-      this.#ran = run.key === made?.key ? ranWith : new Mask(run.n);
+      const { run: made, ranWith, ranIn } = this.result;
+      const own = run.key === made?.key;
+      this.#ran = own ? ranWith : new Mask(run.n);
+      this.#ranIn = own ? ranIn : "";
       if (this.ready) this.#note();
       return this.#follow();
     }
@@ -117,12 +123,14 @@ class MasksTab extends TabShell {
     this.family.add(plain.key);
     this.body.hidden = !this.run;
     this.convention.offer(offer.conventions);
-    this.code.offer(offer.targets);
+    this.code.offer(offer);
     this.presets.show(plain, offer.presets);
     this.result.enter(plain, offer);
     this.reach.enter(plain);
     this.ready = true;
     this.#ran = mask;
+    this.#ranIn = offer.scope;
+    this.scope.start(plain, offer.scope);
     this.painter.start(plain.tokens, mask, offer.painted);
     this.emptyRows.enter(plain);
     if (offer.plain) await fresh(this.result.fetch(run, mask));
@@ -131,10 +139,12 @@ class MasksTab extends TabShell {
   }
 
   /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked) => Promise<void>} */
-  async #restore(run, { mask: code, mistake, ran }) {
+  async #restore(run, { mask: code, scope, mistake, ran }) {
     try {
       const { mask, by } = await maskFrom(code, run);
+      this.scope.start(run, scope);
       this.#made(mask, by);
+      this.#changed(this.mask);
     } catch (fault) {
       this.linkSaid.textContent = `The painted mask in this link is not shown: ${sentenceOf(fault)}.`;
       return;
@@ -145,10 +155,11 @@ class MasksTab extends TabShell {
   // The link stores the painted mask unless the run on screen was made with it.
   async #note() {
     const { mask } = this;
-    const own = mask.equals(this.#ran);
+    const { code: where } = this.scope.scope;
+    const own = this.#isRan(mask, where);
     const code = own ? "" : await codeOf(mask, this.#origin());
-    if (mask !== this.mask) return; // another was painted meanwhile
-    current.selection.note({ "masks.mask": code });
+    if (mask !== this.mask || where !== this.scope.scope.code) return; // another was painted meanwhile
+    current.selection.note({ "masks.mask": code, "masks.scope": code && where });
     this.linkSaid.textContent =
       own || code
         ? ""
@@ -157,12 +168,18 @@ class MasksTab extends TabShell {
   }
 
   #noteRan() {
-    const { result, ranWith, mistaken } = this.result;
-    const ran = result !== null && ranWith.equals(this.mask) && !this.mask.equals(this.#ran);
+    const { result, ranWith, ranIn, mistaken } = this.result;
+    const { code: where } = this.scope.scope;
+    const ran = result !== null && ranWith.equals(this.mask) && ranIn === where && !this.#isRan(this.mask, where);
     current.selection.note({
       "masks.ran": ran ? "1" : "",
       "masks.mistake": ran && mistaken !== "none" ? mistaken : "",
     });
+  }
+
+  /** Whether the run that is shown ran with this mask, there. @type {(mask: Mask, where: string) => boolean} */
+  #isRan(mask, where) {
+    return mask.equals(this.#ran) && where === this.#ranIn;
   }
 
   /** @type {(mask: Mask, by: Origin | null) => void} */
@@ -179,10 +196,11 @@ class MasksTab extends TabShell {
   #changed(/** @type {Mask} */ mask) {
     if (!this.ready || !this.plain) return;
     const by = this.#origin();
+    const { scope, wrong } = this.scope;
     this.presets.mark(by);
     this.convention.show(this.plain.tokens, mask);
-    this.code.show({ run: this.plain, mask, by });
-    this.result.follow(mask);
+    this.code.show({ run: this.plain, mask, scope, by });
+    this.result.follow(mask, scope.code, wrong);
     this.#follow();
     this.#note();
   }
@@ -199,6 +217,6 @@ class MasksTab extends TabShell {
   #follow() {
     if (!this.ready || !this.plain) return;
     this.result.show();
-    this.reach.show(this.mask, Math.min(current.selection.query, this.plain.n - 1));
+    this.reach.show(this.mask, this.scope.scope, Math.min(current.selection.query, this.plain.n - 1));
   }
 }

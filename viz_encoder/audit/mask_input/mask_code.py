@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
+from viz_encoder.audit.mask_input.capture_code import Source, capture_imports, capture_lines
 from viz_encoder.audit.mask_input.presets import custom, preset
 from viz_encoder.errors import SelectionError
+from viz_encoder.trace.mask_scope import MaskScope
 
 N_NAMED = 5  # empty rows that are named, of however many there are
 
@@ -30,6 +33,9 @@ def mask_code(
     *,
     rule: str | None = None,
     sizes: Mapping[str, int] | None = None,
+    scope: MaskScope | None = None,
+    model: str = "",
+    source: Source | None = None,
 ) -> str:
     """Python that runs `target` with this mask and gives `output`.
 
@@ -39,9 +45,11 @@ def mask_code(
         target: one of TARGETS.
         rule: the name of the preset that made the mask; without it the rows are written out.
         sizes: of that preset; its defaults if not given.
+        scope: the layers and heads that the mask applies in; all if None.
+        model, source: for "vz.capture", what it loads and reads.
 
     Raises:
-        SelectionError: there is no such target or preset.
+        SelectionError: there is no such target or preset, or the target takes one mask for all.
         InputError: the mask is not square and bool, or a size is wrong.
     """
     if target not in TARGETS:
@@ -57,9 +65,17 @@ def mask_code(
             raise SelectionError("A number of tokens is not a mask; name the preset that makes it.")
         square = custom(mask)
         made = _written_out(square)
-    imports = ("import torch", *chosen.imports)
+    imported, lines = chosen.imports, chosen.lines
+    if target == CAPTURE:
+        imported, lines = capture_imports(source), capture_lines(scope, model, source)
+    elif scope is not None and not scope.whole:
+        raise SelectionError(
+            f"{target} takes one mask for all that it runs; a mask in {scope.words} alone is "
+            f"written for {CAPTURE}."
+        )
+    imports = ("import torch", *imported)
     heading = ("# Rows = queries (who looks), columns = keys; True = may attend.", *made)
-    return "\n".join([*imports, "", *heading, *_warnings(square), "", *chosen.lines, ""])
+    return "\n".join([*imports, "", *heading, *_warnings(square), "", *lines, ""])
 
 
 def _by_rule(rule: str, n_tokens: int, sizes: Mapping[str, int] | None) -> tuple[str, ...]:
@@ -164,5 +180,6 @@ TARGETS: dict[str, Target] = {
                 ".last_hidden_state",
             ),
         ),
+        Target(CAPTURE, capture_imports(None), capture_lines()),
     )
 }

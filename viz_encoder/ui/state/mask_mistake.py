@@ -10,6 +10,7 @@ from torch import Tensor
 
 from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.errors import SelectionError
+from viz_encoder.trace.mask_scope import MaskScope
 
 
 class Mistake(StrEnum):
@@ -52,6 +53,7 @@ class Masked:
     intent: Bool[Tensor, "query key"]
     mistake: Mistake
     plain: str  # its key
+    scope: MaskScope  # the layers and heads that it was meant for
 
     @property
     def nbytes(self) -> int:
@@ -67,7 +69,8 @@ class Masked:
         pairs = f"{forbidden:,} of {n_pairs:,} pairs forbidden" if forbidden else "forbids nothing"
         name = _preset_name(self.intent) if forbidden else ""
         mistaken = "" if self.mistake is Mistake.NONE else f"; the code {self.mistake.words}"
-        return f"{name}{', ' if name else ''}{pairs}{mistaken}"
+        where = "" if self.scope.whole else f", in {self.scope.words}"
+        return f"{name}{', ' if name else ''}{pairs}{where}{mistaken}"
 
 
 def _preset_name(mask: Bool[Tensor, "query key"]) -> str:

@@ -1,14 +1,17 @@
 """Masked runs: the same input once more with a mask, and the run without it."""
 
 import threading
+from dataclasses import replace
 
 from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.trace import capture
+from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_link import mask_code
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
+from viz_encoder.ui.state.run_description import MADE_FROM
 from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
 
 MODEL_GONE = model_gone("try a mask on it")
@@ -18,12 +21,18 @@ RUNNING = threading.Lock()  # one forward pass with a mask at a time, whoever as
 
 
 def run_masked(
-    store: TraceStore, key: str, intent: Bool[Tensor, "query key"], mistake: Mistake
+    store: TraceStore,
+    key: str,
+    intent: Bool[Tensor, "query key"],
+    mistake: Mistake,
+    scope: str = "",
 ) -> str:
     """Run the input of a run with a mask, or with the mistake; returns the new run's key.
 
+    `scope` names layers and heads, such as "3-5:1,4"; all others run without the mask.
+
     Raises:
-        SelectionError: no such run, or its model is not here.
+        SelectionError: no such run, layer or head, or its model is not here.
         InputError: the mask is not of the run's size.
     """
     entry = store.get(key)
@@ -34,14 +43,18 @@ def run_masked(
     n = entry.trace.n_tokens
     if tuple(intent.shape) != (n, n):
         raise InputError(f"The mask has shape {tuple(intent.shape)}; this run needs {(n, n)}.")
+    places = MaskScope.parsed(scope, entry.trace.n_layers, entry.trace.n_heads)
     plain_key, plain = plain_of(store, key)
+    passed = planted(intent, mistake)
     with RUNNING:
-        trace = capture(entry.encoder, entry.inputs, mask=planted(intent, mistake))[0]
+        mask = None if passed is None else places.mask(passed)
+        trace = capture(entry.encoder, entry.inputs, mask=mask)[0]
     made = store.put(trace, entry.encoder, entry.inputs, entry.owners)
     kept = store.get(made)
-    kept.masked = Masked(intent, mistake, plain_key)
-    mistaken = {} if mistake is Mistake.NONE else {"mistake": str(mistake)}
-    kept.link = {**plain.link, "run": "", "ran": mask_code(intent) or TOO_LARGE, **mistaken}
+    kept.masked = Masked(intent, mistake, plain_key, places)
+    also = {"mistake": "" if mistake is Mistake.NONE else str(mistake), "scope": places.code}
+    parts = {"ran": mask_code(intent) or TOO_LARGE, **{k: v for k, v in also.items() if v}}
+    kept.link = {**plain.link, "run": "", **parts}
     return made
 
 
@@ -58,6 +71,6 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
         with RUNNING:
             trace = capture(entry.encoder, entry.inputs)[0]
     again = store.put(trace, entry.encoder, entry.inputs, entry.owners)
-    store.get(again).link = {k: v for k, v in entry.link.items() if k not in ("ran", "mistake")}
-    entry.masked = Masked(entry.masked.intent, entry.masked.mistake, again)
+    store.get(again).link = {k: v for k, v in entry.link.items() if k not in MADE_FROM}
+    entry.masked = replace(entry.masked, plain=again)
     return again, store.get(again)

@@ -77,7 +77,8 @@ def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
             raise SelectionError("The mask of this run was too large for its link")
         mask = mask_from_code(query["ran"], len(plain["tokens"]))
         mistake = Mistake(query.get("mistake", Mistake.NONE))
-        return runner.again(run_masked(runner.store, plain["key"], mask, mistake))
+        scope = query.get("scope", "")
+        return runner.again(run_masked(runner.store, plain["key"], mask, mistake, scope))
     except SelectionError as fault:
         return _noted(plain, fault, UNMASKED)
 

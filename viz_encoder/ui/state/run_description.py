@@ -21,7 +21,12 @@ MAX_LINK_CHARACTERS = 3000
 MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
 MAX_NOTES = 50
-MADE_FROM = ("ran", "mistake", "cut")  # what a link says of a run that was made from another
+MADE_FROM = (
+    "ran",
+    "mistake",
+    "scope",
+    "cut",
+)  # what a link says of a run that was made from another
 
 
 def describe(

@@ -19,18 +19,21 @@ def mask_preset(
     return _rows(requests.made_by({"name": name, "sizes": sizes}, n_tokens))
 
 
-def mask_run(runner: Runner, key: str, rows: list[str], mistake: str = "none") -> dict[str, Any]:
+def mask_run(
+    runner: Runner, key: str, rows: list[str], mistake: str = "none", scope: str = ""
+) -> dict[str, Any]:
     """Run the input of a run with a mask; returns its leaks, its effect and the new run.
 
-    mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`.
+    mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`. scope names
+    the layers and heads that it applies in, such as "3-5:1,4"; "" is all of them.
     """
-    made = run_masked(runner.store, key, _mask(rows), Mistake(mistake))
+    made = run_masked(runner.store, key, _mask(rows), Mistake(mistake), scope)
     return result_of(runner, made)
 
 
-def mask_reach(runner: Runner, key: str, rows: list[str]) -> list[list[str]]:
+def mask_reach(runner: Runner, key: str, rows: list[str], scope: str = "") -> list[list[str]]:
     """Whom each token can know of after each layer, by the mask alone: 1 = it can."""
-    return [_rows(after) for after in reach_of(runner.store, key, _mask(rows))]
+    return [_rows(after) for after in reach_of(runner.store, key, _mask(rows), scope)]
 
 
 def mask_code(runner: Runner, rows: list[str], call: str) -> str:

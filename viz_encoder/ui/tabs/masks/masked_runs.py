@@ -14,6 +14,7 @@ from viz_encoder.audit.measure.reach import reach
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
+from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_mistake import Masked
 from viz_encoder.ui.state.masked_run import plain_of
 from viz_encoder.ui.state.runner import Runner
@@ -43,12 +44,15 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
     entry = runner.store.get(key)
     masked = masked_of(entry)
     plain_key, plain = plain_of(runner.store, key)
-    leaks, effect = mask_leaks(entry.trace, masked.intent), mask_effect(entry.trace, plain.trace)
+    scope = masked.scope
+    leaks = mask_leaks(entry.trace, masked.intent, scope.where)
+    effect = mask_effect(entry.trace, plain.trace)
     return {
         "run": json.loads(runner.again(key)),
         "plain": plain_key,
         "mistake": str(masked.mistake),
-        "sentence": sentence(entry.trace, masked.intent, leaks),
+        "scope": {"code": scope.code, "words": scope.words, "heads": len(scope.places)},
+        "sentence": sentence(entry.trace, masked, leaks),
         "forbidden": int((~masked.intent).sum()),
         "leak": finite(leaks.leak),
         "mass": finite(leaks.mass),
@@ -65,29 +69,36 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
     }
 
 
-def sentence(trace: Trace, intent: Bool[Tensor, "query key"], leaks: MaskLeaks) -> str:
+def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
     """Whether anything leaked, and where most."""
-    n_heads = leaks.leak.size
-    if bool(intent.all()):
+    if bool(masked.intent.all()):
         return "The mask forbids nothing, so nothing can leak."
+    scope = masked.scope
+    many = len(scope.places)
+    heads = f"{many} {'head' if many == 1 else 'heads'}"
+    if not scope.whole:
+        heads = f"the {heads} that the mask applies in ({scope.words})"
     leaking = int((leaks.leak > 0).sum())
     if not leaking:
-        return f"0 leaks in {n_heads} heads: every forbidden weight is exactly 0."
-    layer, head = divmod(int(leaks.leak.argmax()), leaks.leak.shape[1])
+        return f"0 leaks in {heads}: every forbidden weight is exactly 0."
+    layer, head = divmod(int(np.nanargmax(leaks.leak)), leaks.leak.shape[1])
     query, key = leaks.at[layer, head].tolist()
     return (
-        f"Leaks in {leaking} of {n_heads} heads: the largest forbidden weight is "
+        f"Leaks in {leaking} of {heads}: the largest forbidden weight is "
         f"{leaks.leak[layer, head]:.4f}, in head {layer}.{head}, from query {query} "
         f"{quoted(trace.tokens[query])} to key {key} {quoted(trace.tokens[key])}."
     )
 
 
 def reach_of(
-    store: TraceStore, key: str, mask: Bool[Tensor, "query key"]
+    store: TraceStore, key: str, mask: Bool[Tensor, "query key"], scope: str = ""
 ) -> Bool[Tensor, "layer query key"]:
     """Whom each token can know of after each layer, by this mask and by the model's own.
 
+    A layer in which some heads run without the mask hides nothing: those heads see all.
+
     Raises:
+        SelectionError: the scope names no layers and heads of this model.
         TooLong: more tokens than it is drawn for.
     """
     if len(mask) > MAX_REACH:
@@ -98,6 +109,11 @@ def reach_of(
     held = store.get(key)
     plain = held if held.masked is None else plain_of(store, key)[1]
     own = (layer.mask for layer in plain.trace.layers)
+    where = MaskScope.parsed(scope, plain.trace.n_layers, plain.trace.n_heads).where
     n = len(mask)
-    each = [mask if m is None else mask & m.cpu().any(dim=0).expand(n, n) for m in own]
+    loose = torch.ones_like(mask)
+    each = [
+        given if m is None else given & m.cpu().any(dim=0).expand(n, n)
+        for m, given in zip(own, (mask if all(row) else loose for row in where), strict=True)
+    ]
     return reach(torch.stack(each).unbind())

@@ -10,13 +10,16 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
 from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_mask
 from viz_encoder.audit.mask_input.packed import packed
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, Preset, preset
 from viz_encoder.errors import InputError, TooLong
+from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_mistake import Mistake
+from viz_encoder.ui.state.store import Entry
 
 PAINTED = 512  # up to so many tokens a mask is painted cell by cell
 CELL_BYTES = 32  # of a file, a cell written out as text included
@@ -39,6 +42,7 @@ def offered() -> dict[str, Any]:
         ],
         "mistakes": [{"name": str(each), "words": each.words} for each in Mistake],
         "targets": list(TARGETS),
+        "scoped": CAPTURE,  # the one call of them that takes a mask by layer and head
     }
 
 
@@ -139,8 +143,27 @@ def from_file(content: bytes, name: str, convention: str, n_tokens: int) -> Mask
     return mask.expand(n_tokens, n_tokens).clone()
 
 
-def code_of(mask: Mask, target: str, given: object) -> str:
+def call_of(entry: Entry, scope: str) -> dict[str, Any]:
+    """What vz.capture is called with to make a run again, and the scope of the mask.
+
+    Raises:
+        SelectionError: the scope names no layers and heads of this model.
+    """
+    trace = entry.trace
+    places = MaskScope.parsed(scope, trace.n_layers, trace.n_heads)
+    texts = trace.sample.texts
+    if entry.encoder is None or (not texts and trace.grid is None):
+        return {"scope": places}
+    card = entry.encoder.card
+    source = texts[0] if len(texts) == 1 else texts or Path("picture.png")
+    model = card.source if Path(card.source).is_dir() else card.name
+    return {"scope": places, "model": model, "source": source}
+
+
+def code_of(mask: Mask, target: str, given: object, call: Mapping[str, Any] | None = None) -> str:
     """The lines that give this mask to a call; by its rule where the named preset still makes it.
+
+    `call` is what vz.capture is called with, as `call_of` gives it.
 
     Raises:
         TooLong: no rule makes it, and it is too large to be written out.
@@ -150,10 +173,10 @@ def code_of(mask: Mask, target: str, given: object) -> str:
         sizes = _sizes(given)
         made = _named(given)
         if torch.equal(made.mask(n_tokens, **sizes), mask):
-            return mask_code(n_tokens, target, rule=made.name, sizes=sizes)
+            return mask_code(n_tokens, target, rule=made.name, sizes=sizes, **(call or {}))
     if n_tokens > PAINTED:
         raise TooLong(
             f"This mask has {n_tokens:,} rows; up to {PAINTED} can be written out. Choose a "
             "preset, whose rule is one line."
         )
-    return mask_code(mask, target)
+    return mask_code(mask, target, **(call or {}))

@@ -46,7 +46,9 @@ def offered(run: str, entry: Held, runs: Runs) -> Response:
     missing = MODEL_GONE if entry.encoder is None or entry.inputs is None else ""
     missing = CHANGED if entry.changed else missing
     plain = entry.masked and json.loads(runs.again(plain_of(runs.store, run)[0]))
-    return answers.plain({**requests.offered(), "missing": missing, "plain": plain}, FRESH)
+    scope = entry.masked.scope.code if entry.masked else ""
+    told = {"missing": missing, "plain": plain, "scope": scope}
+    return answers.plain({**requests.offered(), **told}, FRESH)
 
 
 @ROUTER.get("/intent")
@@ -74,13 +76,18 @@ async def upload(n_tokens: Size, request: Request, name: str, convention: str) -
 
 @ROUTER.post("/run")
 async def run_route(
-    run: str, mask: Sent, runs: Runs, request: Request, mistake: str = Mistake.NONE
+    run: str,
+    mask: Sent,
+    runs: Runs,
+    request: Request,
+    mistake: str = Mistake.NONE,
+    scope: str = "",
 ) -> Response:
     """Run the same input with a mask; what it did, and the new run's description."""
     planted = Mistake(mistake)
 
     def work() -> Response:
-        made = run_masked(runs.store, run, mask, planted)
+        made = run_masked(runs.store, run, mask, planted, scope)
         return answers.plain(result_of(runs, made), FRESH)
 
     return await PLACES.answer(request, work)
@@ -95,11 +102,11 @@ async def result(run: str, runs: Runs, request: Request) -> Response:
 @ROUTER.get("/panels")
 async def panels(entry: Held, layer: Layer, head: str, request: Request) -> Response:
     """Intended, passed, observed and leaking, float32 "panel query key"."""
-    trace, meant = entry.trace, masked_of(entry).intent
+    trace, meant = entry.trace, masked_of(entry)
     chosen = parse_head(head, trace)
 
     def work() -> Response:
-        found = mask_panels(trace, meant, layer, chosen)
+        found = mask_panels(trace, meant.intent, layer, chosen, where=meant.scope.where)
         parts = found.intended, found.passed, found.observed, found.leaking
         return answers.array(np.stack([part.astype(np.float32) for part in parts]))
 
@@ -107,16 +114,18 @@ async def panels(entry: Held, layer: Layer, head: str, request: Request) -> Resp
 
 
 @ROUTER.post("/reach")
-async def reach(run: str, mask: Sent, runs: Runs, request: Request) -> Response:
+async def reach(run: str, mask: Sent, runs: Runs, request: Request, scope: str = "") -> Response:
     """Whom each token can know of after each layer, bits "layer query key"."""
-    return await PLACES.answer(request, lambda: _bits(reach_of(runs.store, run, mask)))
+    return await PLACES.answer(request, lambda: _bits(reach_of(runs.store, run, mask, scope)))
 
 
 @ROUTER.post("/snippet")
-async def snippet(mask: Sent, kind: str, made: str = "null") -> Response:
+async def snippet(
+    entry: Held, mask: Sent, kind: str, made: str = "null", scope: str = ""
+) -> Response:
     """The lines of Python that give this mask to a call; `made` names its preset as JSON."""
-    given = _json(made.encode())
-    code = await run_in_threadpool(lambda: requests.code_of(mask, kind, given))
+    given, call = _json(made.encode()), requests.call_of(entry, scope)
+    code = await run_in_threadpool(lambda: requests.code_of(mask, kind, given, call))
     return Response(code, media_type="text/plain; charset=utf-8", headers=FRESH)
 
 

@@ -1,0 +1,240 @@
+"""A painted mask in some layers and heads alone: what runs, what is judged, said, linked, shown."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.ui.test_masks import RAN, TEXT, bits, cells, painted_mask, panels, post, speckled
+from viz_encoder.audit.mask_input.presets import PRESETS
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.restoring import restore
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import TraceStore
+
+SCOPE, WORDS = "3-5:1,4", "layers 3–5, heads 1 and 4"
+HEADS = [(layer, head) for layer in (3, 4, 5) for head in (1, 4)]
+NOTE = f"A custom mask was applied in {WORDS} only; everything else ran without it."
+
+
+@pytest.fixture(scope="module")
+def key(client):
+    return client.predict(TEXT, api_name="/run_text")["key"]
+
+
+@pytest.fixture(scope="module")
+def plain(minilm):
+    return vz.capture(minilm, TEXT)
+
+
+@pytest.fixture(scope="module")
+def trace(minilm, plain):
+    mask = torch.from_numpy(speckled(plain.n_tokens))
+    return vz.capture(minilm, TEXT, mask=dict.fromkeys(HEADS, mask))
+
+
+def test_the_mask_runs_in_its_scope(site, key, plain, trace):
+    mask = speckled(plain.n_tokens)
+    found = post(site, key, f"run?scope={SCOPE}", bits(mask)).json()
+    run = found["run"]
+    assert found["sentence"] == (
+        f"0 leaks in the 6 heads that the mask applies in ({WORDS}): every forbidden weight is "
+        "exactly 0."
+    )
+    assert found["scope"] == {"code": SCOPE, "words": WORDS, "heads": 6}
+    judged = [[value is not None for value in row] for row in found["leak"]]
+    assert [(i, j) for i, row in enumerate(judged) for j, is_so in enumerate(row) if is_so] == HEADS
+    assert run["masked"] == f"{(~mask).sum()} of 225 pairs forbidden, in {WORDS}"
+    assert run["notes"][-1] == NOTE and run["link"]["scope"] == SCOPE
+    for layer, head in ((3, 1), (3, 2), (5, 4), (0, 1)):
+        intended, passed, observed, leaking = panels(site, run["key"], layer, head)
+        inside = (layer, head) in HEADS
+        np.testing.assert_array_equal(intended > 0, mask if inside else np.ones_like(mask))
+        np.testing.assert_array_equal(passed > 0, mask if inside else np.ones_like(mask))
+        np.testing.assert_allclose(observed, trace.attention(layer, head).numpy(), atol=1e-6)
+        assert not leaking.any()
+    same = plain.attention(3, 2).numpy()
+    np.testing.assert_array_equal(panels(site, run["key"], 3, 2)[2], same)
+    np.testing.assert_allclose(
+        found["moved"][6],
+        (trace.output - plain.output).norm(dim=1) / plain.output.norm(dim=1),
+        rtol=1e-4,
+    )
+    assert not np.any(found["moved"][:4])
+    offered = httpx.get(f"{site}viz/run/{run['key']}/mask/offered").json()
+    assert offered["scope"] == SCOPE and offered["plain"]["link"].get("scope") is None
+
+
+def test_a_mistake_leaks_in_scope_alone(site, key, minilm, plain):
+    mask = speckled(plain.n_tokens)
+    answer = post(site, key, f"run?mistake=inverted&scope={SCOPE}", bits(mask)).json()
+    wrong = dict.fromkeys(HEADS, torch.from_numpy(~mask))
+    ran = vz.capture(minilm, TEXT, mask=wrong)
+    for layer, head in np.ndindex(6, 12):
+        leak = answer["leak"][layer][head]
+        if (layer, head) not in HEADS:
+            assert leak is None
+            continue
+        forbidden = ran.attention(layer, head).numpy()[~mask]
+        assert leak == pytest.approx(float(forbidden.max()), abs=1e-6)
+    said = f"Leaks in 6 of the 6 heads that the mask applies in ({WORDS}): the largest"
+    assert answer["sentence"].startswith(said)
+    assert answer["extra"] == [0, 0, 0, *[int((~mask).sum())] * 3]
+    assert answer["run"]["masked"].endswith(
+        f", in {WORDS}; the code inverts it (reads True as ignore)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("run?scope=9-12", "There are no layers 9–12: this model has 6 layers"),
+        ("run?scope=:12", "There is no head 12: this model has 12 heads"),
+        ("run?scope=x", "'x' names no layers; write"),
+        ("reach?scope=6", "There is no layer 6"),
+        ("snippet?kind=vz.capture&scope=6", "There is no layer 6"),
+        (f"snippet?kind=transformers&scope={SCOPE}", f"a mask in {WORDS} alone is written for vz."),
+    ],
+)
+def test_a_wrong_scope_is_refused_in_a_sentence(site, key, path, says):
+    answer = post(site, key, path, bits(np.ones((15, 15), dtype=bool)))
+    assert answer.status_code in (404, 422)
+    assert says in answer.json()["message"] and answer.json()["message"].endswith(".")
+
+
+@pytest.mark.parametrize(("scope", "masked"), [("3-5", [3, 4, 5]), (SCOPE, []), ("", range(6))])
+def test_reach_goes_through_heads_that_run_without_the_mask(site, key, plain, scope, masked):
+    n = plain.n_tokens
+    window = PRESETS["window"].mask(n).numpy()
+    found = cells(post(site, key, f"reach?scope={scope}", bits(window)).content, 6, n, n)
+    known = np.eye(n, dtype=np.int64)
+    for layer in range(6):
+        step = window if layer in masked else np.ones_like(window)
+        known = ((step | np.eye(n, dtype=bool)).astype(np.int64) @ known > 0).astype(np.int64)
+        np.testing.assert_array_equal(found[layer], known > 0)
+
+
+def test_the_snippet_runs_and_gives_the_same_maps(site, key, plain, trace):
+    painted = speckled(plain.n_tokens)
+    code = post(site, key, f"snippet?kind=vz.capture&scope={SCOPE}", bits(painted)).text
+    left: dict = {}
+    exec(compile(code, "snippet", "exec"), left)
+    for layer in range(6):
+        np.testing.assert_allclose(
+            left["trace"].attention(layer), trace.attention(layer).numpy(), atol=1e-6
+        )
+    assert torch.equal(left["weights"], left["trace"].attention(3, 1))
+    assert left["trace"].notes[-1] == NOTE
+
+
+def test_the_endpoints_take_a_scope(client, key, plain):
+    rows = ["".join("01"[int(cell)] for cell in row) for row in speckled(plain.n_tokens)]
+    found = client.predict(key, rows, "ignored", SCOPE, api_name="/mask_run")
+    forbidden = plain.attention(4, 1).numpy()[~speckled(plain.n_tokens)]
+    assert found["leak"][4][1] == pytest.approx(float(forbidden.max()), abs=1e-6)
+    assert found["leak"][4][2] is None and found["leak"][2][1] is None
+    after = client.predict(key, rows, SCOPE, api_name="/mask_reach")
+    assert after[0] == ["1" * 15] * 15
+
+
+def test_a_link_brings_the_scope_back():
+    runner = Runner(Models("cpu"), TraceStore())
+    link = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT, "ran": "causal"}
+    made = json.loads(restore(runner, {**link, "run": "gone", "scope": SCOPE}))
+    assert made["masked"] == f"causal, 105 of 225 pairs forbidden, in {WORDS}"
+    assert made["link"] == {**link, "scope": SCOPE, "run": made["key"]}
+    maps = runner.store.get(made["key"]).trace
+    assert not maps.attention(3, 1).triu(1).any() and maps.attention(3, 2).triu(1).any()
+    for wrong in ("9-12", "nonsense"):
+        left = json.loads(restore(runner, {**link, "scope": wrong}))
+        assert left["masked"] == ""
+        assert left["notes"][-1].endswith("; the run is shown without a mask.")
+
+
+def enter(visit, **query):
+    page = visit(**query).page
+    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
+    return page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
+    page = enter(visit, tab="masks", width=width, layer=3, head=1)
+    page.select_option("#viz-mask-preset", "causal")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
+    page.fill("#viz-mask-layers", "9–12")
+    fault = "There are no layers 9–12: this model has 6 layers, 0 to 5."
+    assert page.inner_text("#viz-mask-scope-fault") == fault
+    assert page.is_disabled("#viz-mask-run")
+    page.fill("#viz-mask-layers", "3 – 5")
+    page.locator("#viz-mask-heads").press_sequentially("1, 4")
+    assert page.is_hidden("#viz-mask-scope-fault")
+    said = f"The mask applies in 6 of 72 heads: {WORDS}. All others run without it."
+    assert page.inner_text(".viz-mask-scope .viz-caption") == said
+    page.wait_for_selector("[aria-label=Code][data-painted='vz.capture']")
+    page.wait_for_function("document.querySelector('#viz-mask-code').innerText.includes('head in')")
+    left: dict = {}
+    exec(compile(page.text_content("#viz-mask-code"), "snippet", "exec"), left)
+    disabled = page.eval_on_selector_all(
+        "#viz-mask-target option", "all => all.filter(o => !o.disabled).map(o => o.value)"
+    )
+    assert disabled == ["vz.capture"]
+    page.click("#viz-mask-run")
+    page.wait_for_selector(RAN, timeout=60_000)
+    assert f"0 leaks in the 6 heads that the mask applies in ({WORDS})" in page.inner_text(
+        "#viz-mask-sentence"
+    )
+    causal = torch.ones(15, 15).tril().bool()
+    ours = vz.capture(minilm, TEXT, mask=dict.fromkeys(HEADS, causal))
+    for layer, head in ((3, 1), (3, 2)):
+        page.evaluate(f"vizTab.selection.set({{ layer: {layer}, head: {head} }})")
+        page.wait_for_selector(f".viz-mask-result [data-painted$=':{layer}:{head}']")
+        shown = page.evaluate("[...vizMasks.result.panels.found.observed]")
+        expected = ours.attention(layer, head).numpy()
+        np.testing.assert_allclose(np.reshape(shown, (15, 15)), expected, atol=1e-6)
+        theirs = left["trace"].attention(layer, head).numpy()
+        np.testing.assert_allclose(theirs, expected, atol=1e-6)
+    facts = page.inner_text("[aria-label='Intended, passed and observed']")
+    assert f"The mask applies in {WORDS} alone, so nothing is judged here." in facts
+    outside = page.eval_on_selector_all(
+        ".viz-mask-leak:not(.viz-mask-outside)", "all => all.map(c => c.dataset.leak)"
+    )
+    assert outside == [f"{layer}.{head}" for layer, head in HEADS]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+    def linked(name):
+        return parse_qs(urlsplit(page.url).query).get(name)
+
+    assert linked("masks.scope") == [SCOPE] and linked("scope") is None
+    page.reload()  # painted and run, but the run in all tabs is the one without
+    page.wait_for_selector(RAN, timeout=60_000)
+    assert page.input_value("#viz-mask-layers") == "3–5"
+    assert page.input_value("#viz-mask-heads") == "1, 4"
+    page.click("#viz-mask-everywhere")
+    page.wait_for_function("vizTab.run.key === vizMasks.result.run.key")
+    page.wait_for_url("**scope=3-5*")
+    page.wait_for_function("!new URL(location).searchParams.has('masks.scope')")
+    page.reload()
+    page.wait_for_selector(RAN, timeout=60_000)
+    assert page.input_value("#viz-mask-heads") == "1, 4"
+    np.testing.assert_array_equal(painted_mask(page), causal.numpy())
+    assert page.evaluate("vizTab.run.masked") == f"causal, 105 of 225 pairs forbidden, in {WORDS}"
+    page.fill("#viz-mask-heads", "")  # another scope than the one that ran
+    page.wait_for_selector("text=The mask has changed since")
+    page.wait_for_url("**masks.scope=3-5*")
+
+
+@pytest.mark.browser
+def test_other_tabs_say_where_the_mask_applies(visit):
+    page = enter(visit, tab="masks", ran="causal", scope="2:0", kind="text",
+                 model="all-MiniLM-L6-v2", a=TEXT)  # fmt: skip
+    page.get_by_role("tab", name="Flow").click()
+    told = page.wait_for_selector(".viz-root:has(> .viz-flow) > .viz-masked")
+    assert told.inner_text() == (
+        "This run was made with a mask: causal, 105 of 225 pairs forbidden, in layer 2, head 0."
+    )

@@ -1,0 +1,171 @@
+"""MaskScope: the layers and heads in which a mask applies, as a short code and in words."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.model.layer_masks import CustomMask
+
+FORM = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
+MOST_CHARACTERS = 4000
+FEW = 4  # layers that are named one by one
+HOW = "write layers and heads, such as 3-5:1,4; 3-5 is all heads of these layers, :1,4 all layers"
+
+
+@dataclass(frozen=True)
+class MaskScope:
+    """Some layers × some heads of a model, counted from 0.
+
+    layers, heads: in which the mask applies, ascending.
+    n_layers, n_heads: how many the model has.
+    """
+
+    layers: tuple[int, ...]
+    heads: tuple[int, ...]
+    n_layers: int
+    n_heads: int
+
+    @classmethod
+    def parsed(cls, code: Any, n_layers: int, n_heads: int) -> "MaskScope":
+        """The scope of a code: "3-5:1,4" is layers 3 to 5, heads 1 and 4; "" is everything.
+
+        Raises:
+            SelectionError: it is no such code, or names what the model does not have.
+        """
+        if not isinstance(code, str) or len(code) > MOST_CHARACTERS or code.count(":") > 1:
+            raise SelectionError(f"{shown(code)} is not the scope of a mask; {HOW}.")
+        layers, _, heads = code.partition(":")
+        found = _numbers(layers, "layer", n_layers), _numbers(heads, "head", n_heads)
+        return cls(*found, n_layers, n_heads)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the mask applies in all layers and heads."""
+        return len(self.layers) == self.n_layers and len(self.heads) == self.n_heads
+
+    @property
+    def code(self) -> str:
+        """Such as "3-5:1,4"; "" for all layers and heads."""
+        layers = "" if len(self.layers) == self.n_layers else _ranges(self.layers, "-", ",")
+        heads = "" if len(self.heads) == self.n_heads else f":{_ranges(self.heads, '-', ',')}"
+        return layers + heads
+
+    @property
+    def words(self) -> str:
+        """Such as "layers 3–5, heads 1 and 4"."""
+        return places_said(self.places, self.n_layers, self.n_heads)
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Its heads as (layer, head)."""
+        return tuple((layer, head) for layer in self.layers for head in self.heads)
+
+    @property
+    def where(self) -> Bool[np.ndarray, "layer head"]:
+        """True in its heads."""
+        where = np.zeros((self.n_layers, self.n_heads), dtype=bool)
+        where[np.ix_(self.layers, self.heads)] = True
+        return where
+
+    def mask(self, allowed: Bool[Tensor, "query key"]) -> CustomMask:
+        """The mask as `vz.capture` takes it: one for all heads, or by layer, or by head."""
+        if self.whole:
+            return allowed
+        every = len(self.heads) == self.n_heads
+        return dict.fromkeys(self.layers if every else self.places, allowed)
+
+
+def note_of(mask: Any, n_layers: int, n_heads: int) -> tuple[str, ...]:
+    """Where a custom mask was applied, as a note of the run; nothing where it is in all heads."""
+    if not isinstance(mask, Mapping):
+        return ()
+    places = [
+        (layer, each)
+        for place in mask
+        for layer, head in [place if isinstance(place, tuple) else (place, None)]
+        for each in (range(n_heads) if head is None else (head,))
+    ]
+    if not 0 < len(set(places)) < n_layers * n_heads:
+        return ()
+    where = places_said(places, n_layers, n_heads)
+    return (f"A custom mask was applied in {where} only; everything else ran without it.",)
+
+
+def places_said(places: Iterable[tuple[int, int]], n_layers: int, n_heads: int) -> str:
+    """Heads in words: "layers 3–5, heads 1 and 4", or one layer after the other."""
+    of_layer: dict[int, set[int]] = {}
+    for layer, head in places:
+        of_layer.setdefault(int(layer), set()).add(int(head))
+    layers = sorted(of_layer)
+    sets = [of_layer[layer] for layer in layers]
+    if all(heads == sets[0] for heads in sets):
+        return _said(layers, sets[0], n_layers, n_heads)
+    each = [_said([layer], of_layer[layer], n_layers, n_heads) for layer in layers[:FEW]]
+    more = len(layers) - FEW
+    return "; ".join(each) + (f"; and {more} more {_plural('layer', more)}" if more > 0 else "")
+
+
+def _said(layers: Sequence[int], heads: Iterable[int], n_layers: int, n_heads: int) -> str:
+    numbers = sorted(heads)
+    whole, every = len(layers) == n_layers, len(numbers) == n_heads
+    if whole and every:
+        return "all layers and heads"
+    those = "all heads" if every else f"{_plural('head', len(numbers))} {_listed(numbers)}"
+    if whole:
+        return f"{those} of all layers"
+    return f"{_plural('layer', len(layers))} {_listed(layers)}, {those}"
+
+
+def _plural(what: str, count: int) -> str:
+    return what if count == 1 else f"{what}s"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Such as "0–3, 5 and 7"."""
+    parts = _ranges(numbers, "–", ",").split(",")
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _ranges(numbers: Sequence[int], to: str, between: str) -> str:
+    """Ascending numbers with three or more in a row as a range."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = (
+        [f"{run[0]}{to}{run[-1]}"] if len(run) > 2 else [str(number) for number in run]
+        for run in runs
+    )
+    return between.join(part for run in parts for part in run)
+
+
+def _numbers(written: str, what: str, count: int) -> tuple[int, ...]:
+    """The layers or heads of "3-5,7"; all of them where nothing is written."""
+    if not written:
+        return tuple(range(count))
+    if not FORM.fullmatch(written):
+        raise SelectionError(f"{shown(written)} names no {what}s; {HOW}.")
+    found: set[int] = set()
+    for part in written.split(","):
+        first, _, last = part.partition("-")
+        start, stop = int(first), int(last or first)
+        if start > stop:
+            raise SelectionError(f"{part} counts down; write {last}-{first}.")
+        if stop >= count:
+            start = max(start, count)  # the first that is not there
+            named = f"is no {what} {stop}" if start == stop else f"are no {what}s {start}–{stop}"
+            raise SelectionError(
+                f"There {named}: this model has {count} "
+                f"{_plural(what, count)}, counted from 0{f' to {count - 1}' if count > 1 else ''}."
+            )
+        found.update(range(start, stop + 1))
+    return tuple(sorted(found))
