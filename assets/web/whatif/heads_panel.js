@@ -3,8 +3,10 @@
 import { button, caption, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { section } from "../views/headed.js";
+import { saveRow } from "../views/save_row.js";
 import { headName } from "./codes.js";
 import { EffectColors } from "./effect_colors.js";
+import { patchedBothWays, removed, tableFile } from "./effects_table.js";
 import { HeadGrid } from "./head_grid.js";
 import { joint } from "./requests.js";
 import { Twin } from "./twin.js";
@@ -34,6 +36,8 @@ export class HeadsPanel {
   });
   /** @type {HeadPlace[]} */
   chosen = [];
+  model = "";
+  way = { measure: "", how: "zero" };
   /** @type {HeadEffects | null} */
   effects = null;
   /** @type {EffectColors | null} */
@@ -52,8 +56,11 @@ export class HeadsPanel {
     const choose = (/** @type {HeadPlace} */ place, /** @type {boolean} */ more) => this.#chose(place, more);
     const tell = (/** @type {HeadPlace | null} */ place) => this.#tell(place);
     this.grid = new HeadGrid({ label: "Effect of removing each head", choose, tell });
-    this.twin = new Twin(choose, tell);
+    this.twin = new Twin(choose, tell, () => this.#offer());
     this.hows = HOWS.map(([how, words]) => button(words, () => this.#how(how), { "data-how": how }));
+    this.take = saveRow("Save the effects", [
+      ["CSV", "The effects as shown: a line a head, with unit, mode and measure", () => this.#table()],
+    ]);
     this.remove = button("Remove head", acts.remove, { class: "viz-small viz-whatif-go", id: "viz-whatif-remove" });
     const many = el("label", { class: "viz-control viz-check" }, this.together, "together: each click adds a head");
     this.removing = el("div", {}, this.what, this.grid.node, this.legend);
@@ -63,13 +70,14 @@ export class HeadsPanel {
       this.ofPlain,
       ...[this.removing, this.twin.node, this.told],
       el("div", { class: "viz-controls" }, this.remove, many),
-      ...[this.joined, this.about],
+      ...[this.joined, this.take, this.about],
     );
   }
 
   /** @type {(run: Run, offer: WhatIfOffered, way: Way) => void} */
-  enter(run, offer, { how }) {
-    this.effects = this.colors = null;
+  enter(run, offer, way) {
+    const { how } = way;
+    Object.assign(this, { effects: null, colors: null, model: run.model, way });
     this.kind = run.grid ? "picture" : "text";
     this.about.textContent = `This is one ${this.kind}; another may rank heads differently. ${ALONE}`;
     this.grid.enter(run.nLayers, run.nHeads);
@@ -95,6 +103,7 @@ export class HeadsPanel {
     const { values, untouched, measure, how } = this.effects;
     this.colors = new EffectColors(values.flat(), namedAnswer(untouched.answer));
     this.grid.draw({ values, colors: this.colors });
+    this.#offer();
     this.what.textContent = `In this one ${this.kind}, with ${how} in place of the head's output.`;
     this.legend.replaceChildren(this.colors.legend(`change in ${measure}`));
   }
@@ -117,6 +126,23 @@ export class HeadsPanel {
     for (const each of this.hows) each.setAttribute("aria-pressed", String(each.dataset.how === how));
     this.removing.hidden = how === "patch";
     this.twin.node.hidden = how !== "patch";
+    this.#offer();
+  }
+
+  get #parts() {
+    if (!this.twin.node.hidden) return this.twin.found && patchedBothWays(this.twin.found);
+    return this.effects && removed(this.effects, this.way.measure);
+  }
+
+  #table() {
+    const parts = this.#parts;
+    return parts && tableFile(parts, this.model);
+  }
+
+  // A table can be saved once there are numbers.
+  #offer() {
+    const [save] = this.take.querySelectorAll("button");
+    save.disabled = !this.#parts;
   }
 
   #how(/** @type {string} */ how) {

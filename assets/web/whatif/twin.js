@@ -26,8 +26,10 @@ export class Twin {
   sentence = el("p", { class: "viz-whatif-said", role: "status" });
   legend = el("div");
 
-  /** @param {Acts["choose"]} choose @param {Acts["tell"]} tell */
-  constructor(choose, tell) {
+  /** `done` is called when there are numbers.
+   * @param {Acts["choose"]} choose @param {Acts["tell"]} tell @param {() => unknown} done */
+  constructor(choose, tell, done) {
+    this.done = done;
     const grid = (/** @type {string} */ label) => new HeadGrid({ label, choose, tell });
     this.grids = { noising: grid("Noising"), denoising: grid("Denoising") };
     const { noising, denoising } = this.grids;
@@ -73,6 +75,7 @@ export class Twin {
     this.found = found;
     this.sentence.textContent = found.sentence;
     this.draw();
+    this.done();
     this.node.dataset.painted = twin;
   }
 
