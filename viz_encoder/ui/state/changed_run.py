@@ -1,7 +1,6 @@
-"""Changed runs: the input of a run once more with changes, and the run without them."""
+"""Changed runs: the input of a run once more with changes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change, changes_of
@@ -9,8 +8,9 @@ from viz_encoder.effects.changed_capture import capture_changed
 from viz_encoder.effects.outcome import Outcome, outcome
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
-from viz_encoder.trace import Trace, capture
+from viz_encoder.trace import Trace
 from viz_encoder.ui.state.changed import RUNNING, Changed
+from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
 
 PURPOSE = "make changes to it"
@@ -63,22 +63,6 @@ def run_changed(store: TraceStore, key: str, codes: Sequence[object]) -> str:
     kept.changed = Changed(tuple(changes), plain_key, encoder, inputs, entered)
     kept.link = {**plain.link, "cut": ",".join(kept.changed.codes)}
     return made
-
-
-def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
-    """The run without changes that belongs to a run, and its key; a plain run is its own."""
-    entry = store.get(key)
-    changed = entry.changed
-    if changed is None:
-        return key, entry
-    try:
-        return changed.plain, store.get(changed.plain)
-    except SelectionError:  # let go in the meantime
-        trace = capture(changed.encoder, changed.inputs)[0]
-    again = store.put(trace, changed.encoder, changed.inputs, entry.owners)
-    store.get(again).link = {name: part for name, part in entry.link.items() if name != "cut"}
-    entry.changed = replace(changed, plain=again)
-    return again, store.get(again)
 
 
 def outcome_of(entry: Entry, codes: Sequence[object] | None = None) -> Outcome:

@@ -1,7 +1,6 @@
-"""Masked runs: the same input once more with a mask, and the run without it."""
+"""Masked runs: the same input once more with a mask."""
 
 import threading
-from dataclasses import replace
 
 from jaxtyping import Bool
 from torch import Tensor
@@ -11,8 +10,8 @@ from viz_encoder.trace import capture
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_link import mask_code
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
-from viz_encoder.ui.state.run_description import MADE_FROM
-from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
+from viz_encoder.ui.state.plain_run import plain_of
+from viz_encoder.ui.state.store import TraceStore, model_gone
 
 MODEL_GONE = model_gone("try a mask on it")
 CHANGED = "This is a changed run; restore it first, then paint a mask."
@@ -56,21 +55,3 @@ def run_masked(
     parts = {"ran": mask_code(intent) or TOO_LARGE, **{k: v for k, v in also.items() if v}}
     kept.link = {**plain.link, "run": "", **parts}
     return made
-
-
-def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
-    """The run without a mask that belongs to a run, and its key; a plain run is its own."""
-    entry = store.get(key)
-    if entry.masked is None:
-        return key, entry
-    try:
-        return entry.masked.plain, store.get(entry.masked.plain)
-    except SelectionError:  # let go in the meantime
-        assert entry.encoder is not None
-        assert entry.inputs is not None
-        with RUNNING:
-            trace = capture(entry.encoder, entry.inputs)[0]
-    again = store.put(trace, entry.encoder, entry.inputs, entry.owners)
-    store.get(again).link = {k: v for k, v in entry.link.items() if k not in MADE_FROM}
-    entry.masked = replace(entry.masked, plain=again)
-    return again, store.get(again)

@@ -16,7 +16,7 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_mistake import Masked
-from viz_encoder.ui.state.masked_run import plain_of
+from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry, TraceStore
 from viz_encoder.ui.wire.bytes import finite

@@ -11,7 +11,8 @@ from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
-from viz_encoder.ui.state.masked_run import CHANGED, MODEL_GONE, plain_of, run_masked
+from viz_encoder.ui.state.masked_run import CHANGED, MODEL_GONE, run_masked
+from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import masked_of, reach_of, result_of
 from viz_encoder.ui.wire import bytes as answers

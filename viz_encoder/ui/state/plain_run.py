@@ -1,0 +1,41 @@
+"""The plain run of one that was made from it: without a painted mask, and without any change."""
+
+import threading
+from dataclasses import replace
+
+from viz_encoder.errors import SelectionError
+from viz_encoder.trace import capture
+from viz_encoder.ui.state.run_description import MADE_FROM
+from viz_encoder.ui.state.store import Entry, TraceStore
+
+RUNNING = threading.Lock()  # one at a time, whoever asks
+
+
+def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
+    """The plain run that belongs to a run, and its key; a plain run is its own.
+
+    It runs again where it was let go in the meantime.
+
+    Raises:
+        SelectionError: no such run.
+    """
+    entry = store.get(key)
+    made = entry.masked or entry.changed
+    if made is None:
+        return key, entry
+    try:
+        return made.plain, store.get(made.plain)
+    except SelectionError:  # let go in the meantime
+        encoder = entry.encoder
+        inputs = entry.inputs if entry.changed is None else entry.changed.inputs
+        assert encoder is not None
+        assert inputs is not None
+        with RUNNING:
+            trace = capture(encoder, inputs)[0]
+    again = store.put(trace, encoder, inputs, entry.owners)
+    store.get(again).link = {k: v for k, v in entry.link.items() if k not in MADE_FROM}
+    if entry.masked is not None:
+        entry.masked = replace(entry.masked, plain=again)
+    elif entry.changed is not None:
+        entry.changed = replace(entry.changed, plain=again)
+    return again, store.get(again)
