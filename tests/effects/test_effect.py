@@ -10,6 +10,7 @@ import viz_encoder as vz
 from tests.effects.plain import plain_forward
 from viz_encoder import effects
 from viz_encoder.effects import rerun
+from viz_encoder.errors import SelectionError
 
 SENTENCE = "the keys to the cabinet [MASK] old"
 TEXTS = ["The animal didn't cross the street", "Two loans were approved by the old bank today"]
@@ -278,10 +279,24 @@ def test_what_a_measure_would_ignore_is_refused(grammar, given, said):
 
 
 def test_texts_of_different_measures_have_no_mean(grammar):
-    with pytest.raises(vz.VizEncoderError, match="which have no mean"):
+    with pytest.raises(vz.VizEncoderError, match="which have no mean") as told:
         vz.effect(grammar, [SENTENCE, "the keys are old"], [(3, 0)])
+    assert str(told.value).startswith(
+        "Text 1, “the keys are old”: it would be measured by 'pooled'"
+    )
     both = vz.effect(grammar, [SENTENCE, "the keys are old"], [(3, 0)], measure="pooled")
     assert both.measures[0] == both.measures[1]
+
+
+def test_a_fault_names_the_text_that_it_is_of(grammar):
+    texts = [SENTENCE, "the keys are old", SENTENCE]
+    with pytest.raises(SelectionError) as told:
+        vz.effect(grammar, texts, [(3, 0)], measure="masked", names=["line 1", "line 4", "line 5"])
+    with pytest.raises(SelectionError) as alone:
+        vz.effect(grammar, texts[1], [(3, 0)], measure="masked")
+    assert str(told.value) == f"Line 4, “the keys are old”: {alone.value}"
+    with pytest.raises(SelectionError, match=r"^Text 1, “the keys are old”: "):
+        vz.effect(grammar, texts, [(3, 0)], measure="masked")
 
 
 def test_the_sentence_says_how_many_heads_were_tried(grammar):

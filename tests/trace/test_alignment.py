@@ -64,6 +64,21 @@ def test_all_common_tokens_are_aligned_where_lengths_differ(minilm, tired):
     assert [tired.tokens[at] for at in found.only_there] == ["tired"]
 
 
+def test_a_mask_token_stands_for_what_is_in_its_place(grammar):
+    text = "the keys to the cabinet [MASK] old"
+    whole = vz.capture(grammar, text)
+    n = whole.n_tokens
+    for codes in (["m2"], ["m2", "m5"]):
+        masked = vz.effects.changed(grammar, text, codes)
+        assert align(masked, whole).pairs == tuple((at, at) for at in range(n))
+        assert align(whole, masked).only_here == ()
+    other = vz.capture(grammar, "the keys to the cabinet [MASK] red")  # differs in a word as well
+    found = align(vz.effects.changed(grammar, text, ["m2"]), other)
+    assert (2, 2) not in found.pairs
+    shorter = vz.capture(grammar, "keys to the cabinet [MASK] old")
+    assert align(shorter, vz.effects.changed(grammar, text, ["m2"])).only_here == (1,)
+
+
 def test_padding_is_of_no_side(minilm, tired):
     padded = vz.capture(minilm, [START + "tired", START + "tired, as it had run all day"])[0]
     assert padded.n_tokens > int(padded.valid.sum()) == tired.n_tokens

@@ -114,6 +114,10 @@ def test_effects_of_all_heads(ask, grammar):
     expected = effects.effect(grammar, SENTENCE)
     np.testing.assert_allclose(found["values"], expected.values[0], rtol=2e-5)
     assert found["answers"] == expected.answers[0].tolist()
+    assert (
+        found["sentence"]
+        == f"Removing head 3.0 flips {found['flip']}, the largest effect of all heads."
+    )
     assert (found["query"], found["key"]) == (6, 2)
     assert "Heads 3.3 and 2.0 look at “keys” too (1.00 and 0.84)" in found["second"]
     mild = last(ask("heads?how=reference"))["result"]
@@ -172,17 +176,52 @@ def test_effects_over_many_texts_with_their_spread(ask, grammar):
 
 
 @pytest.mark.parametrize(
-    ("sent", "says"),
+    ("sent", "says", "status"),
     [
-        ({"changes": "h3.0"}, "as a list of codes"),
-        ({"changes": ["h9.0"]}, "There is no layer 9"),
-        ({"changes": [None]}, "None is not a change"),
-        ([], "Send a JSON object"),
+        ({"changes": "h3.0"}, "as a list of codes", 404),
+        ({"changes": ["h9.0"]}, "There is no layer 9", 422),
+        ({"changes": [None]}, "None is not a change", 422),
+        ({"changes": ["x"], "told": 1}, "'x' is not a change", 422),
+        ({"changes": ["x"], "told": True}, "'x' is not a change", 200),
+        ([], "Send a JSON object", 404),
     ],
 )
-def test_bad_changes_are_answered_in_a_sentence(ask, sent, says):
+def test_bad_changes_are_answered_in_a_sentence(ask, sent, says, status):
     answer = ask("changed", json=sent)
-    assert answer.status_code == 404 and says in answer.json()["message"]
+    assert answer.status_code == status and says in answer.json()["message"]
+
+
+def test_bad_codes_are_refused_where_a_change_is_compared(ask):
+    for code, says in (("x", "'x' is not a change"), ("h9.0", "There is no layer 9")):
+        answer = ask(f"said?changes={code}")
+        assert answer.status_code == 422 and says in answer.json()["message"]
+    gone = ask("changed", key="gone", json={"changes": ["h3.0"], "told": True})
+    assert gone.status_code == 404 and "expired" in gone.json()["message"]
+
+
+@pytest.mark.parametrize("code", ["d6", "r6:is"])
+def test_without_the_mask_no_answer_is_read_and_the_vectors_are_compared(ask, grammar, code):
+    assert vz.capture(grammar, SENTENCE).tokens[6] == "[MASK]"
+    made = change(ask, code)["run"]
+    said = ask("said", key=made["key"]).json()
+    other = SENTENCE.replace("[MASK] ", "" if code == "d6" else "is ")
+    one, two = (
+        vz.pool(t.output, t.valid, "mean").double()
+        for t in (vz.capture(grammar, SENTENCE), vz.capture(grammar, other))
+    )
+    cosine = float(one @ two / one.norm() / two.norm())
+    assert said["cosine"] == pytest.approx(cosine, abs=1e-6)
+    assert said["labels"] == [] and said["flips"] is False
+    assert said["changed"] == pytest.approx(1 - cosine, abs=1e-6)
+    assert "no answer is read any more; the pooled vector changes by" in said["sentence"]
+
+
+def test_a_masked_word_keeps_its_place_in_the_comparison(site, ask, run):
+    made = change(ask, "m2")["run"]
+    told = httpx.get(
+        f"{site}viz/run/{made['key']}/compared?reference={run['key']}&query=2&key=2"
+    ).json()
+    assert "no counterpart" not in json.dumps(told)
 
 
 def test_named_endpoints_give_the_same(client, ask, grammar):

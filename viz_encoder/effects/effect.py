@@ -17,7 +17,9 @@ from viz_encoder.effects.rerun import Progress, Rerun
 from viz_encoder.effects.sources import encoder_of, one_by_one, read
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, largest, long_columns
+from viz_encoder.shown import quoted
 
+SHORT = 40  # characters of a text that an error names
 UNSAID = ""
 
 
@@ -86,9 +88,22 @@ class Effect(ArrayResult, TableResult, main="values"):
             return f"Removing head {name} {_changes(self.measures[0])} by {size}, {most}."
         if now == answer:
             return f"Removing head {name} keeps “{answer}” ({share:.3f} → {its:.3f}), {most}."
-        return (
-            f"Removing head {name} flips “{answer}” ({share:.3f}) to “{now}” ({its:.3f}), {most}."
-        )
+        return f"Removing head {name} flips {self.flip}, {most}."
+
+    @property
+    def flip(self) -> str:
+        """How the sentence says that the answer flips, such as “are” (0.995) to “is” (0.687).
+
+        "" where it stays, there is none, or there are several texts.
+        """
+        ranked = self.ranked(1)
+        if not ranked or len(self.values) > 1:
+            return ""
+        (layer, head), (answer, share) = ranked[0], self.untouched[0]
+        now, its = str(self.answers[0, layer, head]), float(self.shares[0, layer, head])
+        if not answer or now == answer:
+            return ""
+        return f"“{answer}” ({share:.3f}) to “{now}” ({its:.3f})"
 
     def columns(self) -> Columns:
         """One line per text, layer and head."""
@@ -110,6 +125,7 @@ def effect(
     other: str | Sequence[str] | None = None,
     at: int | None = None,
     pooling: str | None = None,
+    names: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Effect:
     """Remove each head on its own, run the layers above again, and measure what changed.
@@ -134,6 +150,7 @@ def effect(
             if not given.
         pooling: for "pooled", a method of `vz.pool`; if not given, the model's declared one, or
             mean.
+        names: what an error calls each of several texts; "text 0", "text 1", … if not given.
         progress: called with the fraction that is done; raise an exception in it to stop.
 
     Raises:
@@ -150,20 +167,40 @@ def effect(
         for number in range(len(runs))
     ]
     found: list[_One] = []
+    called = names or [f"text {number}" for number in range(len(runs))]
     for number, source in enumerate(runs):
-        run = Rerun(encoder, read(encoder, source))
-        if measure is None and found and usual(run) != usual(found[0].run):
-            raise SelectionError(
-                f"Text {number} would be measured by {usual(run)!r} and text 0 by "
-                f"{usual(found[0].run)!r}, which have no mean; choose one measure for all."
-            )
-        of_run = measure_of(measure, run, asked[number])
-        one = _One(run, of_run, encoder)
+        try:
+            run = Rerun(encoder, read(encoder, source))
+            _require_same(measure, run, found, called)
+            one = _One(run, measure_of(measure, run, asked[number]), encoder)
+        except (InputError, SelectionError) as fault:
+            if len(runs) == 1:
+                raise
+            raise type(fault)(f"{_named(called[number], source)}: {fault}") from fault
         for done in one.take_out(wanted, stand_in):
             if progress is not None:
                 progress((number + done) / len(runs))
         found.append(one)
     return _together(found, stand_in.words)
+
+
+def _require_same(
+    measure: str | None, run: Rerun, found: Sequence["_One"], called: Sequence[str]
+) -> None:
+    if measure is None and found and usual(run) != usual(found[0].run):
+        raise SelectionError(
+            f"it would be measured by {usual(run)!r} and {called[0]} by {usual(found[0].run)!r}, "
+            "which have no mean; choose one measure for all."
+        )
+
+
+def _named(name: str, source: Any) -> str:
+    """Such as "Line 3, “the key to the cabinet …”"."""
+    name = f"{name[:1].upper()}{name[1:]}"
+    if not isinstance(source, str):
+        return name
+    short = source if len(source) <= SHORT else f"{source[: SHORT - 1].rstrip()}…"
+    return f"{name}, {quoted(short)}"
 
 
 class _One:

@@ -17,7 +17,7 @@ from viz_encoder.effects.rerun import Rerun
 from viz_encoder.effects.vectors import Pooled, turned
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs, Sample
-from viz_encoder.shown import OneLine, quoted
+from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import likelihoods
 
@@ -62,14 +62,16 @@ def outcome(
 ) -> Outcome:
     """Compare a changed run with the run of the same input without any change.
 
+    In a text whose only [MASK] was deleted no answer is read, and the vectors alone are compared.
+
     Raises:
-        SelectionError: a text in which nothing is asked any more, as with its [MASK] deleted.
+        SelectionError: a text in which the answer cannot be asked for.
     """
     trace, inputs = changed
     other = any(change.of_text for change in changes)
     run = Rerun(encoder, plain)
     output = trace.output[None].to(run.output)
-    measure = measure_of(None, run, Asked())
+    asked = measure = measure_of(None, run, Asked())
     pooled = Pooled(run, None)
     now = Rerun(encoder, inputs) if other else run
     vectors = (Pooled(now, None) if other else pooled).vectors(output)
@@ -77,16 +79,20 @@ def outcome(
     labels: tuple[str, ...] = ()
     shares: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     before = float(measure.read(run.output)[0])
+    there: Logits | None = None
     if isinstance(measure, Logits):
-        there = measure
-        if other:
-            there = _in_other(measure, now, run.sample, changes)
+        there = _in_other(measure, now, run.sample, changes) if other else measure
+        if there is None:
+            measure, before = pooled, 0.0
+    if isinstance(measure, Logits) and there is not None:
         labels, shares = _answers(measure, run.output, there, output)
         after = float(there.read(output)[0])
     else:
         after = apart if other else float(measure.read(output)[0])
     done = _done(changes, run.sample.tokens)
     became = _answer_said(labels, shares) if labels else f"the pooled vector changes by {apart:.3g}"
+    if other and there is None and isinstance(asked, Logits):
+        became = f"no answer is read any more; {became}"
     unit = "" if labels else " (1 − cosine; 0 = no change)"
     return Outcome(
         f"{done[:1].upper()}{done[1:]} and {became}{unit}.",
@@ -100,16 +106,18 @@ def outcome(
     )
 
 
-def _in_other(measure: Logits, now: Rerun, sample: Sample, changes: Sequence[Change]) -> Logits:
-    """The same answers, asked in a text of other tokens; of a token, where it stands now."""
+def _in_other(
+    measure: Logits, now: Rerun, sample: Sample, changes: Sequence[Change]
+) -> Logits | None:
+    """The same answers, asked in a text of other tokens; of a token, where it stands now.
+
+    None if the token is gone, as the only [MASK] of a text is once it is deleted.
+    """
     at = None
     if measure.place is not None:
         at = place_after(sample, changes, measure.place, now.sample)
         if at is None:
-            raise SelectionError(
-                f"Without {quoted(sample.tokens[measure.place])}, where the answer was read, there "
-                "is nothing to compare."
-            )
+            return None
     try:
         asked = Asked(measure.name(measure.answer), measure.name(measure.other), at)
         return Logits(now, measure.head.task, asked)

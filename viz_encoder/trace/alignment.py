@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from viz_encoder.errors import TooLong
 from viz_encoder.shown import OneLine
+from viz_encoder.trace.prediction_heads import masked_tokens
 from viz_encoder.trace.trace import Trace
 
 MAX_BITS = 2**31  # of the table of the longest common subsequence, a bit a pair of tokens
@@ -22,7 +23,8 @@ class Alignment(OneLine):
 
     by: "tokens", or "words" where the tokenizers differ: then tokens are the same that cover the
     same characters of the same word, whatever they are called, and special tokens by their order
-    before and after the text.
+    before and after the text. A mask token is the same as what stands in its place in a run that
+    differs in nothing else.
     """
 
     pairs: tuple[Pair, ...]  # (place in this run, place in the reference)
@@ -51,6 +53,8 @@ def align(trace: Trace, reference: Trace) -> Alignment:
         words = [] if _same_model(trace, reference) else _by_words(trace, reference)
         if words and any(trace.tokens[a] != reference.tokens[b] for a, b in words):
             pairs, by = words, "words"
+        elif _same_but_masked(trace, reference, here, there):
+            pairs = list(zip(here, there, strict=True))
         else:
             pairs = _by_tokens(trace, reference, here, there)
     ours, theirs = {a for a, _ in pairs}, {b for _, b in pairs}
@@ -119,6 +123,19 @@ def _same_model(trace: Trace, reference: Trace) -> bool:
 
 def _real(trace: Trace) -> list[int]:
     return [at for at, real in enumerate(trace.valid.tolist()) if real]
+
+
+def _same_but_masked(
+    trace: Trace, reference: Trace, here: Sequence[int], there: Sequence[int]
+) -> bool:
+    """Whether one run reads as the other with some tokens replaced by the mask token."""
+    if len(here) != len(there) or not _same_model(trace, reference):
+        return False
+    masks = set(masked_tokens(trace.tokens)), set(masked_tokens(reference.tokens))
+    return all(
+        trace.tokens[a] == reference.tokens[b] or a in masks[0] or b in masks[1]
+        for a, b in zip(here, there, strict=True)
+    )
 
 
 def _by_tokens(

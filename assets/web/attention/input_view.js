@@ -1,5 +1,6 @@
 // The words or the picture themselves, shaded by where one token looks, or by who looks at it.
 
+import { changedRun } from "../core/changed_run.js";
 import { button, control, controls, el, loadPicture, number, onWidth, options, painted, query } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
@@ -128,7 +129,7 @@ export class InputView {
       this.told.textContent = `Computing …${seconds ? ` ${seconds} s` : ""}`;
     };
     const work = async (/** @type {Fresh} */ fresh) => {
-      await wanted.fetch(fresh);
+      await wanted.fetch(fresh, (run) => changedRun.plainOf(run));
       if (wanted.whole) await fresh(painted()); // the map is of the same numbers, and comes first
       this.#arrived(wanted);
     };

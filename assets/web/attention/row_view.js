@@ -1,5 +1,6 @@
 // One row or column as it was asked for: its numbers with all they are of, and what is said of them.
 
+import { makesText } from "../core/change_codes.js";
 import { number } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
 import { COLUMN, descending, MEASURES, TOLD } from "../views/shading.js";
@@ -15,6 +16,8 @@ export class RowView {
   /** @type {Float32Array | null} */ values = null;
   /** @type {Float32Array | null} */ whole = null; // the whole map, where it is small
   /** @type {{ token: number, values: Float32Array }[] | null} */ parts = null; // of the chosen word's sub-words
+  /** @type {Float32Array | null} */ was = null; // the same, before the changes that were made to the run
+  /** @type {Float32Array | null} */ wholeWas = null;
   answer = "";
   fault = "";
 
@@ -35,11 +38,33 @@ export class RowView {
   }
 
   // Its numbers; of a small run those of the whole map, so that any other row is there at once.
-  async fetch(/** @type {Fresh} */ fresh) {
+  // `plainOf` finds the run in which nothing was changed, of one in which something was.
+  /** @type {(fresh: Fresh, plainOf?: (run: Run) => Promise<Run | null>) => Promise<void>} */
+  async fetch(fresh, plainOf = async () => null) {
     const { run, selection, units } = this;
     if (this.measure === "weight" && units.length && units.length <= WHOLE)
       this.whole = (await fresh(mapPart(run, selection))).values;
-    [this.values, this.parts] = await fresh(Promise.all([this.valuesOf(this.token, fresh.signal), this.#fetchParts()]));
+    const asked = [this.valuesOf(this.token, fresh.signal), this.#fetchParts(), this.#fetchBefore(fresh, plainOf)];
+    [this.values, this.parts] = /** @type {any} */ (await fresh(Promise.all(asked)));
+  }
+
+  // The same of the run as nothing was changed in it, where every token has kept its place.
+  /** @type {(fresh: Fresh, plainOf: (run: Run) => Promise<Run | null>) => Promise<void>} */
+  async #fetchBefore(fresh, plainOf) {
+    const { run, selection } = this;
+    const codes = run.changed?.changes.map(({ code }) => code) ?? [];
+    if (this.measure !== "weight" || !codes.length || makesText(codes)) return;
+    const plain = await fresh(plainOf(run).catch(() => null));
+    if (!plain) return;
+    const asking = this.whole ? mapPart(plain, selection) : this.#ask(selection, this.token, fresh.signal, plain);
+    const found = await fresh(asking.catch(() => null)); // the row is there without it
+    if (this.whole) this.wholeWas = found?.values ?? null;
+    else this.was = found?.values ?? null;
+  }
+
+  #wasOf(/** @type {number} */ unit) {
+    if (this.wholeWas) return this.fromWhole(this.wholeWas, unit);
+    return unit === this.chosen ? this.was : null;
   }
 
   /** A number for each unit; at once where the whole map is here.
@@ -69,9 +94,9 @@ export class RowView {
     return tokens.map((token, at) => ({ token, values: each[at].values }));
   }
 
-  /** @type {(view: MapView, token: number, signal?: AbortSignal) => Promise<Numbers>} */
-  #ask(view, token, signal) {
-    const { run, who } = this;
+  /** @type {(view: MapView, token: number, signal?: AbortSignal, run?: Run) => Promise<Numbers>} */
+  #ask(view, token, signal, run = this.run) {
+    const { who } = this;
     return who ? run.shownColumn({ ...view, key: token }, signal) : run.shownRow({ ...view, query: token });
   }
 
@@ -112,10 +137,14 @@ export class RowView {
   /** The strongest of what is shown. @type {(unit: number, values: Float32Array) => string} */
   sentence(unit, values) {
     const other = this.who ? "query" : "key";
-    const most = descending(values).slice(0, TOLD);
-    const listed = most.map((at) => `${this.named(at, other)} ${number(values[at])}`).join(", ");
+    const listed = (/** @type {Float32Array} */ of) =>
+      descending(of)
+        .slice(0, TOLD)
+        .map((at) => `${this.named(at, other)} ${number(of[at])}`)
+        .join(", ") || "nothing";
+    const was = this.#wasOf(unit);
     const verb = this.who ? "is looked at most by" : this.measure === "weight" ? "looks most at" : "receives most from";
-    return `${this.named(unit)} ${verb} ${listed || "nothing"}`;
+    return `${this.named(unit)} ${verb} ${listed(values)}${was ? `; was ${listed(was)}` : ""}`;
   }
 
   // The exact numbers of the sub-words that meet in a chip, where one of the two words has several.

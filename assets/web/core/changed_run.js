@@ -150,6 +150,10 @@ class ChangedRun {
 }
 
 /** @type {(run: Run, changes: string[], signal?: AbortSignal) => Promise<ChangedRunMade>} */
-const ask = (run, changes, signal) => json(run.url("whatif/changed"), { body: JSON.stringify({ changes }), signal });
+async function ask(run, changes, signal) {
+  const made = await json(run.url("whatif/changed"), { body: JSON.stringify({ changes, told: true }), signal });
+  if (made.message) throw new Error(made.message); // answered rather than refused, which browsers report as an error
+  return made;
+}
 
 export const changedRun = new ChangedRun();

@@ -389,6 +389,7 @@ export interface WhatIfOffered {
 // The measure with the head removed, less that of the run as it was; layer, head.
 export interface HeadEffects {
   sentence: string;
+  flip: string; // the part of it that says how the answer flips; "" where it does not
   second: string;
   measure: string;
   how: string; // what stands in for the head, in words

@@ -36,7 +36,7 @@ export class Finding {
 
   draw() {
     const { effects } = this;
-    const [before, strong, after] = emphasized(effects?.sentence ?? WAITING);
+    const [before, strong, after] = emphasized(effects?.sentence ?? WAITING, effects?.flip ?? "");
     this.heading.replaceChildren(before, ...(strong ? [el("b", {}, strong)] : []), after);
     this.second.textContent = effects?.second ?? "";
   }

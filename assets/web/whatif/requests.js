@@ -34,6 +34,9 @@ export const flips = (run, most, signal) => json(url(run, "flips", { most: Strin
 export const joint = (run, heads, measure, signal) =>
   json(url(run, "joint", { heads: heads.join(","), measure }), { signal });
 
-/** @type {(run: Run, texts: string[], way: Way, tell: Tell, signal: AbortSignal) => Promise<TextEffects>} */
-export const overTexts = (run, texts, way, tell, signal) =>
-  streamed(url(run, "texts"), tell, { body: JSON.stringify({ texts, ...way }), signal });
+/** Each text by its line, counted from 1.
+ * @type {(run: Run, texts: [line: number, text: string][], way: Way, tell: Tell, signal: AbortSignal) => Promise<TextEffects>} */
+export function overTexts(run, texts, way, tell, signal) {
+  const sent = { texts: texts.map(([, text]) => text), lines: texts.map(([line]) => line), ...way };
+  return streamed(url(run, "texts"), tell, { body: JSON.stringify(sent), signal });
+}

@@ -193,11 +193,13 @@ class WhatIfTab extends TabShell {
     const way = { measure: this.way.measure, how: this.tokensHow };
     delete this.tokens.node.dataset.painted;
     const found = /** @type {TokenEffects | null} */ (
-      await this.hiding.run(`Hiding each ${unitOf(plain)}`, (tell, signal) => tokenEffects(plain, way, tell, signal))
+      await this.hiding.run(`${way.how === "mask" ? "Masking" : "Hiding"} each ${unitOf(plain)}`, (tell, signal) =>
+        tokenEffects(plain, way, tell, signal),
+      )
     );
     if (!found || plain !== this.plain) return;
-    this.words.show(found);
-    this.tokens.show(found);
+    this.words.show(found, way.how);
+    this.tokens.show(found, way.how);
     this.words.mark(this.changes);
     this.tokens.node.dataset.painted = `${plain.key}:${way.measure}:${way.how}`;
   }

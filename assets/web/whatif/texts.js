@@ -1,7 +1,9 @@
 // Over many texts: the mean effect of removing each head, and its spread.
 
 import { el, button } from "../core/dom.js";
+import { saveRow } from "../views/save_row.js";
 import { EffectColors } from "./effect_colors.js";
+import { tableFile, overTexts as tableOf } from "./effects_table.js";
 import { HeadGrid } from "./head_grid.js";
 import { overTexts } from "./requests.js";
 import { Work } from "./work.js";
@@ -16,12 +18,12 @@ const ABOUT =
   "One text per line; 10 to 50 are enough. Mean over the texts ± standard deviation: " +
   "a head whose spread is as large as its mean depends on the text.";
 
-/** The texts of lines that hold any. @type {(typed: string) => string[]} */
+/** The texts of lines that hold any, each by its line, counted from 1. @type {(typed: string) => [line: number, text: string][]} */
 export const textsOf = (typed) =>
   typed
     .split("\n")
-    .map((line) => line.trim())
-    .filter(Boolean);
+    .map((line, at) => /** @type {[number, string]} */ ([at + 1, line.trim()]))
+    .filter(([, text]) => text);
 
 export class Texts {
   /** @type {Run | null} */
@@ -42,7 +44,10 @@ export class Texts {
     this.grid = new HeadGrid({ label: "Mean effect over the texts", choose });
     const label = el("label", { class: "viz-caption", for: this.typed.id }, ABOUT);
     const left = el("div", {}, label, this.typed, el("div", { class: "viz-controls" }, this.start, this.work.node));
-    this.result = el("div", { hidden: true }, this.sentence, this.grid.node, this.legend);
+    const take = saveRow("Save the mean effects", [
+      ["CSV", "The effects as shown: a line a head, with spread, unit, mode and measure", () => this.#table()],
+    ]);
+    this.result = el("div", { hidden: true }, this.sentence, this.grid.node, this.legend, take);
     this.node = el(
       "section",
       { class: "viz-whatif-many", "aria-label": "Over many texts" },
@@ -89,6 +94,11 @@ export class Texts {
     const colors = new EffectColors(mean.flat(), this.answer && "the answer");
     this.grid.draw({ values: mean, colors, spread });
     this.legend.replaceChildren(colors.legend(`mean of ${n} texts, change in ${measure}`));
+  }
+
+  #table() {
+    const { found, run, way } = this;
+    return found && run && tableFile(tableOf(found, way.how, way.measure), run.model);
   }
 
   #count() {

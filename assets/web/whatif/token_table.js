@@ -58,18 +58,25 @@ export class TokenTable {
     this.start.textContent = `Hide each of ${run.n} tokens`;
     this.start.hidden = !long;
     this.table.hidden = this.cut.hidden = long; // not computed yet
-    this.title.textContent = `Each ${unitOf(run)} hidden from all others`;
+    this.#name("attention");
     this.what.textContent = `One ${unitOf(run)} at a time.`;
     this.by.hidden = Boolean(run.grid);
     this.draw();
   }
 
-  show(/** @type {TokenEffects} */ effects) {
+  /** @type {(effects: TokenEffects, how: string) => void} */
+  show(effects, how) {
     this.effects = effects;
+    this.#name(how);
     this.table.hidden = this.cut.hidden = false;
     this.start.hidden = true;
     this.draw();
     this.#find();
+  }
+
+  #name(/** @type {string} */ how) {
+    const done = how === "mask" ? "replaced with [MASK]" : "hidden from all others";
+    this.title.textContent = `Each ${unitOf(this.run)} ${done}`;
   }
 
   // The query that is chosen on all tabs.

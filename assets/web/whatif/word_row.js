@@ -20,6 +20,7 @@ export class WordRow {
   run = null;
   /** @type {TokenEffects | null} */
   effects = null;
+  how = "attention"; // by which the effects are
   /** @type {Map<number, string[]>} */
   changed = new Map();
   #told = ""; // of the last change: how long it takes, or why it was not made
@@ -70,8 +71,9 @@ export class WordRow {
     this.draw();
   }
 
-  show(/** @type {TokenEffects} */ effects) {
-    this.effects = effects;
+  /** `how` each was removed, as the table's "By" has it. @type {(effects: TokenEffects, how: string) => void} */
+  show(effects, how) {
+    Object.assign(this, { effects, how });
     this.draw();
   }
 
@@ -95,7 +97,8 @@ export class WordRow {
     const values = Float32Array.from(effects.values, (value) => value ?? NaN);
     this.words.paint(values, scale, (token) => this.#title(token), ramp);
     this.patches.show(effects.values, colors);
-    this.legend.replaceChildren(colors.legend(`shade: hiding the ${unitOf(this.run)}, change in ${effects.measure}`));
+    const doing = this.how === "mask" ? "masking" : "hiding";
+    this.legend.replaceChildren(colors.legend(`shade: ${doing} the ${unitOf(this.run)}, change in ${effects.measure}`));
   }
 
   #title(/** @type {number} */ token) {
@@ -106,8 +109,8 @@ export class WordRow {
     const shade = !effects
       ? ""
       : value == null
-        ? ": cannot be hidden"
-        : `: hiding it changes the measure by ${signedAmount(value)}`;
+        ? `: cannot be ${this.how === "mask" ? "masked" : "hidden"}`
+        : `: ${this.how === "mask" ? "masking" : "hiding"} it changes the measure by ${signedAmount(value)}`;
     return `${token} ${name}${shade}${now ? `. Now ${now}` : ""}`;
   }
 

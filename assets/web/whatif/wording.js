@@ -52,14 +52,9 @@ export function headsNamed(heads) {
   return `heads ${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 }
 
-// As the server says it: "are 0.995 → 0.312, is 0.004 → 0.687", or “are” (0.995) to “is” (0.687).
-const FLIPPED = /\S+ [\d.]+ → [\d.]*\d|“[^”]+” \([\d.]+\) to “[^”]+” \([\d.]+\)/;
-
-/** A sentence in parts, of which the answer that flips stands out, where one does.
- * @type {(sentence: string) => [before: string, strong: string, after: string]} */
-export function emphasized(sentence) {
-  const found = sentence.includes("flips") ? FLIPPED.exec(sentence) : null;
-  if (!found) return [sentence, "", ""];
-  const end = found.index + found[0].length;
-  return [sentence.slice(0, found.index), found[0], sentence.slice(end)];
+/** A sentence in three, of which `strong` stands out, where it is a part of it.
+ * @type {(sentence: string, strong: string) => [before: string, strong: string, after: string]} */
+export function emphasized(sentence, strong) {
+  const at = strong ? sentence.indexOf(strong) : -1;
+  return at < 0 ? [sentence, "", ""] : [sentence.slice(0, at), strong, sentence.slice(at + strong.length)];
 }

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from viz_encoder.errors import InputError
-from viz_encoder.ui.state.changed_run import outcome_of, plain_of, run_changed, runnable
+from viz_encoder.ui.state.changed_run import outcome_of, run_changed, runnable
+from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.whatif import head_effects as of_heads
 from viz_encoder.ui.tabs.whatif.proof import proof_plain

@@ -48,6 +48,7 @@ def head_effects(
     answer, share = found.untouched[0]
     return {
         "sentence": found.sentence,
+        "flip": found.flip,
         "second": "" if query is None or key is None else looks_said(found, trace, query, key),
         "measure": found.measures[0],
         "how": found.how,
@@ -187,17 +188,32 @@ def together(encoder: LoadedEncoder, inputs: Inputs, heads: str, measure: str) -
 
 
 def over_texts(
-    encoder: LoadedEncoder, texts: Sequence[Any], measure: str, how: str, tell: Progress
+    encoder: LoadedEncoder,
+    texts: Sequence[Any],
+    measure: str,
+    how: str,
+    tell: Progress,
+    lines: object = None,
 ) -> dict[str, Any]:
-    """The mean effect of removing each head over several texts, with its spread."""
+    """The mean effect of removing each head over several texts, with its spread.
+
+    `lines` are those that the texts stand in, counted from 1, which an error names.
+    """
     kept = [text.strip() for text in texts if isinstance(text, str) and text.strip()]
     if len(kept) != len(texts) or not 2 <= len(kept) <= MOST_TEXTS:
         raise InputError(f"Give 2 to {MOST_TEXTS} texts, one per line; there are {len(kept)}.")
-    if max(map(len, kept)) > MOST_CHARACTERS:
-        raise InputError(f"A text has over {MOST_CHARACTERS:,} characters; shorten it.")
+    names = [f"line {number}" for number in _lines(lines, len(kept))]
+    for name, text in zip(names, kept, strict=True):
+        if len(text) > MOST_CHARACTERS:
+            raise InputError(f"L{name[1:]} has over {MOST_CHARACTERS:,} characters; shorten it.")
     reference = reference_of(encoder) if how == "reference" else None
     found = effect(
-        encoder, kept, how=how, reference=reference, measure=measure or None, progress=tell
+        *(encoder, kept),
+        how=how,
+        reference=reference,
+        measure=measure or None,
+        names=names,
+        progress=tell,
     )
     return {
         "sentence": found.sentence,
@@ -206,3 +222,10 @@ def over_texts(
         "mean": finite(found.mean),
         "spread": finite(found.spread),
     }
+
+
+def _lines(given: object, count: int) -> Sequence[int]:
+    """The lines as they were sent; else one after the other."""
+    if isinstance(given, list) and len(given) == count and all(type(each) is int for each in given):
+        return given
+    return range(1, count + 1)

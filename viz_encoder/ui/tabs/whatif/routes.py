@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
-from viz_encoder.errors import InputError
-from viz_encoder.ui.state.changed_run import outcome_of, plain_of, run_changed, runnable
+from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.ui.state.changed_run import outcome_of, run_changed, runnable
+from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.tabs.whatif import head_effects as effects
 from viz_encoder.ui.tabs.whatif.proof import proof_plain
 from viz_encoder.ui.tabs.whatif.results import flips_plain, offered, outcome_plain
@@ -17,7 +18,7 @@ from viz_encoder.ui.wire.arguments import Held, Runs
 from viz_encoder.ui.wire.bodies import body_of
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
-from viz_encoder.ui.wire.errors import ErrorRoute
+from viz_encoder.ui.wire.errors import ErrorRoute, sentence
 from viz_encoder.ui.wire.progress import progress_lines
 
 ROUTER = APIRouter(prefix="/viz/run/{run}/whatif", route_class=ErrorRoute)
@@ -41,15 +42,23 @@ async def offered_route(entry: Held, request: Request) -> Response:
 
 
 @ROUTER.post("/changed")
-async def changed_route(run: str, runs: Runs, request: Request) -> Response:
-    """Run the same input with these changes; the new run's description, and the plain one's."""
+async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> Response:
+    """Run the same input with these changes; the new run's description, and the plain one's.
+
+    A change that cannot be made is refused with 422; with "told": true its sentence is the answer,
+    as the page asks for it, since browsers report refusals as errors.
+    """
     sent = _json(await body_of(request, MOST_JSON, "What was sent"))
     codes = sent.get("changes")
     if not isinstance(codes, list):
         raise InputError('Send the changes as a list of codes, such as {"changes": ["h3.0"]}.')
 
     def work() -> Response:
-        made = run_changed(runs.store, run, codes)
+        try:
+            made = run_changed(runs.store, run, codes)
+        except SelectionError as fault:
+            told = sent.get("told") is True
+            return answers.plain({"message": str(fault)}, FRESH) if told else _refused(fault)
         plain, _ = plain_of(runs.store, made)
         both = {"run": runs.again(made), "plain": runs.again(plain)}
         return answers.plain({name: json.loads(told) for name, told in both.items()}, FRESH)
@@ -61,9 +70,14 @@ async def changed_route(run: str, runs: Runs, request: Request) -> Response:
 async def said_route(entry: Held, request: Request, changes: str = "") -> Response:
     """What changes did to the output: those of this run, or any others."""
     codes = changes.split(",") if changes else None
-    return await PLACES.answer(
-        request, lambda: answers.plain(outcome_plain(outcome_of(entry, codes)))
-    )
+
+    def work() -> Response:
+        try:
+            return answers.plain(outcome_plain(outcome_of(entry, codes)))
+        except SelectionError as fault:
+            return _refused(fault)
+
+    return await PLACES.answer(request, work)
 
 
 @ROUTER.get("/proof")
@@ -125,8 +139,13 @@ async def texts_route(plain: Plain, request: Request) -> StreamingResponse:
     if not isinstance(texts, list) or not isinstance(how, str) or not isinstance(measure, str):
         raise InputError('Send the texts as a list: {"texts": ["…", "…"]}.')
     return progress_lines(
-        lambda tell: effects.over_texts(plain[0], texts, measure, how, tell), SWEEPING
+        lambda tell: effects.over_texts(plain[0], texts, measure, how, tell, sent.get("lines")),
+        SWEEPING,
     )
+
+
+def _refused(fault: SelectionError) -> Response:
+    return sentence(str(fault), 422)
 
 
 def _json(content: bytes) -> dict[str, Any]:
