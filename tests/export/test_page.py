@@ -6,8 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+import viz_encoder as vz
 from tests.export.runs import HOSTILE, random_trace
+from viz_encoder.analyses.predictions import predictions
+from viz_encoder.effects.change import changes_of
+from viz_encoder.effects.changed_capture import capture_changed
+from viz_encoder.effects.outcome import outcome
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export import MapView, draw_page, page_size
 from viz_encoder.export.page import MAX_BYTES
@@ -63,6 +69,46 @@ def weight(text: str) -> tuple[float, float]:
 
 def facts_of(content: bytes) -> dict:
     return json.loads(re.search(rb'id="data-facts">(.*?)</script>', content, re.DOTALL)[1])
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+def test_a_changed_run_says_what_was_removed_and_what_became_of_the_answer(opened, grammar, width):
+    text, codes = "the keys to the cabinet [MASK] old", ["h3.0", "t2"]
+    inputs = grammar.read(text)
+    made = changes_of(codes, inputs.samples[0], 4, 4)
+    run, entered = capture_changed(grammar, inputs, made)
+    told = outcome(grammar, inputs, (run, entered), made)
+    words = [change.words(inputs.samples[0].tokens) for change in made]
+    page = opened(draw_page(run, MapView(3, 0), changed=(words, told)), width=width)
+    assert (
+        page.locator("#made li").all_inner_texts()
+        == words
+        == [
+            "head 3.0 removed",
+            "“keys” hidden from all",
+        ]
+    )
+    assert page.inner_text("#outcome") == told.sentence
+    rows = page.eval_on_selector_all(
+        "#answers tbody tr", "all => all.map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    cut = dict.fromkeys(range(4), torch.ones(9, 9, dtype=torch.bool))
+    for mask in cut.values():
+        mask[:, 2] = False
+    with vz.knock(grammar.model, {(3, 0): "zero"}):
+        after = vz.capture(grammar, text, mask=cut)
+    for run_shares, column in ((vz.capture(grammar, text), 1), (after, 2)):
+        guess = predictions(grammar, run_shares)[0]
+        shares = dict(zip(guess.labels, guess.shares, strict=True))
+        for row in rows:
+            if row[0] in shares and "<" not in row[column]:
+                assert float(row[column]) == pytest.approx(float(shares[row[0]]), abs=6e-4)
+    assert {row[0] for row in rows} >= {"are", "is"}
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_an_unchanged_run_says_nothing_of_changes(opened, trace):
+    assert opened(draw_page(trace, MapView(0, 0))).is_hidden("#changed")
 
 
 def test_the_chosen_map_is_exact(opened, trace):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -318,6 +319,18 @@ def test_the_python_of_a_changed_run_makes_it_again(site, ask, codes):
     raw = httpx.get(f"{site}viz/run/{key}/map?layer=3&head=1&rows=0:9&keys=0:9").content
     shown = np.nan_to_num(np.frombuffer(raw, np.float32)[:81].reshape(9, 9))
     np.testing.assert_allclose(np.asarray(scope["weights"]), shown, atol=1e-6)
+
+
+def test_the_offline_page_of_a_changed_run_says_what_was_changed(site, ask):
+    key = change(ask, "h3.0", "t2")["run"]["key"]
+    page = httpx.get(f"{site}viz/run/{key}/take/html?layer=3&head=1", timeout=60).text
+    facts = json.loads(re.search(r'id="data-facts">(.*?)</script>', page, re.DOTALL)[1])
+    said = ask("said", key=key).json()
+    assert facts["changed"]["made"] == ["head 3.0 removed", "“keys” hidden from all"]
+    assert facts["changed"]["sentence"] == said["sentence"]
+    assert facts["changed"]["answers"] == [
+        list(each) for each in zip(said["labels"], said["before"], said["after"], strict=True)
+    ]
 
 
 def test_the_python_of_a_masked_run_reads_the_saved_run(site, run):

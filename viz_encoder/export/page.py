@@ -14,6 +14,7 @@ from jaxtyping import Float
 from viz_encoder import __version__
 from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.bundled import asset
+from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.export.modules import join_modules
 from viz_encoder.export.quantize import Packed, pack
@@ -35,7 +36,14 @@ OFFLINE = asset("web/offline")
 EXACT_SIDE = 512  # cells a side of the chosen map: at most 1 MiB
 
 
-def draw_page(trace: Trace, view: MapView, *, query: int | None = None, snippet: str = "") -> bytes:
+def draw_page(
+    trace: Trace,
+    view: MapView,
+    *,
+    query: int | None = None,
+    snippet: str = "",
+    changed: tuple[Sequence[str], Outcome] | None = None,
+) -> bytes:
     """The whole file. It opens from a disk, and its policy forbids it any network.
 
     All heads are there in 8 bits (see `pack` for how near they are, which the page says too): cell
@@ -48,6 +56,7 @@ def draw_page(trace: Trace, view: MapView, *, query: int | None = None, snippet:
             Its scale is that of all colors.
         query: a row to mark, if any.
         snippet: Python that gives the chosen map again, to be shown on the page.
+        changed: of a run with changes, each of them in words, and what they did to the output.
 
     Raises:
         SelectionError: no such layer, head, query or scale.
@@ -59,7 +68,7 @@ def draw_page(trace: Trace, view: MapView, *, query: int | None = None, snippet:
         raise SelectionError(f"There is no color scale {view.scale[:20]!r}; choose {named}.")
     chosen, values = _chosen(trace, view, query)
     exact = _text(zlib.compress(values.astype("<f4").tobytes()))
-    facts = _facts(trace) | {"chosen": chosen, "snippet": snippet}
+    facts = _facts(trace) | {"chosen": chosen, "snippet": snippet, "changed": _changed(changed)}
     scale = SCALES[view.scale]
     facts["scale"] = {"name": view.scale, "measures": scale.measures, "says": scale.says}
     room = MAX_BYTES - len(exact) - len(_filled(facts | {"layers": [], "levels": 0}, "", ""))
@@ -118,6 +127,20 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "notes": list(dict.fromkeys((*trace.sample.notes, *trace.notes))),
         **strip_facts(trace),
         "others": [] if cross is None else list(key_tokens(trace, cross)),
+    }
+
+
+def _changed(given: tuple[Sequence[str], Outcome] | None) -> dict[str, Any] | None:
+    """What was changed, and the answers before and after, each as (label, before, after)."""
+    if given is None:
+        return None
+    made, outcome = given
+    before, after = outcome.shares
+    answers = zip(outcome.labels, before, after, strict=True) if outcome.labels else ()
+    return {
+        "made": list(made),
+        "sentence": outcome.sentence,
+        "answers": [list(answer) for answer in answers],
     }
 
 

@@ -511,6 +511,7 @@ export interface PageFacts extends StripFacts {
   others: string[]; // the keys of a layer that attends across
   chosen: PageMap;
   snippet: string;
+  changed: { made: string[]; sentence: string; answers: [label: string, before: number, after: number][] } | null;
   scale: { name: string; measures: string; says: string };
   levels: number; // steps from 0 to a map's largest weight
   layers: (PageSides & { tops: number[] })[];

@@ -92,9 +92,24 @@ class Page {
     at("proof").textContent = facts.proof;
     at("proof").classList.toggle("passed", facts.passed);
     at("notes").append(...facts.notes.map((note) => el("li", {}, plain(note))));
+    if (facts.changed) this.#tellChanged(facts.changed);
     at("back").textContent = `Back to ${facts.chosen.name}, exact`;
     at("code").hidden = !facts.snippet;
     query(at("code"), "pre").textContent = facts.snippet;
+  }
+
+  // What was changed in the run, and its first answers without and with that.
+  #tellChanged(/** @type {NonNullable<PageFacts["changed"]>} */ { made, sentence, answers }) {
+    const share = (/** @type {number} */ value) => (value > 0 && value < 0.0005 ? "< 0.001" : value.toFixed(3));
+    at("changed").hidden = false;
+    at("made").append(...made.map((words) => el("li", {}, plain(words))));
+    at("outcome").textContent = plain(sentence);
+    at("answers").hidden = !answers.length;
+    query(at("answers"), "tbody").append(
+      ...answers.map(([label, ...shares]) =>
+        el("tr", {}, el("th", { scope: "row" }, plain(label)), ...shares.map((value) => el("td", {}, share(value)))),
+      ),
+    );
   }
 
   /** @type {(map: KeptMap, values: Float32Array) => Scale} */

@@ -7,11 +7,13 @@ from pathlib import Path
 from fastapi import Response
 
 from viz_encoder.analyses.compare import Comparison
+from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.export import csv_lines, draw_page, npz_bytes, snippet
 from viz_encoder.export.change_table import change_csv_lines
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.ui.state.changed_run import outcome_of
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import parse_index
@@ -70,12 +72,21 @@ def _content(entry: Entry, kind: str, view: MapView, query: int | None) -> bytes
     if kind == "py":
         return _code(entry, view, query)
     if kind == "html":
-        return draw_page(trace, view, query=query, snippet=_code(entry, view, None))
+        code = _code(entry, view, None)
+        return draw_page(trace, view, query=query, snippet=code, changed=_changed(entry))
     if kind == "safetensors":
         return _saved(trace)
     if query is None:
         _require_fits(trace)
     return npz_bytes(trace, view, query) if kind == "npz" else csv_lines(trace, view, query)
+
+
+def _changed(entry: Entry) -> tuple[list[str], Outcome] | None:
+    """What was changed in a run, in words, and what that did to the output."""
+    if entry.changed is None:
+        return None
+    words = [change["words"] for change in entry.changed.plain_words["changes"]]
+    return words, outcome_of(entry)
 
 
 def _require_fits(trace: Trace) -> None:
