@@ -212,12 +212,25 @@ def test_before_and_after_are_read_at_the_same_mask(grammar, text, code, same, a
     assert max(found.shares[1]) == pytest.approx(float(now.shares[0]), rel=2e-5)
 
 
-@pytest.mark.parametrize("code", ["d6", "r6:are"])
-def test_without_the_mask_there_is_nothing_to_compare(grammar, code):
+@pytest.mark.parametrize(("code", "word"), [("d6", ""), ("r6:are", "are ")])
+def test_without_the_mask_the_vectors_alone_are_compared(grammar, code, word):
     inputs = grammar.read(SENTENCE)
     made = changes_of([code], inputs.samples[0], 4, 4)
-    with pytest.raises(SelectionError, match="where the answer was read, there is nothing"):
-        outcome(grammar, inputs, capture_changed(grammar, inputs, made), made)
+    found = outcome(grammar, inputs, capture_changed(grammar, inputs, made), made)
+    one, two = (
+        vz.pool(each.output, each.valid, "mean").double()
+        for each in (
+            vz.capture(grammar, SENTENCE),
+            vz.capture(grammar, SENTENCE.replace("[MASK] ", word)),
+        )
+    )
+    cosine = float(one @ two / one.norm() / two.norm())
+    assert found.cosine == pytest.approx(cosine, abs=1e-6)
+    assert found.before == 0 and found.after == pytest.approx(1 - cosine, abs=1e-6)
+    assert found.labels == () and not found.flips and "pooled vector" in found.measure
+    assert f"no answer is read any more; the pooled vector changes by {1 - cosine:.3g}" in (
+        found.sentence
+    )
 
 
 @pytest.mark.parametrize(
