@@ -197,7 +197,7 @@ def test_bad_codes_are_refused_where_a_change_is_compared(ask):
         answer = ask(f"said?changes={code}")
         assert answer.status_code == 422 and says in answer.json()["message"]
     gone = ask("changed", key="gone", json={"changes": ["h3.0"], "told": True})
-    assert gone.status_code == 404 and "expired" in gone.json()["message"]
+    assert gone.status_code == 410 and "expired" in gone.json()["message"]
 
 
 @pytest.mark.parametrize("code", ["d6", "r6:is"])

@@ -11,6 +11,7 @@ import torch
 import viz_encoder as vz
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.client import CLIENT
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake
 from viz_encoder.ui.state.memory import give_back
@@ -128,7 +129,7 @@ def test_a_run_counts_all_that_is_held_for_it(minilm, clock):
     assert entry.nbytes > ran + 1.3 * swept
     before = entry.nbytes
     intent = torch.ones(400, 400, dtype=torch.bool)
-    entry.masked = Masked(intent, Mistake.NONE, "plain")
+    entry.masked = Masked(intent, Mistake.NONE, "plain", MaskScope.parsed("", 6, 12))
     assert entry.nbytes == before + 400 * 400
 
 

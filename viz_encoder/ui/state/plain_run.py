@@ -3,7 +3,7 @@
 import threading
 from dataclasses import replace
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import Expired
 from viz_encoder.trace import capture
 from viz_encoder.ui.state.run_description import MADE_FROM
 from viz_encoder.ui.state.store import Entry, TraceStore
@@ -17,7 +17,7 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
     It runs again where it was let go in the meantime.
 
     Raises:
-        SelectionError: no such run.
+        Expired: no such run.
     """
     entry = store.get(key)
     made = entry.masked or entry.changed
@@ -25,7 +25,7 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
         return key, entry
     try:
         return made.plain, store.get(made.plain)
-    except SelectionError:  # let go in the meantime
+    except Expired:  # let go in the meantime
         encoder = entry.encoder
         inputs = entry.inputs if entry.changed is None else entry.changed.inputs
         assert encoder is not None

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
-from viz_encoder.errors import InputError, SelectionError
+from viz_encoder.errors import Expired, InputError, SelectionError
 from viz_encoder.ui.state.changed_run import outcome_of, run_changed, runnable
 from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.tabs.whatif import head_effects as effects
@@ -56,6 +56,8 @@ async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> 
     def work() -> Response:
         try:
             made = run_changed(runs.store, run, codes)
+        except Expired:
+            raise
         except SelectionError as fault:
             told = sent.get("told") is True
             return answers.plain({"message": str(fault)}, FRESH) if told else _refused(fault)
@@ -74,6 +76,8 @@ async def said_route(entry: Held, request: Request, changes: str = "") -> Respon
     def work() -> Response:
         try:
             return answers.plain(outcome_plain(outcome_of(entry, codes)))
+        except Expired:
+            raise
         except SelectionError as fault:
             return _refused(fault)
 
