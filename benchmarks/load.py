@@ -1,0 +1,281 @@
+"""python -m benchmarks.load: many users at once, and one who is greedy beside a visitor; writes LOAD.md.
+
+Everything is on 127.0.0.1, against a public server of its own in another process.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import httpx
+import psutil
+
+import viz_encoder as vz
+from viz_encoder.checkpoints import LoadedEncoder
+
+USERS = (1, 16, 30)
+VISITS = 8  # of the visitor, alone and beside each neighbor
+MODEL = "all-MiniLM-L6-v2"
+WORDS = "the {0} cats of house {0} sat on the {0} mats because they were so tired of {0} streets"
+LONGEST = 120.0  # seconds for any answer
+
+
+@dataclass
+class Found:
+    """What a group of users met."""
+
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    mixed: int = 0
+
+
+@dataclass(frozen=True)
+class User:
+    """One client of the server, with an address of its own as a proxy would tell it."""
+
+    site: str
+    number: int
+    client: httpx.AsyncClient
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Who it is."""
+        return {"x-forwarded-for": f"198.51.{self.number // 250}.{self.number % 250 + 1}"}
+
+    async def open_page(self) -> None:
+        """What a browser asks for until the first map is there."""
+        for path in ("", "viz/first"):
+            answer = await self.client.get(self.site + path, headers=self.headers)
+            answer.raise_for_status()
+        await self._map(answer.json()["key"])
+
+    async def run(self, text: str) -> list[str]:
+        """Run a text and fetch its first map; returns its tokens."""
+        made = await self.call("run_text", text, "", MODEL)
+        await self._map(made["key"])
+        return made["tokens"]
+
+    async def call(self, name: str, *given: object) -> dict:
+        """Call a named endpoint and wait for its result."""
+        address = f"{self.site}gradio_api/call/{name}"
+        for tried in range(20):  # as the page does where the queue is full
+            asked = await self.client.post(address, json={"data": given}, headers=self.headers)
+            if asked.status_code not in (429, 503):
+                break
+            await asyncio.sleep(min(2**tried, 8))
+        asked.raise_for_status()
+        told = await self.client.get(f"{address}/{asked.json()['event_id']}", headers=self.headers)
+        found = re.search(r"event: (complete|error)\ndata: (.*)", told.text)
+        if found is None or found[1] == "error":
+            raise RuntimeError(told.text[-300:])
+        return json.loads(found[2])[0]
+
+    async def _map(self, key: str) -> None:
+        path = f"viz/run/{key}/map?layer=3&head=1&rows=0:512&keys=0:512"
+        (await self.client.get(self.site + path, headers=self.headers)).raise_for_status()
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="3 users, and nothing is written")
+    given = parser.parse_args()
+    lines = asyncio.run(_measured((1, 3) if given.quick else USERS, not given.quick))
+    print("\n".join(lines))
+    if not given.quick:
+        (Path(__file__).parent / "LOAD.md").write_text("\n".join(lines) + "\n")
+
+
+async def _measured(users: tuple[int, ...], greedy: bool) -> list[str]:
+    command = [sys.executable, "-m", "viz_encoder", "serve", "--public", "--trust-proxy"]
+    command += ["--port", "7900"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+    try:
+        assert server.stdout is not None
+        site = next(found[0] for line in server.stdout if (found := re.search(r"http\S+", line)))
+        return await _tables(site + "/", psutil.Process(server.pid), users, greedy)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+async def _tables(
+    site: str, process: psutil.Process, counts: tuple[int, ...], greedy: bool
+) -> list[str]:
+    lines = [
+        "# Load\n",
+        "Seconds from the request to the first map, within one run of this table; × ideal is the "
+        "slowest answer ÷ (users × the median of one user alone). Written by "
+        "`python -m benchmarks.load`.\n",
+        "| users at once | what | median | slowest | × ideal | errors | mixed | RSS (MB) |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    truth = vz.load(MODEL, device="cpu")
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(timeout=LONGEST, limits=limits) as client:
+        people = [User(site, number, client) for number in range(max(counts))]
+        for name, act in (("open the page", _opens), ("run a text", _runs(truth))):
+            await act(people[0], -1)  # warm
+            alone = [(await _all(act, people[:1], -2 - at)).seconds[0] for at in range(5)]
+            for count in counts:
+                found = await _all(act, people[:count], count)
+                lines.append(_line(count, name, found, median(alone), process))
+        if greedy:
+            lines += await _beside(people[0], process)
+    return lines
+
+
+Act = Callable[[User, int], Awaitable[bool]]
+
+
+async def _opens(user: User, _: int) -> bool:
+    await user.open_page()
+    return True
+
+
+def _runs(truth: LoadedEncoder) -> Act:
+    async def act(user: User, turn: int) -> bool:
+        text = WORDS.format(1000 + user.number * 37 + turn)
+        return tuple(await user.run(text)) == truth.read(text).samples[0].tokens
+
+    return act
+
+
+async def _all(act: Act, users: list[User], turn: int) -> Found:
+    """All of them at once."""
+    found = Found()
+
+    async def one(user: User) -> None:
+        start = time.perf_counter()
+        try:
+            found.mixed += not await act(user, turn)
+        except (httpx.HTTPError, RuntimeError) as fault:
+            found.errors.append(repr(fault))
+        found.seconds.append(time.perf_counter() - start)
+
+    await asyncio.gather(*map(one, users))
+    return found
+
+
+def _line(count: int, what: str, found: Found, alone: float, process: psutil.Process) -> str:
+    slowest, held = max(found.seconds), process.memory_info().rss / 2**20
+    for fault in found.errors[:3]:
+        print(fault, file=sys.stderr)
+    return (
+        f"| {count} | {what} | {median(found.seconds):.2f} | {slowest:.2f} | "
+        f"{slowest / (count * alone):.1f} | {len(found.errors)} | {found.mixed} | {held:,.0f} |"
+    )
+
+
+async def _beside(visitor: User, process: psutil.Process) -> list[str]:
+    """A visitor's answers beside one greedy neighbor of each kind."""
+    lines = [
+        "\nA visitor runs a text and fetches its map again and again, alone and beside one greedy "
+        "neighbor.\n",
+        "| neighbor | median | slowest | slowest ÷ alone | errors | RSS (MB) |",
+        "|---|---|---|---|---|---|",
+    ]
+    alone = 0.0
+    for at, (name, neighbor) in enumerate(NEIGHBORS.items()):
+        greedy = User(visitor.site, 2000 + at, visitor.client)
+        async with _greedy(neighbor, greedy):
+            found = Found()
+            for visit in range(VISITS):
+                start = time.perf_counter()
+                try:
+                    await visitor.run(WORDS.format(f"{at}{visit}"))
+                except (httpx.HTTPError, RuntimeError) as fault:
+                    found.errors.append(repr(fault))
+                found.seconds.append(time.perf_counter() - start)
+            held = process.memory_info().rss / 2**20
+        slowest = max(found.seconds)
+        alone = alone or slowest
+        lines.append(
+            f"| {name} | {median(found.seconds):.2f} | {slowest:.2f} | {slowest / alone:.1f} | "
+            f"{len(found.errors)} | {held:,.0f} |"
+        )
+    return lines
+
+
+@asynccontextmanager
+async def _greedy(neighbor: Callable[[User], Awaitable[object]], user: User) -> AsyncIterator[None]:
+    at_it = asyncio.create_task(_again_and_again(neighbor, user))
+    await asyncio.sleep(1)  # it has begun
+    yield
+    at_it.cancel()
+    with suppress(asyncio.CancelledError):
+        await at_it
+
+
+async def _again_and_again(neighbor: Callable[[User], Awaitable[object]], user: User) -> None:
+    while True:
+        with suppress(httpx.HTTPError, RuntimeError):  # refused: it tries again
+            await neighbor(user)
+        await asyncio.sleep(0.2)
+
+
+async def _nobody(_: User) -> None:
+    await asyncio.sleep(1)
+
+
+async def _set(user: User) -> None:
+    """500 texts of 2,450 characters."""
+    items = "\n".join(f"{n % 3}\t{'many words of one long text ' * 87}" for n in range(500))
+    await user.call("compare_set", items, MODEL)
+
+
+async def _brackets(user: User) -> None:
+    """24 MB that are slow to parse."""
+    await user.client.post(
+        f"{user.site}gradio_api/call/run_text",
+        content=b"[" + b"[]," * 8_000_000 + b"[]]",
+        headers={**user.headers, "content-type": "application/json"},
+    )
+
+
+async def _long_runs(user: User) -> None:
+    texts = (f"{n} " + "long words of a text " * 120 for n in range(12))
+    await asyncio.gather(*(user.run(text) for text in texts), return_exceptions=True)
+
+
+async def _downloads(user: User) -> None:
+    made = await user.call("run_text", "long words of a text " * 120, "", MODEL)
+    path = f"{user.site}viz/run/{made['key']}/trace.safetensors"
+    asked = (user.client.get(path, headers=user.headers) for _ in range(40))
+    await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def _half_open(user: User) -> None:
+    """300 requests that never end."""
+    host, port = re.findall(r"//([^:]+):(\d+)", user.site)[0]
+    opened = [await asyncio.open_connection(host, int(port)) for _ in range(300)]
+    try:
+        for _, writer in opened:
+            writer.write(b"POST /viz/open/link HTTP/1.1\r\nhost: 127.0.0.1\r\n")
+        await asyncio.sleep(30)
+    finally:
+        for _, writer in opened:
+            writer.close()
+
+
+NEIGHBORS: dict[str, Callable[[User], Awaitable[object]]] = {
+    "none": _nobody,
+    "a set of 500 texts of 2,450 characters": _set,
+    "24 MB of `[],`": _brackets,
+    "runs of 480 tokens, 12 at once": _long_runs,
+    "40 downloads of a run at once": _downloads,
+    "300 requests that never end": _half_open,
+}
+
+if __name__ == "__main__":
+    main()
