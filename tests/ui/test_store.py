@@ -188,15 +188,15 @@ def test_a_survey_that_failed_can_be_asked_again(trace, clock, monkeypatch):
     entry = store.get(store.put(trace))
     whole = sweeps.survey_layers(trace)
     first = entry.survey(0)
-    add, calls = sweeps._Sweep.add, []
+    add, calls = sweeps.HeadSweep.add, []
 
-    def failing(self, head, block):
-        calls.append(head)
+    def failing(self, walk, block):
+        calls.append(walk)
         if len(calls) == 1:
             raise MemoryError
-        add(self, head, block)
+        add(self, walk, block)
 
-    monkeypatch.setattr(sweeps._Sweep, "add", failing)
+    monkeypatch.setattr(sweeps.HeadSweep, "add", failing)
     with pytest.raises(MemoryError):
         entry.survey(1)
     expected = [next(whole), next(whole)]

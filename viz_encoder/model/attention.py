@@ -36,6 +36,13 @@ class Given(NamedTuple):
 NOTHING = Given()
 
 
+class Buffers(NamedTuple):
+    """Where the scores and the weights of a block are written, so that no memory is asked for."""
+
+    scores: Float[Tensor, "head query key"]
+    weights: Float[Tensor, "head query key"]
+
+
 class LayerRecord(NamedTuple):
     """What one attention layer ran on, enough to compute any of its weights again."""
 
@@ -54,21 +61,43 @@ def attention_weights(
     mask: Bool[Tensor, "*#axes #query #key"] | None = None,
     scale: float | None = None,
     bias: Float[Tensor, "*#axes #query #key"] | None = None,
+    into: Buffers | None = None,
 ) -> Float[Tensor, "*axes query key"]:
     """softmax(q·kᵀ·scale + bias) over the allowed keys, in float32 at least.
 
     A query that may attend to nothing gets a row of zeros, as torch's fused kernels give it.
+    With `into`, the same numbers are written there, without gradients; −∞ is a masked score.
     """
     wide = torch.promote_types(q.dtype, torch.float32)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if into is not None:
+        return _attention_weights_into(into, q.to(wide), k.to(wide), mask, scale, bias)
     # Scaled after the product: scaling q first would round every one of its entries.
     scores = q.to(wide) @ k.to(wide).mT
-    scores *= 1 / math.sqrt(q.shape[-1]) if scale is None else scale  # in place: half the memory
+    scores *= scale  # in place: half the memory
     if bias is not None:
         scores = scores + bias
     if mask is None:
         return scores.softmax(dim=-1)
     weights = scores.masked_fill_(~mask, -torch.inf).softmax(dim=-1)
     return weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+
+
+def _attention_weights_into(
+    into: Buffers, q: Tensor, k: Tensor, mask: Tensor | None, scale: float, bias: Tensor | None
+) -> Tensor:
+    """The same steps in the same order, each in place."""
+    scores = torch.baddbmm(into.scores, q, k.mT, beta=0, alpha=scale, out=into.scores)
+    if bias is not None:
+        scores += bias
+    if mask is not None:
+        scores.masked_fill_(~mask, -torch.inf)
+    torch.softmax(scores, dim=-1, out=into.weights)
+    if mask is not None:
+        empty = ~mask.any(dim=-1, keepdim=True)
+        if bool(empty.any()):
+            into.weights.masked_fill_(empty, 0.0)
+    return into.weights
 
 
 def signs(d_value: int, like: Tensor) -> Float[Tensor, "d_value signature"]:

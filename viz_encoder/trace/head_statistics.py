@@ -66,7 +66,6 @@ STATISTICS = {
         over="The largest over all real queries.",
     ),
 }
-BETWEEN_TOKENS = ("distance", "diagonal", "previous", "next", "special")  # unknown across sequences
 OF_SHARES = ("entropy", "distance")  # have no meaning but for weights that sum to 1
 SHARES = "For this statistic, each query's weights on the tokens shown are divided by their sum."
 WITHOUT_SPECIAL = {  # the sentence of each, where special tokens are hidden

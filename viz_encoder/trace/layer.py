@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.model.attention import attention_weights
+from viz_encoder.model.attention import Buffers, attention_weights
 from viz_encoder.model.relative import spread
 from viz_encoder.shown import OneLine
 
@@ -49,19 +49,39 @@ class LayerTrace(OneLine):
         """Number of query heads, which is the number of maps."""
         return self.q.shape[0]
 
-    def weights(self, heads: slice, rows: Rows) -> Float[Tensor, "head query key"]:
-        """The maps of some heads, some rows of them; float32 at least."""
+    def weights(
+        self,
+        heads: slice,
+        rows: Rows,
+        keys: Float[Tensor, "head key d_head"] | None = None,
+        into: Buffers | None = None,
+    ) -> Float[Tensor, "head query key"]:
+        """The maps of some heads, some rows of them; float32 at least.
+
+        Where many blocks are walked through: `keys`, those of `keys_of(heads)`, and `into`, where
+        scores and weights are written. Maps that were kept as they ran are handed out as they are.
+        """
         if self.maps is not None:
             kept = self.maps[heads, rows]
             return kept.to(torch.promote_types(kept.dtype, torch.float32))
         mask, bias = _part(self.mask, heads, rows), _part(self.bias, heads, rows)
         with torch.no_grad():
-            q, k = self.q[heads, rows], self._keys(heads)
+            q, k = self.q[heads, rows], self._keys(heads) if keys is None else keys
             if self.relative is not None:
                 queries = torch.arange(len(self.q[0]), device=self.q.device)[rows]
                 relative = spread(self.relative[heads], queries)
                 bias = relative if bias is None else bias + relative
-            return attention_weights(q, k, mask, self.scale, bias)
+            return attention_weights(q, k, mask, self.scale, bias, into)
+
+    @property
+    def wide(self) -> torch.dtype:
+        """That of the maps: the run's own, float32 at least."""
+        ran = self.q if self.maps is None else self.maps
+        return torch.promote_types(ran.dtype, torch.float32)
+
+    def keys_of(self, heads: slice) -> Float[Tensor, "head key d_head"]:
+        """The keys of some query heads, converted and laid out once for many blocks of rows."""
+        return self._keys(heads).to(self.wide).mT.contiguous().mT
 
     def blocks(self, heads: slice) -> Iterator[tuple[slice, Float[Tensor, "head query key"]]]:
         """The maps of some heads in blocks of rows, never whole, at any length."""

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.model.attention import signs
+from viz_encoder.trace.evidence import evidence_of
 from viz_encoder.trace.layer import LayerTrace, Origin
 
 TOLERANCE = {"float64": 1e-10, "float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
@@ -16,7 +16,6 @@ ROW_SUM_TOLERANCE = {"float16": 1e-3, "bfloat16": 5e-3}
 PLAIN_ROW_SUM_TOLERANCE = 1e-4
 FLOAT32_STEP = torch.finfo(torch.float32).eps
 STEPS_A_KEY = 0.1
-SHORT_SUM = 512
 MOST = 5e-3  # whatever the scores: past this, the maps are not shown as the ones that ran
 
 
@@ -115,59 +114,30 @@ class Proof:
         return text[0].upper() + text[1:]
 
 
-@dataclass
-class _Evidence:
-    """What is known of the layers walked through so far."""
-
-    error: float = 0.0
-    tolerance: float = 1.0
-    worst: tuple[int, int, int] | None = None
-    row_sums: tuple[float, float] = (math.inf, -math.inf)
-    empty_rows: int = 0
-    nan_rows: int = 0
-
-    def add_sums(
-        self, sums: Float[Tensor, "head query"], sink: Float[Tensor, "head query"] | None
-    ) -> None:
-        self.nan_rows += int(sums.isnan().sum())
-        self.empty_rows += int((sums == 0).sum())
-        whole = sums if sink is None else sums + sink
-        whole = whole[(sums != 0) & ~sums.isnan()]
-        if len(whole):
-            least, most = self.row_sums
-            self.row_sums = min(least, float(whole.min())), max(most, float(whole.max()))
-
-    def add_error(self, error: float, tolerance: float, at: tuple[int, int, int]) -> None:
-        error = math.inf if math.isnan(error) else error  # else no comparison would see it
-        worse = error / tolerance > self.error / self.tolerance  # of equals the first counts
-        if self.worst is None or worse:
-            self.error, self.tolerance, self.worst = error, tolerance, at
-
-
 def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
-    """Recompute every row of every head, in blocks, and compare it with what the kernel gave."""
-    found = _Evidence()
+    """Recompute every row of every head, in blocks, and compare it with what the kernel gave.
+
+    A layer through whose rows the survey went has been compared there, in the same sweep.
+    """
+    error, tolerance, worst = 0.0, 1.0, None
+    least, most = math.inf, -math.inf
+    empty_rows = nan_rows = 0
     for index, layer in enumerate(layers):
-        expected, tolerance = _condensed_values(layer), _tolerance(layer, origin.dtype)
-        largest = float(layer.signature.abs().max()) if layer.signature is not None else 0.0
-        for rows, weights in layer.blocks(slice(0, layer.n_heads)):
-            sink = None if layer.sink is None else layer.sink[:, rows]
-            found.add_sums(weights.sum(dim=-1), sink)
-            if layer.signature is None:
-                continue
-            errors = (_product(weights, expected) - layer.signature[:, rows]).abs().amax(dim=-1)
-            error, where = errors.nan_to_num(torch.inf).flatten().max(dim=0)
-            head, row = divmod(int(where), errors.shape[1])
-            at = (index, head, row + rows.start)
-            found.add_error(float(error) / (largest or 1.0), tolerance, at)
+        found, allowed = evidence_of(layer), _tolerance(layer, origin.dtype)
+        empty_rows, nan_rows = empty_rows + found.empty_rows, nan_rows + found.nan_rows
+        if found.row_sums is not None:
+            least, most = min(least, found.row_sums[0]), max(most, found.row_sums[1])
+        if found.error is None:
+            continue
+        if worst is None or found.error / allowed > error / tolerance:  # of equals the first
+            error, tolerance, worst = found.error, allowed, (index, *found.at)
     signed = all(layer.signature is not None for layer in layers)
-    least, most = found.row_sums
     if least > most:  # every row may attend to nothing
         least = most = 1.0
     return Proof(
-        found.error if signed else None,
-        *(found.tolerance, found.worst, max(abs(1 - least), abs(most - 1))),
-        *(found.empty_rows, found.nan_rows, origin.kernel),
+        error if signed else None,
+        *(tolerance, worst, max(abs(1 - least), abs(most - 1))),
+        *(empty_rows, nan_rows, origin.kernel),
         ROW_SUM_TOLERANCE.get(origin.dtype, PLAIN_ROW_SUM_TOLERANCE),
         (least, most),
         tuple(_mean_shares(layer.sink) for layer in layers),
@@ -176,14 +146,6 @@ def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
 
 def _mean_shares(sink: Float[Tensor, "head query"] | None) -> tuple[float, ...]:
     return () if sink is None else tuple(sink.mean(dim=-1).tolist())
-
-
-def _product(
-    weights: Float[Tensor, "head query key"], values: Float[Tensor, "head key signature"]
-) -> Float[Tensor, "head query signature"]:
-    """weights @ values in short sums: with so few columns torch adds all keys up one by one."""
-    parts = zip(weights.split(SHORT_SUM, dim=2), values.split(SHORT_SUM, dim=1), strict=True)
-    return torch.stack([w @ v for w, v in parts]).sum(dim=0)
 
 
 def _tolerance(layer: LayerTrace, dtype: str) -> float:
@@ -199,10 +161,3 @@ def _tolerance(layer: LayerTrace, dtype: str) -> float:
     scores = longest[0] * longest[1] * abs(layer.scale)
     grown = max(FLOAT32_STEP * scores, FLOAT32_STEP * STEPS_A_KEY * layer.k.shape[1])
     return max(plain, min(grown, MOST))
-
-
-def _condensed_values(layer: LayerTrace) -> Float[Tensor, "head key signature"]:
-    """V times the sign columns, one copy a query head."""
-    v = layer.v.to(torch.promote_types(layer.v.dtype, torch.float32))
-    condensed = v @ signs(v.shape[-1], v)
-    return condensed.repeat_interleave(layer.q.shape[0] // layer.k.shape[0], dim=0)

@@ -89,7 +89,10 @@ class Trace:
 
     @cached_property
     def proof(self) -> Proof:
-        """Whether the maps computed here are the maps that ran, in every row of every head."""
+        """Whether the maps computed here are the maps that ran, in every row of every head.
+
+        `viz_encoder.analyses.survey` looks at the same rows: after it, this costs nothing more.
+        """
         return prove(self.layers, self.origin)
 
     def hidden(self, layer: int) -> Float[Tensor, "token d_model"]:

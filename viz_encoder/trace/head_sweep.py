@@ -1,0 +1,174 @@
+"""Head sweep: one walk over a layer's rows for thumbnails, statistics, means of keys and proof."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from viz_encoder.trace.block_sums import Block, BlockSums, block_sums, blocks_of
+from viz_encoder.trace.evidence import check_columns, weigh
+from viz_encoder.trace.head_statistics import STATISTICS
+from viz_encoder.trace.kept_tokens import KeptTokens
+from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.row_walk import RowWalk, walks
+
+SMALLEST = torch.finfo(torch.float32).tiny
+NEIGHBORS = {"previous": -1, "next": 1, "diagonal": 0}
+
+
+class HeadSweep:
+    """What is known of one layer's heads, after the blocks that were added."""
+
+    def __init__(
+        self,
+        layer: LayerTrace,
+        kept: KeptTokens,
+        special: tuple[bool, ...],
+        size: int,
+        renormalize: bool,
+    ) -> None:
+        """Nothing is added yet; at most `size` cells a side of a thumbnail."""
+        n, n_heads = len(kept.real), layer.n_heads
+        n_keys = layer.k.shape[1] if kept.keys is None else len(kept.keys)
+        self.layer, self.kept, self.sides = layer, kept, (n, n_keys)
+        self.renormalize, self.hides = renormalize, kept.queries is not None
+        self.shares = layer.sink is not None or self.hides  # else rows sum to 1 by themselves
+        self.as_it_ran = not (renormalize or self.hides)
+        self.special = special
+        self.row_step, self.key_step = -(-n // size), -(-n_keys // size)
+        self.columns = layer.v.new_ones(n_heads, 1, n_keys, dtype=layer.wide)
+        if self.as_it_ran:
+            self.columns = check_columns(layer)
+        zeros = self.columns.new_zeros
+        shape = (n_heads, -(-n // self.row_step), -(-n_keys // self.key_step))
+        self.tops, self.sums = zeros(shape), zeros(shape)  # no weight is below 0
+        self.checked = zeros(n_heads, self.columns.shape[1], n)
+        self.entropy, self.largest = zeros(n_heads, n), zeros(n_heads, n)
+        self.bands = zeros(n_heads, len(NEIGHBORS), n)
+        self.distance, self.totals = zeros(n_heads), zeros(n_heads, n_keys)
+        self.word_totals = zeros(n_heads, n_keys)
+
+    def run(self, budget: int) -> None:
+        """All rows of all heads, so many bytes of weights at a time."""
+        fits = max(1, budget // (4 * self.layer.k.shape[1]))
+        plan = blocks_of(self.kept, self.row_step, fits, self.layer.wide, cross=self.layer.cross)
+        blocks = list(plan)
+        most = max(block.rows.stop - block.rows.start for block in blocks)
+        for walk in walks(self.layer, most, budget):
+            for block in blocks:
+                self.add(walk, block)
+        if self.as_it_ran:
+            weigh(self.layer, self.checked)
+
+    def add(self, walk: RowWalk, block: Block) -> None:
+        """Some heads' rows of one block."""
+        weights, logs = self._weights(walk, block.rows)
+        columns = self.columns[walk.heads]
+        found = block_sums(weights, logs, columns, block, self.key_step, self.shares)
+        self._keep(found, walk.heads, block)
+        if self.layer.cross:
+            return
+        for at, shift in enumerate(NEIGHBORS.values()):
+            band = weights.diagonal(block.rows.start + shift, dim1=1, dim2=2)
+            first = block.rows.start + max(0, -shift - block.rows.start)
+            self.bands[walk.heads, at, first : first + band.shape[1]] = band
+
+    def _weights(
+        self, walk: RowWalk, rows: slice
+    ) -> tuple[Float[Tensor, "head query key"], tuple[Float[Tensor, "head query key"], bool]]:
+        """Rows of the map as it is shown, and their scores or logarithms."""
+        queries = rows if self.kept.queries is None else self.kept.queries[rows]
+        weights = walk.weights(queries)
+        if self.as_it_ran and walk.scores is not None:
+            if self.layer.mask is not None or self.layer.bias is not None:
+                walk.scores.clamp_min_(torch.finfo(weights.dtype).min)  # −∞ times 0 is no number
+            return weights, (walk.scores, True)
+        if self.kept.keys is not None:
+            weights = weights[:, :, self.kept.keys]
+        if self.renormalize:
+            weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(SMALLEST)
+        return weights, (weights.clamp_min(SMALLEST).log_(), False)
+
+    def _keep(self, found: BlockSums, heads: slice, block: Block) -> None:
+        rows, cells, n_cells = block.rows, block.cells, block.cells.stop - block.cells.start
+        tops = found.tops.unflatten(1, (n_cells, -1)).amax(dim=2)
+        self.tops[heads, cells] = self.tops[heads, cells].maximum(tops)
+        in_cells = F.pad(found.by_key[:, :n_cells], (0, -found.by_key.shape[2] % self.key_step))
+        self.sums[heads, cells] += in_cells.unflatten(2, (-1, self.key_step)).sum(dim=-1)
+        self.totals[heads] += found.by_key[:, n_cells]
+        self.word_totals[heads] += found.by_key[:, -1]
+        self.checked[heads, :, rows] = found.checked
+        self.entropy[heads, rows], self.largest[heads, rows] = found.entropy, found.tops.amax(-1)
+        self.distance[heads] += found.distance
+
+    def thumbnails(self) -> tuple[Float[Tensor, "head row col"], Float[Tensor, "head row col"]]:
+        """The largest and the mean weight of each cell, NaN where no pair at all may attend."""
+        n, n_keys = self.sides
+        pairs = _sides(n, self.row_step)[:, None] * _sides(n_keys, self.key_step)
+        tops, means = self.tops.float(), (self.sums / pairs.to(self.sums)).float()
+        forbidden = self._forbidden()
+        if forbidden is not None:
+            tops[forbidden] = means[forbidden] = torch.nan
+        return tops, means
+
+    def key_means(self) -> Float[Tensor, "head key"]:
+        """Over the real queries; of words, the mean over words of their sums."""
+        counts, owners = self.kept.shares_of_mean(), self.kept.owners
+        means = self.word_totals / (self.kept.real if counts is None else counts).sum()
+        if owners is not None and not self.layer.cross:
+            words = means.new_zeros(len(means), int(owners[-1]) + 1)
+            means = words.index_add_(1, owners, means)
+        return means.float()
+
+    def statistics(self) -> Float[Tensor, "statistic head"]:
+        """In the order of STATISTICS; NaN where there is none."""
+        real = self.kept.real.to(self.entropy)
+        n_real = real.sum()
+        entropy = self.entropy
+        if self.shares:  # of w / z: (−Σ w ln w) / z + ln z
+            sums = self.checked[:, -1].clamp_min(SMALLEST)
+            entropy = torch.where(self.checked[:, -1] == 0, 0.0, entropy / sums + sums.log())
+        found = dict.fromkeys(STATISTICS, torch.full_like(self.distance, torch.nan))
+        found |= {
+            "entropy": entropy @ real / n_real,
+            "first": self.totals[:, 0] / n_real,
+            "largest": (self.largest * real).amax(dim=1),
+        }
+        if not self.layer.cross:
+            found |= {"distance": self.distance / n_real} | self._beside(real)
+            if not self.hides:
+                special = torch.tensor(self.special, device=real.device).to(real)
+                found["special"] = self.totals @ special / n_real
+        return torch.stack([found[name] for name in STATISTICS]).float()
+
+    def _beside(self, real: Float[Tensor, " query"]) -> dict[str, Float[Tensor, " head"]]:
+        """Weight on neighbors, over the queries that have one; on itself, over all."""
+        found = {}
+        for at, (name, shift) in enumerate(NEIGHBORS.items()):
+            # By key: those that count; a query's key is `shift` after it.
+            counts = self.kept.neighbors(shift).to(real).roll(-shift)
+            found[name] = self.bands[:, at] @ (counts * real)
+        n_pairs = torch.dot(self.kept.neighbors(-1)[:-1].to(real), real[1:])
+        n_each = {"previous": n_pairs, "next": n_pairs, "diagonal": real.sum()}
+        return {name: value / n_each[name] for name, value in found.items()}
+
+    def _forbidden(self) -> Bool[Tensor, "head row col"] | None:
+        """Thumbnail cells in which no pair at all may attend."""
+        mask = self.layer.mask
+        if mask is None:
+            return None
+        for axis, tokens in ((1, self.kept.queries), (2, self.kept.keys)):
+            if tokens is not None and mask.shape[axis] > 1:
+                mask = mask.index_select(axis, tokens)
+        for axis, step in ((1, self.row_step), (2, self.key_step)):
+            if mask.shape[axis] > 1:
+                missing = -mask.shape[axis] % step
+                padded = F.pad(mask.movedim(axis, -1), (0, missing))
+                mask = padded.unflatten(-1, (-1, step)).any(dim=-1).movedim(-1, axis)
+        return ~mask.expand(self.tops.shape)
+
+
+def _sides(n: int, step: int) -> Float[Tensor, " cell"]:
+    """Tokens in each cell along one axis; the last may hold fewer."""
+    edges = torch.arange(0, n + step, step).clamp_max(n)
+    return edges.diff().float()
