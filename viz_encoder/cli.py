@@ -65,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
         "--public", action="store_true", help="serve strangers: smaller limits, no paths"
     )
     serve.add_argument(
+        "--trust-proxy",
+        action="store_true",
+        help="tell clients apart by X-Forwarded-For; only where a proxy, which writes it, is the "
+        "one way to this server",
+    )
+    serve.add_argument(
         "--hub",
         action="store_true",
         help="no longer needed: without --public, "
@@ -132,7 +138,7 @@ def _serve(given: argparse.Namespace) -> None:
     subject = Trace.load(given.trace) if given.trace else None
     if given.hub and given.public:
         print("--hub has no effect with --public: built-in models only.", file=sys.stderr)
-    settings = Settings(given.host, given.port, given.public, given.device)
+    settings = Settings(given.host, given.port, given.public, given.device, given.trust_proxy)
     serve(settings, subject)
 
 

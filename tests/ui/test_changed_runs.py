@@ -19,6 +19,7 @@ from viz_encoder.ui.state.restoring import restore
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.whatif.proof import proof_plain
+from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.progress import json_lines
 
 SENTENCE = "the keys to the cabinet [MASK] old"
@@ -359,7 +360,7 @@ def test_work_stops_when_nobody_listens():
             stopped.set()
 
     async def leave():
-        lines = json_lines(work, threading.Semaphore(1))
+        lines = json_lines(work, Places(1))
         assert json.loads(await anext(lines)) == {"done": 0.0}
         await asyncio.to_thread(going.wait, 10)
         await lines.aclose()
@@ -373,7 +374,7 @@ def test_an_unforeseen_fault_is_a_sentence_too():
         raise MemoryError
 
     async def every():
-        return [line async for line in json_lines(work, threading.Semaphore(1))]
+        return [line async for line in json_lines(work, Places(1))]
 
     *_, end = alone(every())
     assert "more memory than is available" in json.loads(end)["message"]

@@ -17,6 +17,8 @@ WAITING = 60  # more than the server has threads
 class Asked:
     """A request whose client is there, or has gone."""
 
+    client = None
+
     def __init__(self, gone):
         self.gone = gone
 

@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import json
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -17,9 +18,9 @@ from viz_encoder.bundled import asset
 from viz_encoder.errors import InputError, SelectionError, TooLong, TraceError
 from viz_encoder.ui.serve import Settings
 from viz_encoder.ui.state.expiring_store import GRACE_SECONDS
+from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.sets import PUBLIC_ITEMS, Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.pooling.results import item_plain, pooled_plain
 from viz_encoder.ui.tabs.pooling.set_items import example, given_items
@@ -37,7 +38,7 @@ def topics(client):
 
 @pytest.fixture
 def runner():
-    return Runner(Models("cpu"), TraceStore(), sets=Sets(max_items=50))
+    return Runner(Models("cpu"), TraceStore(), limits=replace(LOCAL, set_items=50))
 
 
 def fetched(site, path):
@@ -138,8 +139,8 @@ def test_what_cannot_be_read_is_said(client):
 
 
 def test_public_servers_take_fewer_items(runner):
-    assert Settings(public=True).max_items == PUBLIC_ITEMS == 500
-    assert Settings().max_items is None
+    assert Settings(public=True).limits.set_items == PUBLIC.set_items == 500
+    assert Settings().limits.set_items is None
     items = given_items("\n".join(f"text {at}" for at in range(51)))
     with pytest.raises(TooLong, match="up to 50"):
         compare(runner, items, MODEL)

@@ -10,6 +10,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError
 from viz_encoder.trace import Trace
 from viz_encoder.ui.serve import PORT, Server, Settings, listen, make_app
+from viz_encoder.ui.wire.security_headers import NOTEBOOKS
 
 HEIGHT = 1100  # pixels of the frame in a notebook
 
@@ -57,7 +58,7 @@ def launch(
             "model of your own, record() it and launch the trace."
         )
     listener = listen("127.0.0.1", port)
-    app = make_app(Settings(device=device), subject)
+    app = make_app(Settings(device=device, framed_by=NOTEBOOKS), subject)
     server = Server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -27,19 +27,23 @@ from viz_encoder.ui.state.limits import LOCAL, PUBLIC, Limits
 from viz_encoder.ui.state.memory import give_back
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner, require_showable
-from viz_encoder.ui.state.sets import PUBLIC_ITEMS, Sets
+from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, open_run, run_facts
 from viz_encoder.ui.wire.body_limits import BodyLimits
+from viz_encoder.ui.wire.client_limits import ClientLimits
+from viz_encoder.ui.wire.clients import BehindProxy
 from viz_encoder.ui.wire.errors import add_error_sentences
+from viz_encoder.ui.wire.listeners import Listened
+from viz_encoder.ui.wire.queue_turns import take_turns
+from viz_encoder.ui.wire.security_headers import SecurityHeaders
 from viz_encoder.ui.wire.static import WEB, EarlyHead, add_static
 from viz_encoder.ui.wire.timed_connection import timed
 from viz_encoder.whole_file import shortened
 
 PORT = 7860
 PORTS_TRIED = 40
-QUEUE = 64  # requests that wait; two classes of 30 may press Run at once
 LAST_PORT = 65535
 STYLES = ("core/core", "views/views", *(f"{tab.name}/tab" for tab in TABS))  # in this order
 
@@ -52,6 +56,8 @@ class Settings:
     port: int = PORT
     public: bool = False
     device: str = "auto"
+    trust_proxy: bool = False  # only where nobody reaches the server but through a proxy
+    framed_by: tuple[str, ...] = ()  # origins whose pages may show this one in a frame
 
     @property
     def limits(self) -> Limits:
@@ -63,17 +69,13 @@ class Settings:
         """Bytes of runs held for all pages together."""
         return min((1 if self.public else 4) * 2**30, psutil.virtual_memory().total // 4)
 
-    @property
-    def max_items(self) -> int | None:
-        """The most items of a set that poolings are compared on; None: what is read at all."""
-        return PUBLIC_ITEMS if self.public else None
-
 
 def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -> FastAPI:
     """The whole web application, ready for any ASGI server; it opens on the subject."""
     _choose_upload_folder()
     page, runner = _make_page(settings, subject)
-    page.queue(default_concurrency_limit=1, max_size=QUEUE, api_open=False)
+    page.queue(default_concurrency_limit=1, max_size=None, api_open=False)
+    take_turns(page, settings.limits)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     if settings.host in ("127.0.0.1", "localhost"):
         # A page of another site must not reach us under a name of its own (DNS rebinding).
@@ -83,8 +85,8 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     folders = {"core", "views", TABS[0].name}
     app.add_middleware(EarlyHead, (RUN_HOST, f"{first}.js"), styles, folders)
     add_routes(app, runner)
+    _guard(app, settings)
     app.state.max_upload = settings.limits.upload_bytes
-    app.add_middleware(BodyLimits, settings.limits)
     # A mounted page never counts as launched, and until then Gradio lets a client name any path of
     # the server as an uploaded file.
     page.has_launched = True
@@ -102,6 +104,16 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
         footer_links=["api"],
         run_history=False,
     )
+
+
+def _guard(app: FastAPI, settings: Settings) -> None:
+    """Put what refuses requests before the app; what is added last comes first."""
+    app.add_middleware(Listened)
+    app.add_middleware(BodyLimits, settings.limits)
+    app.add_middleware(ClientLimits, settings.limits)
+    app.add_middleware(SecurityHeaders, settings.framed_by)
+    if settings.trust_proxy:
+        app.add_middleware(BehindProxy)
 
 
 def serve(settings: Settings | None = None, subject: Trace | None = None) -> None:
@@ -180,7 +192,7 @@ def _make_page(
         require_showable(subject)
         first = store.pin(subject)
     models = Models(settings.device, own, local=not settings.public)
-    runner = Runner(models, store, first, Sets(max_items=settings.max_items))
+    runner = Runner(models, store, first, Sets(), settings.limits)
     return make_page(runner), runner
 
 

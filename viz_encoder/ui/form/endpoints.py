@@ -11,6 +11,7 @@ from viz_encoder.config.anatomy import anatomy
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.wire.endpoints import decoded
 from viz_encoder.ui.wire.run_facts import require_text
+from viz_encoder.ui.wire.watch import watched
 
 
 def models(runner: Runner) -> list[str]:
@@ -74,7 +75,8 @@ def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
 
 def download_model(runner: Runner, name: str, part: str = "") -> str:
     """Bring a model of the hub into the server's cache; returns the name for open_model."""
-    return runner.models.download(require_text("name", name), require_text("part", part))
+    tell = watched(runner.limits).check
+    return runner.models.download(require_text("name", name), require_text("part", part), tell)
 
 
 ON_THE_HUB = ("name", "family", "source", "revision", "license", "n_parameters", "n_bytes", "files")

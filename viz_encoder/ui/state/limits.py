@@ -15,6 +15,16 @@ class Limits:
     header_seconds: float  # from the connection until a request's headers are complete
     body_seconds: float  # for its body, and a second more for each `body_rate` bytes that came
     body_rate: int  # bytes a second
+    set_items: int | None  # texts or pictures of a set
+    set_tokens: int | None  # tokens and patches of a set
+    work_seconds: float | None  # for a set, a training or the effects of all heads
+    left_seconds: float  # for which work goes on although nobody waits for it
+    queue_places: int  # that wait in each queue; two classes of 30 may press Run at once
+    client_runs: int | None  # of one client, in the queue of runs
+    client_long: int | None  # of one client, in each queue of long work
+    client_rate: float | None  # requests a second of one client, files of the page not counted
+    client_burst: int  # requests that may come at once after a pause
+    client_open: int  # requests of one client at a time; an open page keeps one or two
 
     @property
     def body_bytes(self) -> int:
@@ -29,6 +39,16 @@ LOCAL = Limits(
     header_seconds=10.0,
     body_seconds=20.0,
     body_rate=16_000,
+    set_items=None,
+    set_tokens=None,
+    work_seconds=None,
+    left_seconds=10.0,
+    queue_places=64,
+    client_runs=None,
+    client_long=None,
+    client_rate=None,
+    client_burst=0,
+    client_open=0,
 )
 PUBLIC = Limits(
     upload_bytes=20 * MB,
@@ -37,4 +57,14 @@ PUBLIC = Limits(
     header_seconds=10.0,
     body_seconds=20.0,
     body_rate=16_000,
+    set_items=500,
+    set_tokens=50_000,
+    work_seconds=60.0,
+    left_seconds=10.0,
+    queue_places=64,
+    client_runs=32,
+    client_long=4,
+    client_rate=50.0,
+    client_burst=1_000,
+    client_open=200,
 )

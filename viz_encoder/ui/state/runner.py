@@ -11,6 +11,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.trace import Trace, capture
 from viz_encoder.ui.state.examples import PICTURES
+from viz_encoder.ui.state.limits import LOCAL, Limits
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.opening import opening_of
 from viz_encoder.ui.state.run_description import describe
@@ -38,6 +39,7 @@ class Runner:
     first: str | None = None  # the key of the run that the server was started on
     sets: Sets = field(default_factory=Sets)  # that poolings were compared on
     same: SameRuns = field(default_factory=SameRuns)
+    limits: Limits = LOCAL
 
     def text(
         self,

@@ -11,7 +11,6 @@ from viz_encoder.ui.state.expiring_store import KeyedStore
 from viz_encoder.ui.state.memory import give_back
 
 MAX_BYTES = 2**30
-PUBLIC_ITEMS = 500  # of a set that a stranger may send
 
 
 @dataclass(eq=False)
@@ -71,11 +70,10 @@ class LearnedStore(KeyedStore[LearnedEntry]):
 
 @dataclass(frozen=True)
 class Sets:
-    """Both stores, and how many items a set may have here."""
+    """Both stores."""
 
     compared: SetStore = field(default_factory=lambda: SetStore(MAX_BYTES, dropped=give_back))
     learned: LearnedStore = field(default_factory=lambda: LearnedStore(MAX_BYTES // 4))
-    max_items: int | None = None  # None: what read_set takes
 
     def release(self, owner: str) -> None:
         """Let go of a closed page's sets."""

@@ -17,17 +17,28 @@ UNFORESEEN = "That could not be done; the server's log says why. Try another inp
 Endpoint = Callable[..., Any]
 
 
+def in_queue(name: str) -> Callable[[Endpoint], Endpoint]:
+    """Have an endpoint wait for others of its own kind, and never hold up a run."""
+
+    def mark(function: Endpoint) -> Endpoint:
+        function.queue = name  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
 def add_endpoints(
     runner: Runner, functions: Iterable[Endpoint], queue: str = "model", at_once: int = 1
 ) -> None:
     """Register each under its own name; call inside `with gr.Blocks()`.
 
     The first parameter of each is the runner; the others are what a client sends. Of those in one
-    queue, at most `at_once` run at a time.
+    queue, at most `at_once` run at a time; `in_queue` names another queue.
     """
     for function in functions:
         endpoint = _bound(runner, function)
-        api(endpoint, api_name=function.__name__, concurrency_id=queue, concurrency_limit=at_once)
+        line = {"concurrency_id": getattr(function, "queue", queue), "concurrency_limit": at_once}
+        api(endpoint, api_name=function.__name__, **line)
 
 
 def _bound(runner: Runner, function: Endpoint) -> Endpoint:

@@ -7,12 +7,18 @@ import asyncio
 import contextlib
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from fastapi import Request
 from fastapi.responses import StreamingResponse
 
 from viz_encoder.errors import VizEncoderError
+from viz_encoder.ui.state.limits import LOCAL, Limits
+from viz_encoder.ui.wire.clients import client_of
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.watch import require_time
 
 PATIENCE = 5.0  # seconds without a share, after which a line tells that the work goes on
 NO_MEMORY = "That needs more memory than is available; shorten the input."
@@ -25,16 +31,22 @@ class Stopped(Exception):
     """The client has closed the connection."""
 
 
-def progress_lines(work: Work, at_once: threading.Semaphore) -> StreamingResponse:
+def progress_lines(
+    work: Work, places: Places, request: Request, limits: Limits
+) -> StreamingResponse:
     """The work's shares and its result, a line each; so many pieces of work at a time."""
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(
-        json_lines(work, at_once), media_type="application/x-ndjson", headers=headers
+        json_lines(work, places, client_of(request), limits),
+        media_type="application/x-ndjson",
+        headers=headers,
     )
 
 
-async def json_lines(work: Work, at_once: threading.Semaphore) -> AsyncIterator[str]:
-    """The lines; closing the iterator stops the work. Who waits holds no thread of the server's."""
+async def json_lines(
+    work: Work, places: Places, client: str = "", limits: Limits = LOCAL
+) -> AsyncIterator[str]:
+    """The lines; closing the iterator stops the work. Who waits holds no thread."""
     told: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
@@ -42,8 +54,18 @@ async def json_lines(work: Work, at_once: threading.Semaphore) -> AsyncIterator[
         with contextlib.suppress(RuntimeError):  # the server has stopped
             loop.call_soon_threadsafe(told.put_nowait, line)
 
-    threading.Thread(target=_run, args=(work, at_once, tell, stop), daemon=True).start()
+    def run() -> None:
+        try:
+            _run(work, tell, stop, limits)
+        finally:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(place.leave)
+
     line: dict[str, Any] = {"done": 0.0}
+    place = places.line()
+    entered = asyncio.ensure_future(place.enter(client))
+    thread = threading.Thread(target=run, daemon=True)
+    entered.add_done_callback(lambda turn: None if turn.cancelled() else thread.start())
     try:
         yield _line(line)
         while "done" in line:
@@ -52,23 +74,23 @@ async def json_lines(work: Work, at_once: threading.Semaphore) -> AsyncIterator[
             yield _line(line)
     finally:
         stop.set()
+        entered.cancel()
 
 
 def _run(
-    work: Work,
-    at_once: threading.Semaphore,
-    tell: Callable[[dict[str, Any]], None],
-    stop: threading.Event,
+    work: Work, tell: Callable[[dict[str, Any]], None], stop: threading.Event, limits: Limits
 ) -> None:
+    begun = time.monotonic()
+
     def progress(share: float) -> None:
         if stop.is_set():
             raise Stopped
+        require_time(time.monotonic() - begun, limits)
         tell({"done": round(share, 4)})
 
     try:
-        with at_once:
-            progress(0.0)
-            tell({"result": work(progress)})
+        progress(0.0)
+        tell({"result": work(progress)})
     except Stopped:
         pass
     except VizEncoderError as fault:

@@ -14,9 +14,7 @@ async def refuse(
     scope: Scope, send: Send, status: int, sentence: str, more: Mapping[str, str] | None = None
 ) -> None:
     """Answer with a sentence, for the page ("message") and for Gradio's clients ("detail")."""
-    sender = (scope.get("client") or ("?",))[0]
-    path = ascii(scope["path"][:LONGEST])
-    log.warning("%d %s %s from %s: %s", status, scope["method"], path, sender, sentence)
+    tell(scope, status, sentence)
     body = json.dumps({"message": sentence, "detail": sentence}).encode()
     told = {
         "content-type": "application/json",
@@ -27,3 +25,10 @@ async def refuse(
     headers = [(name.encode(), value.encode()) for name, value in told.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def tell(scope: Scope, status: int, sentence: str) -> None:
+    """Write the one line, of what was refused to whom."""
+    sender = (scope.get("client") or ("?",))[0]
+    path = ascii(scope["path"][:LONGEST])
+    log.warning("%d %s %s from %s: %s", status, scope["method"], path, ascii(sender), sentence)

@@ -11,6 +11,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from viz_encoder.bundled import asset
+from viz_encoder.ui.wire.security_headers import allow_scripts_of
 
 WEB = asset("web")
 FOREVER = "public, max-age=31536000, immutable"
@@ -73,6 +74,7 @@ class EarlyHead:
                 parts.append(message.get("body", b""))
                 if not message.get("more_body"):
                     body = self._with_tags(b"".join(parts))
+                    allow_scripts_of(body, scope)
                     MutableHeaders(raw=begun["headers"])["content-length"] = str(len(body))
                     await send(begun)
                     await send({"type": "http.response.body", "body": body})

@@ -14,7 +14,8 @@ from viz_encoder.ui.tabs.pooling.set_runs import compare, learn
 from viz_encoder.ui.tabs.pooling.two_texts import token_pairs_plain
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite, plain_name
-from viz_encoder.ui.wire.endpoints import decoded
+from viz_encoder.ui.wire.endpoints import decoded, in_queue
+from viz_encoder.ui.wire.watch import watched
 
 
 def pooled(runner: Runner, key: str, layer: int = -1, learned: str = "") -> dict[str, Any]:
@@ -43,14 +44,17 @@ def token_pairs(
     return token_pairs_plain(runner.store.get(key), other, method, layer)
 
 
+@in_queue("set")
 def compare_set(runner: Runner, content: str, model: str = "all-MiniLM-L6-v2") -> dict[str, Any]:
     """Pool texts, one a line or a CSV with the columns text and label, in every way.
 
     Returns the set's key, and the table of all methods and layers where labels are given.
     """
-    return _object(compare(runner, given_items(content), model))
+    report = watched(runner.limits).report
+    return _object(compare(runner, given_items(content), model, report=report))
 
 
+@in_queue("set")
 def compare_pictures(
     runner: Runner, pictures: dict[str, Any], model: str = "scene"
 ) -> dict[str, Any]:
@@ -58,7 +62,7 @@ def compare_pictures(
     files = pictures.get("pictures") if isinstance(pictures, dict) else None
     if not isinstance(files, dict) or not files:
         raise InputError('Send {"pictures": {name: file as base64}}.')
-    check_count(list(files), runner.sets.max_items)
+    check_count(list(files), runner.limits.set_items)
     return _pictures(runner, files, model)
 
 
@@ -96,6 +100,7 @@ def set_neighbours(
     return set_neighbors(runner, key, method, item, layer, k)
 
 
+@in_queue("set")
 def attention_pooling(
     runner: Runner,
     key: str = "",
@@ -105,7 +110,9 @@ def attention_pooling(
     steps: int = 150,
 ) -> dict[str, Any]:
     """Learn a query from the labeled set of that key, or from the built-in one without."""
-    return _object(learn(runner, key, model, layer=layer, n_seeds=seeds, steps=steps))
+    report = watched(runner.limits).report
+    made = learn(runner, key, model, report=report, layer=layer, n_seeds=seeds, steps=steps)
+    return _object(made)
 
 
 ENDPOINTS = (
@@ -127,4 +134,5 @@ def _pictures(runner: Runner, files: dict[str, Any], model: str) -> dict[str, An
         for path, name in zip(paths, names, strict=True):
             path.parent.mkdir()
             path.write_bytes(decoded(files[name]))
-        return _object(compare(runner, named_pictures(paths, names), model))
+        report = watched(runner.limits).report
+        return _object(compare(runner, named_pictures(paths, names), model, report=report))

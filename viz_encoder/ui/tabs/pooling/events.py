@@ -13,6 +13,7 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.pooling.set_items import example, given_items, kind_of
 from viz_encoder.ui.tabs.pooling.set_runs import Report, compare, learn
 from viz_encoder.ui.wire.errors import alert
+from viz_encoder.ui.wire.watch import watched
 
 NO_MEMORY = "That needs more memory than is available; give fewer or shorter items."
 Told = tuple[Any, Any]  # the result's description, and the notice beside it
@@ -111,10 +112,12 @@ class PoolingEvents:
 
     def _report(self, request: gr.Request, progress: gr.Progress) -> Report:
         stop = self.stops.setdefault(request.session_hash or "", threading.Event())
+        watch = watched(self.runner.limits)
 
         def report(share: float, words: str) -> bool | None:
             if stop.is_set():
                 return False
+            watch.check()
             progress(share, desc=words)
             return None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 
 from viz_encoder.bundled import asset
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.inputs.items import PICTURES, Item, read_set
 
@@ -78,6 +79,22 @@ def check_count(items: Sequence[Item], most: int | None) -> None:
     """Refuse a set that is larger than this server takes."""
     if most is not None and len(items) > most:
         raise TooLong(f"The set has {len(items):,} items; this server takes up to {most:,}.")
+
+
+def check_tokens(encoder: LoadedEncoder, items: Sequence[Item], most: int | None) -> None:
+    """Refuse a set of more tokens, or patches, than this server takes, before any is encoded."""
+    if most is None:
+        return
+    count = each = 0
+    for number, item in enumerate(items, 1):
+        if number == 1 or encoder.kind == "text":  # all pictures have as many patches as the first
+            each = len(encoder.read(item.source).samples[0].tokens)
+        count += each
+        if count > most:
+            raise TooLong(
+                f"The set has over {most:,} tokens after {number:,} of its {len(items):,} items, "
+                "the most that this server takes; give fewer or shorter items."
+            )
 
 
 def kind_of(items: Sequence[Item]) -> str:

@@ -19,7 +19,7 @@ from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable,
 from viz_encoder.ui.state.runner import Runner, silent
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry, pages
 from viz_encoder.ui.tabs.pooling.results import own_words, plain_row
-from viz_encoder.ui.tabs.pooling.set_items import check_count, example, kind_of
+from viz_encoder.ui.tabs.pooling.set_items import check_count, check_tokens, example, kind_of
 from viz_encoder.ui.wire.bytes import finite, png
 
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
@@ -46,10 +46,12 @@ def compare(
 
     Raises:
         TraceError: `report` returned False; nothing is kept then.
+        TooLong: more items or tokens than this server takes.
         InputError: an item that cannot be read, by its number.
     """
-    check_count(items, runner.sets.max_items)
+    check_count(items, runner.limits.set_items)
     encoder = _model(runner, model, kind_of(items), report)
+    check_tokens(encoder, items, runner.limits.set_tokens)
     found = collection(encoder, items, progress=_counted(report, "items", 0.2, 0.9))
     _tell(report, 0.9, "Comparing the vectors …")
     rows = found.table() if found.labels else ()

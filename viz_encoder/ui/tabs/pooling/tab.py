@@ -12,7 +12,7 @@ from viz_encoder.ui.tabs.pooling.routes import ROUTER
 from viz_encoder.ui.tabs.pooling.set_items import EXAMPLES
 from viz_encoder.ui.tabs.pooling.set_runs import MAX_SEEDS, MAX_STEPS
 
-MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
+SET_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "set"}
 QUICK: dict[str, Any] = {
     "queue": False,
     "show_progress": "hidden",
@@ -103,7 +103,7 @@ def _connect(
     """Begin at a click, show Stop while it runs, and hide it at the end."""
     busy = start.click(events.begin, None, stop, **QUICK)
     latest = {"trigger_mode": "always_last"}  # a click while one runs is not lost
-    options = {"show_progress_on": filled[0], "api_visibility": "private", **latest, **MODEL_QUEUE}
+    options = {"show_progress_on": filled[0], "api_visibility": "private", **latest, **SET_QUEUE}
     done = busy.then(work, given, filled, **options)
     done.then(lambda: gr.update(visible=False), None, stop, **QUICK)
     stop.click(events.stop, None, None, queue=False, api_visibility="private")

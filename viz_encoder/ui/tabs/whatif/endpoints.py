@@ -10,6 +10,8 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.whatif import head_effects as of_heads
 from viz_encoder.ui.tabs.whatif.proof import proof_plain
 from viz_encoder.ui.tabs.whatif.results import flips_plain, outcome_plain
+from viz_encoder.ui.wire.endpoints import in_queue
+from viz_encoder.ui.wire.watch import watched
 
 
 def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
@@ -28,6 +30,7 @@ def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
     return {**described, "said": outcome_plain(outcome_of(entry)), "proof": proof_plain(entry)}
 
 
+@in_queue("effects")
 def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero") -> dict[str, Any]:
     """The effect of removing each head: values[layer][head], and the answer without it.
 
@@ -35,24 +38,29 @@ def head_effects(runner: Runner, key: str, measure: str = "", how: str = "zero")
     """
     plain = runnable(runner.store.get(key))
     trace = plain_of(runner.store, key)[1].trace
-    return of_heads.head_effects(*plain, trace, str(measure), str(how), lambda share: None)
+    return of_heads.head_effects(
+        *plain, trace, str(measure), str(how), watched(runner.limits).check
+    )
 
 
+@in_queue("effects")
 def token_effects(
     runner: Runner, key: str, measure: str = "", how: str = "attention"
 ) -> dict[str, Any]:
     """The effect of hiding each token from all ("attention"), or of masking it ("mask")."""
     plain = runnable(runner.store.get(key))
     asked = of_heads.Tokens(str(measure), str(how))
-    return of_heads.token_effects(*plain, asked, lambda share: None)
+    return of_heads.token_effects(*plain, asked, watched(runner.limits).check)
 
 
+@in_queue("effects")
 def patch_effects(runner: Runner, key: str, twin: str) -> dict[str, Any]:
     """Each head's output taken from the run of a twin text: noising and denoising, as shares."""
     plain = runnable(runner.store.get(key))
-    return of_heads.twin_patch(*plain, str(twin), lambda share: None)
+    return of_heads.twin_patch(*plain, str(twin), watched(runner.limits).check)
 
 
+@in_queue("effects")
 def flips(runner: Runner, key: str, most: int = 3) -> dict[str, Any]:
     """The fewest tokens, at most 3, whose hiding changes the answer."""
     return flips_plain(*runnable(runner.store.get(key)), most)

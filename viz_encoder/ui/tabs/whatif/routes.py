@@ -1,7 +1,6 @@
 """Routes of the What if tab: changed runs, what they changed, and effects of heads and tokens."""
 
 import json
-import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -25,7 +24,7 @@ ROUTER = APIRouter(prefix="/viz/run/{run}/whatif", route_class=ErrorRoute)
 MOST_JSON = 2**16
 MOST_TEXTS = 2**19
 PLACES = Places(1)
-SWEEPING = threading.Semaphore(1)  # effects of all heads keep a processor busy: one at a time
+SWEEPING = Places(1)  # effects of all heads keep a processor busy: one at a time
 
 
 async def _plain(entry: Held) -> tuple[Any, Any]:
@@ -92,18 +91,21 @@ async def proof_route(entry: Held, request: Request) -> Response:
 
 @ROUTER.get("/heads")
 async def heads_route(
-    run: str, plain: Plain, runs: Runs, measure: str = "", how: str = "zero"
+    run: str, plain: Plain, runs: Runs, request: Request, measure: str = "", how: str = "zero"
 ) -> StreamingResponse:
     """The effect of removing each head, as lines of JSON."""
     trace = plain_of(runs.store, run)[1].trace
     return progress_lines(
-        lambda tell: effects.head_effects(*plain, trace, measure, how, tell), SWEEPING
+        lambda tell: effects.head_effects(*plain, trace, measure, how, tell),
+        *(SWEEPING, request, runs.limits),
     )
 
 
 @ROUTER.get("/tokens")
 async def tokens_route(
     plain: Plain,
+    runs: Runs,
+    request: Request,
     measure: str = "",
     how: str = "attention",
     answer: str = "",
@@ -111,13 +113,17 @@ async def tokens_route(
 ) -> StreamingResponse:
     """The effect of taking each token away, as lines of JSON."""
     asked = effects.Tokens(measure, how, answer, at)
-    return progress_lines(lambda tell: effects.token_effects(*plain, asked, tell), SWEEPING)
+    return progress_lines(
+        lambda tell: effects.token_effects(*plain, asked, tell), SWEEPING, request, runs.limits
+    )
 
 
 @ROUTER.get("/patch")
-async def patch_route(plain: Plain, twin: str) -> StreamingResponse:
+async def patch_route(plain: Plain, runs: Runs, request: Request, twin: str) -> StreamingResponse:
     """Each head's output from the run of a twin, both ways, as lines of JSON."""
-    return progress_lines(lambda tell: effects.twin_patch(*plain, twin, tell), SWEEPING)
+    return progress_lines(
+        lambda tell: effects.twin_patch(*plain, twin, tell), SWEEPING, request, runs.limits
+    )
 
 
 @ROUTER.get("/flips")
@@ -135,7 +141,7 @@ async def joint_route(plain: Plain, request: Request, heads: str, measure: str =
 
 
 @ROUTER.post("/texts")
-async def texts_route(plain: Plain, request: Request) -> StreamingResponse:
+async def texts_route(plain: Plain, runs: Runs, request: Request) -> StreamingResponse:
     """The mean effect of removing each head over several texts, as lines of JSON."""
     sent = _json(await body_of(request, MOST_TEXTS, "The texts"))
     texts, how = sent.get("texts"), sent.get("how", "zero")
@@ -144,7 +150,7 @@ async def texts_route(plain: Plain, request: Request) -> StreamingResponse:
         raise InputError('Send the texts as a list: {"texts": ["…", "…"]}.')
     return progress_lines(
         lambda tell: effects.over_texts(plain[0], texts, measure, how, tell, sent.get("lines")),
-        SWEEPING,
+        *(SWEEPING, request, runs.limits),
     )
 
 

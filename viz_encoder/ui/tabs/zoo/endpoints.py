@@ -5,6 +5,7 @@ from typing import Any
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.zoo.results import AUDITS
 from viz_encoder.ui.tabs.zoo.results import zoo as specimens
+from viz_encoder.ui.wire.endpoints import in_queue
 
 
 def zoo(runner: Runner) -> dict[str, Any]:
@@ -12,6 +13,7 @@ def zoo(runner: Runner) -> dict[str, Any]:
     return specimens()
 
 
+@in_queue("audit")
 def zoo_audit(
     runner: Runner, identifier: str, fixed: bool = False, seed: int = 0
 ) -> dict[str, Any]:

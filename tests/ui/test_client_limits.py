@@ -1,0 +1,193 @@
+"""Clients: told apart by address, in turn, so many requests a second and waiting of each."""
+
+import asyncio
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from tests.ui.conftest import serving
+from viz_encoder.ui.page import make_page
+from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.state.limits import LOCAL, PUBLIC
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.wire.client_limits import REMEMBERED, ClientLimits
+from viz_encoder.ui.wire.clients import BehindProxy, forwarded, named
+from viz_encoder.ui.wire.queue_turns import take_turns
+
+
+def alone(work):
+    """What a coroutine gives, on a thread of its own: the browser's driver has this one's loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+async def ok(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": scope["client"][0].encode()})
+
+
+async def get(app, client="9.9.9.9", path="/viz/first", **headers):
+    transport = httpx.ASGITransport(app, client=(client, 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://here") as asked:
+        return await asked.get(path, headers=headers)
+
+
+def test_a_client_is_refused_after_its_burst_and_others_are_not():
+    now = [0.0]
+    guard = ClientLimits(ok, replace(PUBLIC, client_burst=5, client_rate=2.0), lambda: now[0])
+
+    async def ask():
+        answers = [await get(guard) for _ in range(6)]
+        other, file = await get(guard, "8.8.8.8"), await get(guard, path="/viz/static/a/b.js")
+        now[0] = 1.0
+        return answers, other, file, [await get(guard) for _ in range(3)]
+
+    answers, other, file, later = alone(ask())
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+    assert "too many" in answers[-1].json()["detail"] and answers[-1].headers["retry-after"] == "1"
+    assert other.status_code == file.status_code == 200
+    assert [answer.status_code for answer in later] == [200, 200, 429]
+
+
+def test_so_many_requests_of_one_client_are_open_at_a_time():
+    async def ask():
+        go_on = asyncio.Event()
+
+        async def app(scope, receive, send):
+            await go_on.wait()
+            await ok(scope, receive, send)
+
+        guard = ClientLimits(app, replace(PUBLIC, client_open=3))
+        held = [asyncio.ensure_future(get(guard)) for _ in range(3)]
+        await asyncio.sleep(0)
+        while sum(spent.open for spent in guard._clients.values()) < 3:
+            await asyncio.sleep(0)
+        refused = await get(guard)
+        go_on.set()
+        await asyncio.gather(*held)
+        return refused.status_code, (await get(guard)).status_code
+
+    assert alone(ask()) == (429, 200)
+
+
+def test_clients_that_came_and_went_are_forgotten():
+    guard = ClientLimits(ok, PUBLIC)
+    for number in range(REMEMBERED + 50):
+        guard._spent(str(number), 1.0)
+    assert len(guard._clients) == REMEMBERED
+
+
+def test_on_ones_own_machine_nothing_is_counted():
+    guard = ClientLimits(ok, LOCAL)
+    assert alone(get(guard)).status_code == 200 and not guard._clients
+    assert (LOCAL.client_runs, LOCAL.client_long, LOCAL.work_seconds) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_a_client_is_its_address_or_its_network(address, name):
+    assert named(address) == name
+
+
+@pytest.mark.parametrize(
+    ("told", "client"),
+    [
+        (["8.8.4.4"], "8.8.4.4"),
+        (["1.2.3.4, 8.8.4.4"], "8.8.4.4"),  # the client wrote the first itself
+        (["1.2.3.4", "8.8.4.4, 10.0.0.7"], "8.8.4.4"),
+        (["192.168.1.2"], "192.168.1.2"),
+        (["nonsense, <b>"], ""),
+        ([], ""),
+    ],
+)
+def test_a_proxys_word_for_a_client(told, client):
+    headers = [(b"x-forwarded-for", value.encode()) for value in told]
+    assert forwarded({"headers": headers}) == client
+
+
+def test_a_header_is_believed_only_where_a_proxy_is_said_to_be():
+    forged = {"x-forwarded-for": "8.8.4.4"}
+    assert alone(get(BehindProxy(ok), **forged)).text == "8.8.4.4"
+    assert alone(get(BehindProxy(ok))).text == "9.9.9.9"
+    guard = ClientLimits(ok, replace(PUBLIC, client_burst=1, client_rate=0.001))
+    assert alone(get(guard, **forged)).status_code == 200
+    assert alone(get(guard, **{"x-forwarded-for": "8.8.4.5"})).status_code == 429
+
+
+def test_a_server_does_not_believe_the_header_unless_it_is_told_to():
+    forged = {"x-forwarded-for": "8.8.4.4"}
+    for trusted in (False, True):
+        app = make_app(Settings(device="cpu", public=True, trust_proxy=trusted))
+        kinds = [each.cls for each in app.user_middleware]
+        assert (kinds[0] is BehindProxy) == trusted and kinds.count(BehindProxy) == trusted
+    with serving(ok) as site:
+        assert httpx.get(site, headers=forged).text == "127.0.0.1"  # nor does uvicorn itself
+
+
+@pytest.fixture
+def queue():
+    """Gradio's queue, with 3 places for runs of a client, 2 for its long work, and 6 in all."""
+    page = make_page(Runner(Models("cpu"), TraceStore()))
+    page.queue(default_concurrency_limit=1, max_size=None)
+    take_turns(page, replace(PUBLIC, client_runs=3, client_long=2, queue_places=6))
+    return Waiting(page)
+
+
+class Waiting:
+    """What asks for places in a queue that nothing leaves."""
+
+    def __init__(self, page):
+        self.page = page
+        self.numbers = {fn.api_name: number for number, fn in page.fns.items()}
+
+    async def ask(self, client, name):
+        from fastapi import Request
+        from gradio.data_classes import PredictBodyInternal
+
+        scope = {"type": "http", "method": "POST", "path": "/join", "headers": []}
+        request = Request({**scope, "client": (client, 1), "query_string": b""})
+        body = PredictBodyInternal(fn_index=self.numbers[name], data=[], request=None)
+        return await self.page._queue.push(body, request, None)
+
+    def clients(self, name):
+        waiting = self.page._queue.event_queue_per_concurrency_id[name].queue
+        return [event.request.client.host for event in waiting]
+
+
+def test_places_in_the_queues_of_each_client_and_in_all(queue, caplog):
+    async def ask():
+        runs = [await queue.ask("greedy", "run_text") for _ in range(4)]
+        sets = [await queue.ask("greedy", "compare_set") for _ in range(3)]
+        others = [await queue.ask(who, "run_text") for who in "abcd"]
+        return [[answer[2] for answer in each] for each in (runs, sets, others)], runs[3][1]
+
+    found, said = alone(ask())
+    assert found == [
+        ["success"] * 3 + ["queue_full"],
+        ["success"] * 2 + ["queue_full"],  # the runs that wait take none of its places
+        ["success"] * 3 + ["queue_full"],
+    ]
+    assert said.startswith("3 of your requests wait here already")
+    assert queue.clients("model") == ["greedy", "a", "b", "c", "greedy", "greedy"]
+    assert [r.getMessage().split(":")[0] for r in caplog.records] == [
+        f"503 POST '/join' from '{who}'" for who in ("greedy", "greedy", "d")
+    ]
+
+
+def test_the_command_says_that_a_proxy_is_trusted():
+    command = [sys.executable, "-m", "viz_encoder", "serve", "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "--trust-proxy" in said

@@ -1,0 +1,210 @@
+"""Long work: in queues of its own, in turn, with a deadline, and only while somebody waits."""
+
+import asyncio
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from viz_encoder.errors import TooLong
+from viz_encoder.ui.page import make_page
+from viz_encoder.ui.state.limits import LOCAL, PUBLIC
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.pooling import endpoints, set_items, set_runs
+from viz_encoder.ui.tabs.pooling.set_items import given_items
+from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn
+from viz_encoder.ui.wire.listeners import Listened, Listeners
+from viz_encoder.ui.wire.progress import json_lines
+from viz_encoder.ui.wire.watch import SenderLeft, Watch, watched
+
+MODEL = "all-MiniLM-L6-v2"
+LONG = {
+    **dict.fromkeys(("compare_set", "compare_pictures", "attention_pooling"), "set"),
+    **dict.fromkeys(("head_effects", "token_effects", "patch_effects", "flips"), "effects"),
+    **dict.fromkeys(("look_up", "download_model", "cached_models"), "hub"),
+    "zoo_audit": "audit",
+}
+
+
+class Clock:
+    """Seconds as a test sets them."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def alone(work):
+    """What a coroutine gives, on a thread of its own: the browser's driver has this one's loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def test_no_long_work_stands_in_the_queue_of_runs():
+    page = make_page(Runner(Models("cpu", local=True), TraceStore()))
+    queues = {fn.api_name: fn.concurrency_id for fn in page.fns.values()}
+    assert {name: queues[name] for name in LONG} == LONG
+    assert queues["run_text"] == queues["run_picture"] == "model"
+    ours = {getattr(f.fn, "__name__", ""): f.concurrency_id for f in page.fns.values()}
+    assert ours["compare"] == ours["learn"] == "set"
+
+
+def test_a_run_does_not_wait_for_a_set(site, monkeypatch):
+    begun, go_on, ended = threading.Event(), threading.Event(), []
+
+    def collection(*given, progress, **named):
+        begun.set()
+        while not go_on.wait(0.02):
+            progress(0, 1)
+        ended.append(True)
+        raise TooLong("Enough.")
+
+    monkeypatch.setattr(set_runs, "collection", collection)
+    call = f"{site}gradio_api/call/"
+    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}).json()["event_id"]
+    with ThreadPoolExecutor(1) as pool:
+        compared = pool.submit(httpx.get, f"{call}compare_set/{event}", timeout=60)
+        assert begun.wait(20)
+        run = httpx.post(f"{call}run_text", json={"data": ["A cat."]}).json()["event_id"]
+        said = httpx.get(f"{call}run_text/{run}", timeout=60).text
+        assert "event: complete" in said and not ended
+        go_on.set()
+        assert "Enough." in compared.result().text
+
+
+def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
+    impatient = replace(LOCAL, left_seconds=0.1)
+    monkeypatch.setattr(endpoints, "watched", lambda _: watched(impatient))
+    left, begun = threading.Event(), threading.Event()
+
+    def collection(*given, progress, **named):
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.01)
+                progress(0, 1)
+        except SenderLeft:
+            left.set()
+            raise
+
+    monkeypatch.setattr(set_runs, "collection", collection)
+    call = f"{site}gradio_api/call/"
+    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}).json()["event_id"]
+    with httpx.stream("GET", f"{call}compare_set/{event}", timeout=60):
+        assert begun.wait(20)
+        assert not left.wait(0.5)  # while it is listened to, it goes on
+    assert left.wait(20)
+
+
+def test_work_goes_on_while_somebody_listens_and_for_so_long_at_most():
+    listeners, clock = Listeners(), Clock()
+    watch = Watch(PUBLIC, {"event", "session"}, listeners, clock)
+    clock.now = PUBLIC.left_seconds
+    watch.check()
+    listeners.count("session", 1)
+    clock.now = PUBLIC.work_seconds
+    watch.check()
+    listeners.count("session", -1)
+    with pytest.raises(TooLong, match="over 60 seconds"):
+        clock.now = PUBLIC.work_seconds + 0.1
+        watch.check()
+    with pytest.raises(SenderLeft):
+        clock.now = PUBLIC.work_seconds + PUBLIC.left_seconds + 0.1
+        watch.check()
+    clock.now = 0.0
+    on_my_machine = Watch(LOCAL, None, listeners, clock)
+    clock.now = 1e6
+    on_my_machine.check()
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/gradio_api/queue/data?session_hash=abc", "abc"),
+        ("/gradio_api/call/compare_set/abc", "abc"),
+        ("/gradio_api/call/v2/compare_set/abc", "abc"),
+        ("/gradio_api/heartbeat/abc", ""),
+    ],
+)
+def test_who_listens_is_known_by_the_stream(path, name):
+    listeners, seen = Listeners(), []
+
+    async def app(scope, receive, send):
+        seen.append(listeners.heard({"abc"}))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def ask():
+        transport = httpx.ASGITransport(Listened(app, listeners))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            await client.get(path)
+
+    alone(ask())
+    assert seen == [bool(name)] and not listeners.heard({"abc"}) and not listeners._open
+
+
+def test_a_set_of_too_many_tokens_is_refused_before_it_is_run(monkeypatch):
+    runner = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, set_tokens=60))
+    monkeypatch.setattr(set_runs, "collection", None)  # it is not called
+    items = given_items("\n".join(["A cat slept here."] * 20))  # 7 tokens each
+    with pytest.raises(TooLong, match=r"over 60 tokens after 9 of its 20 items"):
+        set_runs.compare(runner, items, MODEL)
+    pictures = set_items.example("Digits")
+    with pytest.raises(TooLong, match=r"over 60 tokens after \d+ of its"):
+        set_runs.compare(runner, pictures, "scene")
+
+
+def test_lines_of_work_end_at_the_deadline_and_free_the_place():
+    async def both():
+        places = Places(1)
+        short = replace(PUBLIC, work_seconds=0.05)
+
+        def work(tell):
+            while True:
+                tell(0.5)
+                time.sleep(0.01)
+
+        late = [line async for line in json_lines(work, places, "a", short)]
+        quick = [line async for line in json_lines(lambda tell: {"x": 1}, places, "b", short)]
+        return json.loads(late[-1]), json.loads(quick[-1])
+
+    late, quick = alone(both())
+    assert "over 0.05 seconds" in late["message"] and quick == {"result": {"x": 1}}
+
+
+def test_a_second_piece_of_one_client_lets_the_first_of_another_go_before():
+    async def order():
+        line, done = Line(1), []
+        await line.enter("greedy")
+
+        async def work(client):
+            await line.enter(client)
+            done.append(client)
+            line.leave()
+
+        waiting = [asyncio.ensure_future(work("greedy")) for _ in range(5)]
+        await asyncio.sleep(0)
+        waiting += [asyncio.ensure_future(work(who)) for who in ("one", "two")]
+        await asyncio.sleep(0)
+        waiting[3].cancel()
+        line.leave()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return done, line._free
+
+    done, free = alone(order())
+    assert done == ["greedy", "one", "two", "greedy", "greedy", "greedy"] and free == 1
+
+
+@pytest.mark.parametrize(
+    ("waiting", "client", "place"),
+    [("", "a", 0), ("a", "a", 1), ("aaa", "b", 1), ("abab", "c", 2), ("abaa", "b", 3)],
+)
+def test_clients_take_turns(waiting, client, place):
+    assert fair_turn(list(waiting), client) == place

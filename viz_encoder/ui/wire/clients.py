@@ -1,0 +1,63 @@
+"""Clients: who sent a request, by its address; behind a proxy, by what the proxy says."""
+
+import ipaddress
+
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+NETWORK = 64  # bits: one household or server has all IPv6 addresses with these first ones
+
+
+def client_of(request: Request) -> str:
+    """The client's address, of IPv6 its network; "" where there is none."""
+    return named(request.client.host) if request.client else ""
+
+
+def named(address: str) -> str:
+    """An address as a client's name."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4 or found.ipv4_mapped:
+        return str(found.ipv4_mapped if found.version == 6 else found)
+    return str(ipaddress.ip_network((found, NETWORK), strict=False))
+
+
+class BehindProxy:
+    """Takes the client from X-Forwarded-For, which the proxy before this server writes.
+
+    Only for a server that nobody reaches but through the proxy: others could write any name there.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Before the app that should see the client."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does."""
+        if scope["type"] == "http" and (found := forwarded(scope)):
+            scope = {**scope, "client": (found, 0)}
+        await self._app(scope, receive, send)
+
+
+def forwarded(scope: Scope) -> str:
+    """The last address that is no proxy's own, as the inner ones are of a private network.
+
+    What a client writes there itself stands before what proxies add.
+    """
+    told = [value.decode("latin-1") for name, value in scope["headers"] if name == FORWARDED]
+    parts = [part.strip() for value in told for part in value.split(",")]
+    addresses = [part for part in parts if _address(part) is not None]
+    outer = [part for part in addresses if ipaddress.ip_address(part).is_global]
+    return (outer or addresses or [""])[-1]
+
+
+FORWARDED = b"x-forwarded-for"
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
