@@ -4,11 +4,13 @@ import asyncio
 import json
 import threading
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import httpx
 import pytest
+from gradio_client import Client
 
 from viz_encoder.errors import TooLong
 from viz_encoder.ui.page import make_page
@@ -16,8 +18,10 @@ from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.attention import routes as attention_routes
 from viz_encoder.ui.tabs.pooling import endpoints, set_items, set_runs
 from viz_encoder.ui.tabs.pooling.set_items import given_items
+from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn
 from viz_encoder.ui.wire.listeners import Listened, Listeners
 from viz_encoder.ui.wire.progress import json_lines
@@ -208,3 +212,34 @@ def test_a_second_piece_of_one_client_lets_the_first_of_another_go_before():
 )
 def test_clients_take_turns(waiting, client, place):
     assert fair_turn(list(waiting), client) == place
+
+
+def test_files_are_made_one_at_a_time_and_wait_on_disk(site, monkeypatch):
+    key = Client(site, verbose=False).predict("A cat.", api_name="/run_text")["key"]
+    made, at_work, most = attention_routes.named_file, [], []
+
+    def named_file(*given):
+        at_work.append(1)
+        most.append(len(at_work))
+        answer = made(*given)
+        at_work.pop()
+        return answer
+
+    monkeypatch.setattr(attention_routes, "named_file", named_file)
+    url = f"{site}viz/run/{key}/take/csv?layer=0&head=1"
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: httpx.get(url, timeout=60), range(8)))
+    assert max(most) == 1 and len(most) == 8
+    assert {answer.content for answer in answers} == {answers[0].content}
+    assert int(answers[0].headers["content-length"]) == len(answers[0].content) > 50
+
+
+def test_a_file_that_waits_for_its_client_holds_no_memory():
+    tracemalloc.start()
+    try:
+        waiting = [download(bytes(4_000_000), "run.npz") for _ in range(10)]
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 4_000_000
+    assert waiting[0].headers["content-length"] == "4000000"

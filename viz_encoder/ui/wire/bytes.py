@@ -3,19 +3,22 @@
 import io
 import json
 import re
-from collections.abc import Iterable
-from typing import Any
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
 from fastapi import Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from PIL import Image
 
 PRIVATE = {"cache-control": "private, max-age=3600"}  # of a run, which never changes
 FRESH = {"cache-control": "no-store"}
 BYTES = "application/octet-stream"
 TEXT = "text/csv; charset=utf-8"
+PIECE = 2**18  # bytes of a file that are sent at a time
 MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
     "csv": TEXT,
@@ -40,15 +43,28 @@ def array(values: np.ndarray, more: Any = (), *, about: Any = None, **headers: s
 
 
 def download(content: bytes | Iterable[str], name: str) -> Response:
-    """A file of that name, which no cache keeps; its ending says what it is."""
-    if not isinstance(content, bytes):  # a broken character (lone surrogate) has no UTF-8
-        content = "".join(content).encode("utf-8", "backslashreplace")
+    """A file of that name, which no cache keeps; its ending says what it is.
+
+    It waits on disk until its client has read it: slow clients of large files hold no memory.
+    """
+    file = tempfile.TemporaryFile()  # noqa: SIM115  (closed once it is sent)
+    for part in [content] if isinstance(content, bytes) else content:
+        # A broken character (lone surrogate) has no UTF-8.
+        file.write(part if isinstance(part, bytes) else part.encode("utf-8", "backslashreplace"))
     headers = {
         **FRESH,
         "content-disposition": f'attachment; filename="{name}"',
-        "x-content-type-options": "nosniff",
+        "content-length": str(file.tell()),
     }
-    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
+    kind = MEDIA_TYPES[name.rpartition(".")[2]]
+    return StreamingResponse(_read(file), media_type=kind, headers=headers)
+
+
+def _read(file: IO[bytes]) -> Iterator[bytes]:
+    """The file from its start, in pieces; then it is closed, and with that gone."""
+    with file:
+        file.seek(0)
+        yield from iter(partial(file.read, PIECE), b"")
 
 
 def png(pixels: np.ndarray | None) -> bytes:

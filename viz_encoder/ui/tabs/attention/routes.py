@@ -44,6 +44,7 @@ REDUCTIONS = ("max", "mean")
 ROUTER = APIRouter(prefix="/viz/run/{run}", route_class=ErrorRoute)
 MEASURES = Measures()
 FOUND = Places(1)  # findings of whole runs
+FILES = Places(1)  # files of whole runs, each of which is in memory while it is made
 PLACES = Places(1)  # of rollout and relevance, which hold much; the others wait, or are given up
 
 
@@ -194,9 +195,11 @@ async def measured(
 
 
 @ROUTER.get("/take/{kind}")
-async def take(entry: Held, kind: str, view: Shown, query: int | None = None) -> Response:
+async def take(
+    entry: Held, kind: str, view: Shown, request: Request, query: int | None = None
+) -> Response:
     """A file of the map, or of one query's row; html is the whole run, safetensors too."""
-    return await run_in_threadpool(named_file, entry, kind, view, query)
+    return await FILES.answer(request, lambda: named_file(entry, kind, view, query))
 
 
 ROUTER.include_router(OF_TWO_RUNS)

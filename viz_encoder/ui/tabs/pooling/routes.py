@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from viz_encoder.analyses.collection import Collection
 from viz_encoder.analyses.token_pairs import not_a_sum
@@ -22,12 +22,14 @@ from viz_encoder.ui.tabs.pooling.results import (
 from viz_encoder.ui.tabs.pooling.two_texts import token_pairs_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs, parse_index
+from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 NEIGHBORS = 8
 FILES = {kind: f"vectors.{kind}" for kind in ("csv", "npz", "arrow", "parquet")}
 FILES["table.csv"] = "poolings.csv"
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
+PLACES = Places(1)  # files of whole sets
 
 
 async def _set(key: str, runs: Runs) -> SetEntry:
@@ -102,13 +104,19 @@ def picture(compared: HeldSet, item: int) -> Response:
 
 
 @ROUTER.get("/set/{key}/take/{kind}")
-def take(compared: HeldSet, kind: str, method: str = "", layer: int = -1) -> Response:
+async def take(
+    compared: HeldSet, kind: str, request: Request, method: str = "", layer: int = -1
+) -> Response:
     """All vectors, or those of one method and layer, as a file; or the table as table.csv."""
     if kind not in FILES:
         raise SelectionError(f"There is no download {kind[:20]!r}; choose {', '.join(FILES)}.")
-    found = compared.found
-    part = one_row(found, method, layer) if method else found
-    return answers.download(_content(part, kind), FILES[kind])
+
+    def work() -> Response:
+        found = compared.found
+        part = one_row(found, method, layer) if method else found
+        return answers.download(_content(part, kind), FILES[kind])
+
+    return await PLACES.answer(request, work)
 
 
 @ROUTER.get("/learned/{key}/item/{item}")
