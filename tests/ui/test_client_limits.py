@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from gradio_client import Client
 
 from tests.ui.conftest import serving
 from viz_encoder.ui.page import make_page
 from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.state.client import CLIENT
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.wire import open_run
 from viz_encoder.ui.wire.client_limits import REMEMBERED, ClientLimits
 from viz_encoder.ui.wire.clients import BehindProxy, forwarded, named
 from viz_encoder.ui.wire.queue_turns import take_turns
@@ -191,3 +194,13 @@ def test_the_command_says_that_a_proxy_is_trusted():
     command = [sys.executable, "-m", "viz_encoder", "serve", "--help"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "--trust-proxy" in said
+
+
+def test_what_a_client_has_made_is_known_as_its_own(site, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Runner, "text", lambda *given: seen.append(CLIENT.get()) or "{}")
+    gradio = Client(site, verbose=False)
+    gradio.predict("A cat.", api_name="/run_text")
+    monkeypatch.setattr(open_run, "restore", lambda *given: seen.append(CLIENT.get()) or "{}")
+    httpx.post(f"{site}viz/open/link", json={"a": "A cat."}, timeout=60)
+    assert seen == ["127.0.0.1"] * 2

@@ -33,7 +33,7 @@ from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, open_run, run_facts
 from viz_encoder.ui.wire.body_limits import BodyLimits
 from viz_encoder.ui.wire.client_limits import ClientLimits
-from viz_encoder.ui.wire.clients import BehindProxy
+from viz_encoder.ui.wire.clients import BehindProxy, NamedClient
 from viz_encoder.ui.wire.errors import add_error_sentences
 from viz_encoder.ui.wire.listeners import Listened
 from viz_encoder.ui.wire.queue_turns import take_turns
@@ -111,6 +111,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(Listened)
     app.add_middleware(BodyLimits, settings.limits)
     app.add_middleware(ClientLimits, settings.limits)
+    app.add_middleware(NamedClient)
     app.add_middleware(SecurityHeaders, settings.framed_by)
     if settings.trust_proxy:
         app.add_middleware(BehindProxy)

@@ -5,6 +5,8 @@ import ipaddress
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from viz_encoder.ui.state.client import CLIENT
+
 NETWORK = 64  # bits: one household or server has all IPv6 addresses with these first ones
 
 
@@ -22,6 +24,20 @@ def named(address: str) -> str:
     if found.version == 4 or found.ipv4_mapped:
         return str(found.ipv4_mapped if found.version == 6 else found)
     return str(ipaddress.ip_network((found, NETWORK), strict=False))
+
+
+class NamedClient:
+    """Sets CLIENT for whatever answers a request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Before the app that counts by it."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as the app does."""
+        if scope["type"] == "http":
+            CLIENT.set(named((scope.get("client") or ("",))[0]))
+        await self._app(scope, receive, send)
 
 
 class BehindProxy:

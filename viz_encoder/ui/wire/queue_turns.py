@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from viz_encoder.ui.state.client import CLIENT
 from viz_encoder.ui.state.limits import Limits
 from viz_encoder.ui.wire.clients import client_of
 from viz_encoder.ui.wire.concurrency import fair_turn
@@ -20,7 +21,7 @@ def take_turns(page: gr.Blocks, limits: Limits) -> None:
     Gradio itself has one limit for all of its queues, and takes who comes first.
     """
     queue = page._queue
-    push = queue.push
+    push, process = queue.push, queue.process_events
 
     async def push_in_turn(body: Any, request: Any, username: Any) -> Any:
         line = _line(page, body)
@@ -35,7 +36,12 @@ def take_turns(page: gr.Blocks, limits: Limits) -> None:
             line.insert(fair_turn([client_of(each.request) for each in line], client), event)
         return answer
 
+    async def process_events(events: list[Any], *rest: Any) -> None:
+        CLIENT.set(client_of(events[0].request))  # this task is no child of the request's
+        await process(events, *rest)
+
     queue.push = push_in_turn  # type: ignore[method-assign]
+    queue.process_events = process_events  # type: ignore[method-assign]
 
 
 def _refusal(clients: list[str], client: str, most: int | None, limits: Limits) -> str:
