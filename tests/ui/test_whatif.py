@@ -217,6 +217,31 @@ def test_across_stands_any_statistic_of_heads(what_if, grammar, found):
     answered(page, "h0.2")
 
 
+def test_the_link_across_is_cut_in_the_chosen_head(what_if, grammar):
+    page = what_if()
+    assert page.inner_text("#viz-whatif-cut") == "Cut “[MASK]” → “keys” in 3.0"
+    page.click("#viz-whatif-cut")
+    changed(page, "l3.0:6-2")
+    said = "“[MASK]” → “keys” cut in 3.0"
+    assert said in page.inner_text(".viz-changes")
+    run = page.evaluate("vizTab.run.key")
+    shown = page.evaluate(
+        """async run => [...new Float32Array(await (await fetch(
+          `viz/run/${run}/map?layer=3&head=0&rows=0:9&keys=0:9`)).arrayBuffer())]""",
+        run,
+    )
+    expected = effects.changed(grammar, TEXT, ["l3.0:6-2"]).attention(3, 0).numpy()
+    weights = np.nan_to_num(np.reshape(shown[:81], (9, 9)))
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    assert weights[6, 2] == 0
+    assert page.inner_text("#viz-whatif-cut") == "Restore “[MASK]” → “keys” in 3.0"
+    page.select_option("#viz-whatif-axis", "entropy")
+    assert page.is_disabled("#viz-whatif-cut")
+    page.select_option("#viz-whatif-axis", "found")
+    page.click("#viz-whatif-cut")
+    changed(page)
+
+
 def test_points_are_stepped_through_by_keys(what_if):
     page = what_if()
     page.focus(".viz-whatif-plot")

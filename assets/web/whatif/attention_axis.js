@@ -37,12 +37,17 @@ export class AttentionAxis {
     this.select.value = names.includes(before) ? before : names[0];
   }
 
+  // The link whose weight is across; null where a statistic is.
+  get link() {
+    return this.links[this.select.value] ?? null;
+  }
+
   /** The numbers of what is selected. @type {(signal: AbortSignal) => Promise<Axis>} */
   async read(signal) {
     const { run, select } = this;
     if (!run) throw new Error("There is no run.");
     const title = select.selectedOptions[0].text;
-    const link = this.links[select.value];
+    const { link } = this;
     if (!link) {
       const layers = Array.from({ length: run.nLayers }, (_, layer) => run.statistics(layer));
       return { title, along: (await Promise.all(layers)).map((known) => known[select.value]) };

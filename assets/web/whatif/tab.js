@@ -59,7 +59,10 @@ class WhatIfTab extends TabShell {
     how: (how) => this.#remeasure({ how }),
     remove: () => this.#change(this.chosen.map(headCode)),
   });
-  against = new AgainstAttention((place) => this.#choose([place]));
+  against = new AgainstAttention(
+    (place) => this.#choose([place]),
+    (codes) => this.#change(codes),
+  );
   tokens = new TokenTable({
     how: (how) => {
       this.tokensHow = how;
@@ -234,7 +237,7 @@ class WhatIfTab extends TabShell {
     this.words.mark(this.changes);
     this.heads.mark(plain, chosen, this.changes, way);
     this.texts.mark(chosen);
-    this.against.mark(plain, chosen, way.how);
+    this.against.mark(plain, chosen, way.how, this.changes);
   }
 
   // Make these changes of the plain run too, on all tabs; or take them back where all are made.
