@@ -193,7 +193,7 @@ def _make_page(
         require_showable(subject)
         first = store.pin(subject)
     models = Models(settings.device, own, local=not settings.public)
-    runner = Runner(models, store, first, Sets(), settings.limits)
+    runner = Runner(models, store, first, Sets(), limits=settings.limits)
     return make_page(runner), runner
 
 
