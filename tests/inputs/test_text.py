@@ -192,3 +192,29 @@ def test_any_text_is_read_or_refused_in_a_sentence(minilm, text):
     n = inputs.values.shape[1]
     assert bool(inputs.valid.all()) and len(sample.tokens) == len(sample.spans) == n
     assert all(0 <= start <= stop <= len(text) for start, stop in sample.spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("a\0b", "U+0000 (NUL)"),
+        ("a\u202eb", "U+202E (right-to-left override)"),
+        ("a\u200bb\ufeff", "U+200B (zero width space), U+FEFF (zero width no-break space)"),
+        ("\x07 bell", "U+0007 (a control character)"),
+    ],
+)
+def test_unseen_characters_that_are_dropped_are_named(minilm, text, named):
+    (sample,) = minilm.read(("plain", text)).samples
+    said = [note for note in sample.notes if "drops" in note]
+    assert said == [
+        f"The text holds characters that nobody sees, and this tokenizer drops: {named}."
+    ]
+    clean = "".join(char for char in text if char.isprintable() or char.isspace())
+    assert minilm.read(("plain", clean)).samples[0].tokens == sample.tokens
+    assert not minilm.read(("plain", clean + "\r\n\t end")).samples[0].notes
+
+
+def test_what_a_tokenizer_keeps_is_not_said_to_be_dropped():
+    tokenizer = Tokenizer(models.WordLevel({"a\u200bb": 0, "[UNK]": 1}, "[UNK]"))
+    reader = TextReader(tokenizer, 8)
+    assert reader.read("a\u200bb").samples[0].notes == ()

@@ -16,6 +16,7 @@ from viz_encoder.ui.state.run_description import MAX_NAME, describe
 from viz_encoder.ui.state.runner import MAX_MAPS, Runner, require_showable
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.attention import routes
+from viz_encoder.ui.wire import figures
 
 PATHS = (
     *("statistics?layer=0", "proof", "thumbnails?layer=0", "map?layer=0&head=mean"),
@@ -100,3 +101,14 @@ def test_more_heads_than_a_page_holds_are_refused(trace):
     many = MAX_MAPS // layer.n_heads + 1
     with pytest.raises(TooLong, match="the page shows up to"):
         require_showable(replace(trace, layers=(layer,) * many))
+
+
+@pytest.mark.parametrize("name", sorted(figures.VIEWS))
+def test_every_view_draws_tokens_that_have_no_utf8(store, client, minilm, trace, name):
+    tokens = (*trace.tokens[:2], "a\ud800b", *trace.tokens[3:])
+    broken = replace(trace, sample=replace(trace.sample, tokens=tokens, texts=("A \ud800 one",)))
+    key = store.put(broken, minilm, minilm.read("A short one"))
+    for kind in ("", ".csv", ".npz"):
+        answer = client.get(f"/viz/run/{key}/figure/{name}{kind}")
+        known = answer.status_code == 404 and json.loads(answer.content)["message"]
+        assert answer.status_code == 200 or "head" in known or "pictures" in known

@@ -1,5 +1,6 @@
 """TextReader: texts or pairs of texts → token ids, with every change told in a plain sentence."""
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,9 @@ from viz_encoder.inputs.sample import Inputs, Sample
 Text = str | tuple[str, str]
 CHARACTERS_A_TOKEN = 40  # no ordinary text needs more; tokenizing is capped before it starts
 PREVIEW = 24
+UNSEEN = ("Cc", "Cf")  # Unicode's categories of control and format characters
+JOINERS = "\u200c\u200d"  # ordinary in emoji and in many scripts
+NAMED = 8  # of them, in a note
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,7 @@ class TextReader:
                 f"{self._pad_token} in the text is this model's padding, which has no "
                 "position; leave it out."
             )
+        self._tell_dropped(full, texts, notes)
         encoding = self._cut(full, texts, most, notes)
         self._tell_specials(encoding, texts, notes)
         return _Row(encoding, texts, tuple(notes), self._n_prompt(prompt, most) if prompt else 0)
@@ -99,6 +104,28 @@ class TextReader:
                 f"{name} has {len(clean):,} characters; only the first {limit:,} were read."
             )
         return clean[:limit]
+
+    def _tell_dropped(self, full: Encoding, texts: tuple[str, ...], notes: list[str]) -> None:
+        """Name the unseen characters without which the tokens are the same."""
+        unseen = sorted({char for text in texts for char in text if _is_unseen(char)})
+        if not unseen or not self._drops(unseen, full, texts):
+            unseen = [char for char in unseen[:NAMED] if self._drops([char], full, texts)]
+        if unseen:
+            names = ", ".join(map(_code_point, unseen[:NAMED]))
+            more = f" and {len(unseen) - NAMED} others" if len(unseen) > NAMED else ""
+            notes.append(
+                f"The text holds characters that nobody sees, and this tokenizer drops: {names}"
+                f"{more}."
+            )
+
+    def _drops(self, chars: list[str], full: Encoding, texts: tuple[str, ...]) -> bool:
+        """Whether the tokens are the same without these characters."""
+        without = str.maketrans(dict.fromkeys(chars))
+        left = tuple(text.translate(without) for text in texts)
+        try:
+            return _encode(self.tokenizer, left).ids == full.ids
+        except InputError:
+            return False
 
     def _cut(self, full: Encoding, texts: tuple[str, ...], most: int, notes: list[str]) -> Encoding:
         if len(full) <= most:
@@ -153,6 +180,19 @@ class TextReader:
             notes.append(
                 f"{lost} of {len(own)} tokens are [UNK]: this model's vocabulary lacks those words."
             )
+
+
+def _is_unseen(char: str) -> bool:
+    """NUL and other controls, bidi controls, zero-width characters; not spaces or new lines."""
+    if char.isprintable() or char.isspace() or char in JOINERS:
+        return False
+    return unicodedata.category(char) in UNSEEN
+
+
+def _code_point(char: str) -> str:
+    """Such as U+202E (right-to-left override)."""
+    name = unicodedata.name(char, "").lower() or ("NUL" if char == "\0" else "a control character")
+    return f"U+{ord(char):04X} ({name})"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Figures of a run: every view of figures/ as Plotly's JSON, or its numbers, by its name."""
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from viz_encoder.export.figure_tables import figure_csv, figure_npz
 from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
+from viz_encoder.trace import Trace
+from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry, model_gone
 from viz_encoder.ui.wire import bytes as answers
@@ -31,6 +34,7 @@ NO_HEAD = (
     "This model has no prediction head, so it gives no answer; choose one that has, such as "
     "grammar or scene."
 )
+BROKEN = re.compile("[\ud800-\udfff]")
 TABLES = (".csv", ".npz")
 ROUTER = APIRouter(prefix="/viz", route_class=ErrorRoute)
 PLACES = Places(2)  # figures that are computed at the same time; the others wait, or are given up
@@ -109,7 +113,21 @@ def _stem(name: str, model: str, given: Mapping[str, str]) -> str:
 def _parts(entry: Entry) -> dict[str, Any]:
     """What a view may take."""
     inputs = entry.inputs if entry.plain else None  # they alone would not give this run again
-    return {"trace": entry.trace, "encoder": entry.encoder, "inputs": inputs}
+    return {"trace": _readable(entry.trace), "encoder": entry.encoder, "inputs": inputs}
+
+
+def _readable(trace: Trace) -> Trace:
+    """The run with broken characters (lone surrogates) written out: they have no UTF-8."""
+    sample = trace.sample
+    if not any(BROKEN.search(text) for text in (*sample.tokens, *sample.texts)):
+        return trace
+    tokens, texts = tuple(map(printable, sample.tokens)), tuple(map(_unbroken, sample.texts))
+    return replace(trace, sample=replace(sample, tokens=tokens, texts=texts))
+
+
+def _unbroken(text: str) -> str:
+    """As long as it was, for tokens stand at places of it."""
+    return BROKEN.sub("\ufffd", text)
 
 
 def _description(view: View, entry: Entry) -> dict[str, Any]:
