@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,7 +15,7 @@ from tests.ui.conftest import serving
 from viz_encoder.ui.page import make_page
 from viz_encoder.ui.serve import Settings, make_app
 from viz_encoder.ui.state.client import CLIENT
-from viz_encoder.ui.state.limits import LOCAL, PUBLIC
+from viz_encoder.ui.state.limits import LOCAL, MB, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
@@ -204,3 +205,24 @@ def test_what_a_client_has_made_is_known_as_its_own(site, monkeypatch):
     monkeypatch.setattr(open_run, "restore", lambda *given: seen.append(CLIENT.get()) or "{}")
     httpx.post(f"{site}viz/open/link", json={"a": "A cat."}, timeout=60)
     assert seen == ["127.0.0.1"] * 2
+
+
+def test_security_md_promises_these_numbers():
+    told = " ".join((Path(__file__).parents[2] / "SECURITY.md").read_text("utf-8").split())
+    promised = (
+        f"A file has at most {PUBLIC.upload_bytes // MB} MB ({LOCAL.upload_bytes // MB} MB on your",
+        f"any other request {PUBLIC.body_bytes / MB:.1f} MB and {PUBLIC.values:,} JSON values "
+        f"({LOCAL.values:,}); all of these that are being read, {PUBLIC.bodies_bytes // MB} MB.",
+        f"Headers must come within {PUBLIC.header_seconds:g} seconds, a body within "
+        f"{PUBLIC.body_seconds:g} and a second more for each {PUBLIC.body_rate:,} bytes",
+        f"may send {PUBLIC.client_rate:g} requests a second, {PUBLIC.client_burst:,} at once after "
+        f"a pause, and have {PUBLIC.client_open} open.",
+        f"in the queue of runs, {PUBLIC.client_runs} may be its own; in each queue of long work, "
+        f"{PUBLIC.client_long}; a queue has {PUBLIC.queue_places} places.",
+        f"at most {PUBLIC.set_items} items and {PUBLIC.set_tokens:,} tokens. After "
+        f"{PUBLIC.work_seconds:g} seconds such work ends, and {PUBLIC.left_seconds:g} seconds",
+    )
+    assert [each for each in promised if each not in told] == []
+    assert len(promised) == 6
+    assert PUBLIC.header_seconds == LOCAL.header_seconds and PUBLIC.body_rate == LOCAL.body_rate
+    assert Settings().limits == LOCAL and Settings(public=True).limits == PUBLIC

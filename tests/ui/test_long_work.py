@@ -72,14 +72,19 @@ def test_a_run_does_not_wait_for_a_set(site, monkeypatch):
 
     monkeypatch.setattr(set_runs, "collection", collection)
     call = f"{site}gradio_api/call/"
-    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}).json()["event_id"]
+    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}, timeout=60).json()[
+        "event_id"
+    ]
     with ThreadPoolExecutor(1) as pool:
         compared = pool.submit(httpx.get, f"{call}compare_set/{event}", timeout=150)
         assert begun.wait(120)
-        run = httpx.post(f"{call}run_text", json={"data": ["A cat."]}).json()["event_id"]
-        said = httpx.get(f"{call}run_text/{run}", timeout=150).text
-        assert "event: complete" in said and not ended
-        go_on.set()
+        try:
+            run = httpx.post(f"{call}run_text", json={"data": ["A cat."]}, timeout=60)
+            event = run.json()["event_id"]
+            said = httpx.get(f"{call}run_text/{event}", timeout=150).text
+            assert "event: complete" in said and not ended
+        finally:
+            go_on.set()
         assert "Enough." in compared.result().text
 
 
@@ -100,7 +105,9 @@ def test_a_set_stops_when_its_sender_has_left(site, monkeypatch):
 
     monkeypatch.setattr(set_runs, "collection", collection)
     call = f"{site}gradio_api/call/"
-    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}).json()["event_id"]
+    event = httpx.post(f"{call}compare_set", json={"data": ["one\ntwo"]}, timeout=60).json()[
+        "event_id"
+    ]
     with httpx.stream("GET", f"{call}compare_set/{event}", timeout=150):
         assert begun.wait(120)
         assert not left.wait(0.5)  # while it is listened to, it goes on
