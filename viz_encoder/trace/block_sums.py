@@ -10,7 +10,7 @@ from torch import Tensor
 
 from viz_encoder.trace.kept_tokens import KeptTokens
 
-MOST_CELLS = 8  # of a block's rows: each is one more row in the product that adds up over queries
+MOST_CELLS = 16  # of a block's rows: each is one more row in the product that adds up over queries
 
 
 @dataclass(frozen=True, eq=False)
