@@ -7,10 +7,12 @@ import argparse
 import asyncio
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,6 +29,7 @@ USERS = (1, 16, 30)
 VISITS = 8  # of the visitor, alone and beside each neighbor
 MODEL = "all-MiniLM-L6-v2"
 WORDS = "the {0} cats of house {0} sat on the {0} mats because they were so tired of {0} streets"
+LONG = "long words of a text " * 95
 LONGEST = 120.0  # seconds for any answer
 
 
@@ -81,8 +84,12 @@ class User:
         return json.loads(found[2])[0]
 
     async def _map(self, key: str) -> None:
-        path = f"viz/run/{key}/map?layer=3&head=1&rows=0:512&keys=0:512"
+        path = f"viz/run/{key}/map?layer=3&head=1"
         (await self.client.get(self.site + path, headers=self.headers)).raise_for_status()
+
+
+Act = Callable[[User, int], Awaitable[bool]]
+Neighbor = Callable[[User], list[Awaitable[object]]]  # what it asks for at once
 
 
 def main() -> None:
@@ -135,9 +142,6 @@ async def _tables(
     return lines
 
 
-Act = Callable[[User, int], Awaitable[bool]]
-
-
 async def _opens(user: User, _: int) -> bool:
     await user.open_page()
     return True
@@ -182,13 +186,13 @@ async def _beside(visitor: User, process: psutil.Process) -> list[str]:
     lines = [
         "\nA visitor runs a text and fetches its map again and again, alone and beside one greedy "
         "neighbor.\n",
-        "| neighbor | median | slowest | slowest ÷ alone | errors | RSS (MB) |",
-        "|---|---|---|---|---|---|",
+        "| neighbor | it got (refused) | median | slowest | slowest ÷ alone | errors | RSS (MB) |",
+        "|---|---|---|---|---|---|---|",
     ]
     alone = 0.0
     for at, (name, neighbor) in enumerate(NEIGHBORS.items()):
         greedy = User(visitor.site, 2000 + at, visitor.client)
-        async with _greedy(neighbor, greedy):
+        async with _greedy(neighbor, greedy) as got:
             found = Found()
             for visit in range(VISITS):
                 start = time.perf_counter()
@@ -201,58 +205,76 @@ async def _beside(visitor: User, process: psutil.Process) -> list[str]:
         slowest = max(found.seconds)
         alone = alone or slowest
         lines.append(
-            f"| {name} | {median(found.seconds):.2f} | {slowest:.2f} | {slowest / alone:.1f} | "
+            f"| {name} | {got['served']} ({got['refused']}) | {median(found.seconds):.2f} | {slowest:.2f} | {slowest / alone:.1f} | "
             f"{len(found.errors)} | {held:,.0f} |"
         )
     return lines
 
 
 @asynccontextmanager
-async def _greedy(neighbor: Callable[[User], Awaitable[object]], user: User) -> AsyncIterator[None]:
-    at_it = asyncio.create_task(_again_and_again(neighbor, user))
+async def _greedy(neighbor: Neighbor, user: User) -> AsyncIterator[Counter[str]]:
+    """Somebody who asks again and again; how many requests were served and refused."""
+    got: Counter[str] = Counter()
+    at_it = asyncio.create_task(_again_and_again(neighbor, user, got))
     await asyncio.sleep(1)  # it has begun
-    yield
+    yield got
     at_it.cancel()
     with suppress(asyncio.CancelledError):
         await at_it
 
 
-async def _again_and_again(neighbor: Callable[[User], Awaitable[object]], user: User) -> None:
+async def _again_and_again(neighbor: Neighbor, user: User, got: Counter[str]) -> None:
+    async def one(asking: Awaitable[object]) -> None:
+        try:
+            await asking
+            got["served"] += 1
+        except (httpx.HTTPError, RuntimeError):
+            got["refused"] += 1
+
     while True:
-        with suppress(httpx.HTTPError, RuntimeError):  # refused: it tries again
-            await neighbor(user)
+        await asyncio.gather(*map(one, neighbor(user)))
         await asyncio.sleep(0.2)
 
 
-async def _nobody(_: User) -> None:
-    await asyncio.sleep(1)
+def _nobody(_: User) -> list[Awaitable[object]]:
+    return []
 
 
-async def _set(user: User) -> None:
-    """500 texts of 2,450 characters."""
-    items = "\n".join(f"{n % 3}\t{'many words of one long text ' * 87}" for n in range(500))
-    await user.call("compare_set", items, MODEL)
+def _set(count: int) -> Neighbor:
+    """A set of texts of some 480 tokens."""
+    items = "\n".join(f"{n} {LONG}" for n in range(count))
+    return lambda user: [user.call("compare_set", items, MODEL)]
 
 
-async def _brackets(user: User) -> None:
+def _brackets(user: User) -> list[Awaitable[object]]:
     """24 MB that are slow to parse."""
-    await user.client.post(
-        f"{user.site}gradio_api/call/run_text",
-        content=b"[" + b"[]," * 8_000_000 + b"[]]",
-        headers={**user.headers, "content-type": "application/json"},
-    )
+
+    async def send() -> None:
+        answer = await user.client.post(
+            f"{user.site}gradio_api/call/run_text",
+            content=b"[" + b"[]," * 8_000_000 + b"[]]",
+            headers={**user.headers, "content-type": "application/json"},
+        )
+        answer.raise_for_status()
+
+    return [send()]
 
 
-async def _long_runs(user: User) -> None:
-    texts = (f"{n} " + "long words of a text " * 120 for n in range(12))
-    await asyncio.gather(*(user.run(text) for text in texts), return_exceptions=True)
+def _long_runs(user: User) -> list[Awaitable[object]]:
+    return [user.run(f"{random.random()} {LONG}") for _ in range(12)]
 
 
-async def _downloads(user: User) -> None:
-    made = await user.call("run_text", "long words of a text " * 120, "", MODEL)
-    path = f"{user.site}viz/run/{made['key']}/trace.safetensors"
-    asked = (user.client.get(path, headers=user.headers) for _ in range(40))
-    await asyncio.gather(*asked, return_exceptions=True)
+def _downloads(user: User) -> list[Awaitable[object]]:
+    async def take() -> None:
+        made = await user.call("run_text", LONG, "", MODEL)
+        path = f"{user.site}viz/run/{made['key']}/take/safetensors?layer=0&head=0"
+        (await user.client.get(path, headers=user.headers)).raise_for_status()
+
+    return [take() for _ in range(40)]
+
+
+def _half_opens(user: User) -> list[Awaitable[object]]:
+    return [_half_open(user)]
 
 
 async def _half_open(user: User) -> None:
@@ -268,13 +290,14 @@ async def _half_open(user: User) -> None:
             writer.close()
 
 
-NEIGHBORS: dict[str, Callable[[User], Awaitable[object]]] = {
+NEIGHBORS: dict[str, Neighbor] = {
     "none": _nobody,
-    "a set of 500 texts of 2,450 characters": _set,
+    "a set of 500 texts of 480 tokens": _set(500),
+    "a set of 100 texts of 480 tokens": _set(100),
     "24 MB of `[],`": _brackets,
     "runs of 480 tokens, 12 at once": _long_runs,
     "40 downloads of a run at once": _downloads,
-    "300 requests that never end": _half_open,
+    "300 requests that never end": _half_opens,
 }
 
 if __name__ == "__main__":
