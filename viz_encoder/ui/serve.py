@@ -65,6 +65,11 @@ class Settings:
         return PUBLIC if self.public else LOCAL
 
     @property
+    def behind_public_name(self) -> bool:
+        """Whether strangers reach it by the name of the proxy before it."""
+        return self.public and self.trust_proxy
+
+    @property
     def max_bytes(self) -> int:
         """Bytes of runs held for all pages together."""
         return min((1 if self.public else 4) * 2**30, psutil.virtual_memory().total // 4)
@@ -77,7 +82,7 @@ def make_app(settings: Settings, subject: Trace | LoadedEncoder | None = None) -
     page.queue(default_concurrency_limit=1, max_size=None, api_open=False)
     take_turns(page, settings.limits)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    if settings.host in ("127.0.0.1", "localhost"):
+    if settings.host in ("127.0.0.1", "localhost") and not settings.behind_public_name:
         # A page of another site must not reach us under a name of its own (DNS rebinding).
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     first = f"{TABS[0].name}/tab"

@@ -41,7 +41,7 @@ def take_turns(page: gr.Blocks, limits: Limits) -> None:
         await process(events, *rest)
 
     queue.push = push_in_turn  # type: ignore[method-assign]
-    queue.process_events = process_events  # type: ignore[method-assign]
+    queue.process_events = process_events  # type: ignore[method-assign, assignment]
 
 
 def _refusal(clients: list[str], client: str, most: int | None, limits: Limits) -> str:
