@@ -64,7 +64,7 @@ PUBLIC = Limits(
     queue_places=64,
     client_runs=32,
     client_long=4,
-    client_rate=50.0,
-    client_burst=1_000,
-    client_open=200,
+    client_rate=200.0,  # a class may come from one address
+    client_burst=3_000,
+    client_open=400,
 )
