@@ -1,4 +1,4 @@
-"""python -m benchmarks.load: many users at once, and one who is greedy beside a visitor; writes LOAD.md.
+"""python -m benchmarks.load: many users at once, and a visitor beside a greedy neighbor; writes LOAD.md.
 
 Everything is on 127.0.0.1, against a public server of its own in another process.
 """
@@ -95,7 +95,7 @@ Neighbor = Callable[[User], list[Awaitable[object]]]  # what it asks for at once
 def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="3 users, and nothing is written")
+    parser.add_argument("--quick", action="store_true", help="3 users; writes nothing")
     given = parser.parse_args()
     lines = asyncio.run(_measured((1, 3) if given.quick else USERS, not given.quick))
     print("\n".join(lines))
@@ -121,10 +121,10 @@ async def _tables(
 ) -> list[str]:
     lines = [
         "# Load\n",
-        "Seconds from the request to the first map, within one run of this table; × ideal is the "
-        "slowest answer ÷ (users × the median of one user alone). Written by "
-        "`python -m benchmarks.load`.\n",
-        "| users at once | what | median | slowest | × ideal | errors | mixed | RSS (MB) |",
+        "Seconds from the request to the first map, all measured in one run of the benchmark. "
+        "× ideal is the slowest answer ÷ (users × the median of one user alone); mixed up counts "
+        "answers with another text's tokens. Written by `python -m benchmarks.load`.\n",
+        "| users at once | task | median | slowest | × ideal | errors | mixed up | RSS (MB) |",
         "|---|---|---|---|---|---|---|---|",
     ]
     truth = vz.load(MODEL, device="cpu")
@@ -184,9 +184,9 @@ def _line(count: int, what: str, found: Found, alone: float, process: psutil.Pro
 async def _beside(visitor: User, process: psutil.Process) -> list[str]:
     """A visitor's answers beside one greedy neighbor of each kind."""
     lines = [
-        "\nA visitor runs a text and fetches its map again and again, alone and beside one greedy "
+        "\nA visitor repeatedly runs a text and fetches its map, alone and beside one greedy "
         "neighbor.\n",
-        "| neighbor | it got (refused) | median | slowest | slowest ÷ alone | errors | RSS (MB) |",
+        "| neighbor | served (refused) | median | slowest | slowest ÷ alone | errors | RSS (MB) |",
         "|---|---|---|---|---|---|---|",
     ]
     alone = 0.0

@@ -67,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--trust-proxy",
         action="store_true",
-        help="tell clients apart by X-Forwarded-For; only where a proxy, which writes it, is the "
-        "one way to this server",
+        help="identify clients by X-Forwarded-For; use it only if every request comes through a "
+        "proxy that sets this header",
     )
     serve.add_argument(
         "--hub",

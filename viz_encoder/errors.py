@@ -10,7 +10,7 @@ VizEncoderError
 │   ├── TooLong        it is over a stated limit
 │   └── NotAnImage     it is no picture we can decode
 ├── SelectionError     a layer, head, token or option that is not there
-│   └── Expired        a run that the server holds no more
+│   └── Expired        a run that the server no longer has
 ├── TraceError         a run that cannot be captured, saved or read back
 └── MaskError          a model that does not look where it was meant to
 """
@@ -57,7 +57,7 @@ class SelectionError(VizEncoderError):
 
 
 class Expired(SelectionError):
-    """A run that the server held, and holds no more."""
+    """A run that the server had, but no longer has."""
 
 
 class TraceError(VizEncoderError):

@@ -189,9 +189,7 @@ def test_calls_that_take_one_mask_refuse_a_scope():
     for target in TARGETS:
         if target == "vz.capture":
             continue
-        with pytest.raises(
-            SelectionError, match=r"layer 1, head 0 alone is written for vz\.capture"
-        ):
+        with pytest.raises(SelectionError, match=r"on layer 1, head 0 only, use vz\.capture"):
             mask_code(PAINTED, target, scope=scope)
         assert mask_code(PAINTED, target, scope=MaskScope.parsed("", 4, 5)) == mask_code(
             PAINTED, target

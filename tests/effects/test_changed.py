@@ -228,7 +228,7 @@ def test_without_the_mask_the_vectors_alone_are_compared(grammar, code, word):
     assert found.cosine == pytest.approx(cosine, abs=1e-6)
     assert found.before == 0 and found.after == pytest.approx(1 - cosine, abs=1e-6)
     assert found.labels == () and not found.flips and "pooled vector" in found.measure
-    assert f"no answer is read any more; the pooled vector changes by {1 - cosine:.3g}" in (
+    assert f"there is no answer left to read; the pooled vector changes by {1 - cosine:.3g}" in (
         found.sentence
     )
 

@@ -279,7 +279,7 @@ def test_what_a_measure_would_ignore_is_refused(grammar, given, said):
 
 
 def test_texts_of_different_measures_have_no_mean(grammar):
-    with pytest.raises(vz.VizEncoderError, match="which have no mean") as told:
+    with pytest.raises(vz.VizEncoderError, match="which cannot be averaged") as told:
         vz.effect(grammar, [SENTENCE, "the keys are old"], [(3, 0)])
     assert str(told.value).startswith(
         "Text 1, “the keys are old”: it would be measured by 'pooled'"

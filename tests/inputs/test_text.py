@@ -206,9 +206,7 @@ def test_any_text_is_read_or_refused_in_a_sentence(minilm, text):
 def test_unseen_characters_that_are_dropped_are_named(minilm, text, named):
     (sample,) = minilm.read(("plain", text)).samples
     said = [note for note in sample.notes if "drops" in note]
-    assert said == [
-        f"The text holds characters that nobody sees, and this tokenizer drops: {named}."
-    ]
+    assert said == [f"The text has invisible characters that this tokenizer drops: {named}."]
     clean = "".join(char for char in text if char.isprintable() or char.isspace())
     assert minilm.read(("plain", clean)).samples[0].tokens == sample.tokens
     assert not minilm.read(("plain", clean + "\r\n\t end")).samples[0].notes

@@ -53,15 +53,15 @@ def test_a_code_names_layers_and_heads(code, layers, heads, words, again):
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("9-12", "There are no layers 9–12: this model has 6 layers, counted from 0 to 5."),
-        ("4-9", "There are no layers 6–9: this model has 6 layers, counted from 0 to 5."),
-        ("6", "There is no layer 6: this model has 6 layers, counted from 0 to 5."),
-        (":12", "There is no head 12: this model has 12 heads, counted from 0 to 11."),
+        ("9-12", "There are no layers 9–12: this model has 6 layers, numbered from 0 to 5."),
+        ("4-9", "There are no layers 6–9: this model has 6 layers, numbered from 0 to 5."),
+        ("6", "There is no layer 6: this model has 6 layers, numbered from 0 to 5."),
+        (":12", "There is no head 12: this model has 12 heads, numbered from 0 to 11."),
         ("5-3", "5-3 counts down; write 3-5."),
-        ("x:1", "'x' names no layers; write"),
-        ("3:1,", "'1,' names no heads; write"),
+        ("x:1", "'x' is not a list of layers; write"),
+        ("3:1,", "'1,' is not a list of heads; write"),
         ("1:2:3", "'1:2:3' is not the scope of a mask; write"),
-        ("٣", "names no layers"),
+        ("٣", "is not a list of layers"),
         ("1," * 5000, "is not the scope of a mask"),
         (3, "3 is not the scope of a mask"),
     ],
@@ -95,7 +95,7 @@ def test_the_mask_holds_in_its_scope_and_nowhere_else(minilm, plain, speckled, c
     for layer, head in scope.places:
         assert not trace.attention(layer, head)[~speckled].any()
     assert trace.proof.passed
-    said = f"A custom mask was applied in {scope.words} only; everything else ran without it."
+    said = f"A custom mask was applied only to {scope.words}. All other heads ran without it."
     assert trace.notes == (*plain.notes, said)
 
 
@@ -105,8 +105,8 @@ def test_a_mask_everywhere_needs_no_note_and_odd_places_are_listed(minilm, plain
     assert vz.capture(minilm, TEXT, mask=everywhere).notes == plain.notes
     odd = vz.capture(minilm, TEXT, mask={(1, 2): speckled, 4: speckled, (1, 5): speckled})
     assert odd.notes[-1] == (
-        "A custom mask was applied in layer 1, heads 2 and 5; layer 4, all heads only; everything "
-        "else ran without it."
+        "A custom mask was applied only to layer 1, heads 2 and 5; layer 4, all heads. All other "
+        "heads ran without it."
     )
 
 

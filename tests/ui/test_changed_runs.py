@@ -215,7 +215,7 @@ def test_without_the_mask_no_answer_is_read_and_the_vectors_are_compared(ask, gr
     assert said["cosine"] == pytest.approx(cosine, abs=1e-6)
     assert said["labels"] == [] and said["flips"] is False
     assert said["changed"] == pytest.approx(1 - cosine, abs=1e-6)
-    assert "no answer is read any more; the pooled vector changes by" in said["sentence"]
+    assert "there is no answer left to read; the pooled vector changes by" in said["sentence"]
 
 
 def test_a_masked_word_keeps_its_place_in_the_comparison(site, ask, run):

@@ -42,5 +42,5 @@ def test_a_text_whose_mask_is_deleted_is_compared_without_any_fault(visit):
     opened.painted()
     page.wait_for_selector(".viz-changed[data-painted]", timeout=60_000)
     said = page.inner_text(".viz-changed-said")
-    assert "no answer is read any more; the pooled vector changes by" in said
+    assert "there is no answer left to read; the pooled vector changes by" in said
     assert opened.faults == []

@@ -184,7 +184,7 @@ def test_places_in_the_queues_of_each_client_and_in_all(queue, caplog):
         ["success"] * 2 + ["queue_full"],  # the runs that wait take none of its places
         ["success"] * 3 + ["queue_full"],
     ]
-    assert said.startswith("3 of your requests wait here already")
+    assert said.startswith("You already have 3 requests waiting")
     assert queue.clients("model") == ["greedy", "a", "b", "c", "greedy", "greedy"]
     assert [r.getMessage().split(":")[0] for r in caplog.records] == [
         f"503 POST '/join' from '{who}'" for who in ("greedy", "greedy", "d")
@@ -210,17 +210,19 @@ def test_what_a_client_has_made_is_known_as_its_own(site, monkeypatch):
 def test_security_md_promises_these_numbers():
     told = " ".join((Path(__file__).parents[2] / "SECURITY.md").read_text("utf-8").split())
     promised = (
-        f"A file has at most {PUBLIC.upload_bytes // MB} MB ({LOCAL.upload_bytes // MB} MB on your",
-        f"any other request {PUBLIC.body_bytes / MB:.1f} MB and {PUBLIC.values:,} JSON values "
-        f"({LOCAL.values:,}); all of these that are being read, {PUBLIC.bodies_bytes // MB} MB.",
-        f"Headers must come within {PUBLIC.header_seconds:g} seconds, a body within "
-        f"{PUBLIC.body_seconds:g} and a second more for each {PUBLIC.body_rate:,} bytes",
+        f"A file may have at most {PUBLIC.upload_bytes // MB} MB "
+        f"({LOCAL.upload_bytes // MB} MB on your own machine);",
+        f"any other request, {PUBLIC.body_bytes / MB:.1f} MB and {PUBLIC.values:,} JSON values "
+        f"({LOCAL.values:,} on your own machine). All of these being read at once may have "
+        f"{PUBLIC.bodies_bytes // MB} MB together.",
+        f"Headers must arrive within {PUBLIC.header_seconds:g} seconds, and a body within "
+        f"{PUBLIC.body_seconds:g} plus one second for each {PUBLIC.body_rate:,} bytes",
         f"may send {PUBLIC.client_rate:g} requests a second, {PUBLIC.client_burst:,} at once after "
         f"a pause, and have {PUBLIC.client_open} open.",
-        f"in the queue of runs, {PUBLIC.client_runs} may be its own; in each queue of long work, "
-        f"{PUBLIC.client_long}; a queue has {PUBLIC.queue_places} places.",
-        f"at most {PUBLIC.set_items} items and {PUBLIC.set_tokens:,} tokens. After "
-        f"{PUBLIC.work_seconds:g} seconds such work ends, and {PUBLIC.left_seconds:g} seconds",
+        f"In the queue of runs, {PUBLIC.client_runs} of its requests may wait; in each queue of "
+        f"long work, {PUBLIC.client_long}. Each queue has {PUBLIC.queue_places} places.",
+        f"at most {PUBLIC.set_items} items and {PUBLIC.set_tokens:,} tokens. Such work ends after "
+        f"{PUBLIC.work_seconds:g} seconds, or {PUBLIC.left_seconds:g} seconds",
     )
     assert [each for each in promised if each not in told] == []
     assert len(promised) == 6

@@ -18,7 +18,7 @@ from viz_encoder.ui.state.store import TraceStore
 
 SCOPE, WORDS = "3-5:1,4", "layers 3–5, heads 1 and 4"
 HEADS = [(layer, head) for layer in (3, 4, 5) for head in (1, 4)]
-NOTE = f"A custom mask was applied in {WORDS} only; everything else ran without it."
+NOTE = f"A custom mask was applied only to {WORDS}. All other heads ran without it."
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_the_mask_runs_in_its_scope(site, key, plain, trace):
     found = post(site, key, f"run?scope={SCOPE}", bits(mask)).json()
     run = found["run"]
     assert found["sentence"] == (
-        f"0 leaks in the 6 heads that the mask applies in ({WORDS}): every forbidden weight is "
+        f"0 leaks in the 6 heads that the mask applies to ({WORDS}): every forbidden weight is "
         "exactly 0."
     )
     assert found["scope"] == {"code": SCOPE, "words": WORDS, "heads": 6}
@@ -81,7 +81,7 @@ def test_a_mistake_leaks_in_scope_alone(site, key, minilm, plain):
             continue
         forbidden = ran.attention(layer, head).numpy()[~mask]
         assert leak == pytest.approx(float(forbidden.max()), abs=1e-6)
-    said = f"Leaks in 6 of the 6 heads that the mask applies in ({WORDS}): the largest"
+    said = f"Leaks in 6 of the 6 heads that the mask applies to ({WORDS}): the largest"
     assert answer["sentence"].startswith(said)
     assert answer["extra"] == [0, 0, 0, *[int((~mask).sum())] * 3]
     assert answer["run"]["masked"].endswith(
@@ -94,10 +94,10 @@ def test_a_mistake_leaks_in_scope_alone(site, key, minilm, plain):
     [
         ("run?scope=9-12", "There are no layers 9–12: this model has 6 layers"),
         ("run?scope=:12", "There is no head 12: this model has 12 heads"),
-        ("run?scope=x", "'x' names no layers; write"),
+        ("run?scope=x", "'x' is not a list of layers; write"),
         ("reach?scope=6", "There is no layer 6"),
         ("snippet?kind=vz.capture&scope=6", "There is no layer 6"),
-        (f"snippet?kind=transformers&scope={SCOPE}", f"a mask in {WORDS} alone is written for vz."),
+        (f"snippet?kind=transformers&scope={SCOPE}", f"for a mask on {WORDS} only, use vz."),
     ],
 )
 def test_a_wrong_scope_is_refused_in_a_sentence(site, key, path, says):
@@ -174,7 +174,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
     page.fill("#viz-mask-layers", "3 – 5")
     page.locator("#viz-mask-heads").press_sequentially("1, 4")
     assert page.is_hidden("#viz-mask-scope-fault")
-    said = f"The mask applies in 6 of 72 heads: {WORDS}. All others run without it."
+    said = f"The mask applies to 6 of 72 heads: {WORDS}. All others run without it."
     assert page.inner_text(".viz-mask-scope .viz-caption") == said
     page.wait_for_selector("[aria-label=Code][data-painted='vz.capture']")
     page.wait_for_function("document.querySelector('#viz-mask-code').innerText.includes('head in')")
@@ -186,7 +186,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
     assert disabled == ["vz.capture"]
     page.click("#viz-mask-run")
     page.wait_for_selector(RAN, timeout=60_000)
-    assert f"0 leaks in the 6 heads that the mask applies in ({WORDS})" in page.inner_text(
+    assert f"0 leaks in the 6 heads that the mask applies to ({WORDS})" in page.inner_text(
         "#viz-mask-sentence"
     )
     causal = torch.ones(15, 15).tril().bool()
@@ -200,7 +200,7 @@ def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
         theirs = left["trace"].attention(layer, head).numpy()
         np.testing.assert_allclose(theirs, expected, atol=1e-6)
     facts = page.inner_text("[aria-label='Intended, passed and observed']")
-    assert f"The mask applies in {WORDS} alone, so nothing is judged here." in facts
+    assert f"The mask applies only to {WORDS}; leaks are not checked here." in facts
     outside = page.eval_on_selector_all(
         ".viz-mask-leak:not(.viz-mask-outside)", "all => all.map(c => c.dataset.leak)"
     )

@@ -44,7 +44,7 @@ def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
         assert [bool(before["masked"]), bool(before["changed"])] == ["ran" in made, "cut" in made]
     page.click("[data-head='2.3']")
     page.wait_for_selector(LOST)
-    assert "does not answer" in page.inner_text(LOST)
+    assert "is not responding" in page.inner_text(LOST)
     with serving(make_app(Settings(device="cpu")), urlsplit(site).port):
         painted(page, "2.3", before["key"])
         page.wait_for_selector(LOST, state="hidden")

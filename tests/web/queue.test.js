@@ -33,7 +33,7 @@ test("a full queue is asked again with the same body until there is a place", as
   assert.equal(answer.status, 200);
   assert.deepEqual(asked, Array(3).fill(["gradio_api/queue/join?a", "what was typed"]));
   assert.equal(said.length, 3);
-  assert.match(said[0], /tried again in \d s/);
+  assert.match(said[0], /Retrying in \d s/);
   assert.equal(said[2], "");
   for (const ms of waited) assert.ok(ms >= 2000 && ms <= 3000);
 });

@@ -79,7 +79,7 @@ test("no answer at all is said; one that is not wanted any more stays what it is
   answer = () => {
     throw new TypeError("fetch failed");
   };
-  await assert.rejects(json("x"), { message: "The server does not answer; is it still running?" });
+  await assert.rejects(json("x"), { message: "The server is not responding; is it still running?" });
   await assert.rejects(json("x", { signal: AbortSignal.abort() }), { name: "AbortError" });
   await assert.rejects(numbers("x", AbortSignal.abort()), { name: "AbortError" });
 });

@@ -19,7 +19,7 @@ class MaskLeaks(ArrayResult, TableResult, main="leak"):
     leak[l, h] is the largest weight on a forbidden pair, at[l, h] its query and key; 0 and (-1, -1)
     if there is none. mass[l, h] is the share of their weight that real queries put on forbidden
     keys, a mean. Weights are shares of a query's total, 0 … 1. Padding queries do not count. Both
-    are NaN in heads that are not judged, as the mask was not meant for them.
+    are NaN in heads outside `where`, for which the mask was not meant.
     """
 
     leak: Float[np.ndarray, "layer head"]
@@ -47,10 +47,10 @@ def mask_leaks(
     Args:
         trace: a run of self-attention.
         intent: True = this query may attend to this key; one mask for all layers.
-        where: the heads that the intent is meant for, which alone are judged; all if None.
+        where: the heads that the intent applies to; only these are checked. All if None.
 
     Raises:
-        InputError: the intent is not bool, or not of the run's size; or so is where.
+        InputError: intent or where is not bool, or its shape does not fit the run.
     """
     n = trace.n_tokens
     if intent.dtype != torch.bool or tuple(intent.shape) != (n, n):
@@ -100,7 +100,7 @@ def _judged(
     if given.dtype != bool or given.shape != shape:
         raise InputError(
             f"where is {given.dtype} of shape {given.shape}; give bool of shape {shape}, one value "
-            "a layer and head."
+            "per layer and head."
         )
     return given
 

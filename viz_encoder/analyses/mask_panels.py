@@ -21,8 +21,8 @@ class MaskPanels(ArrayResult, main="observed"):
 
     intended and passed: whether any pair of the cell may attend; observed: its largest weight, a
     share of a query's total; leaking: whether a real query has weight on a key that the intent
-    forbids. Below MAX_SIDE tokens every cell is one pair. Where the intent is not meant for a head,
-    all is allowed there.
+    forbids. Below MAX_SIDE tokens every cell is one pair. In heads outside `where`, every pair
+    counts as allowed.
     """
 
     intended: Bool[np.ndarray, "row col"]
@@ -48,7 +48,7 @@ def mask_panels(
         intent: True = this query may attend to this key.
         layer: counted from 0.
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
-        where: the heads that the intent is meant for; all if None.
+        where: the heads that the intent applies to; all if None.
         size: cells a side, at most.
 
     Raises:

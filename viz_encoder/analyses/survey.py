@@ -65,8 +65,8 @@ def survey(
 ) -> Survey:
     """All layers, in order: thumbnails of at most `size` cells a side, and statistics of each head.
 
-    The same sweep compares every row with what ran: after the survey of a run as it ran,
-    `trace.proof` is known without another.
+    Unless tokens are hidden or rows renormalized, the same sweep also checks every row against
+    what ran, and `trace.proof` then costs nothing more.
 
     As a table (with pandas), to find heads:
     `vz.analyses.survey(trace).to_frame().nlargest(4, "previous")`.

@@ -94,7 +94,7 @@ class Effect(ArrayResult, TableResult, main="values"):
     def flip(self) -> str:
         """How the sentence says that the answer flips, such as “are” (0.995) to “is” (0.687).
 
-        "" where it stays, there is none, or there are several texts.
+        "" if the answer stays the same, if there is none, or with several texts.
         """
         ranked = self.ranked(1)
         if not ranked or len(self.values) > 1:
@@ -150,7 +150,7 @@ def effect(
             if not given.
         pooling: for "pooled", a method of `vz.pool`; if not given, the model's declared one, or
             mean.
-        names: what an error calls each of several texts; "text 0", "text 1", … if not given.
+        names: how errors name each of several texts; "text 0", "text 1", … if not given.
         progress: called with the fraction that is done; raise an exception in it to stop.
 
     Raises:
@@ -190,7 +190,7 @@ def _require_same(
     if measure is None and found and usual(run) != usual(found[0].run):
         raise SelectionError(
             f"it would be measured by {usual(run)!r} and {called[0]} by {usual(found[0].run)!r}, "
-            "which have no mean; choose one measure for all."
+            "which cannot be averaged; choose one measure for all."
         )
 
 

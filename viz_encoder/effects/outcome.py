@@ -62,10 +62,10 @@ def outcome(
 ) -> Outcome:
     """Compare a changed run with the run of the same input without any change.
 
-    In a text whose only [MASK] was deleted no answer is read, and the vectors alone are compared.
+    If a text's only [MASK] was deleted, there is no answer left, and only vectors are compared.
 
     Raises:
-        SelectionError: a text in which the answer cannot be asked for.
+        SelectionError: the changed text does not allow the answer to be read.
     """
     trace, inputs = changed
     other = any(change.of_text for change in changes)
@@ -92,7 +92,7 @@ def outcome(
     done = _done(changes, run.sample.tokens)
     became = _answer_said(labels, shares) if labels else f"the pooled vector changes by {apart:.3g}"
     if other and there is None and isinstance(asked, Logits):
-        became = f"no answer is read any more; {became}"
+        became = f"there is no answer left to read; {became}"
     unit = "" if labels else " (1 − cosine; 0 = no change)"
     return Outcome(
         f"{done[:1].upper()}{done[1:]} and {became}{unit}.",

@@ -56,7 +56,7 @@ def draw_page(
             Its scale is that of all colors.
         query: a row to mark, if any.
         snippet: Python that gives the chosen map again, to be shown on the page.
-        changed: of a run with changes, each of them in words, and what they did to the output.
+        changed: for a run with changes, each change in words, and their effect on the output.
 
     Raises:
         SelectionError: no such layer, head, query or scale.

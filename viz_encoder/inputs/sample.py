@@ -34,7 +34,7 @@ class Sample(OneLine):
     n_prompt: int = 0  # tokens at the front that are of a model's own prompt, [CLS] counted
 
     def segment_of(self, token: int) -> int:
-        """Which text a token is of: 0 = text A, 1 = text B."""
+        """Which text a token belongs to: 0 = text A, 1 = text B."""
         return self.segments[token] if self.segments else 0
 
     @property
@@ -55,7 +55,7 @@ class Inputs(OneLine):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tensors, and of the pictures as they were cut up."""
+        """Bytes of the tensors and of the preprocessed pictures."""
         tensors = self.values.nbytes + self.valid.nbytes
         tensors += 0 if self.segments is None else self.segments.nbytes
         pictures = (sample.picture for sample in self.samples)

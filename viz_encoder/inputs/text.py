@@ -114,8 +114,7 @@ class TextReader:
             names = ", ".join(map(_code_point, unseen[:NAMED]))
             more = f" and {len(unseen) - NAMED} others" if len(unseen) > NAMED else ""
             notes.append(
-                f"The text holds characters that nobody sees, and this tokenizer drops: {names}"
-                f"{more}."
+                f"The text has invisible characters that this tokenizer drops: {names}{more}."
             )
 
     def _drops(self, chars: list[str], full: Encoding, texts: tuple[str, ...]) -> bool:

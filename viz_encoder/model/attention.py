@@ -37,7 +37,7 @@ NOTHING = Given()
 
 
 class Buffers(NamedTuple):
-    """Where the scores and the weights of a block are written, so that no memory is asked for."""
+    """Where the scores and the weights of a block are written, so that nothing is allocated."""
 
     scores: Float[Tensor, "head query key"]
     weights: Float[Tensor, "head query key"]
@@ -66,7 +66,7 @@ def attention_weights(
     """softmax(q·kᵀ·scale + bias) over the allowed keys, in float32 at least.
 
     A query that may attend to nothing gets a row of zeros, as torch's fused kernels give it.
-    With `into`, the same numbers are written there, without gradients; −∞ is a masked score.
+    With `into`, the same numbers are written there, without gradients; masked scores are −∞.
     """
     wide = torch.promote_types(q.dtype, torch.float32)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale

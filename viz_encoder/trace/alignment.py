@@ -23,8 +23,8 @@ class Alignment(OneLine):
 
     by: "tokens", or "words" where the tokenizers differ: then tokens are the same that cover the
     same characters of the same word, whatever they are called, and special tokens by their order
-    before and after the text. A mask token is the same as what stands in its place in a run that
-    differs in nothing else.
+    before and after the text. A mask token matches the token in its place in a run that is
+    otherwise the same.
     """
 
     pairs: tuple[Pair, ...]  # (place in this run, place in the reference)

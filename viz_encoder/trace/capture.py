@@ -70,8 +70,8 @@ def capture(
             returned, whose attention_mask and token_type_ids count.
         mask: a custom mask, True = may attend: "query key", "batch query key" or
             "batch head query key"; or a dict of them by layer, {3: mask}, or by layer and head,
-            {(3, 5): mask}, which leaves all other heads as they are, and which a note names. It is
-            combined (&) with padding and the model's own masks.
+            {(3, 5): mask}, which leaves all other heads as they are; a note then says where it was
+            applied. It is combined (&) with padding and the model's own masks.
         valid: for ids, pixels or vectors: bool "batch token", True = a real token.
         attention_mask: the same as transformers writes it, 1 = a real token, 0 = padding; in place
             of valid.

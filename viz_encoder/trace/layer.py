@@ -58,8 +58,8 @@ class LayerTrace(OneLine):
     ) -> Float[Tensor, "head query key"]:
         """The maps of some heads, some rows of them; float32 at least.
 
-        Where many blocks are walked through: `keys`, those of `keys_of(heads)`, and `into`, where
-        scores and weights are written. Maps that were kept as they ran are handed out as they are.
+        To compute many blocks, pass `keys` from `keys_of(heads)`, and `into`, the buffers for
+        scores and weights. Maps that the run itself stored are returned as they are.
         """
         if self.maps is not None:
             kept = self.maps[heads, rows]
@@ -75,7 +75,7 @@ class LayerTrace(OneLine):
 
     @property
     def wide(self) -> torch.dtype:
-        """That of the maps: the run's own, float32 at least."""
+        """The dtype of the maps: the run's own, float32 at least."""
         ran = self.q if self.maps is None else self.maps
         return torch.promote_types(ran.dtype, torch.float32)
 

@@ -16,14 +16,17 @@ from viz_encoder.model.layer_masks import CustomMask
 FORM = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
 MOST_CHARACTERS = 4000
 FEW = 4  # layers that are named one by one
-HOW = "write layers and heads, such as 3-5:1,4; 3-5 is all heads of these layers, :1,4 all layers"
+HOW = (
+    "write layers and heads, such as 3-5:1,4; 3-5 alone is all heads of these layers, and :1,4 "
+    "these heads of all layers"
+)
 
 
 @dataclass(frozen=True)
 class MaskScope:
     """Some layers × some heads of a model, counted from 0.
 
-    layers, heads: in which the mask applies, ascending.
+    layers, heads: where the mask applies, in ascending order.
     n_layers, n_heads: how many the model has.
     """
 
@@ -37,7 +40,7 @@ class MaskScope:
         """The scope of a code: "3-5:1,4" is layers 3 to 5, heads 1 and 4; "" is everything.
 
         Raises:
-            SelectionError: it is no such code, or names what the model does not have.
+            SelectionError: the code is malformed, or names a layer or head that is not there.
         """
         if not isinstance(code, str) or len(code) > MOST_CHARACTERS or code.count(":") > 1:
             raise SelectionError(f"{shown(code)} is not the scope of a mask; {HOW}.")
@@ -47,7 +50,7 @@ class MaskScope:
 
     @property
     def whole(self) -> bool:
-        """Whether the mask applies in all layers and heads."""
+        """Whether the mask applies to all layers and heads."""
         return len(self.layers) == self.n_layers and len(self.heads) == self.n_heads
 
     @property
@@ -95,7 +98,7 @@ def note_of(mask: Any, n_layers: int, n_heads: int) -> tuple[str, ...]:
     if not 0 < len(set(places)) < n_layers * n_heads:
         return ()
     where = places_said(places, n_layers, n_heads)
-    return (f"A custom mask was applied in {where} only; everything else ran without it.",)
+    return (f"A custom mask was applied only to {where}. All other heads ran without it.",)
 
 
 def places_said(places: Iterable[tuple[int, int]], n_layers: int, n_heads: int) -> str:
@@ -153,7 +156,7 @@ def _numbers(written: str, what: str, count: int) -> tuple[int, ...]:
     if not written:
         return tuple(range(count))
     if not FORM.fullmatch(written):
-        raise SelectionError(f"{shown(written)} names no {what}s; {HOW}.")
+        raise SelectionError(f"{shown(written)} is not a list of {what}s; {HOW}.")
     found: set[int] = set()
     for part in written.split(","):
         first, _, last = part.partition("-")
@@ -165,7 +168,7 @@ def _numbers(written: str, what: str, count: int) -> tuple[int, ...]:
             named = f"is no {what} {stop}" if start == stop else f"are no {what}s {start}–{stop}"
             raise SelectionError(
                 f"There {named}: this model has {count} "
-                f"{_plural(what, count)}, counted from 0{f' to {count - 1}' if count > 1 else ''}."
+                f"{_plural(what, count)}, numbered from 0{f' to {count - 1}' if count > 1 else ''}."
             )
         found.update(range(start, stop + 1))
     return tuple(sorted(found))

@@ -117,7 +117,7 @@ class Proof:
 def prove(layers: tuple[LayerTrace, ...], origin: Origin) -> Proof:
     """Recompute every row of every head, in blocks, and compare it with what the kernel gave.
 
-    A layer through whose rows the survey went has been compared there, in the same sweep.
+    A layer that the survey has swept was already compared in that sweep.
     """
     error, tolerance, worst = 0.0, 1.0, None
     least, most = math.inf, -math.inf

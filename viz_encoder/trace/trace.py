@@ -91,7 +91,7 @@ class Trace:
     def proof(self) -> Proof:
         """Whether the maps computed here are the maps that ran, in every row of every head.
 
-        `viz_encoder.analyses.survey` looks at the same rows: after it, this costs nothing more.
+        `viz_encoder.analyses.survey` checks the same rows, so after it this costs nothing more.
         """
         return prove(self.layers, self.origin)
 

@@ -10,8 +10,8 @@ import { address, unanswered } from "./server.js";
 
 const PAUSES = [0, 500, 1000, 2000, 4000]; // milliseconds before each try; the last one again and again
 const SPELL = 30_000; // milliseconds in which the same run is shown again only once
-const LOST = "The server does not answer. Trying again; what you typed and chose is kept.";
-const AGAIN = "The server no longer holds this run; computing it again …";
+const LOST = "The server is not responding. Retrying; your text and selection are kept.";
+const AGAIN = "The server no longer has this run. Computing it again …";
 
 /** How long to wait before a try, by its number from 0. @type {(tried: number) => number} */
 export const pauseBefore = (tried) => PAUSES[Math.min(tried, PAUSES.length - 1)];

@@ -28,7 +28,7 @@ export function patient(fetch, say = sayOverPage, wait = rest) {
         return answer;
       }
       const seconds = secondsToWait(tried, answer.headers.get("retry-after"), Math.random());
-      say(`Many runs are waiting already. Yours is tried again in ${Math.ceil(seconds)} s; nothing is lost.`);
+      say(`The server is busy. Retrying in ${Math.ceil(seconds)} s; nothing is lost.`);
       await wait(seconds * 1000);
     }
   };

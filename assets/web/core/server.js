@@ -57,7 +57,7 @@ async function answered(path, asking, signal) {
   const response = await asking.catch((fault) => {
     if (signal?.aborted) throw fault;
     unanswered.tell(path);
-    throw new Error("The server does not answer; is it still running?");
+    throw new Error("The server is not responding; is it still running?");
   });
   if (response.ok) return response;
   if (response.status === EXPIRED) unanswered.tell(path);

@@ -59,7 +59,7 @@ export class Leaks {
       "span",
       { class: "viz-mask-key" },
       el("i", { class: "viz-swatch viz-mask-outside" }),
-      "out of scope: not judged",
+      "out of scope: not checked",
     );
     this.scale.replaceChildren(
       ...[el("span", { class: "viz-mask-key" }, zero, "exactly 0"), ...range, MEASURES[measure]],
@@ -70,7 +70,7 @@ export class Leaks {
   /** @type {(place: { layer: number, head: number }, value: Maybe, scale: Scale) => HTMLElement} */
   #cell({ layer, head }, value, scale) {
     const color = shade(value ?? NaN, scale);
-    const text = `Head ${layer}.${head}: ${value === null ? "out of scope, not judged" : number(value)}`;
+    const text = `Head ${layer}.${head}: ${value === null ? "out of scope, not checked" : number(value)}`;
     const chosen = this.chosen.layer === layer && this.chosen.head === head;
     return button("", () => this.choose({ layer, head }), {
       class: value === null ? "viz-mask-leak viz-mask-outside" : "viz-mask-leak",

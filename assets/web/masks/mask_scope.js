@@ -71,7 +71,7 @@ export function numbersIn(typed, what, count) {
   if (!written || written === "all") return upTo(count);
   const found = new Set();
   for (const part of written.split(/[\s,;]+|and/).filter(Boolean)) {
-    if (!RANGE.test(part)) throw new Error(`“${part}” names no ${what}s; write numbers, such as 3-5 or 1, 4`);
+    if (!RANGE.test(part)) throw new Error(`“${part}” is not a list of ${what}s; write numbers, such as 3-5 or 1, 4`);
     const [first, last = first] = part.split("-").map(Number);
     if (first > last) throw new Error(`${part} counts down; write ${last}-${first}`);
     if (last >= count) {
@@ -82,7 +82,7 @@ export function numbersIn(typed, what, count) {
     }
     for (let number = first; number <= last; number++) found.add(number);
   }
-  if (!found.size) throw new Error(`“${written}” names no ${what}s; write numbers, such as 3-5 or 1, 4`);
+  if (!found.size) throw new Error(`“${written}” is not a list of ${what}s; write numbers, such as 3-5 or 1, 4`);
   return [...found].sort((a, b) => a - b);
 }
 

@@ -121,10 +121,10 @@ function factsOf(found, leaks) {
   const every = Array.from({ length: run.nHeads }, (_, at) => at);
   const heads = head === "mean" || head === "max" ? every : headsOf(head);
   const inside = heads.filter((at) => scope.has(layer, at));
-  if (!inside.length) return `The mask applies in ${scope.words} alone, so nothing is judged here.`;
+  if (!inside.length) return `The mask applies only to ${scope.words}; leaks are not checked here.`;
   const judged =
     inside.length < heads.length
-      ? ` Of these heads the mask applies in ${inside.join(", ")}; leaks are counted there.`
+      ? ` Of these heads, the mask applies to ${inside.join(", ")}; leaks are counted only there.`
       : "";
   const [extra, missing] = [result.extra[layer], result.missing[layer]];
   const passed =

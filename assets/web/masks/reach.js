@@ -32,7 +32,7 @@ export class Reach {
   player = new Player(this.depth, () => undefined);
   sentence = el("p", { class: "viz-mask-sentence", role: "status" });
   fault = status();
-  partly = caption("The mask applies in some heads alone; in every layer, the other heads see all tokens.");
+  partly = caption("The mask applies only to some heads; the other heads of every layer see all tokens.");
   chips = el("p", { class: "viz-words viz-mask-chips", dir: "auto" });
   grid = new TokenGrid({ label: "Reach", maxSide: 420, maxCell: 28 });
   legend = el("div");

@@ -58,8 +58,8 @@ export class ScopeFields {
     this.fault.hidden = !wrong;
     for (const field of [this.layers, this.heads]) field.setAttribute("aria-invalid", String(Boolean(wrong)));
     this.says.textContent = scope.whole
-      ? "The mask applies in all layers and heads."
-      : `The mask applies in ${count(scope.many)} of ${count(scope.of)} heads: ${scope.words}. All others run without it.`;
+      ? "The mask applies to all layers and heads."
+      : `The mask applies to ${count(scope.many)} of ${count(scope.of)} heads: ${scope.words}. All others run without it.`;
   }
 
   #field(/** @type {string} */ id, /** @type {string} */ placeholder) {

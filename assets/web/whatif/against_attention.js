@@ -99,7 +99,7 @@ export class AgainstAttention {
     const { link } = this.axis;
     const codes = this.#codes;
     cut.disabled = !codes.length;
-    cut.title = codes.length ? "" : "Have the weight on a link across, and choose a head";
+    cut.title = codes.length ? "" : "Choose a link for “Across”, and a head";
     if (!run || !link || !codes.length) {
       cut.textContent = "Cut the link";
       return;

@@ -59,7 +59,7 @@ export class HeadsPanel {
     this.twin = new Twin(choose, tell, () => this.#offer());
     this.hows = HOWS.map(([how, words]) => button(words, () => this.#how(how), { "data-how": how }));
     this.take = saveRow("Save the effects", [
-      ["CSV", "The effects as shown: a line a head, with unit, mode and measure", () => this.#table()],
+      ["CSV", "The effects as shown: one row per head, with unit, mode and measure", () => this.#table()],
     ]);
     this.remove = button("Remove head", acts.remove, { class: "viz-small viz-whatif-go", id: "viz-whatif-remove" });
     const many = el("label", { class: "viz-control viz-check" }, this.together, "together: each click adds a head");

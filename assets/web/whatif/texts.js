@@ -45,7 +45,7 @@ export class Texts {
     const label = el("label", { class: "viz-caption", for: this.typed.id }, ABOUT);
     const left = el("div", {}, label, this.typed, el("div", { class: "viz-controls" }, this.start, this.work.node));
     const take = saveRow("Save the mean effects", [
-      ["CSV", "The effects as shown: a line a head, with spread, unit, mode and measure", () => this.#table()],
+      ["CSV", "The effects as shown: one row per head, with spread, unit, mode and measure", () => this.#table()],
     ]);
     this.result = el("div", { hidden: true }, this.sentence, this.grid.node, this.legend, take);
     this.node = el(

@@ -20,7 +20,7 @@ def capture_lines(
     """The lines, after `allowed` and `n_tokens` are there.
 
     Args:
-        scope: the layers and heads that the mask applies in; all if None.
+        scope: the layers and heads that the mask applies to; all if None.
         model: what `vz.load` takes; without it, a small untrained encoder stands for it.
         source: what it reads: a text, a pair or the path of a picture.
 
@@ -58,6 +58,6 @@ def _stand_in(scope: MaskScope | None) -> tuple[str, ...]:
         f"    n_layers={n_layers}, n_heads={n_heads}, d_model={8 * n_heads}, d_ff=32,",
         "    vocab_size=n_tokens, max_positions=n_tokens",
         ")",
-        "encoder = vz.Encoder(config)  # yours, from vz.load",
-        "source = torch.arange(n_tokens)  # yours: a text or a picture of so many tokens",
+        "encoder = vz.Encoder(config)  # replace with yours, from vz.load",
+        "source = torch.arange(n_tokens)  # replace with your text or picture",
     )

@@ -45,11 +45,11 @@ def mask_code(
         target: one of TARGETS.
         rule: the name of the preset that made the mask; without it the rows are written out.
         sizes: of that preset; its defaults if not given.
-        scope: the layers and heads that the mask applies in; all if None.
+        scope: the layers and heads that the mask applies to; all if None.
         model, source: for "vz.capture", what it loads and reads.
 
     Raises:
-        SelectionError: there is no such target or preset, or the target takes one mask for all.
+        SelectionError: there is no such target or preset, or the target takes no scope.
         InputError: the mask is not square and bool, or a size is wrong.
     """
     if target not in TARGETS:
@@ -70,8 +70,8 @@ def mask_code(
         imported, lines = capture_imports(source), capture_lines(scope, model, source)
     elif scope is not None and not scope.whole:
         raise SelectionError(
-            f"{target} takes one mask for all that it runs; a mask in {scope.words} alone is "
-            f"written for {CAPTURE}."
+            f"{target} takes one mask for everything it runs; for a mask on {scope.words} only, "
+            f"use {CAPTURE}."
         )
     imports = ("import torch", *imported)
     heading = ("# Rows = queries (who looks), columns = keys; True = may attend.", *made)

@@ -28,7 +28,7 @@ def read_mask(
     Args:
         path: the file.
         convention: what its values mean.
-        most: how many tokens a mask may be for; a CSV is read no further.
+        most: the most tokens a mask may have; reading a CSV stops there.
 
     Raises:
         InputError: no such file, not a square or one row, or values that do not fit.

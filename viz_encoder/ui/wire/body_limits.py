@@ -88,7 +88,7 @@ class BodyLimits:
         found = sum(1 for _ in islice(ANY_VALUE.finditer(content), most + 1))
         if found <= most:
             return None
-        return f"The request holds over {most:,} values; send fewer, or texts in one piece."
+        return f"The request has over {most:,} JSON values; send fewer, or texts as one string."
 
 
 def _declared(scope: Scope) -> int:
@@ -98,7 +98,7 @@ def _declared(scope: Scope) -> int:
 
 
 def _too_large(most: int) -> str:
-    return f"The request is too large; at most {most:,} bytes are taken here."
+    return f"The request is too large; this server accepts at most {most:,} bytes."
 
 
 def _replayed(content: bytes, receive: Receive) -> Receive:

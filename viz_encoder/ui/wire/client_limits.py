@@ -13,8 +13,8 @@ from viz_encoder.ui.wire.refusals import refuse
 
 FREE = ("/viz/static/", "/assets/", "/static/", "/theme.css", "/favicon.ico")  # files that are kept
 REMEMBERED = 10_000  # clients
-OFTEN = "These are too many requests of one client; wait a second."
-OPEN = "One client has too many requests open here; close other pages of this server."
+OFTEN = "Too many requests from your address; wait a second and try again."
+OPEN = "Too many open requests from your address; close other pages of this server."
 
 
 @dataclass

@@ -11,8 +11,8 @@ from viz_encoder.ui.wire.concurrency import fair_turn
 from viz_encoder.ui.wire.refusals import tell
 
 RUNS = "model"  # the queue of runs, which take a moment; all others are of long work
-FULL = "The server is busy: {} others wait already. Try again in a moment."
-YOURS = "{} of your requests wait here already; let one of them end first."
+FULL = "The server is busy: {} requests are already waiting. Try again in a moment."
+YOURS = "You already have {} requests waiting; wait until one of them has finished."
 
 
 def take_turns(page: gr.Blocks, limits: Limits) -> None:

@@ -39,7 +39,7 @@ class Watch:
         if not self._names or self._listeners.heard(self._names):
             self._heard = now
         if now - self._heard > self._limits.left_seconds:
-            raise SenderLeft("Stopped: nobody waited for the result.")
+            raise SenderLeft("Stopped: no one was waiting for the result.")
         require_time(now - self._begun, self._limits)
 
     def report(self, share: float, words: str) -> None:
@@ -62,6 +62,6 @@ def require_time(seconds: float, limits: Limits) -> None:
     """
     if limits.work_seconds is not None and seconds > limits.work_seconds:
         raise TooLong(
-            f"This took over {limits.work_seconds:g} seconds, the most that one piece of work may "
-            "take on this server; nothing was kept. Send less at a time, or run it on your machine."
+            f"This took over {limits.work_seconds:g} seconds, the limit for one job on this "
+            "server; nothing was kept. Send less at a time, or run it on your own machine."
         )

@@ -25,7 +25,7 @@ def mask_run(
     """Run the input of a run with a mask; returns its leaks, its effect and the new run.
 
     mistake plants one: "ignored", "inverted" or "transposed"; the intent stays `rows`. scope names
-    the layers and heads that it applies in, such as "3-5:1,4"; "" is all of them.
+    the layers and heads that the mask applies to, such as "3-5:1,4"; "" is all of them.
     """
     made = run_masked(runner.store, key, _mask(rows), Mistake(mistake), scope)
     return result_of(runner, made)

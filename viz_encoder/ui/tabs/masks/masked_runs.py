@@ -77,7 +77,7 @@ def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:
     many = len(scope.places)
     heads = f"{many} {'head' if many == 1 else 'heads'}"
     if not scope.whole:
-        heads = f"the {heads} that the mask applies in ({scope.words})"
+        heads = f"the {heads} that the mask applies to ({scope.words})"
     leaking = int((leaks.leak > 0).sum())
     if not leaking:
         return f"0 leaks in {heads}: every forbidden weight is exactly 0."

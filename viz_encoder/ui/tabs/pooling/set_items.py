@@ -92,8 +92,8 @@ def check_tokens(encoder: LoadedEncoder, items: Sequence[Item], most: int | None
         count += each
         if count > most:
             raise TooLong(
-                f"The set has over {most:,} tokens after {number:,} of its {len(items):,} items, "
-                "the most that this server takes; give fewer or shorter items."
+                f"The set is too long for this server: over {most:,} tokens after {number:,} of "
+                f"its {len(items):,} items. Give fewer or shorter items."
             )
 
 
