@@ -130,7 +130,7 @@ def visit(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened]]
 
 def _listen_for_faults(opened: Opened) -> None:
     page, report = opened.page, opened.faults.append
-    page.on("console", lambda m: report(m.text) if _matters(m) else None)
+    page.on("console", lambda m: report(m.text) if matters(m) else None)
     listen_for_errors(page, report)
     page.on("dialog", lambda dialog: report(f"dialog: {dialog.message}"))
     page.on("requestfailed", lambda r: None if r.failure == ABORTED else report(f"failed: {r.url}"))
@@ -138,12 +138,13 @@ def _listen_for_faults(opened: Opened) -> None:
 
 
 def listen_for_errors(page: Page, report: Callable[[str], None]) -> None:
-    """Report every error that a script of the page didn't catch."""
+    """Report every error that a script of the page didn't catch, but of a stream that it closed."""
     page.on("pageerror", lambda error: STREAM_CLOSED.search(str(error)) or report(str(error)))
 
 
-def _matters(message: ConsoleMessage) -> bool:
-    return message.type in ("error", "warning") and message.text != UPLOAD_WARNING
+def matters(message: ConsoleMessage) -> bool:
+    expected = message.text == UPLOAD_WARNING or STREAM_CLOSED.search(message.text)
+    return message.type in ("error", "warning") and not expected
 
 
 def _leaves(url: str, opened: Opened) -> bool:

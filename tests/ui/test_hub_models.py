@@ -11,7 +11,7 @@ from huggingface_hub import constants
 
 import viz_encoder as vz
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
-from tests.ui.conftest import listen_for_errors, serving
+from tests.ui.conftest import listen_for_errors, matters, serving
 from viz_encoder.checkpoints import HubModel, Plan
 from viz_encoder.cli import main
 from viz_encoder.errors import SelectionError
@@ -171,7 +171,7 @@ def test_looked_up_brought_and_run_on_the_page(hub, chromium, tmp_path, width):
         page = context.new_page()
         faults = []
         listen_for_errors(page, faults.append)
-        page.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
+        page.on("console", lambda m: faults.append(m.text) if matters(m) else None)
         page.set_viewport_size({"width": width, "height": 1000})
         page.goto(site)
         page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)

@@ -17,13 +17,13 @@ SENTENCE = SENTENCES[0]
 @pytest.fixture
 def slow(monkeypatch):
     """Every run takes a while longer."""
-    capture = Runner._capture
+    key = Runner._key
 
     def slowly(self, *arguments):
         time.sleep(1.5)
-        return capture(self, *arguments)
+        return key(self, *arguments)
 
-    monkeypatch.setattr(Runner, "_capture", slowly)
+    monkeypatch.setattr(Runner, "_key", slowly)
 
 
 @pytest.fixture
