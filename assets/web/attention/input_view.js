@@ -166,7 +166,10 @@ export class InputView {
     else this.words.mark(chosen);
     if (values) this.#paint(shown, values, chosen, (unit) => shown.cell(values, unit));
     else if (run.grid) this.picture.blank();
-    else this.words.paint(null, null, () => "");
+    else {
+      this.words.paint(null, null, () => "");
+      this.arcs.draw(null, chosen);
+    }
     this.told.textContent = values ? shown.sentence(chosen, values) : shown.fault;
     this.heads.draw(this.#direction);
   }
