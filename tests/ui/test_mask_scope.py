@@ -171,6 +171,9 @@ def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
     fault = "There are no layers 9–12: this model has 6 layers, 0 to 5."
     assert page.inner_text("#viz-mask-scope-fault") == fault
     assert page.is_disabled("#viz-mask-run")
+    assert page.text_content("#viz-mask-code") == ""  # none for another scope than what is typed
+    assert page.locator("[aria-label=Code]").get_by_role("button", name="Copy").is_disabled()
+    assert page.is_hidden(".viz-mask-scope .viz-caption")
     page.fill("#viz-mask-layers", "3 – 5")
     page.locator("#viz-mask-heads").press_sequentially("1, 4")
     assert page.is_hidden("#viz-mask-scope-fault")

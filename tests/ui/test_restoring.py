@@ -73,6 +73,14 @@ def test_an_expired_run_is_made_again_with_its_mask(runner, minilm):
     assert "ignores it" in planted["masked"] and planted["link"]["mistake"] == "ignored"
 
 
+def test_a_link_with_a_mask_and_changes_says_that_it_leaves_one_out(runner, minilm):
+    n = vz.capture(minilm, TEXT).n_tokens
+    ran = mask_code(masked(n) | torch.eye(n, dtype=torch.bool))
+    found = json.loads(restore(runner, {**LINK, "ran": ran, "cut": "h3.0"}))
+    assert found["masked"] and found["changed"] is None
+    assert found["notes"][-1].endswith("only one of them; its changes are left out.")
+
+
 def test_a_mask_that_cannot_be_had_leaves_the_run_and_says_so(runner):
     for ran, says in (("large", "too large for its link"), ("z.xx", "cannot be read")):
         found = json.loads(restore(runner, {**LINK, "ran": ran}))

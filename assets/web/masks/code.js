@@ -35,6 +35,13 @@ export class Code {
     if (!this.choice.length) this.choice.append(...options(targets.map((name) => [name, name])));
   }
 
+  // No code for a mask that cannot be, and why.
+  refuse(/** @type {string} */ wrong) {
+    this.#asked.stop();
+    this.made = null;
+    this.#tell("", wrong);
+  }
+
   // Most calls take one mask for all that they run.
   show(/** @type {Made} */ made) {
     this.made = made;

@@ -57,6 +57,7 @@ export class ScopeFields {
     this.fault.textContent = wrong;
     this.fault.hidden = !wrong;
     for (const field of [this.layers, this.heads]) field.setAttribute("aria-invalid", String(Boolean(wrong)));
+    this.says.hidden = Boolean(wrong); // the scope of before is not what is typed
     this.says.textContent = scope.whole
       ? "The mask applies to all layers and heads."
       : `The mask applies to ${count(scope.many)} of ${count(scope.of)} heads: ${scope.words}. All others run without it.`;

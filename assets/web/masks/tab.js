@@ -199,7 +199,8 @@ class MasksTab extends TabShell {
     const { scope, wrong } = this.scope;
     this.presets.mark(by);
     this.convention.show(this.plain.tokens, mask);
-    this.code.show({ run: this.plain, mask, scope, by });
+    if (wrong) this.code.refuse(wrong);
+    else this.code.show({ run: this.plain, mask, scope, by });
     this.result.follow(mask, scope.code, wrong);
     this.#follow();
     this.#note();

@@ -13,7 +13,9 @@ from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
 from viz_encoder.ui.state.runner import KINDS, Runner, Tell, silent
 
 UNCHANGED, UNMASKED = "the run is shown unchanged.", "the run is shown without a mask."
-NOT_AS_LINKED = (UNCHANGED, UNMASKED)  # how a note ends that says so
+LEFT_OUT = "its changes are left out."
+NOT_AS_LINKED = (UNCHANGED, UNMASKED, LEFT_OUT)  # how a note ends that says so
+BOTH = SelectionError("This link has a mask and changes, but a run can have only one of them")
 KEPT = "the model and the link's other choices are kept."
 GONE = {
     "image": "a link cannot hold a picture of your own; drop it again and press Run",
@@ -42,7 +44,8 @@ def restore(
             _require_input(query)
     made = _made(runner, query, owner, tell)
     if query.get("ran"):
-        return _with_mask(runner, query, made)
+        masked = _with_mask(runner, query, made)
+        return _noted(json.loads(masked), BOTH, LEFT_OUT) if query.get("cut") else masked
     return _with_changes(runner, query["cut"], made) if query.get("cut") else made
 
 
