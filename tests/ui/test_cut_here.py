@@ -101,6 +101,9 @@ def test_a_cut_pair_is_zero_and_its_row_is_renormalized(visit, minilm, plain):
         found = np.nan_to_num(shown(page, layer))
         np.testing.assert_allclose(found, cut.attention(layer).numpy(), atol=2e-6)
     assert said == f"Head 3.1: it may not look at animal (was {weight:.2f})."
+    page.wait_for_selector(".viz-pair li:first-child [data-link='3.1']")
+    first = page.inner_text(".viz-pair li:first-child").split()
+    assert first == ["3.1", "cut", "was", f"{weight:.2f}"]
     page.click(".viz-reference [aria-pressed]")
     page.wait_for_selector(".viz-map[data-painted*=':3.1:']")
     moved = (cut.attention(4) - plain.attention(4)).abs().sum(-1).mean(-1) / 2

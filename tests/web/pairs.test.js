@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linksOf, reading, strongest } from "../../assets/web/attention/pair_links.js";
+import { linksOf, mostChanged, reading, strongest } from "../../assets/web/attention/pair_links.js";
 import { pairAsked } from "../../assets/web/attention/pair_search.js";
 import { apart } from "../../assets/web/core/arcs.js";
 import { linksOf as arcsOf } from "../../assets/web/attention/word_arcs.js";
@@ -88,4 +88,14 @@ test("a label that would lie on one of a larger weight is left out", () => {
   assert.deepEqual(apart([near, first]), [near]);
   // One that is left out takes no other's place.
   assert.deepEqual(apart([first, near, { ...near, x: 140 }]), [first, { ...near, x: 140 }]);
+});
+
+test("a head in which the pair was cut comes by what it had; where all have none, there is no change", () => {
+  const links = linksOf({ weights: [[0.1, null, 0.3]], ratios: [[1, null, 1]] }, [[0.4, 0.9, null]]);
+  assert.deepEqual(
+    mostChanged(links, 5).map(({ head }) => head),
+    [1, 0],
+  );
+  const none = linksOf({ weights: [[null, null]], ratios: [[null, null]] }, [[0.4, 0.9]]);
+  assert.deepEqual(mostChanged(none, 5), []);
 });

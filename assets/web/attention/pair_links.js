@@ -134,7 +134,7 @@ export class PairLinksView extends Emitter {
     const why = changed ? "" : (this.compared?.why ?? "");
     this.what.textContent = [why, changed ? CHANGED : USUAL, shownSentence(this.selection)].filter(Boolean).join(" ");
     const ranked = changed ? moved : strongest(this.links, LISTED);
-    const most = Math.max(...ranked.map(({ weight }) => weight), 0);
+    const most = Math.max(...ranked.map(({ weight }) => weight || 0), 0);
     this.list.replaceChildren(...ranked.map((link) => this.#line(link, most)));
     this.#map(run, most);
     this.list.hidden = this.grid.hidden = !ranked.length;
@@ -146,18 +146,20 @@ export class PairLinksView extends Emitter {
   #line(/** @type {HeadLink} */ link, /** @type {number} */ most) {
     const { layer, head, weight, ratio, was } = link;
     const bar = el("i", { class: "viz-pair-bar" });
-    bar.style.width = `${most ? (100 * weight) / most : 0}%`;
-    const said = was == null ? (ratio == null ? "" : `${ratio.toFixed(1)} ×`) : signed(weight - was);
+    const cut = Number.isNaN(weight);
+    bar.style.width = `${most && !cut ? (100 * weight) / most : 0}%`;
+    const ratioText = ratio == null ? "" : `${ratio.toFixed(1)} ×`;
+    const said = was == null ? ratioText : cut ? `was ${rounded(was)}` : signed(weight - was);
     const times = el("span", { class: "viz-pair-ratio" }, said);
     times.classList.toggle("viz-selective", was == null && ratio != null && ratio >= SELECTIVE);
     const line = button("", () => this.selection.set({ layer, head }), {
       class: "viz-pair-line",
       "data-link": `${layer}.${head}`,
-      title: `Show head ${layer}.${head}`,
+      title: `Show head ${layer}.${head}${cut ? ", in which a mask forbids this pair" : ""}`,
     });
     line.append(
       ...[el("b", {}, `${layer}.${head}`), el("span", { class: "viz-pair-track" }, bar)],
-      ...[el("span", { class: "viz-pair-weight" }, rounded(weight)), times],
+      ...[el("span", { class: "viz-pair-weight" }, cut ? "cut" : rounded(weight)), times],
     );
     return el("li", {}, line);
   }
@@ -236,12 +238,16 @@ export function linksOf({ weights, ratios }, was) {
   );
 }
 
-/** The heads whose weight on the pair moved most. @type {(links: HeadLink[], most: number) => HeadLink[]} */
-export const mostChanged = (links, most) =>
-  links
-    .filter(({ weight, was }) => was != null && !Number.isNaN(weight))
-    .sort((a, b) => Math.abs(b.weight - Number(b.was)) - Math.abs(a.weight - Number(a.was)))
+/** The heads whose weight on the pair moved most, to none where it was cut; no head where it is forbidden in all.
+ * @type {(links: HeadLink[], most: number) => HeadLink[]} */
+export function mostChanged(links, most) {
+  if (links.every(({ weight }) => Number.isNaN(weight))) return [];
+  const moved = (/** @type {HeadLink} */ { weight, was }) => Math.abs((weight || 0) - Number(was));
+  return links
+    .filter(({ was }) => was != null)
+    .sort((a, b) => moved(b) - moved(a))
     .slice(0, most);
+}
 
 /** A change with its sign: "−0.37". */
 export const signed = (/** @type {number} */ change) => `${change < 0 ? "−" : "+"}${rounded(Math.abs(change))}`;
