@@ -37,7 +37,7 @@ def test_a_view_alone_fills_the_window_and_grows(visit, name, api):
     alone, size = box(page, ALONE), page.viewport_size
     assert (alone["x"], alone["y"]) == (0, 0)
     assert (alone["width"], alone["height"]) == (size["width"], size["height"])
-    assert page.evaluate("Boolean(document.fullscreenElement)") == api
+    page.wait_for_function("api => Boolean(document.fullscreenElement) === api", arg=api)
     grown = box(page, canvas)
     assert grown["y"] + grown["height"] <= size["height"]
     assert page.locator(ALONE).evaluate("one => one.scrollHeight <= one.clientHeight")
