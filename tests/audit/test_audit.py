@@ -116,3 +116,19 @@ def test_intents_are_counted_against_the_layers_of_a_module():
         with pytest.raises(InputError, match=f"{n_intents} intents are given, but 2 attention"):
             vz.audit_mask(Stack(), [padding] * n_intents, padding, d_model=8)
     assert vz.audit_mask(Stack(), [padding] * 2, padding, d_model=8).verdict == "PASS"
+
+
+def test_an_audit_tells_how_far_it_is_and_ends_where_it_is_told_to():
+    model, told = Stack().train(), []
+    vz.audit_mask(model, padding, padding, **SMALL, progress=told.append)
+    assert told == [number / len(checks.QUESTIONS) for number in range(len(checks.QUESTIONS))]
+
+    def stop(share):
+        if share > 0.5:
+            raise InputError("Enough.")
+
+    drawn = torch.get_rng_state()
+    with pytest.raises(InputError, match="Enough"):
+        vz.audit_mask(model, padding, padding, **SMALL, progress=stop)
+    assert model.training  # left as it was found
+    assert torch.equal(torch.get_rng_state(), drawn)

@@ -43,8 +43,8 @@ def test_gradients_of_all_rows_at_once(intent, pooled):
     rows = [(sample, 0) for sample in range(3)] if pooled else gradients.real_rows(case)
     x = case.x.clone().requires_grad_(True)
     out = subject.run(case, x=x, grad=True)
-    together = gradients._together(out, x, rows, 0)
-    apart = gradients._one_by_one(out, x, rows, 0)
+    together = gradients._together(out, x, rows, 0, 7)
+    apart = gradients._one_by_one(out, x, rows, 0, 7)
     assert together is not None and torch.equal(together == 0, apart == 0)
     assert torch.allclose(together, apart, rtol=1e-5, atol=0)
     assert torch.equal(gradients.gradients_of(subject, case, rows).values, together)
@@ -54,7 +54,7 @@ def test_what_cannot_be_batched_is_differentiated_row_by_row():
     case, rows = case_of(causal), [(0, 1), (2, 5)]
     x = case.x.clone().requires_grad_(True)
     out = Subject(BySteps()).run(case, x=x, grad=True)
-    assert gradients._together(out, x, rows, 0) is None
+    assert gradients._together(out, x, rows, 0, 7) is None
     found = gradients.gradients_of(Subject(BySteps()), case, rows).values
     expected = gradients.gradients_of(Subject(Stack()), case, rows).values
     assert torch.allclose(found, expected, rtol=1e-5, atol=0)

@@ -14,6 +14,7 @@ from viz_encoder.errors import InputError
 LONGEST = 4096  # a map of it takes 64 MiB a head and sample
 SMALLEST = {"d_model": 1, "n_layers": 1, "window": 1, "max_positions": 2, "vocab_size": 2}
 Model = Callable[[Tensor, Any], Any]
+Progress = Callable[[float], object]  # is told the share that is done
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,11 @@ class AuditScope:
         documents: documents(valid) → whole numbers "batch token", the packed document of each
             token; True takes them from the intent.
         pooled: pooled(output, valid) → "batch d", which padding must not change.
-        step: step(x of one token, cache or None) → (output, cache): the model with a KV cache.
+        step: step(x of one token, cache or None) → (output, cache): the model with a KV cache. If
+            it takes a third argument, it is tried with padding too, and given what your code passes
+            for all tokens so far.
+        cross: cross(valid) → Bool "batch query memory", True = may attend: what cross-attention may
+            look at. Memory may have any number of tokens.
         variants: implementations that must agree with the model on real tokens, by name.
     """
 
@@ -68,7 +73,8 @@ class AuditScope:
     dtype: torch.dtype | None = None
     documents: bool | Callable[[Tensor], Tensor] = False
     pooled: Callable[[Any, Tensor], Tensor] | None = None
-    step: Callable[[Tensor, Any], tuple[Tensor, Any]] | None = None
+    step: Callable[..., tuple[Tensor, Any]] | None = None
+    cross: Callable[[Tensor], Tensor] | None = None
     variants: Mapping[str, Model] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from viz_encoder.audit.arguments import (
     AuditInputs,
     AuditScope,
     Model,
+    Progress,
     require_groups,
     require_intents,
     require_numbers,
@@ -22,6 +23,7 @@ from viz_encoder.audit.arguments import (
 )
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import QUESTIONS
+from viz_encoder.audit.gaps import gaps
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
@@ -50,6 +52,7 @@ def audit_mask(
     scope: AuditScope | None = None,
     module: nn.Module | None = None,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> MaskReport:
     """Whether the model looks where `intent` says it may, and nowhere else: a MaskReport.
 
@@ -66,6 +69,7 @@ def audit_mask(
         scope: lengths, a dtype, documents, a cache … to try as well.
         module: the nn.Module to watch and to switch to eval, if `model` does not lead to it.
         seed: for the inputs.
+        progress: called with the share of the checks that are done; what it raises ends the audit.
 
     Raises:
         InputError: the arguments do not fit one another.
@@ -79,13 +83,14 @@ def audit_mask(
     require_one_a_layer(intents, n_layers)
     subject = Subject(adapted.model, module or adapted.module)
     setting = _setting(subject, adapted, intents, inputs, d_model, seed, scope.first_length)
-    setting.allowed(setting.first_valid())  # a wrong intent is the caller's fault, not the model's
+    setting.require_fit()  # a wrong intent is the caller's fault, not the model's
     scope = replace(scope, variants={**adapted.variants, **scope.variants})
     context = AuditContext(subject, setting, scope, n_layers, was_training=subject.trains)
+    context.crossed(setting.first_valid())
     with torch.random.fork_rng(devices=[]), subject.in_mode(training=False), quiet():
         _require_as_many_as_seen(context)
-        checks = ask_all(context, QUESTIONS)
-    notes = (*adapted.notes, *_never_tested(context))
+        checks = ask_all(context, QUESTIONS, progress)
+        notes = (*adapted.notes, *gaps(context, inputs), *_never_tested(context))
     return report_of(context, checks, notes, time.perf_counter() - start)
 
 

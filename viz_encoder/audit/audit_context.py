@@ -1,5 +1,6 @@
 """AuditContext: the model, the case and all that was measured once for several checks."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,11 +16,17 @@ from viz_encoder.audit.diagnose.diagnosis import Diagnosis
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
 from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
-from viz_encoder.audit.measure.setting import TOLERANCE, Case, ModelFault, Setting
+from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.token_axis import has_tokens
 from viz_encoder.audit.report import Picture, Verdict
+from viz_encoder.errors import InputError
 
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
+ROWS_IF_LONG = 8
+
+
+OTHER_LENGTH, OTHER_COUNTS = 13, (8, 13, 4, 10)  # neither sorted nor any order's neighbor
 
 
 class Answer(NamedTuple):
@@ -64,6 +71,7 @@ class AuditContext:
     was_training: bool = False
     noise: float = 0.0  # how much samples differ in a batch and alone, without any padding
     stopped: bool = False  # it does not run, so nothing else can be asked
+    more_layers: bool = False  # more may attend than were seen, so their number is unknown
     answers: dict[str, Answer] = field(default_factory=dict)
 
     @cached_property
@@ -75,6 +83,19 @@ class AuditContext:
     def full(self) -> Case:
         """The same without padding."""
         return self.setting.case(torch.ones_like(self.base.valid), x=None)
+
+    @cached_property
+    def other_batches(self) -> tuple[Case, ...]:
+        """Other lengths in another order, padded on either side, which tell causes apart."""
+        valid = torch.arange(OTHER_LENGTH) < torch.tensor(OTHER_COUNTS)[:, None]
+        sides = [valid.flip(1), valid] if self.setting.left else [valid, valid.flip(1)]
+        found: list[Case] = []
+        if self.setting.fixed:
+            return ()
+        for one in sides if self.setting.pads else [torch.ones_like(valid)]:
+            with suppress(ModelFault, InputError):
+                found.append(self.setting.case(one))
+        return tuple(found)
 
     @property
     def other_lengths(self) -> tuple[int, ...]:
@@ -108,10 +129,11 @@ class AuditContext:
         """Of every real row of the base case; or why there are none."""
         return self.gradients_on(self.base)
 
-    def gradients_on(self, case: Case) -> Gradients | str:
+    def gradients_on(self, case: Case, most: int = 0) -> Gradients | str:
         """Of the real rows, of some of them above 32 tokens; or why there are none."""
-        long = case.valid.shape[1] > ALL_ROWS
-        rows = real_rows(case, ALL_ROWS if long else 0)
+        n_tokens = case.valid.shape[1]
+        some = ROWS_IF_LONG if n_tokens > LONG else ALL_ROWS if n_tokens > ALL_ROWS else 0
+        rows = real_rows(case, min(most, some) if most and some else most or some)
         if self.is_pooled:
             rows = [(sample, 0) for sample in range(len(case.valid))]
         try:
@@ -125,22 +147,66 @@ class AuditContext:
         return self.out.ndim == 2
 
     @property
-    def n_layers(self) -> int:
-        """As said, or as many as the maps show, or as there are intents."""
+    def n_layers(self) -> int | None:
+        """As said, or as many as there are intents, or as the maps show; None if nothing tells."""
         if self.given_layers:
             return self.given_layers
         if len(self.setting.intents) > 1:
             return len(self.setting.intents)
-        return len(self.maps.layers) or 1
+        return None if self.more_layers else len(self.maps.layers) or None
 
     def may(self, case: Case) -> Allowed:
-        """Of whom each row of the output may know."""
-        known = may_know(case.allowed, self.n_layers)
+        """Of whom each row of the output may know; after any number of layers, if unknown."""
+        known = may_know(case.allowed, self.n_layers or case.valid.shape[1])
+        if self.maps.cross:
+            known = known | self._by_cross(case)
         return _pool(known, case) if self.is_pooled else known
 
+    def _by_cross(self, case: Case) -> Allowed:
+        """Of whom a token may know by cross-attention: of all real ones, if memory is not these."""
+        crossed = self.crossed(case.valid)
+        n_tokens = case.valid.shape[1]
+        if crossed is None or crossed.shape[2] != n_tokens or crossed.shape[1] != n_tokens:
+            return case.valid[:, None, :].expand_as(case.allowed[0])
+        return may_know([one | crossed for one in case.allowed], n_tokens)
+
+    def crossed(
+        self, valid: Bool[Tensor, "batch token"]
+    ) -> Bool[Tensor, "batch query memory"] | None:
+        """Whom cross-attention may look at, as it was said.
+
+        Raises:
+            InputError: it is no Bool "batch query memory".
+        """
+        if self.scope.cross is None:
+            return None
+        given = self.scope.cross(valid)
+        if not isinstance(given, Tensor) or given.dtype != torch.bool or given.ndim != 3:
+            what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+            raise InputError(
+                f"AuditScope(cross=…) gave {what}; it must give a torch.bool tensor (batch, query, "
+                "memory) in which True = may attend."
+            )
+        return given.to(valid.device).expand(len(valid), -1, -1)
+
     def must(self, case: Case) -> Allowed:
-        """Of whom each row of the output is meant to know."""
-        return must_know(case.allowed, self.n_layers)
+        """Of whom each row of the output is meant to know; after one layer, if unknown."""
+        return must_know(case.allowed, self.n_layers or 1)
+
+    @cached_property
+    def grad_fault(self) -> str:
+        """What the model raises with gradients on, though it runs without; "" if nothing."""
+        _ = self.out
+        try:
+            self.subject.run(self.base, grad=True)
+        except ModelFault as fault:
+            return str(fault)
+        return ""
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether each token can be told from the others in the input."""
+        return has_tokens(self.base.x, self.base.valid.shape[1])
 
     def pattern(self, case: Case, layer: int = 0) -> Allowed:
         """The intent of a layer without any padding."""
@@ -162,7 +228,20 @@ class AuditContext:
         scale = max(1.0, float(finite.median()))
         # The largest value may be rounded the other way twice: by two of its own steps.
         steps = 2 * max(torch.finfo(one).eps for one in dtypes) * float(finite.max())
-        return max(tol * scale, min(10 * self.noise, 50 * tol * scale), steps)
+        noise = min(10 * self.noise, 50 * tol * scale)
+        return max(tol * scale, noise, steps, min(2 * self._rounding, 3 * tol * scale))
+
+    @cached_property
+    def _rounding(self) -> float:
+        """How far half precision takes the output from what float32 gives with those weights."""
+        if self.subject.dtype not in (torch.float16, torch.bfloat16):
+            return 0.0
+        x = self.base.x
+        case = self.setting.with_x(self.base, x.float() if x.is_floating_point() else x)
+        with suppress(ModelFault), self.subject.weights(lambda weight: weight.float()):
+            apart = gap(self.subject.run(case), self.out, self.base.valid)
+            return apart.amount if math.isfinite(apart.amount) else 0.0
+        return 0.0
 
     def failed(self, *names: str) -> bool:
         """Whether any of these checks is red."""

@@ -2,6 +2,7 @@
 
 import traceback
 
+from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, untested
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Check, MaskReport, Verdict
@@ -19,9 +20,13 @@ NEEDS_NUMBERS = (
 )
 
 
-def ask_all(context: AuditContext, questions: tuple[Question, ...]) -> tuple[Check, ...]:
+def ask_all(
+    context: AuditContext, questions: tuple[Question, ...], progress: Progress | None = None
+) -> tuple[Check, ...]:
     """Every check in order; one that crashes is an ERROR, never left out."""
-    for question in questions:
+    for number, question in enumerate(questions):
+        if progress is not None:
+            progress(number / len(questions))
         if context.stopped and question.name != "eval_mode":
             answer = Answer(Verdict.NOT_TESTED, f"{question.title}: the model does not run.")
         else:
@@ -89,7 +94,8 @@ def _check(context: AuditContext, question: Question, answer: Answer) -> Check:
     follows = ""
     if answer.verdict in (Verdict.FAIL, Verdict.WARN):
         follows = next((one for one in question.after if context.failed(one)), "")
-        shared = context.answers["batch_independence"].verdict is Verdict.WARN
+        mixing = context.answers.get("batch_independence")
+        shared = mixing is not None and mixing.verdict is Verdict.WARN
         if not follows and shared and answer.verdict is Verdict.WARN and question.name in COMPARING:
             follows = "batch_independence"
     return Check(question.name, question.title, follows_from=follows, **given)
@@ -105,7 +111,12 @@ def report_of(
     if all(check.verdict is Verdict.NOT_TESTED for check in checks if check.name != "static"):
         untested = untested[:1]
     return MaskReport(
-        verdict, _sentence(verdict, checks), checks, (*untested, *notes), seconds, tuple(pictures)
+        verdict,
+        _sentence(verdict, checks),
+        checks,
+        tuple(dict.fromkeys((*untested, *notes))),
+        seconds,
+        tuple(pictures),
     )
 
 

@@ -12,7 +12,7 @@ from viz_encoder.audit.audit_context import (
     gap,
     passes,
 )
-from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.report import Verdict
@@ -48,7 +48,7 @@ def ask(context: AuditContext) -> Answer:
             "consistent with: a capacity shared by the batch (MoE); no gradient crosses samples."
         )
         return found._replace(verdict=Verdict.WARN, cause=cause)
-    return found.because(diagnose("axes", sure=False))
+    return found.because(diagnose_mixing(context, full, together))
 
 
 def _by_content(context: AuditContext, together: Tensor, sample: int) -> bool:

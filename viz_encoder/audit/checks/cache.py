@@ -1,13 +1,17 @@
 """Whether token by token with a cache gives what the whole sequence gives at once."""
 
+import inspect
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.subject import first_tensor
 from viz_encoder.audit.report import Verdict
+
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def ask(context: AuditContext) -> Answer:
@@ -21,7 +25,7 @@ def ask(context: AuditContext) -> Answer:
     ways = {"token by token": [1] * n_tokens, "in pieces": _pieces(n_tokens)}
     for name, sizes in ways.items():
         try:
-            out = _stepped(step, case.x, sizes)
+            out = _stepped(step, case.x, sizes, context if takes_mask(step) else None)
         except Exception as fault:
             text = f"Run {name}, step raised {type(fault).__name__}: {fault}."
             if name == "in pieces":
@@ -49,7 +53,42 @@ def ask(context: AuditContext) -> Answer:
                 query=apart.query,
                 amount=apart.amount,
             )
+    padded = _padded(context) if takes_mask(step) and context.setting.pads else None
+    if padded is not None:
+        return padded
     return passes("Token by token and in pieces, it gives the same as all at once.")
+
+
+def takes_mask(step: Any) -> bool:
+    """Whether it takes what the caller's code passes, as a third argument."""
+    try:
+        taken = inspect.signature(step).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [one for one in taken if one.default is one.empty and one.kind in _BY_PLACE]
+    return len(needed) == 3
+
+
+def _padded(context: AuditContext) -> Answer | None:
+    """A prompt with padding in front, then token by token, against all at once."""
+    valid = context.setting.padding(context.base.valid.shape[1], left=True)
+    case = context.setting.case(valid)
+    whole = context.subject.run(case)
+    sizes = [valid.shape[1] // 2, *[1] * (valid.shape[1] - valid.shape[1] // 2)]
+    try:
+        out = _stepped(context.scope.step, case.x, sizes, context, valid)
+    except Exception as fault:
+        text = f"With padding before the prompt, step raised {type(fault).__name__}: {fault}."
+        return Answer(Verdict.FAIL, text)
+    apart = gap(out, whole, valid)
+    if apart.amount <= context.tolerance(whole):
+        return None
+    text = (
+        f"With padding before the prompt, token {apart.query} of sample {apart.sample} differs by "
+        f"{apart.amount:.2g} between step by step with a cache and all at once."
+    )
+    found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+    return found.because(diagnose("cache_padding", sure=False))
 
 
 def _pieces(n_tokens: int) -> list[int]:
@@ -58,11 +97,19 @@ def _pieces(n_tokens: int) -> list[int]:
     return [first, *[2] * (rest // 2), *[1] * (rest % 2)]
 
 
-def _stepped(step: Any, x: Tensor, sizes: list[int]) -> Tensor:
+def _stepped(
+    step: Any,
+    x: Tensor,
+    sizes: list[int],
+    context: AuditContext | None = None,
+    valid: Tensor | None = None,
+) -> Tensor:
     cache, rows, start = None, [], 0
+    valid = torch.ones(x.shape[:2], dtype=torch.bool) if valid is None else valid
     with torch.no_grad():
         for size in sizes:
-            out, cache = step(x[:, start : start + size].clone(), cache)
+            more = [context.setting.make_mask(valid[:, : start + size])] if context else []
+            out, cache = step(x[:, start : start + size].clone(), cache, *more)
             rows.append(first_tensor(out))
             start += size
     return torch.cat(rows, dim=1)

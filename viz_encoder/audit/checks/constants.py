@@ -1,61 +1,12 @@
 """The numbers that ban: one that is too small leaves weight, or loses to a large score."""
 
-from typing import Any
-
-import torch
-from torch import Tensor
-from torch.overrides import TorchFunctionMode
-
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes
-from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.passed_mask import SAFE, suspicions
-from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.diagnose.diagnosis import diagnose_constant
+from viz_encoder.audit.diagnose.passed_mask import suspicions
+from viz_encoder.audit.measure.constants import too_small
+from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
-
-
-class Constants(TorchFunctionMode):
-    """Notes each number that scores are filled, replaced or shifted with."""
-
-    def __init__(self, n_tokens: int) -> None:
-        """Scores are known by their last two axes."""
-        super().__init__()
-        self.n_tokens = n_tokens
-        self.found: list[float] = []
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Run it, and look at its numbers."""
-        kwargs = kwargs or {}
-        out = func(*args, **kwargs)
-        name = getattr(func, "__name__", "")
-        if name.startswith("masked_fill"):
-            self._note(out, kwargs.get("value", args[2] if len(args) > 2 else None))
-        elif func in (torch.where, Tensor.where) and len(args) == 3:
-            for one in args[1:]:
-                self._note(out, one)
-        elif func in (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__) and len(args) == 2:
-            for one in args:
-                value = _number(one)
-                if value is not None and value <= -100:
-                    self._note(out, one, scores=False)
-        return out
-
-    def _note(self, out: Any, value: Any, scores: bool = True) -> None:
-        number = _number(value)
-        if number is None or not isinstance(out, Tensor) or not out.is_floating_point():
-            return
-        square = out.ndim >= 2 and out.shape[-2:] == (self.n_tokens, self.n_tokens)
-        row = not scores and out.ndim >= 2 and out.shape[-1] == self.n_tokens
-        zero = number == 0  # after the softmax, or in a mask that is being made
-        if (square or row) and not zero and number > max(SAFE, torch.finfo(out.dtype).min / 2):
-            self.found.append(number)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, Tensor):
-        return float(value) if value.ndim == 0 and value.is_floating_point() else None
-    return float(value) if isinstance(value, int | float) and value is not True else None
+from viz_encoder.trace.diagnose import is_compiled
 
 
 def ask(context: AuditContext) -> Answer:
@@ -63,19 +14,18 @@ def ask(context: AuditContext) -> Answer:
     case = context.base
     for one in suspicions(case.passed, case.valid):
         if one.code == "constant":
-            return Answer(Verdict.WARN, f"T{one.evidence[1:]}.").because(diagnose("constant"))
-    value = too_small(context, case)
+            found = diagnose_constant(one.value)
+            return Answer(Verdict.WARN, f"T{one.evidence[1:]}.").because(found)
+    if is_compiled(context.subject.whole.modules()):
+        return untested("Constants that ban: the model is compiled, and its code is not seen.")
+    try:
+        value = too_small(context.subject, case, grad=not context.grad_fault)
+    except ModelFault as fault:
+        return untested(f"Constants that ban: while being recorded, the model raised {fault}.")
     if value is not None:
         text = f"The code bans with {value:g}."
-        return Answer(Verdict.WARN, text, amount=value).because(diagnose("constant"))
+        return Answer(Verdict.WARN, text, amount=value).because(diagnose_constant(value))
     return passes("No constant that bans is above -100,000, as far as the code shows it.")
-
-
-def too_small(context: AuditContext, case: Case) -> float | None:
-    """The first number in the code that fills scores and is too small to ban."""
-    with Constants(case.valid.shape[1]) as seen:
-        context.subject.run(case, grad=True)
-    return next((value for value in seen.found if value < 1), None)
 
 
 QUESTION = Question("constants", "Constants that ban", ask, ("runs",), order=50)

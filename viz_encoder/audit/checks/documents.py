@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.reach import must_know
-from viz_encoder.audit.measure.setting import GRADIENT, Case
+from viz_encoder.audit.measure.setting import GRADIENT, Case, ModelFault
+from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.report import Verdict
 
 
@@ -29,16 +29,46 @@ def ask(context: AuditContext) -> Answer:
     found = context.gradients_on(case)
     if isinstance(found, str):
         return untested(f"Packed documents: no gradients ({found}).")
-    return _leak(found, numbers, apart) or passes(
-        f"{int(numbers.max()) + 1} documents in a row know nothing of one another."
+    return (
+        _leak(found, numbers, apart)
+        or _alone(context, numbers)
+        or passes(f"{int(numbers.max()) + 1} packed documents do not depend on one another.")
     )
+
+
+def _alone(context: AuditContext, numbers: Tensor) -> Answer | None:
+    """A document packed behind others against the same one alone; told, for it may be meant."""
+    case = context.full
+    if context.is_pooled or not can_be_cut(case.x, case.valid.shape[1]):
+        return None
+    whole = context.subject.run(case)
+    for number in range(1, int(numbers[0].max()) + 1):
+        places = (numbers[0] == number).nonzero()[:, 0]
+        single = context.setting.case(
+            torch.ones(1, len(places), dtype=torch.bool), x=case.x[:1, places]
+        )
+        if int(numbered(context, single).max()) > 0:
+            continue
+        try:
+            apart = gap(context.subject.run(single), whole[:1, places])
+        except ModelFault:
+            continue
+        if apart.amount > context.tolerance(whole):
+            query = int(places[apart.query])
+            text = (
+                f"Document {number} differs when packed from when alone: token {query} is off by "
+                f"{apart.amount:.2g}, though it depends on no other document."
+            )
+            found = Answer(Verdict.WARN, text, sample=0, query=query, amount=apart.amount)
+            return found.because(diagnose("positions_packed", sure=False))
+    return None
 
 
 def numbered(context: AuditContext, case: Case) -> Tensor:
     """The document of each token, "batch token": as given, or as the intent links tokens."""
     if callable(context.scope.documents):
         return context.scope.documents(case.valid)
-    linked = must_know(case.allowed, context.n_layers)
+    linked = context.must(case)
     whole = linked | linked.mT
     for _ in range(case.valid.shape[1].bit_length()):
         whole = (whole.float() @ whole.float()) > 0

@@ -11,8 +11,8 @@ from viz_encoder.audit.audit_context import (
 )
 from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.passed_mask import tensors_in
 from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
 from viz_encoder.audit.report import Verdict
 

@@ -1,8 +1,6 @@
 """Whether a sample of nothing but padding harms the others."""
 
-import torch
-
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Verdict
@@ -10,6 +8,8 @@ from viz_encoder.audit.report import Verdict
 
 def ask(context: AuditContext) -> Answer:
     """The others must stay as they are; what the empty one gives is told, and is no fault."""
+    if not context.setting.pads:
+        return untested("A sample of nothing but padding: your valid has no padding.")
     own = _own(context)
     if own is not None:
         return own
@@ -34,9 +34,10 @@ def ask(context: AuditContext) -> Answer:
     kind = {False: "numbers", True: "NaN"}[bool(out[empty].isnan().any())]
     kind = "zeros" if bool((out[empty] == 0).all()) else kind
     text = f"A sample of nothing but padding gives {kind}; the others stay as they are."
-    with torch.enable_grad():
+    other = False
+    if not context.grad_fault:
         grad = context.subject.run(case, grad=True).detach()
-    other = bool(grad[empty].isnan().any()) is not bool(out[empty].isnan().any())
+        other = bool(grad[empty].isnan().any()) is not bool(out[empty].isnan().any())
     if kind == "NaN" or other:
         text += " With gradients it is not the same." if other else ""
         return Answer(Verdict.INFO, text, cure="Drop such samples before the model.", sample=empty)

@@ -2,7 +2,7 @@
 
 import torch
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.report import Verdict
 
@@ -10,6 +10,8 @@ from viz_encoder.audit.report import Verdict
 def ask(context: AuditContext) -> Answer:
     """Real rows must agree; rows of padding often do not, and that is said."""
     case = context.base
+    if context.grad_fault:
+        return untested(f"With gradients: the model raised {context.grad_fault}.")
     grad = context.subject.run(case, grad=True).detach()
     with torch.inference_mode():
         inference = context.subject.run(case)

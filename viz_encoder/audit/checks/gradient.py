@@ -4,7 +4,9 @@ import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose, diagnose_gradient
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.diagnose.mixing import diagnose_mixing
+from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.pictures import picture_of_gradient
@@ -18,13 +20,35 @@ def ask(context: AuditContext) -> Answer:
     found = context.gradients
     if isinstance(found, str):
         return untested(f"No gradients: {found}.")
+    fault = find_fault(context, context.base, found)
+    if fault is not None and context.maps.layers and not context.failed("maps"):
+        fault = _unless_deeper(context, found, fault)
     return (
-        find_fault(context, context.base, found)
+        fault
         or _lost(context, found)
         or passes(
             f"Of {found.values[0].numel() * len(found.rows)} pairs, no forbidden one has a "
             f"gradient above {GRADIENT:g} of its row's largest."
         )
+    )
+
+
+def _unless_deeper(context: AuditContext, found: Gradients, fault: Answer) -> Answer:
+    """The leak, unless unseen layers could explain it and n_layers was not given."""
+    seen = len(context.maps.layers)
+    if context.given_layers is not None or len(context.setting.intents) > 1:
+        return fault
+    context.more_layers = True
+    if find_fault(context, context.base, found) is not None:
+        context.more_layers = False
+        return fault
+    text = (
+        f"Token {fault.query} of sample {fault.sample} depends on token {fault.key}, farther than "
+        f"the {seen} attention layers that were seen can reach."
+    )
+    cause = "either more layers attend than were seen, or something besides attention mixes tokens."
+    return fault._replace(
+        verdict=Verdict.WARN, evidence=text, cause=cause, cure="Pass n_layers=.", code="layers"
     )
 
 
@@ -58,7 +82,7 @@ def find_fault(context: AuditContext, case: Case, found: Gradients) -> Answer | 
         )
         return Answer(
             Verdict.FAIL, text, sample=sample, query=query, key=key, amount=amount
-        ).because(diagnose("axes", sure=False))
+        ).because(diagnose_mixing(context, case, context.subject.run(case)))
     return _leak(context, case, found, leaks, (sample, query, key, amount))
 
 
@@ -83,20 +107,26 @@ def _leak(
             diagnose("pooling") if right else diagnose("padding_ignored", sure=False)
         )
     square = _square(found, case)
-    if context.maps.layers and context.answers.get("maps", answer).verdict in ("PASS", "INFO"):
-        cause = (
-            "the maps are right, so something besides attention lets tokens mix: a convolution, a "
-            "mean or norm over tokens, or a mask that is applied after the softmax."
-        )
+    judged = context.maps.layers and not context.failed("maps", "cross_attention")
+    if not context.failed("maps") and (unjudged := _unjudged(context)):
         diagnosis = Diagnosis(
-            "besides_attention", cause, "Mask padding there too, or keep it a token's own."
+            "not_seen",
+            f"not known: no fault was seen in self-attention, but {unjudged} not judged.",
+            "To narrow it down, say what cross-attention may look at: AuditScope(cross=…).",
         )
+    elif judged:
+        diagnosis = besides_attention(context, case)
     else:
-        diagnosis = diagnose_gradient(
-            square > GRADIENT, case.allowed, context.pattern(case), case.valid, context.n_layers
-        )
+        diagnosis = unseen_attention(context, case, square > GRADIENT)
     shot = picture_of_gradient(case, square[sample], context.may(case)[sample], sample)
     return answer._replace(pictures=(shot,)).because(diagnosis)
+
+
+def _unjudged(context: AuditContext) -> str:
+    """The calls of attention whose maps no check holds against an intent."""
+    names = [] if context.scope.cross else [one.name for one in context.maps.cross]
+    names += context.maps.left_out
+    return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'}" if names else ""
 
 
 def _known(context: AuditContext, case: Case, found: Gradients) -> Tensor:
@@ -134,13 +164,7 @@ def _lost(context: AuditContext, found: Gradients) -> Answer | None:
         f"{len(links)} links are missing."
     )
     square = _square(found, context.base)
-    diagnosis = diagnose_gradient(
-        square > 0,
-        context.base.allowed,
-        context.pattern(context.base),
-        context.base.valid,
-        context.n_layers,
-    )
+    diagnosis = unseen_attention(context, context.base, square > 0)
     shot = picture_of_gradient(
         context.base, square[sample], context.must(context.base)[sample], sample
     )

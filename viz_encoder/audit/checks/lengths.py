@@ -12,7 +12,6 @@ from viz_encoder.audit.audit_context import (
     untested,
 )
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
-from viz_encoder.audit.measure.gradients import NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
@@ -24,8 +23,8 @@ def ask(context: AuditContext) -> Answer:
     """Maps in full, some gradients, some changed tokens and padding, at each length."""
     done, refused = [], ""
     for length in context.other_lengths:
-        case = context.setting.case(context.setting.padding(length))
         try:
+            case = context.setting.case(context.setting.padding(length))
             out = context.subject.run(case)
         except ModelFault as fault:
             if _must_run(context, length):
@@ -53,11 +52,8 @@ def _find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None
     if found is not None:
         return found
     if not context.is_pooled:
-        try:
-            some = gradients_of(context.subject, case, real_rows(case, ROWS))
-            found = gradient.find_fault(context, case, some)
-        except NoGradient:
-            found = None
+        some = context.gradients_on(case, ROWS)
+        found = None if isinstance(some, str) else gradient.find_fault(context, case, some)
     found = found or perturbation.find_fault(context, case, out, most=6)
     return found or padding_invariance.find_fault(context, case, out)
 

@@ -1,5 +1,7 @@
 """Whether any head of any layer looks where it may not, or never where it may."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -12,9 +14,8 @@ from viz_encoder.audit.audit_context import (
     untested,
 )
 from viz_encoder.audit.checks import padding_invariance, perturbation
-from viz_encoder.audit.checks.constants import too_small
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose, diagnose_map
-from viz_encoder.audit.diagnose.passed_mask import suspicions
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
 from viz_encoder.audit.measure.maps import Layer, Maps, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.pictures import picture_of_map
@@ -25,7 +26,7 @@ FLATTER = 0.05  # weights so small that no score is large enough to make a weigh
 
 def ask(context: AuditContext) -> Answer:
     """Every layer, head and sample, never averaged; with gradients and without."""
-    for grad in (False, True):
+    for grad in (False,) if context.grad_fault else (False, True):
         maps = maps_of(context.subject, context.base, grad=True) if grad else context.maps
         found = find_fault(context, context.base, maps)
         if found is not None:
@@ -86,6 +87,8 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
         return None
     leaks = [_leak(layer, context.intent(case, n), case) for n, layer in enumerate(maps.layers)]
     amounts = [float(leak.max()) for leak in leaks]
+    if amounts and max(amounts) > MASS and _is_sorted_inside(context, case, maps):
+        return None
     if amounts and max(amounts) > MASS:
         return _leaking(context, case, maps, leaks)
     for number, layer in enumerate(maps.layers):
@@ -93,6 +96,24 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
         if bool(lost.any()) and (layer.sure or _stays_lost(context, case, number)):
             return _losing(context, case, number, layer, lost)
     return None
+
+
+def _is_sorted_inside(context: AuditContext, case: Case, maps: Maps) -> bool:
+    """Whether maps are right in the order of the samples' lengths, and outputs in that of x.
+
+    A model may sort its samples and put them back; then its maps are another sample's, by right.
+    """
+    if context.setting.fixed:
+        return False
+    counts = case.valid.sum(dim=1)
+    for descending in (True, False):
+        back = counts.argsort(descending=descending, stable=True).argsort()
+        turned = [replace(one, weights=one.weights[back]) for one in maps.layers]
+        leaks = [_leak(layer, context.intent(case, n), case) for n, layer in enumerate(turned)]
+        if max(float(leak.max()) for leak in leaks) <= MASS:
+            out = context.subject.run(case)
+            return case.padded and padding_invariance.find_fault(context, case, out) is None
+    return False
 
 
 def _rows(case: Case, layer: int = 0) -> Tensor:
@@ -107,8 +128,8 @@ def _holds_nan(layer: Layer, case: Case) -> bool:
 
 def _leak(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
     judged = (case.valid & allowed.any(dim=-1))[:, None, :, None]
-    weights = layer.weights.nan_to_num(0.0).double()  # NaN is told by "runs"
-    return weights.masked_fill(allowed[:, None] | ~judged, 0.0)
+    forbidden = layer.weights.masked_fill(allowed[:, None] | ~judged, 0.0)
+    return forbidden.nan_to_num_(0.0)  # NaN is told by "runs"
 
 
 def _lost(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
@@ -142,7 +163,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
         f"attention to {_kind(case, sample, key)} {key}, which it may not attend to; "
         f"{len(bad)} of {n_maps} heads leak{_only(bad, leaks)}."
     )
-    diagnosis = _cause(context, case, maps.layers[first], first)
+    diagnosis = cause_of_layer(context, case, maps.layers[first], first)
     pictures = tuple(
         picture_of_map(context, case, maps.layers[n].weights[s, h], (n, h, s))
         for n, h, s in dict.fromkeys([(number, head, sample), *((n, h, sample) for n, h in bad)])
@@ -183,43 +204,6 @@ def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
     return ""
 
 
-def _cause(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
-    """What the layer's map equals; first what is sure from the numbers themselves."""
-    allowed = context.intent(case, number)
-    forbidden = ~allowed & _rows(case, number)[:, :, None]
-    if layer.bias is not None:
-        values = layer.bias.expand_as(
-            layer.weights[:, :1] if layer.bias.shape[1] == 1 else layer.weights
-        )
-        banned = values[forbidden[:, None].expand_as(values)].unique()
-        open_ = values[(allowed & case.valid[:, :, None])[:, None].expand_as(values)].unique()
-        if {*banned.tolist(), *open_.tolist()} == {0.0, 1.0}:
-            return diagnose("zero_one_added")
-        if len(banned) == 1 and float(banned) < 0:
-            return diagnose("constant", more=f" (here {float(banned):g})")
-    opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
-    seen = [one.code for one in suspicions(case.passed, case.valid)]
-    pattern = context.pattern(case, number)
-    diagnosis = diagnose_map(opened, allowed, pattern, case.valid)
-    if not diagnosis.code:
-        diagnosis = _of_the_bad_heads(opened, allowed, pattern, case)
-    if diagnosis.code in ("ignored", "padding_ignored", "") and (value := too_small(context, case)):
-        return diagnose("constant", more=f" (here {value:g})")
-    if diagnosis.code in ("ignored", "") and "int_inverted" in seen:
-        return diagnose("int_inverted")
-    if diagnosis.code in ("ignored", "") and "zero_one_added" in seen:
-        return diagnose("zero_one_added", sure=False)
-    return diagnosis
-
-
-def _of_the_bad_heads(opened: Tensor, allowed: Tensor, pattern: Tensor, case: Case) -> Diagnosis:
-    """The cause in those heads that leak, where others do not."""
-    wrong = (opened & ~allowed[:, None] & _rows(case)[:, None, :, None]).flatten(2).any(-1).any(0)
-    if not bool(wrong.any()) or bool(wrong.all()):
-        return Diagnosis()
-    return diagnose_map(opened[:, wrong], allowed, pattern, case.valid)
-
-
 def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: Tensor) -> Answer:
     sample, head, query, key = (int(n) for n in lost.nonzero()[0])
     text = (
@@ -227,9 +211,7 @@ def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: 
         f"which it may attend to; {int(lost.sum())} allowed pairs are closed."
     )
     shot = picture_of_map(context, case, layer.weights[sample, head], (number, head, sample))
-    diagnosis = diagnose_map(
-        layer.opened, context.intent(case, number), context.pattern(case, number), case.valid
-    )
+    diagnosis = equal_mask(context, case, layer, number)
     return Answer(
         Verdict.FAIL,
         text,

@@ -1,32 +1,31 @@
 """Whether the mask that is passed has any influence at all."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.passed_mask import readings, tensors_in
+from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
-    """The opposite of the mask must change the output, or be refused."""
+    """The opposite of the mask must change the output, or be refused; of several, of each."""
     case = context.base
     if not readings(case.passed, case.valid):
         return untested("Nothing is passed that could be inverted: the model masks by itself.")
-    turned = Case(case.x, case.valid, case.allowed, _inverted(case.passed, case.valid))
-    try:
-        other = context.subject.run(turned)
-    except ModelFault as fault:
-        return passes(f"The opposite mask is refused: {fault}.")
-    apart = gap(other, context.out, case.valid)
-    if apart.amount > 0:
-        how = f"by {apart.amount:.2g}" if math.isfinite(apart.amount) else "to NaN"
-        return passes(f"The opposite mask changes the output {how}.")
+    moved = _moved(context, {id(one) for _, one in tensors_in(case.passed)})
+    if isinstance(moved, str):
+        return passes(moved)
+    if moved > 0:
+        how = f"by {moved:.2g}" if math.isfinite(moved) else "to NaN"
+        text = f"The opposite mask changes the output {how}."
+        unused = _unused(context)
+        return Answer(Verdict.INFO, f"{text} {unused}") if unused else passes(text)
     text = "The opposite of the mask gives the very same output: it is not used."
     if context.passed("gradient") or context.passed("maps"):
         more = " Real tokens look where they should all the same."
@@ -34,19 +33,35 @@ def ask(context: AuditContext) -> Answer:
     return Answer(Verdict.FAIL, text).because(diagnose("ignored"))
 
 
-def _inverted(passed: Any, valid: Tensor) -> Any:
-    if isinstance(passed, Tensor):
-        return _opposite(passed, valid)
-    if isinstance(passed, dict):
-        return {name: _inverted(value, valid) for name, value in passed.items()}
-    if type(passed) in (list, tuple):
-        return type(passed)(_inverted(value, valid) for value in passed)
-    return passed
+def _moved(context: AuditContext, turned: set[int]) -> float | str:
+    """How far the output moves where these tensors are inverted; a sentence if it is refused."""
+    case = context.base
+    passed = mapped(case.passed, lambda one: _opposite(one, case) if id(one) in turned else one)
+    try:
+        other = context.subject.run(Case(case.x, case.valid, case.allowed, passed))
+    except ModelFault as fault:
+        return f"The opposite mask is refused: {fault}."
+    return gap(other, context.out, case.valid).amount
 
 
-def _opposite(mask: Tensor, valid: Tensor) -> Tensor:
-    masks = [one for _, one in tensors_in(mask)]
-    if not readings(masks, valid):
+def _unused(context: AuditContext) -> str:
+    """Which of several masks change nothing by themselves; "" where all do."""
+    masks = [(name, one) for name, one in tensors_in(context.base.passed) if _is_switch(one)]
+    idle = [repr(name) for name, one in masks if _moved(context, {id(one)}) == 0.0]
+    if len(masks) < 2 or not idle:
+        return ""
+    return (
+        f"But {', '.join(idle)} by {'itself' if len(idle) == 1 else 'themselves'} changes nothing."
+    )
+
+
+def _is_switch(mask: Tensor) -> bool:
+    """Whether it has exactly two values, and can therefore be inverted."""
+    return mask.numel() > 1 and (mask.dtype == torch.bool or set(mask.unique().tolist()) <= {0, 1})
+
+
+def _opposite(mask: Tensor, case: Case) -> Tensor:
+    if not _is_switch(mask) and not readings(mask, case.valid):
         return mask
     if mask.dtype == torch.bool:
         return ~mask

@@ -31,6 +31,8 @@ def ask(context: AuditContext) -> Answer:
             )
         return untested("Pooling of the outputs: no AuditScope(pooled=…) was given.")
     case = context.base
+    if not case.padded:
+        return untested("Pooling of the outputs: your valid has no padding.")
     whole = _pool(context, case)
     bad = case.valid.any(dim=1) & ~whole.isfinite().all(dim=-1)
     if bool(bad.any()) and not context.is_nonfinite:

@@ -13,11 +13,19 @@ from viz_encoder.audit.audit_context import (
 )
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.report import Verdict
 
 
 def ask(context: AuditContext) -> Answer:
     """Every sample of the base case."""
+    case = context.base
+    if not context.setting.pads:
+        return untested("Alone and with padding: your valid has no padding.")
+    if not can_be_cut(case.x, case.valid.shape[1]):
+        return untested(
+            f"Alone and with padding: no padding can be cut off an input {tuple(case.x.shape)}."
+        )
     return find_fault(context, context.base, context.out) or passes(
         f"Real rows alone and with padding agree to {context.tolerance(context.out):.1g}."
     )
@@ -25,7 +33,7 @@ def ask(context: AuditContext) -> Answer:
 
 def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     """The largest difference of a sample alone; None where they agree."""
-    if not case.padded:
+    if not case.padded or not can_be_cut(case.x, case.valid.shape[1]):
         return None
     worst, refused, cut = Gap(0.0, 0, 0), [], 0
     for sample in range(len(case.valid)):

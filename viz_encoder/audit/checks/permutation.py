@@ -3,7 +3,7 @@
 import torch
 
 from viz_encoder.audit.audit_context import SEEN_FIRST, Answer, AuditContext, Question, gap, passes
-from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.report import Verdict
 
 
@@ -22,7 +22,7 @@ def ask(context: AuditContext) -> Answer:
     )
     return Answer(
         Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount
-    ).because(diagnose("other_sample", sure=False))
+    ).because(diagnose_mixing(context, turned, out))
 
 
 QUESTION = Question("permutation", "Order of the batch", ask, SEEN_FIRST, order=120)

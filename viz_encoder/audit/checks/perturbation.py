@@ -7,12 +7,21 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Gap, Question, gap, passes
-from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.audit_context import (
+    Answer,
+    AuditContext,
+    Gap,
+    Question,
+    gap,
+    passes,
+    untested,
+)
+from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
+from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 
-MOST = 32  # positions changed, spread evenly where there are more
+MOST, MOST_IF_LONG = 32, 6  # positions changed, spread evenly where there are more
 TOGETHER = 4096  # so many tokens at most are run at once
 
 
@@ -25,14 +34,25 @@ class Change(NamedTuple):
 
 def ask(context: AuditContext) -> Answer:
     """Each position in turn, by a little and by a lot, in all samples at once."""
+    if not context.has_tokens:
+        return untested(
+            f"Changed tokens: an input {tuple(context.base.x.shape)} has no axis of "
+            f"{context.base.valid.shape[1]} tokens."
+        )
+    n_tokens = context.base.valid.shape[1]
+    some = f" ({MOST_IF_LONG} of {n_tokens:,} positions were tried.)" if n_tokens > LONG else ""
     return find_fault(context, context.base, context.out) or passes(
-        "Changed tokens, by 1 and by 30 times their size, move only outputs that may know of them."
+        "Changing tokens, by 1 and by 30 times their size, moves only outputs that may depend on "
+        f"them.{some}"
     )
 
 
 def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST) -> Answer | None:
     """The largest movement that may not be; None where there is none."""
+    if not has_tokens(case.x, case.valid.shape[1]):
+        return None
     limit = context.tolerance(out)
+    most = min(most, MOST_IF_LONG) if case.valid.shape[1] > LONG else most
     sizes = (1, 30) if case.x.is_floating_point() else (1,)
     changes = [Change(key, size) for key in _positions(context, case, most) for size in sizes]
     still = _still(context, case, changes)
@@ -114,10 +134,11 @@ def _changed(case: Case, change: Change, seed: int) -> Tensor:
     if not x.is_floating_point():
         x[:, key] = torch.where(x[:, key] + 1 > x.max(), x.min() + 1, x[:, key] + 1)
         return x
+    tokens = by_token(x, case.valid.shape[1]).clone()
     generator = torch.Generator().manual_seed(seed + 7 + key)
-    noise = torch.randn(x[:, key].shape, generator=generator).to(x)
-    x[:, key] = x[:, key] + size * noise
-    return x
+    noise = torch.randn(tokens[:, key].shape, generator=generator).to(tokens)
+    tokens[:, key] = tokens[:, key] + size * noise
+    return from_tokens(tokens, x)
 
 
 QUESTION = Question(

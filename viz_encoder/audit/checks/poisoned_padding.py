@@ -4,6 +4,7 @@ import torch
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.measure.token_axis import by_token, from_tokens
 from viz_encoder.audit.report import Verdict
 
 
@@ -14,7 +15,10 @@ def ask(context: AuditContext) -> Answer:
         return untested("NaN in padded inputs: this model takes ids.")
     if not case.padded:
         return untested("NaN in padded inputs: no token is padding.")
-    x = case.x.masked_fill(~case.valid[..., None], torch.nan)
+    if not context.has_tokens:
+        return untested("NaN in padded inputs: this input has no axis of tokens.")
+    tokens = by_token(case.x, case.valid.shape[1])
+    x = from_tokens(tokens.masked_fill(~case.valid[..., None], torch.nan), case.x)
     try:
         out = context.subject.run(case, x=x)
     except ModelFault as fault:

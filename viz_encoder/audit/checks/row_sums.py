@@ -1,5 +1,6 @@
 """Whether each row of a map sums to 1: less is a mask after the softmax, or a sink."""
 
+import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
@@ -70,7 +71,7 @@ def _judged(context: AuditContext, number: int) -> Tensor:
 
 def _away(context: AuditContext, number: int, layer: Layer) -> Tensor:
     rows = _judged(context, number)
-    sums = layer.weights.double().sum(dim=-1)
+    sums = layer.weights.sum(dim=-1, dtype=torch.double)
     sums = sums if layer.sink is None else sums + layer.sink
     return (sums - 1).abs().nan_to_num(0.0).masked_fill(~rows, 0.0)
 

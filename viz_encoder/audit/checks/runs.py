@@ -17,7 +17,8 @@ from viz_encoder.audit.audit_context import (
 )
 from viz_encoder.audit.checks import maps
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
-from viz_encoder.audit.diagnose.passed_mask import suspicions, tensors_in
+from viz_encoder.audit.diagnose.passed_mask import suspicions
+from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import rows_of_embedding
 from viz_encoder.audit.report import Verdict
@@ -106,13 +107,7 @@ def _has_pairs(passed: Any) -> bool:
 
 def _with_heads(passed: Any) -> Any:
     """(batch, query, key) as (batch, 1, query, key), wherever it stands."""
-    if isinstance(passed, Tensor):
-        return passed[:, None] if passed.ndim == 3 else passed
-    if isinstance(passed, dict):
-        return {name: _with_heads(value) for name, value in passed.items()}
-    if type(passed) in (list, tuple):
-        return type(passed)(map(_with_heads, passed))
-    return passed
+    return mapped(passed, lambda tensor: tensor[:, None] if tensor.ndim == 3 else tensor)
 
 
 def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:

@@ -4,7 +4,8 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.diagnose.passed_mask import Reading, readings, suspicions, tensors_in
+from viz_encoder.audit.diagnose.passed_mask import Reading, readings, suspicions
+from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
 

@@ -4,28 +4,41 @@ from torch import nn
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.checks import gradient, maps
+from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.measure.subject import without_dropout
 from viz_encoder.audit.report import Verdict
 
+DRAWS = 4  # of the randomness of dropout
+
 
 def ask(context: AuditContext) -> Answer:
+    """Without the randomness of dropout first, then with it."""
+    found = _without(context)
+    if found.verdict is not Verdict.PASS:
+        return found
+    return _with_dropout(context, not context.grad_fault) or found
+
+
+def _without(context: AuditContext) -> Answer:
     """The same output as in eval mode; where it differs, whether it leaks."""
     whole = context.subject.whole
     if not [one for one in whole.modules() if one is not whole and one is not whole.parts]:
         return untested("Training mode: no module was found (module=).")
     if any(isinstance(one, nn.modules.batchnorm._BatchNorm) for one in whole.modules()):
         return untested("Training mode: batch norm mixes samples there.")
+    grad = not context.grad_fault
     with context.subject.in_mode(training=True), without_dropout(whole):
-        out = context.subject.run(context.base, grad=True).detach()
-        again = context.subject.run(context.base, grad=True).detach()
+        out = context.subject.run(context.base, grad=grad).detach()
+        again = context.subject.run(context.base, grad=grad).detach()
         if gap(out, again, context.base.valid).amount > 0:
             return untested("Training mode: it is random even with every dropout at 0.")
         apart = gap(out, context.out, context.base.valid)
         if apart.amount <= context.tolerance(out):
             return passes("With every dropout at 0, training mode gives the same real rows.")
         leak = maps.find_fault(
-            context, context.base, maps_of(context.subject, context.base, grad=True)
+            context, context.base, maps_of(context.subject, context.base, grad=grad)
         )
         if leak is None and not isinstance(found := context.gradients_on(context.base), str):
             leak = gradient.find_fault(context, context.base, found)
@@ -37,6 +50,30 @@ def ask(context: AuditContext) -> Answer:
         f"differs by {apart.amount:.2g}; no forbidden token is involved."
     )
     return Answer(Verdict.WARN, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+
+
+def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:
+    """Dropout may take weights away and never open a pair: no forbidden one may have any."""
+    with context.subject.in_mode(training=True):
+        for _ in range(DRAWS):
+            for number, layer in enumerate(
+                maps_of(context.subject, context.base, grad=grad).layers
+            ):
+                allowed = context.intent(context.base, number)
+                rows = (context.base.valid & allowed.any(dim=-1))[:, None, :, None]
+                open_ = (layer.weights.nan_to_num(0.0) > MASS) & ~allowed[:, None] & rows
+                if number < len(context.maps.layers):  # not what is open without dropout, too
+                    open_ = open_ & ~(context.maps.layers[number].weights > MASS)
+                if bool(open_.any()):
+                    sample, head, query, key = (int(n) for n in open_.nonzero()[0])
+                    text = (
+                        f"In training mode, with dropout: layer {number} head {head}, sample "
+                        f"{sample}: token {query} looks at token {key}, which it may not attend to."
+                    )
+                    found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample)
+                    found = found._replace(query=query, key=key)
+                    return found.because(diagnose("mask_dropout"))
+    return None
 
 
 QUESTION = Question("train_mode", "Training mode", ask, ("runs", "grad_mode"), order=230)

@@ -55,6 +55,70 @@ CAUSES = {
         "keys after the token are closed: a causal mask replaced or joined yours",
         "Pass is_causal=False; is_causal=True is a hint that may replace attn_mask.",
     ),
+    "cross_causal": Cause(
+        "cross-attention is causal: a query looks only at the first tokens of the memory",
+        "Pass is_causal=False and no causal mask to cross-attention: all of the memory is there "
+        "before the first query.",
+    ),
+    "reversed": Cause(
+        "it looks ahead where it should look back: the wrong triangle is masked",
+        "torch.tril where True = may attend; torch.triu(diagonal=1) where True = ignored.",
+    ),
+    "one_sided": Cause(
+        "the window is open on one side only, but both sides were meant",
+        "Take the distance without its sign, (i - j).abs() <= w, and add no causal mask.",
+    ),
+    "window_shifted": Cause(
+        "the window is off by one position",
+        "A window of w keys, the token included: 0 <= i - j < w one-sided, abs(i - j) <= w // 2 "
+        "two-sided.",
+    ),
+    "edge": Cause(
+        "tokens at the edge of the sequence are treated differently from those in the middle",
+        "Pad before the windows are cut, or clamp their borders: both ends need the same rule "
+        "as the middle.",
+    ),
+    "one_way": Cause(
+        "global tokens work in one direction only",
+        "Open both: allowed[:, glob, :] = True (they look at all) and allowed[:, :, glob] = True "
+        "(all look at them).",
+    ),
+    "lengths": Cause(
+        "the lengths of the samples are off by one",
+        "torch.arange(n_tokens) < lengths[:, None], with lengths that count every real token "
+        "([CLS] and [SEP] too) and nothing else.",
+    ),
+    "shifted": Cause(
+        "the padding mask is shifted by one position relative to the tokens",
+        "Where a token is put in front ([CLS]), put its True in front too: F.pad(valid, (1, 0), "
+        "value=True).",
+    ),
+    "sorted": Cause(
+        "the masks are sorted by length and the samples are not, or the other way around",
+        "Sort x and the mask in the same order, or neither; undo the sorting on the output.",
+    ),
+    "cached_mask": Cause(
+        "the mask of an earlier batch is reused",
+        "Build the mask in every forward pass from what is passed, or cache only what depends "
+        "on the length alone.",
+    ),
+    "batch_divisor": Cause(
+        "a sum over one sample is divided by the count of the whole batch",
+        "Divide by the sample's own count: out.sum(1) / valid.sum(1, keepdim=True).",
+    ),
+    "sample_order": Cause(
+        "outputs come back in a different order from the samples",
+        "Undo the sorting: out[order.argsort()].",
+    ),
+    "mask_dropout": Cause(
+        "dropout is applied to the mask, not to the weights, and opens what the mask forbids",
+        "F.dropout(scores.masked_fill(~keep, -torch.inf).softmax(-1), p, training): after the "
+        "softmax, never before it.",
+    ),
+    "positions_packed": Cause(
+        "positions continue from one packed document to the next",
+        "Count the positions of each document from 0: position_ids restart at each one.",
+    ),
     "repeat": Cause(
         "heads use the masks of other samples, in the order of mask.repeat",
         "mask.repeat_interleave(n_heads, dim=0): torch puts the heads of one sample together.",
@@ -120,6 +184,10 @@ CAUSES = {
         "two paths of one module treat the mask differently, as where is_causal=True, which is a "
         "hint, replaces attn_mask on one of them",
         "Pass one explicit bool mask and no is_causal.",
+    ),
+    "cache_padding": Cause(
+        "with a cache, the padding of the prompt is no longer masked",
+        "Pass a mask over all tokens so far, (batch, cached + new), not only over the new ones.",
     ),
     "head_axis": Cause(
         "a (batch, query, key) mask has no axis for the heads, so its samples stand where they do",

@@ -4,7 +4,8 @@ A map of one layer tells inverted from transposed. After two layers the two reac
 so a name taken from gradients is one of several.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.diagnose.hypotheses import hypotheses
 from viz_encoder.audit.measure.reach import Allowed, reach
 
 Opened = Bool[Tensor, "batch head query key"]
@@ -25,36 +27,77 @@ class Diagnosis(NamedTuple):
     cure: str = ""
 
 
+class Seen(NamedTuple):
+    """What one layer had open on one batch, beside what it was meant to have."""
+
+    opened: Opened
+    allowed: Allowed
+    pattern: Allowed  # what the intent would be without any padding
+    valid: Bool[Tensor, "batch token"]
+    with_itself: bool = False  # each token knows of itself, too, by the residual
+
+    @property
+    def meant(self) -> Allowed:
+        """What was to be open."""
+        return self.residual(self.allowed)
+
+    def residual(self, pairs: Tensor) -> Tensor:
+        """With each token itself, where that is part of what was seen."""
+        itself = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
+        return pairs | itself if self.with_itself else pairs
+
+
 def diagnose(code: str, *, more: str = "", sure: bool = True) -> Diagnosis:
     """The cause of that code in words."""
     cause, cure = CAUSES[code]
     return Diagnosis(code, f"{'' if sure else 'consistent with: '}{cause}{more}.", cure)
 
 
-def diagnose_map(
-    opened: Opened, allowed: Allowed, pattern: Allowed, valid: Bool[Tensor, "batch token"]
-) -> Diagnosis:
-    """What the opened pairs of one layer equal, on the rows of real tokens.
+def diagnose_maps(seen: Sequence[Seen], n_heads: int, passed: Sequence[Allowed] = ()) -> Diagnosis:
+    """The one cause that all of these maps equal; several, or what is seen, where there is none.
 
-    `pattern` is what the intent would be without any padding.
+    Several are told apart by further maps, then by rows of padding (where these are known, and not
+    only gradients), then by what was passed, in any sense that it may be read in.
     """
-    rows = valid & allowed.any(dim=-1)
-    found = [
-        (code, candidate)
-        for code, candidate in _candidates(allowed, pattern, valid)
-        if _equal(opened, candidate[:, None], rows)
-    ]
-    codes = list(dict.fromkeys(code for code, _ in found))
-    if len(codes) > 1:  # rows of padding may tell them apart
-        whole = [c for c, one in found if torch.equal(opened, one[:, None].expand_as(opened))]
-        codes = list(dict.fromkeys(whole)) or codes
-    if codes:
-        return diagnose(codes[0]) if len(codes) == 1 else _either(codes)
-    return (
-        _of_other_samples(opened, allowed, rows)
-        or _band_like(opened, pattern, valid, rows)
-        or _of_documents(opened, allowed, valid, rows)
-    )
+    codes = _fitting(seen[0], n_heads)
+    for other in seen[1:]:
+        if len(codes) > 1:
+            again = _fitting(other, n_heads)
+            codes = {code: more for code, more in codes.items() if code in again} or codes
+    if len(codes) > 1 and not seen[0].with_itself:
+        codes = _by_all_rows(seen[0], n_heads, codes) or codes
+    if len(codes) > 1:
+        codes = _by_passed(seen[0], n_heads, codes, passed) or codes
+    if len(codes) == 1:
+        code, more = next(iter(codes.items()))
+        return diagnose(code, more=more)
+    return _either(list(codes)) if codes else _described(seen[-1])
+
+
+def _fitting(seen: Seen, n_heads: int) -> dict[str, str]:
+    """The causes whose mask equals it on the rows of real tokens, and what to add to each."""
+    rows = seen.valid & seen.allowed.any(dim=-1)
+    found: dict[str, str] = {}
+    for one in hypotheses(seen.allowed, seen.pattern, seen.valid, n_heads):
+        if one.code not in found and _equal(seen, one.opened, rows):
+            found[one.code] = one.more
+    return {} if _equal(seen, seen.allowed[:, None], rows) else found
+
+
+def _by_all_rows(seen: Seen, n_heads: int, codes: Mapping[str, str]) -> dict[str, str]:
+    fitting = hypotheses(seen.allowed, seen.pattern, seen.valid, n_heads)
+    whole = seen.opened.shape
+    same = {h.code for h in fitting if seen.residual(h.opened).expand(whole).equal(seen.opened)}
+    return {code: more for code, more in codes.items() if code in same}
+
+
+def _by_passed(
+    seen: Seen, n_heads: int, codes: Mapping[str, str], passed: Sequence[Allowed]
+) -> dict[str, str]:
+    """The causes whose mask was passed: then it is the mask that is wrong, and not the model."""
+    fitting = hypotheses(seen.allowed, seen.pattern, seen.valid, n_heads)
+    same = {h.code for h in fitting for one in passed if h.opened[:, 0].equal(one)}
+    return {code: more for code, more in codes.items() if code in same}
 
 
 def _either(codes: Sequence[str]) -> Diagnosis:
@@ -64,150 +107,75 @@ def _either(codes: Sequence[str]) -> Diagnosis:
     return Diagnosis(codes[0], f"consistent with: {also}.", first.cure)
 
 
+def _described(seen: Seen) -> Diagnosis:
+    """What is known of a map that equals no cause's: where pairs are missing, if nothing leaks."""
+    rows = (seen.valid & seen.allowed.any(dim=-1))[:, None, :, None]
+    wrong = (seen.opened ^ seen.meant[:, None]) & rows
+    if not bool(wrong.any()) or bool((wrong & seen.opened).any()):
+        return Diagnosis()
+    both, edges = _globals(seen.pattern), _edges(seen.valid)
+    wrong, meant = wrong.any(dim=1), seen.allowed & rows[:, 0]
+    directions = (
+        (wrong.sum(dim=1), meant.sum(dim=1), "the others do not look at them"),
+        (wrong.sum(dim=2), meant.sum(dim=2), "they do not look at the others"),
+    )
+    for missing, allowed, words in directions:  # "batch place": a key's pairs, then a query's
+        at = missing > 0
+        if bool(both.any()) and not bool((at & ~both).any()) and _most(missing, allowed, at):
+            return diagnose("one_way", more=f": {words}")
+        if not bool((at & ~edges).any()) and _all_but_itself(missing, allowed, at):
+            return diagnose("edge", more=" (pairs are missing there, and nowhere else)")
+    return Diagnosis()
+
+
+def _most(missing: Tensor, allowed: Tensor, at: Tensor) -> bool:
+    return bool((2 * missing >= allowed)[at].all())
+
+
+def _all_but_itself(missing: Tensor, allowed: Tensor, at: Tensor) -> bool:
+    return bool((missing >= allowed - 1)[at].all())
+
+
+def _globals(pattern: Allowed) -> Bool[Tensor, "batch token"]:
+    """Tokens that see all and are seen by all, where others are not."""
+    both = pattern.all(dim=1) & pattern.all(dim=2)
+    return both & ~both.all(dim=1, keepdim=True)
+
+
+def _edges(valid: Bool[Tensor, "batch token"]) -> Bool[Tensor, "batch token"]:
+    """The outer quarter of the real tokens on either side, one at least."""
+    place, count = valid.cumsum(dim=1) - 1, valid.sum(dim=1, keepdim=True)
+    near = (count // 4).clamp_min(1)
+    return valid & ((place < near) | (place >= count - near))
+
+
 def diagnose_gradient(
     depends: Bool[Tensor, "batch query key"],
     allowed: Sequence[Allowed],
     pattern: Allowed,
     valid: Bool[Tensor, "batch token"],
-    n_layers: int,
+    n_layers: int | None,
 ) -> Diagnosis:
     """Which causes would make these tokens depend on each other after all layers."""
-    if len(allowed) > 1:
+    if len(allowed) > 1 or n_layers is None:
         return Diagnosis()
     rows = valid & allowed[0].any(dim=-1)
-    one_layer = [*_candidates(allowed[0], pattern, valid), *_bands(pattern, valid)]
     found = [
-        code
-        for code, candidate in one_layer
-        if torch.equal(reach(candidate, n_layers)[-1][rows], depends[rows])
+        one.code
+        for one in hypotheses(allowed[0], pattern, valid, 1)
+        if torch.equal(reach(one.opened[:, 0], n_layers)[-1][rows], depends[rows])
     ]
     return _either(list(dict.fromkeys(found))) if found else Diagnosis()
 
 
-def _candidates(
-    allowed: Allowed, pattern: Allowed, valid: Bool[Tensor, "batch token"]
-) -> Iterator[tuple[str, Allowed]]:
-    keys = valid[:, None, :].expand_as(allowed)
-    yield "inverted", ~allowed
-    if not bool(pattern.all()):
-        yield "padding_ignored", pattern
-    yield "ignored", torch.ones_like(allowed)
-    yield "transposed", allowed.mT
-    yield "pattern_ignored", keys
-    yield "inverted", ~allowed & keys
-    yield "inverted", ~pattern & keys
-    causal = torch.ones_like(allowed).tril()
-    yield "causal_added", allowed & causal
-    if bool((pattern & ~causal).any()):
-        yield "causal_added", causal
-    yield "first_sample", allowed[:1].expand_as(allowed)
-
-
-def _equal(opened: Tensor, candidate: Tensor, rows: Tensor) -> bool:
+def _equal(seen: Seen, candidate: Tensor, rows: Tensor) -> bool:
     """Whether they agree on those rows in every head; a row without keys may be anything."""
-    candidate = candidate.expand_as(opened)
+    opened, candidate = seen.opened, candidate.expand_as(seen.opened)
     judged = rows[:, None].expand(opened.shape[:3]) & candidate.any(dim=-1)
-    return bool(judged.any()) and torch.equal(opened[judged], candidate[judged])
+    return bool(judged.any()) and opened[judged].equal(seen.residual(candidate)[judged])
 
 
-def _of_other_samples(opened: Opened, allowed: Allowed, rows: Tensor) -> Diagnosis | None:
-    """Whether each sample and head uses the mask of some sample, if not its own."""
-    n_samples, n_heads = opened.shape[:2]
-    flat = torch.arange(n_samples * n_heads, device=opened.device) % n_samples
-    repeated = allowed[flat].unflatten(0, (n_samples, n_heads))
-    if _equal(opened, repeated, rows):
-        return diagnose("repeat")
-    uses = []
-    for sample in range(n_samples):
-        keep = rows[sample]
-        same = [
-            torch.equal(opened[sample, :, keep], one[keep].expand_as(opened[sample, :, keep]))
-            for one in allowed
-        ]
-        if not any(same):
-            return None
-        uses.append(sample if same[sample] else same.index(True))
-    pairs = ", ".join(f"sample {a} that of sample {b}" for a, b in enumerate(uses) if a != b)
-    return diagnose("other_sample", more=f" ({pairs})") if pairs else None
-
-
-def _band(pairs: Tensor) -> tuple[int, int] | None:
-    """How far back and ahead the rows of a pattern reach, if it is a band: i − a … i + b."""
-    n_tokens = pairs.shape[-1]
-    where = torch.arange(n_tokens, device=pairs.device)
-    ahead = (where[None, :] - where[:, None]).expand_as(pairs)
-    if not bool(pairs.any()):
-        return None
-    back, front = -int(ahead[pairs].min()), int(ahead[pairs].max())
-    band = (ahead >= -back) & (ahead <= front)
-    return (back, front) if torch.equal(band, pairs) else None
-
-
-def _of_band(back: int, front: int, like: Tensor) -> Tensor:
-    where = torch.arange(like.shape[-1], device=like.device)
-    ahead = where[None, :] - where[:, None]
-    return ((ahead >= -back) & (ahead <= front)).expand_as(like)
-
-
-def _of_documents(opened: Opened, allowed: Allowed, valid: Tensor, rows: Tensor) -> Diagnosis:
-    """Causal or whole, where the intent is made of blocks."""
-    causal, keys = torch.ones_like(allowed).tril(), valid[:, None, :]
-    for candidate in (causal & keys, causal):
-        if _equal(opened, candidate[:, None], rows):
-            return diagnose("documents")
-    return Diagnosis()
-
-
-def _as_band(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Diagnosis:
-    """A band like the intended one, but wider, narrower or shifted."""
-    meant = _band(pattern)
-    seen = opened & rows[:, None, :, None]
-    if meant is None or not bool(seen.any()):
-        return Diagnosis()
-    where = torch.arange(opened.shape[-1], device=opened.device)
-    ahead = (where[None, :] - where[:, None]).expand_as(opened)
-    back, front = -int(ahead[seen].min()), int(ahead[seen].max())
-    keys = valid[:, None, :]
-    for judged in (valid[:, None, None, :], torch.ones_like(valid)[:, None, None, :]):
-        band = _of_band(back, front, opened) & judged
-        if _equal(opened, band, rows & (band[:, 0] & keys).any(dim=-1)):
-            return _diagnose_band((back, front), meant, opened.shape[-1])
-    return Diagnosis()
-
-
-def _band_like(opened: Opened, pattern: Allowed, valid: Tensor, rows: Tensor) -> Diagnosis | None:
-    diagnosis = _as_band(opened, pattern, valid, rows)
-    return diagnosis if diagnosis.code else None
-
-
-def _diagnose_band(found: tuple[int, int], meant: tuple[int, int], n_tokens: int) -> Diagnosis:
-    (back, front), (wide, ahead) = found, meant
-    whole = n_tokens - 1
-    if min(back, whole) >= whole - 2 and wide >= whole - 2:  # causal: nothing to its left
-        if front == ahead + 1:
-            return diagnose("sees_next")
-        if front == ahead - 1:
-            return diagnose("misses_self")
-    if ahead == 0 and front > 0 and front == back:
-        return diagnose(
-            "window", more=f": {back} keys back and {front} ahead; meant were {wide} back"
-        )
-    if (back, front) == (wide, ahead):
-        return Diagnosis()
-    widths = f": it holds i − {back} … i + {front} where i − {wide} … i + {ahead} was meant"
-    return diagnose("window", more=widths)
-
-
-def _bands(pattern: Allowed, valid: Tensor) -> Iterator[tuple[str, Allowed]]:
-    """The neighbors of a band, for names by gradients."""
-    meant = _band(pattern)
-    if meant is None:
-        return
-    (back, front), keys = meant, valid[:, None, :]
-    whole = pattern.shape[-1] - 1
-    if front == 0 and back >= whole - 1:
-        yield "sees_next", _of_band(whole, 1, pattern) & keys
-        yield "misses_self", _of_band(whole, -1, pattern) & keys
-        return
-    for more_back, more_front in ((1, 0), (-1, 0), (0, 1), (1, 1), (-1, -1), (0, back)):
-        yield "window", _of_band(back + more_back, front + more_front, pattern) & keys
+def diagnose_constant(value: float) -> Diagnosis:
+    """A number that bans too little, with the weight that it leaves."""
+    leaves = f": {math.exp(value):.2g} of an allowed key's weight" if value > -100 else ""
+    return diagnose("constant", more=f" (here {value:.3g}{leaves})")

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-SAFE = -1e5  # an additive constant above this can lose to a score
+from viz_encoder.audit.measure.constants import SAFE
+from viz_encoder.audit.measure.passed import tensors_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +32,7 @@ class Suspicion:
     code: str
     evidence: str
     sure: bool = False
-
-
-def tensors_in(passed: Any, where: str = "") -> Iterator[tuple[str, Tensor]]:
-    """Every tensor in what was passed, with its keyword or number."""
-    if isinstance(passed, Tensor):
-        yield where, passed
-    elif isinstance(passed, dict):
-        for name, value in passed.items():
-            yield from tensors_in(value, str(name))
-    elif isinstance(passed, list | tuple):
-        for number, value in enumerate(passed):
-            yield from tensors_in(value, str(number))
+    value: float = 0.0  # of a constant that bans too little
 
 
 def readings(passed: Any, valid: Tensor) -> list[Reading]:
@@ -119,4 +109,5 @@ def _faults(where: str, tensor: Tensor, valid: Tensor) -> Iterator[Suspicion]:
         yield Suspicion("saturated", f"{name} holds both {float(finite.min()):.4g} and -inf")
     small = finite[(finite < 0) & (finite > SAFE) & (finite > lowest_float / 2)]
     if len(small) and len(values) <= 3:
-        yield Suspicion("constant", f"{name} bans with {float(small.min()):.4g}")
+        value = float(small.min())
+        yield Suspicion("constant", f"{name} bans with {value:.4g}", value=value)

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.measure.token_axis import by_token, has_tokens
 
 TOGETHER = 64  # up to so many tokens the gradients of all rows fit into memory at once
 Rows = Sequence[tuple[int, int]]  # (sample, query) of each; of a pooled output (sample, 0)
@@ -40,19 +41,26 @@ def gradients_of(subject: Subject, case: Case, rows: Rows, *, seed: int = 0) -> 
     Raises:
         NoGradient: there is none.
     """
+    n_tokens = case.valid.shape[1]
+    if not has_tokens(case.x, n_tokens):
+        raise NoGradient(f"an input {tuple(case.x.shape)} has no axis of {n_tokens} tokens")
     with leaf_of(subject, case) as (x, leaf):
-        out = subject.run(case, x=x, grad=True)
+        try:
+            out = subject.run(case, x=x, grad=True)
+        except ModelFault as fault:
+            raise NoGradient(f"with gradients on, the model raised {fault}") from fault
         if not leaf:
             raise NoGradient("the model's embedding was not found")
         if not out.requires_grad:
             raise NoGradient("the model runs without gradients")
-        found = _together(out, leaf[0], rows, seed) if case.valid.shape[1] <= TOGETHER else None
+        together = n_tokens <= TOGETHER
+        found = _together(out, leaf[0], rows, seed, n_tokens) if together else None
         if found is None:
-            found = _one_by_one(out, leaf[0], rows, seed)
+            found = _one_by_one(out, leaf[0], rows, seed, n_tokens)
     return Gradients(tuple(rows), found)
 
 
-def _together(out: Tensor, leaf: Tensor, rows: Rows, seed: int) -> Tensor | None:
+def _together(out: Tensor, leaf: Tensor, rows: Rows, seed: int, n_tokens: int) -> Tensor | None:
     """All rows in one batched backward pass; None where the model's code cannot be batched."""
     directions = torch.stack(list(_directions(out, rows, seed)))
     try:
@@ -61,17 +69,27 @@ def _together(out: Tensor, leaf: Tensor, rows: Rows, seed: int) -> Tensor | None
         )[0]
     except Exception:  # whatever it is: one by one it is told, or does not arise
         return None
-    return None if grads is None else grads.abs().amax(dim=-1).double()
+    return None if grads is None else torch.stack([_largest(one, n_tokens) for one in grads])
 
 
-def _one_by_one(out: Tensor, leaf: Tensor, rows: Rows, seed: int) -> Tensor:
+def _one_by_one(out: Tensor, leaf: Tensor, rows: Rows, seed: int, n_tokens: int) -> Tensor:
     found = []
     for direction in _directions(out, rows, seed):
-        grad = torch.autograd.grad(out, leaf, direction, retain_graph=True, allow_unused=True)[0]
+        try:
+            grad = torch.autograd.grad(out, leaf, direction, retain_graph=True, allow_unused=True)[
+                0
+            ]
+        except Exception as fault:  # a kernel without a backward pass, mostly
+            text = f"the backward pass raised {type(fault).__name__}: {fault}"
+            raise NoGradient(text) from fault
         if grad is None:
             raise NoGradient("the output does not depend on the input")
-        found.append(grad.abs().amax(dim=-1).double())
+        found.append(_largest(grad, n_tokens))
     return torch.stack(found)
+
+
+def _largest(grad: Tensor, n_tokens: int) -> Float[Tensor, "batch key"]:
+    return by_token(grad, n_tokens).abs().amax(dim=-1).double()
 
 
 def _directions(out: Tensor, rows: Rows, seed: int) -> Iterator[Tensor]:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import LayerTrace, record
@@ -34,6 +34,8 @@ class Maps:
 
     layers: tuple[Layer, ...]
     why_none: str = ""
+    cross: tuple[Layer, ...] = ()  # cross-attention, where keys are other tokens than queries
+    left_out: tuple[str, ...] = ()  # calls that are neither, in words
 
 
 def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | None = None) -> Maps:
@@ -47,10 +49,20 @@ def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | Non
             raise recording._fault
     except TraceError as fault:
         return Maps((), str(fault).split(". ")[0] + ".")
+    except ModelFault as fault:
+        subject.run(case, x=x, grad=grad)  # raises it again, if it is not the watching's
+        return Maps((), f"while being recorded, the model raised {fault}.")
     calls = [one for n, one in enumerate(recording.calls) if n not in subject.not_attention]
-    layers = [_layer(call, case.valid) for call in calls]
-    found = tuple(layer for layer in layers if layer is not None)
-    return Maps(found, "" if found else "No recorded call is self-attention over these tokens.")
+    layers = [(call, _layer(call, case.valid)) for call in calls]
+    found = tuple(layer for _, layer in layers if layer is not None)
+    others = [call for call, layer in layers if layer is None]
+    crossed = [(call, _cross(call, case.valid)) for call in others]
+    return Maps(
+        found,
+        "" if found else "No recorded call is self-attention over these tokens.",
+        tuple(layer for _, layer in crossed if layer is not None),
+        tuple(_in_words(call) for call, layer in crossed if layer is None),
+    )
 
 
 def _layer(call: RecordedCall, valid: Tensor) -> Layer | None:
@@ -81,6 +93,30 @@ def _layer(call: RecordedCall, valid: Tensor) -> Layer | None:
     return Layer(
         call.name, *cut, mask is not None, sink, ran.bias, ran.v.dtype, call.kind == "softmax"
     )
+
+
+def _cross(call: RecordedCall, valid: Tensor) -> Layer | None:
+    """Keys from elsewhere, for each sample."""
+    n_batch = call.shape[0]
+    if not call.cross or call.attention.ragged or n_batch not in (1, len(valid)):
+        return None
+    with torch.no_grad():
+        weights = torch.stack([_weights(call, sample) for sample in range(n_batch)])
+        mask = _opened(call, weights)
+    opened = weights > 0 if mask is None else mask
+    whole = (len(valid), *weights.shape[1:])
+    ran, by_hand = call.attention, call.kind == "softmax"
+    both = weights.expand(whole), opened.expand(whole)
+    return Layer(_name(call), *both, mask is not None, None, ran.bias, ran.v.dtype, by_hand)
+
+
+def _name(call: RecordedCall) -> str:
+    """As the caller's own module names it."""
+    return call.name.removeprefix("call.")
+
+
+def _in_words(call: RecordedCall) -> str:
+    return f"{_name(call)} ({call.shape[2]} queries, {call.shape[3]} keys)"
 
 
 def _first_token(opened: Tensor, extra: int) -> int | None:

@@ -13,9 +13,11 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.reach import Allowed
+from viz_encoder.audit.measure.token_axis import can_be_cut, has_tokens
 from viz_encoder.errors import InputError
 
 FIRST_LENGTH = 7
+LONG = 128  # tokens above which fewer rows are differentiated and fewer tokens changed
 # The largest difference that rounding makes in a correct model, relative to its typical output.
 TOLERANCE = {
     torch.float64: 1e-10,
@@ -66,19 +68,29 @@ class Setting:
     pad_id: int = 0
     first: int = FIRST_LENGTH
     n_samples: int = 3
+    fixed: bool = False  # there is one batch, and no other can be made
 
     @property
     def left(self) -> bool:
         """Whether padding stands before the tokens."""
-        return self.padding_side == "left"
+        if self.given is None or not self.pads:
+            return self.padding_side == "left"
+        return bool((~self.given[:, 0]).any()) and bool(self.given[:, -1].all())
+
+    @property
+    def pads(self) -> bool:
+        """Whether there is to be padding: not where the caller's own valid ends in none."""
+        return self.given is None or bool((~self.given[:, [0, -1]]).any())
 
     def base(self) -> Case:
         """The case that everything is tried on first."""
         return self.case(self.first_valid())
 
     def padding(self, length: int, *, left: bool | None = None) -> Bool[Tensor, "batch token"]:
-        """Samples of different numbers of tokens, one of them whole."""
+        """Samples of different numbers of tokens, one of them whole; all, if nothing is to pad."""
         n_samples = self.n_samples + (self.n_samples == length)
+        if not self.pads:
+            return torch.ones(n_samples, length, dtype=torch.bool)
         shares = [(5, 3, 7)[number % 3] / 7 for number in range(n_samples)]
         counts = torch.tensor([max(1, round(share * length)) for share in shares])
         valid = torch.arange(length) < counts[:, None]
@@ -89,7 +101,9 @@ class Setting:
         if x is None:
             x = self.make_x(self.seed if seed is None else seed, *valid.shape)
         valid = valid.to(x.device)
-        if not x.is_floating_point():
+        if why := _misfit(x, valid):
+            raise ModelFault(why)
+        if not x.is_floating_point() and x.shape == valid.shape:
             x = x.masked_fill(~valid, self.pad_id)
         return Case(x, valid, self.allowed(valid), self._passed(valid))
 
@@ -104,6 +118,20 @@ class Setting:
         """The padding of the base case."""
         return self.padding(self.first) if self.given is None else self.given
 
+    def require_fit(self) -> None:
+        """Nothing, if the caller's intents and inputs are such that cases can be made of them.
+
+        Raises:
+            InputError: they are not.
+        """
+        valid = self.first_valid()
+        self.allowed(valid)
+        if why := _misfit(self.make_x(self.seed, *valid.shape), valid):
+            raise InputError(
+                f"{why[:1].upper()}{why[1:]}; give AuditInputs(valid=…), or lengths=[…] of "
+                "AuditScope, to fit what your make returns."
+            )
+
     def with_x(self, case: Case, x: Tensor) -> Case:
         """The same case on other inputs."""
         return replace(case, x=x)
@@ -111,10 +139,18 @@ class Setting:
     def alone(self, case: Case, sample: int) -> Case | None:
         """One sample without its padding; None where its tokens are not in one piece."""
         places = case.valid[sample].nonzero()[:, 0]
-        if not len(places) or int(places[-1] - places[0]) + 1 != len(places):
+        if self.fixed or not len(places) or int(places[-1] - places[0]) + 1 != len(places):
             return None
+        if not can_be_cut(case.x, case.valid.shape[1]):
+            whole = len(places) == case.valid.shape[1]
+            return self._whole(case, sample) if whole else None
         x = case.x[sample : sample + 1, places]
         return self.case(torch.ones(1, len(places), dtype=torch.bool), x=x)
+
+    def _whole(self, case: Case, sample: int) -> Case:
+        """One sample as it is."""
+        one = slice(sample, sample + 1)
+        return self.case(case.valid[one], x=case.x[one])
 
     def allowed(self, valid: Tensor) -> tuple[Allowed, ...]:
         """The intent of each layer as Bool "batch query key".
@@ -123,6 +159,15 @@ class Setting:
             InputError: an intent gives something else.
         """
         return tuple(_as_intent(intent(valid), valid) for intent in self.intents)
+
+
+def _misfit(x: Tensor, valid: Tensor) -> str:
+    """Why x is no input of so many samples and tokens; "" if it may be one."""
+    if len(x) != len(valid):
+        return f"{len(x)} inputs were made for {len(valid)} samples"
+    if x.ndim == 4 and not has_tokens(x, valid.shape[1]):
+        return f"a picture {tuple(x.shape)} cannot be cut into {valid.shape[1]} square patches"
+    return ""
 
 
 def _as_intent(given: Any, valid: Tensor) -> Allowed:

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
 DEPTH = 4  # how far a model's functions are followed in search of its modules
@@ -55,7 +56,7 @@ class Subject:
     def raw(self, x: Tensor, case: Case) -> Any:
         """What the model returns, on copies of x and of the mask."""
         try:
-            return self.whole(x.clone(), copied(case.passed))
+            return self.whole(x.clone(), mapped(case.passed, Tensor.clone))
         except Exception as fault:
             raise ModelFault(f"{type(fault).__name__}: {fault} ({case.sizes})") from fault
 
@@ -109,17 +110,6 @@ def first_tensor(out: Any) -> Tensor:
 def rows_of_embedding(whole: nn.Module) -> int:
     """The rows of its first table of tokens, which is how many ids it knows; 0 without one."""
     return next((m.num_embeddings for m in whole.modules() if isinstance(m, nn.Embedding)), 0)
-
-
-def copied(passed: Any) -> Any:
-    """A copy, for models that change their mask in place."""
-    if isinstance(passed, Tensor):
-        return passed.clone()
-    if isinstance(passed, dict):
-        return {name: copied(value) for name, value in passed.items()}
-    if type(passed) in (list, tuple):
-        return type(passed)(copied(value) for value in passed)
-    return passed
 
 
 def modules_of(call: Any) -> list[nn.Module]:

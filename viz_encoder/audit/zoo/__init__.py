@@ -7,13 +7,16 @@ models; every other file is one section of the catalog.
 from types import ModuleType
 
 from viz_encoder.audit.zoo import (
+    batches,
     causal_windows,
     conventions,
     empty_rows,
     hard,
+    memory,
     padding,
     pooling,
     shapes,
+    wide_patterns,
 )
 from viz_encoder.audit.zoo.correct import CORRECT as CORRECT
 from viz_encoder.audit.zoo.correct import Correct as Correct
@@ -28,6 +31,9 @@ _SECTIONS: tuple[ModuleType, ...] = (
     padding,
     pooling,
     hard,
+    batches,
+    memory,
+    wide_patterns,
 )
 _ALL = [one for part in _SECTIONS for one in vars(part).values() if isinstance(one, Specimen)]
 

@@ -77,7 +77,7 @@ def one_sample_is_empty(seed: int, fixed: bool) -> MaskedModel:
 
 @plant(
     "B3-poisoned-gradient",
-    "NaN gradients from rows that nobody uses",
+    "NaN gradients from unused rows",
     symptom="All outputs are finite and right; the first training step makes every weight NaN.",
     story="Padding queries were masked too. Their rows are NaN and become zeros: too "
     "late, for 0 · NaN is NaN in the backward pass (pytorch/pytorch#41508).",

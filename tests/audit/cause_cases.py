@@ -1,0 +1,336 @@
+"""Bugs with the cause that is right for each, on every kernel; written without the audit's code."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tests.audit.plants import banded, causal, padding
+from tests.audit.transformers_models import TEXT, embedded, made
+from tests.audit.transformers_models import ones as ones_of
+
+D_MODEL, N_HEADS = 8, 2
+Mask = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class CauseCase:
+    """A bug: what is meant, what is done, and which causes are right, or near."""
+
+    name: str
+    build: Callable[[], tuple[Any, Any]]  # () -> (model, make_mask)
+    intent: Any
+    right: tuple[str, ...]
+    near: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class Kernel(nn.Module):
+    """Attention over bool masks, True = may attend, by one of four kernels."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.qkv, self.out = nn.Linear(D_MODEL, 3 * D_MODEL), nn.Linear(D_MODEL, D_MODEL)
+
+    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+        q, k, v = (t.unflatten(-1, (N_HEADS, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        if keep.ndim == 3:
+            keep = keep[:, None]
+        if self.kind == "fused":
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
+        else:
+            scores = q @ k.mT / math.sqrt(q.shape[-1])
+            if keep.dtype == torch.bool:
+                scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
+            else:
+                scores = scores + keep
+            if self.kind == "by hand":
+                weights = scores.softmax(dim=-1)
+            else:
+                weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()
+                weights = weights / weights.sum(dim=-1, keepdim=True)
+            mixed = weights @ v
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class Layers(nn.Module):
+    """Two layers with a residual; `alter` may change the mask of each layer."""
+
+    def __init__(self, kind: str, alter: Callable[[int, Tensor], Tensor] | None = None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList(Kernel(kind) for _ in range(2))
+        self.alter = alter
+
+    def forward(self, x: Tensor, keep: Tensor) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            x = x + layer(x, self.alter(number, keep) if self.alter else keep)
+        return x
+
+
+def ones(valid: Tensor) -> Tensor:
+    return torch.ones_like(padding(valid))
+
+
+def place(valid: Tensor) -> Tensor:
+    at = torch.arange(valid.shape[1])
+    return at[:, None] - at[None, :]
+
+
+def near(valid: Tensor) -> Tensor:
+    return padding(valid) & (place(valid).abs() <= 2)
+
+
+def packed(valid: Tensor) -> Tensor:
+    number = torch.arange(valid.shape[1]) // 4
+    return causal(valid) & (number[:, None] == number[None, :])
+
+
+def with_globals(valid: Tensor) -> Tensor:
+    allowed = place(valid).abs().le(1).expand(padding(valid).shape).clone()
+    allowed[:, 0, :] = allowed[:, :, 0] = True
+    return allowed & padding(valid)
+
+
+def without_column(valid: Tensor) -> Tensor:
+    allowed = place(valid).abs().le(1).expand(padding(valid).shape).clone()
+    allowed[:, 0, :] = True
+    return allowed & padding(valid)
+
+
+def blind_edge(valid: Tensor) -> Tensor:
+    allowed = near(valid).clone()
+    allowed[:, :, 0] = False
+    return allowed
+
+
+def longer(more: int) -> Mask:
+    def mask(valid: Tensor) -> Tensor:
+        keep = torch.arange(valid.shape[1]) < (valid.sum(1) + more).clamp_min(1)[:, None]
+        return padding(keep)
+
+    return mask
+
+
+def moved(valid: Tensor) -> Tensor:
+    return padding(F.pad(valid, (1, 0), value=True)[:, :-1])
+
+
+def by_length(valid: Tensor) -> Tensor:
+    return padding(valid[valid.sum(1).argsort(descending=True, stable=True)])
+
+
+def _pair(valid: Tensor, query: int, key: int) -> Tensor:
+    pairs = torch.zeros_like(padding(valid))
+    pairs[:, query, key] = True
+    return pairs
+
+
+def _noise(valid: Tensor) -> Tensor:
+    generator = torch.Generator().manual_seed(valid.shape[1])
+    return torch.rand(valid.shape[1], valid.shape[1], generator=generator)
+
+
+def _exchanged(valid: Tensor) -> Tensor:
+    order = torch.arange(len(valid))
+    if len(valid) > 2:
+        order[[0, 2]] = order[[2, 0]]
+    return valid[order]
+
+
+def _blocks(valid: Tensor) -> Tensor:
+    at = torch.arange(valid.shape[1]) // 3
+    return at[:, None] >= at[None, :]
+
+
+def added(constant: float, of: Mask) -> Mask:
+    return lambda valid: torch.zeros(of(valid).shape).masked_fill(~of(valid), constant)
+
+
+MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("inverted", causal, lambda v: ~causal(v), ("inverted",), ()),
+    ("padding transposed", padding, lambda v: padding(v).mT, ("transposed",), ()),
+    ("causal transposed", causal, lambda v: causal(v).mT, ("transposed",), ("reversed",)),
+    ("no padding mask", padding, ones, ("ignored",), ("padding_ignored",)),
+    ("no mask at all", causal, ones, ("ignored",), ()),
+    ("causal forgotten", causal, padding, ("pattern_ignored",), ()),
+    ("padding forgotten", near, lambda v: near(torch.ones_like(v)), ("padding_ignored",), ()),
+    (
+        "sees the next",
+        causal,
+        lambda v: padding(v) & (place(v) >= -1),
+        ("sees_next",),
+        ("window",),
+    ),
+    ("window too wide", banded(3), banded(4), ("window",), ()),
+    ("window too narrow", banded(4), banded(3), ("window",), ()),
+    ("window on one side", near, lambda v: near(v) & (place(v) >= 0), ("one_sided",), ("window",)),
+    (
+        "window beside its place",
+        near,
+        lambda v: padding(v) & ((place(v) - 1).abs() <= 2),
+        ("window_shifted",),
+        ("window",),
+    ),
+    (
+        "window to both sides",
+        banded(3),
+        lambda v: near(v),
+        ("causal_lost",),
+        ("window",),
+    ),
+    ("causal by mistake", padding, causal, ("causal_added",), ()),
+    (
+        "sample 0's mask",
+        causal,
+        lambda v: causal(v)[:1].expand(len(v), -1, -1),
+        ("first_sample",),
+        (),
+    ),
+    ("another sample's mask", padding, lambda v: padding(v.roll(1, 0)), ("other_sample",), ()),
+    ("masks sorted by length", padding, by_length, ("sorted",), ("other_sample",)),
+    ("lengths one too long", padding, longer(1), ("lengths", "shifted"), ()),
+    ("lengths one too short", padding, longer(-1), ("lengths",), ("shifted",)),
+    ("padding mask moved", padding, moved, ("shifted", "lengths"), ()),
+    ("documents forgotten", packed, causal, ("documents",), ("pattern_ignored",)),
+    ("a blind edge", near, blind_edge, ("edge",), ()),
+    ("globals one way", with_globals, without_column, ("one_way",), ()),
+    ("constant of -10", padding, added(-10.0, padding), ("constant",), ()),
+    ("constant of -4", causal, added(-4.0, causal), ("constant",), ()),
+    ("0 and 1 added", causal, lambda v: causal(v).float(), ("zero_one_added",), ()),
+)
+STRANGE: tuple[tuple[str, Any, Mask], ...] = (  # no known cause: none is to be named
+    ("every second key", padding, lambda v: padding(v) & (place(v) % 2 == 0)),
+    ("one pair too many", causal, lambda v: causal(v) | _pair(v, 2, 4)),
+    ("one pair too few", padding, lambda v: padding(v) & ~_pair(v, 2, 1)),
+    ("two bugs at once", causal, lambda v: (near(v) & (place(v) >= -1)).roll(1, 0)),
+    ("rows turned", causal, lambda v: causal(v).roll(2, 1)),
+    ("random pairs", causal, lambda v: causal(v) | (_noise(v) > 0.6)),
+    ("samples 0 and 2 exchanged", padding, lambda v: padding(_exchanged(v))),
+    ("blocks of three", causal, lambda v: padding(v) & _blocks(v)),
+)
+KERNELS = ("fused", "by hand", "unseen")
+
+
+def _on(kind: str, mask: Mask, alter: Any = None) -> Callable[[], tuple[Any, Any]]:
+    return lambda: (Layers(kind, alter).eval(), mask)
+
+
+def _open_layer(number: int, keep: Tensor) -> Tensor:
+    return keep | keep.new_tensor(number == 1)
+
+
+def _open_head(number: int, keep: Tensor) -> Tensor:
+    heads = keep[:, None].repeat(1, N_HEADS, 1, 1)
+    heads[:, 1] = True
+    return heads
+
+
+def _of_masks() -> list[CauseCase]:
+    return [
+        CauseCase(f"{name}, {kind}", _on(kind, mask), intent, right, close)
+        for name, intent, mask, right, close in MASKS
+        for kind in KERNELS
+    ]
+
+
+def _strange() -> list[CauseCase]:
+    return [
+        CauseCase(f"{name}, {kind}", _on(kind, mask), intent, (), ("other_sample",))
+        for name, intent, mask in STRANGE
+        for kind in KERNELS
+    ]
+
+
+def _of_parts() -> list[CauseCase]:
+    def stem(x: Tensor, inner: nn.Module, part: nn.Module, keep: Tensor) -> Tensor:
+        return inner(part(x.mT).mT, keep)
+
+    def convolution() -> tuple[Any, Any]:
+        inner, part = Layers("fused").eval(), nn.Conv1d(8, 8, 3, padding=1)
+        return lambda x, keep: stem(x, inner, part, keep), causal
+
+    def centered() -> tuple[Any, Any]:
+        inner = Layers("by hand").eval()
+        return lambda x, keep: inner(x - x.mean(1, keepdim=True), keep), padding
+
+    def sorted_outputs() -> tuple[Any, Any]:
+        inner = Layers("fused").eval()
+
+        def run(x: Tensor, valid: Tensor) -> Tensor:
+            order = valid.sum(1).argsort(descending=True, stable=True)
+            return inner(x[order], padding(valid[order]))
+
+        return run, lambda valid: valid
+
+    def cached(kind: str) -> Callable[[], tuple[Any, Any]]:
+        def build() -> tuple[Any, Any]:
+            inner, held = Layers(kind).eval(), {}
+
+            def run(x: Tensor, keep: Tensor) -> Tensor:
+                return inner(x, held.setdefault(keep.shape, keep.clone()))
+
+            return run, padding
+
+        return build
+
+    def divisor() -> tuple[Any, Any]:
+        inner = Layers("fused").eval()
+
+        def run(x: Tensor, valid: Tensor) -> Tensor:
+            return (inner(x, padding(valid)) * valid[..., None]).sum(1) / valid.sum()
+
+        return run, lambda valid: valid
+
+    def crossed() -> tuple[Any, Any]:
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=False)
+        inner = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+        return lambda x, ignore: inner(x, src_key_padding_mask=ignore.T), lambda valid: ~valid
+
+    def averaged() -> tuple[Any, Any]:
+        inner = Layers("fused").eval()
+        return lambda x, keep: inner(x, keep) + 0.1 * x.mean(0, keepdim=True), padding
+
+    def repeated() -> tuple[Any, Any]:
+        torch.manual_seed(0)
+        layer = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+        return (
+            lambda x, ignore: layer(x, x, x, attn_mask=ignore, need_weights=False)[0],
+            lambda valid: (~padding(valid)).repeat(2, 1, 1),
+        )
+
+    def bert(attn: str) -> Callable[[], tuple[Any, Any]]:
+        return lambda: (made(0, "Bert", TEXT, embedded, attn), lambda valid: ones_of(valid) * 0 + 1)
+
+    one, wide = {"n_layers": 1}, {"d_model": 16}
+    return [
+        CauseCase("a convolution in front", convolution, causal, ("besides_attention",)),
+        CauseCase("a mean over all tokens", centered, padding, ("besides_attention",)),
+        CauseCase(
+            "outputs in sorted order", sorted_outputs, padding, ("sample_order",), ("sorted",)
+        ),
+        CauseCase("a mask kept across batches, fused", cached("fused"), padding, ("cached_mask",)),
+        CauseCase(
+            "a mask kept across batches, unseen", cached("unseen"), padding, ("cached_mask",)
+        ),
+        CauseCase("divided by the whole batch", divisor, padding, ("batch_divisor",)),
+        CauseCase("batch_first forgotten", crossed, padding, ("axes",)),
+        CauseCase("a mean over the batch", averaged, padding, (), ("mixing",)),
+        CauseCase("repeat for repeat_interleave", repeated, padding, ("repeat",), (), one),
+        CauseCase("BERT without its mask, sdpa", bert("sdpa"), padding, ("ignored",), (), wide),
+        CauseCase("BERT without its mask, eager", bert("eager"), padding, ("ignored",), (), wide),
+        CauseCase("one layer open", _on("fused", causal, _open_layer), causal, ("ignored",)),
+        CauseCase(
+            "one layer open, unseen", _on("unseen", causal, _open_layer), causal, ("ignored",)
+        ),
+        CauseCase("one head open", _on("by hand", causal, _open_head), causal, ("ignored",)),
+    ]
+
+
+CASES: dict[str, CauseCase] = {one.name: one for one in (*_of_masks(), *_of_parts(), *_strange())}

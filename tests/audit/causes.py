@@ -1,0 +1,61 @@
+"""python -m tests.audit.causes: which cause the audit names for each bug, and how right it is."""
+
+from collections import Counter
+from functools import cache
+
+import torch
+
+import viz_encoder as vz
+from tests.audit.cause_cases import CASES
+from tests.audit.table import shapes_checked
+from viz_encoder.audit import Check, MaskReport
+from viz_encoder.audit.diagnose.causes import CAUSES
+
+
+@cache
+def report_of(name: str) -> MaskReport:
+    case = CASES[name]
+    model, make_mask = case.build()
+    options = {"d_model": 8, "n_layers": 2, **case.options}
+    with shapes_checked(False):
+        return vz.audit_mask(model, case.intent, make_mask, **options)
+
+
+def first_of(name: str) -> Check | None:
+    """What the report begins with: its first red check that follows from no other."""
+    return next(iter(report_of(name).failed), None)
+
+
+def grade(name: str) -> str:
+    """How right its cause is: "right", "near" (or one of several), "none", "wrong" or "missed"."""
+    case, found = CASES[name], first_of(name)
+    if found is None:
+        return "missed"
+    if not found.code or found.code in ("mixing", "not_seen"):
+        return "near" if found.code in case.near and case.near else "none"
+    if found.code in case.right:
+        return "right" if not found.cause.startswith("consistent with") else "near"
+    if found.code in case.near:
+        return "near"
+    unsure = found.cause.startswith("consistent with")
+    named = any(_words(code) in found.cause for code in (*case.right, *case.near))
+    return "near" if unsure and named else "wrong"
+
+
+def _words(code: str) -> str:
+    return CAUSES[code].sentence if code in CAUSES else "\0"
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    grades = {name: grade(name) for name in CASES}
+    print("| bug | cause | seen by | code | what is said |\n|---|---|---|---|---|")
+    for name, one in grades.items():
+        found = first_of(name)
+        told = (found.name, found.code, found.cause[:110]) if found else ("", "", "")
+        print(f"| {name} | {one} | {' | '.join(told)} |")
+    print(dict(Counter(grades.values())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,382 @@
+"""No correct model is called wrong, no wrong one right, and what was not tried is said."""
+
+from collections import namedtuple
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+import viz_encoder as vz
+from tests.audit.audits import audit, own
+from tests.audit.correct_transformers import bert
+from tests.audit.plants import NoMaps, Stack, banded, causal, padding
+from viz_encoder.audit import AuditInputs, AuditScope
+
+NO_PADDING = AuditInputs(valid=torch.ones(3, 7, dtype=torch.bool))
+
+
+def heads(x, qkv):
+    return (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in qkv(x).chunk(3, -1))
+
+
+def merged(mixed):
+    return mixed.transpose(1, 2).flatten(2)
+
+
+def said(report, words):
+    return any(words in line for line in report.not_tested)
+
+
+# Maps that are not seen, and n_layers not given: two hops are no leak.
+
+
+def test_two_layers_that_nobody_counted_are_no_leak():
+    report = vz.audit_mask(NoMaps(), banded(3), d_model=8)
+    assert report.verdict == "PASS", str(report)
+    assert said(report, "n_layers was not given")
+    assert not said(vz.audit_mask(NoMaps(), banded(3), d_model=8, n_layers=2), "n_layers")
+
+
+def test_a_leak_that_no_number_of_layers_explains_is_red_all_the_same():
+    model = NoMaps()
+    report = vz.audit_mask(lambda x, keep: model(x, keep.mT), causal, d_model=8)
+    assert own(report)[0] == "gradient", str(report)
+
+
+def test_a_compiled_model_passes():
+    model = torch.compile(Stack().eval(), backend="eager")
+    report = vz.audit_mask(model, banded(3), d_model=8)
+    assert report.verdict == "PASS", str(report)
+    assert said(report, "is compiled")
+    assert report.check("gradient").verdict == "PASS"
+
+
+def test_a_layer_that_is_not_seen_is_a_warning_and_no_leak():
+    class Half(Stack):
+        """One layer by sdpa, which is seen, and one by exp and sum, which is not."""
+
+        def forward(self, x, keep):
+            first, second = self.layers
+            q, k, v = heads(x, first.qkv)
+            seen = F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None])
+            x = x + first.out(merged(seen))
+            q, k, v = heads(x, second.qkv)
+            weights = (q @ k.mT).masked_fill(~keep[:, None], -torch.inf).exp()
+            weights = weights / weights.sum(-1, keepdim=True).clamp_min(1e-9)
+            return x + second.out(merged(weights @ v))
+
+    model = Half().eval()
+    report = vz.audit_mask(model, banded(3), d_model=8)
+    assert report.verdict == "WARN" and own(report, "WARN") == ["gradient"], str(report)
+    assert "n_layers" in report.check("gradient").cure
+    assert vz.audit_mask(model, banded(3), d_model=8, n_layers=2).verdict == "PASS"
+    stem = nn.Conv1d(8, 8, 3, padding=1)
+    mixed = vz.audit_mask(lambda x, keep: model(stem(x.mT).mT, keep), causal, d_model=8)
+    assert "gradient" in own(mixed)
+
+
+# A valid without padding: no check makes any.
+
+
+class Unpadded(Stack):
+    """Right as long as nothing is padding: a mean over all tokens is taken off."""
+
+    def forward(self, x, keep):
+        return super().forward(x - x.mean(dim=1, keepdim=True), torch.ones_like(keep))
+
+
+def test_padding_is_made_nowhere_where_valid_has_none():
+    report = audit(Unpadded().eval(), padding, inputs=NO_PADDING)
+    assert report.verdict == "PASS", str(report)
+    assert said(report, "Padding of any kind")
+    assert report.check("padding_invariance").verdict == "NOT TESTED"
+    assert report.check("empty_sample").verdict == "NOT TESTED"
+    assert report.check("lengths").verdict == "PASS"
+    padded = audit(Unpadded().eval(), padding)
+    assert not padded.ok and not said(padded, "Padding of any kind")
+
+
+def test_other_lengths_pad_on_the_side_where_valid_does():
+    class FromTheLeft(Stack):
+        """Positions are right where padding stands in front, and nowhere else."""
+
+        def forward(self, x, keep):
+            place = torch.arange(x.shape[1]) - x.shape[1]
+            return super().forward(x + place[:, None] / 3, keep)
+
+    left = torch.arange(7) >= torch.tensor([[2], [4], [0]])
+    report = audit(FromTheLeft().eval(), padding, inputs=AuditInputs(valid=left))
+    assert report.check("lengths").verdict == "PASS", str(report)
+    assert own(audit(FromTheLeft().eval(), padding)) == ["padding_invariance"]
+
+
+# Gradients that cannot be taken are not tested.
+
+
+class Flex(Stack):
+    """flex_attention, which has no backward pass on a CPU."""
+
+    def forward(self, x, keep):
+        def score_mod(score, sample, head, query, key):
+            return torch.where(keep[sample, query, key], score, -torch.inf)
+
+        for layer in self.layers:
+            x = x + layer.out(merged(flex_attention(*heads(x, layer.qkv), score_mod=score_mod)))
+        return x
+
+
+def test_a_gradient_that_cannot_be_taken_is_not_tested():
+    right = audit(Flex().eval(), causal)
+    assert right.verdict == "PASS", str(right)
+    assert right.check("gradient").verdict == "NOT TESTED"
+    assert said(right, "does not support backward on CPU")
+    wrong = audit(Flex().eval(), causal, padding)
+    assert wrong.verdict == "FAIL" and own(wrong)[0] == "perturbation", str(wrong)
+
+
+class NoBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x * 1
+
+    @staticmethod
+    def backward(context, grad):
+        raise RuntimeError("no backward here")
+
+
+def test_a_backward_pass_that_raises_is_not_tested():
+    model = Stack().eval()
+    report = audit(lambda x, keep: NoBackward.apply(model(x, keep)), causal)
+    assert report.verdict == "PASS", str(report)
+    assert said(report, "no backward here")
+
+
+# Cross-attention is judged, or said not to be.
+
+
+class Decoder(nn.Module):
+    """Self-attention over tokens, then cross-attention to a memory of five tokens."""
+
+    def __init__(self, memory_mask=None):
+        super().__init__()
+        torch.manual_seed(0)
+        self.itself, self.across = (nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+        self.memory = nn.Parameter(torch.randn(1, 5, 8))
+        self.memory_mask = memory_mask
+
+    def forward(self, x, keep):
+        ignore = (~keep).repeat_interleave(2, dim=0)
+        x = x + self.itself(x, x, x, attn_mask=ignore, need_weights=False)[0]
+        memory = self.memory.expand(len(x), -1, -1)
+        mask = None if self.memory_mask is None else self.memory_mask(x.shape[1])
+        return x + self.across(x, memory, memory, attn_mask=mask, need_weights=False)[0]
+
+
+def all_of_memory(valid):
+    return torch.ones(*valid.shape, 5, dtype=torch.bool)
+
+
+def causal_by_mistake(n_queries):
+    return ~torch.ones(n_queries, 5, dtype=torch.bool).tril()
+
+
+def test_cross_attention_is_said_not_to_be_judged_or_is_judged():
+    quiet = vz.audit_mask(Decoder().eval(), causal, d_model=8)
+    assert quiet.verdict == "PASS" and said(quiet, "Cross-attention (across)"), str(quiet)
+    scope = AuditScope(cross=all_of_memory)
+    right = vz.audit_mask(Decoder().eval(), causal, d_model=8, scope=scope)
+    assert right.check("cross_attention").verdict == "PASS" and right.ok, str(right)
+    wrong = vz.audit_mask(Decoder(causal_by_mistake).eval(), causal, d_model=8, scope=scope)
+    assert own(wrong) == ["cross_attention"], str(wrong)
+    assert wrong.check("cross_attention").code == "cross_causal"
+
+
+def test_a_leak_through_cross_attention_has_no_wrong_cause():
+    class Across(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.itself, self.across = Stack(1), nn.MultiheadAttention(8, 2, batch_first=True)
+
+        def forward(self, x, keep):
+            memory = F.avg_pool1d(x.mT, 2).mT  # of padding, too
+            x = self.itself(x, keep)
+            return x + self.across(x, memory, memory, need_weights=False)[0]
+
+    model = Across().eval()
+    leaking = vz.audit_mask(model, padding, d_model=8)
+    found = leaking.check("gradient")
+    assert own(leaking) == ["gradient"] and "across" in found.cause, str(leaking)
+    assert "convolution" not in found.cause
+    right = vz.audit_mask(model, causal, d_model=8, inputs=NO_PADDING)
+    assert right.ok, str(right)  # the intent says nothing about whom the memory may show
+
+
+def test_what_cross_may_see_must_be_bool():
+    scope = AuditScope(cross=lambda valid: valid.float())
+    with pytest.raises(vz.VizEncoderError, match="cross="):
+        vz.audit_mask(Decoder().eval(), causal, d_model=8, scope=scope)
+
+
+# Pictures as input.
+
+
+class Patches(nn.Module):
+    """16 patches of 2 × 2 of a picture of 3 × 8 × 8, through a right stack."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.cut, self.stack = nn.Conv2d(3, 8, 2, 2), Stack()
+
+    def forward(self, pixels, keep):
+        return self.stack(self.cut(pixels).flatten(2).mT, keep)
+
+
+def pictures(seed, batch, length):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(batch, 3, 8, 8, generator=generator)
+
+
+PICTURES = AuditInputs(make=pictures, valid=torch.ones(3, 16, dtype=torch.bool))
+
+
+def test_a_picture_is_audited_by_its_patches():
+    model = Patches().eval()
+    right = vz.audit_mask(model, banded(4), inputs=PICTURES)
+    assert right.verdict == "PASS", str(right)
+    assert right.check("gradient").verdict == right.check("perturbation").verdict == "PASS"
+    wrong = vz.audit_mask(model, banded(4), causal, inputs=PICTURES)
+    assert wrong.check("gradient").verdict == wrong.check("perturbation").verdict == "FAIL"
+    found = wrong.check("perturbation")
+    assert not banded(4)(PICTURES.valid)[0, found.query, found.key]
+
+
+def test_padded_patches_of_a_picture():
+    some = torch.arange(16) < torch.tensor([[11], [7], [16]])
+    given = AuditInputs(make=pictures, valid=some)
+    right = vz.audit_mask(Patches().eval(), padding, inputs=given)
+    assert right.verdict == "PASS", str(right)
+    assert said(right, "no padding can be cut off")
+    model = Patches().eval()
+    wrong = vz.audit_mask(lambda x, keep: model(x, keep | True), padding, inputs=given)
+    assert wrong.check("gradient").verdict == wrong.check("maps").verdict == "FAIL"
+
+
+def test_a_picture_that_has_not_so_many_patches_is_answered():
+    with pytest.raises(vz.VizEncoderError, match="7 square patches"):
+        vz.audit_mask(Patches().eval(), padding, inputs=AuditInputs(make=pictures))
+
+
+def test_inputs_without_an_axis_of_tokens_are_not_tested_by_token():
+    cut = nn.Conv1d(1, 8, 4, 4)
+    model = Stack().eval()
+    valid = torch.ones(3, 16, dtype=torch.bool)
+    waves = AuditInputs(make=lambda seed, batch, n: torch.randn(batch, 1, 64), valid=valid)
+    report = audit(lambda x, keep: model(cut(x).mT, keep), padding, inputs=waves)
+    assert report.verdict == "PASS", str(report)
+    for name in ("gradient", "perturbation", "poisoned_padding"):
+        assert report.check(name).verdict == "NOT TESTED"
+    assert report.check("maps").verdict == "PASS"
+
+
+# Gaps that must be said.
+
+
+class Cached:
+    """Whole and step by step; `forgets` the padding of the prompt once it is in the cache."""
+
+    def __init__(self, forgets=False):
+        self.model, self.forgets = Stack(1).eval(), forgets
+
+    def __call__(self, x, keep):
+        return self.model(x, keep)
+
+    def without_mask(self, x, cache):
+        return self.step(x, cache, causal(torch.ones(len(x), 99).bool()))
+
+    def step(self, x, cache, keep):
+        first = cache is None
+        seen = x if first else torch.cat([cache, x], 1)
+        n_all = seen.shape[1]
+        keep = keep[:, :n_all, :n_all]
+        if self.forgets and not first:
+            keep = torch.ones_like(keep).tril()
+        return self.model(seen, keep)[:, -x.shape[1] :], seen
+
+
+def test_a_cache_is_tried_with_padding_or_it_is_said():
+    right, wrong = Cached(), Cached(forgets=True)
+    quiet = audit(right, causal, n_layers=1, scope=AuditScope(step=right.without_mask))
+    assert quiet.ok and said(quiet, "A KV cache with padding"), str(quiet)
+    tried = audit(right, causal, n_layers=1, scope=AuditScope(step=right.step))
+    assert tried.ok and not said(tried, "A KV cache with padding"), str(tried)
+    assert said(tried, "beam search")
+    forgotten = audit(wrong, causal, n_layers=1, scope=AuditScope(step=wrong.step))
+    assert own(forgotten) == ["cache"], str(forgotten)
+    assert forgotten.check("cache").code == "cache_padding"
+
+
+def test_the_id_of_the_padding_is_said_never_to_be_a_real_token():
+    class Ids(Stack):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(11, 8)
+
+        def forward(self, ids, keep):
+            return super().forward(self.table(ids), keep)
+
+    given = AuditInputs(vocab_size=11, pad_id=3)
+    report = vz.audit_mask(Ids().eval(), causal, inputs=given, n_layers=2)
+    assert said(report, "Real tokens with the id of the padding (3)")
+    assert not said(audit(Stack()), "id of the padding")
+
+
+Both = namedtuple("Both", ["pairs", "tokens"])
+
+
+@pytest.mark.parametrize("kind", [Both, lambda a, b: (a, (b,)), lambda a, b: {"a": a, "b": [b]}])
+def test_each_mask_in_a_tuple_is_looked_at_by_itself(kind):
+    model = Stack().eval()
+
+    def first(passed):
+        return next(iter(passed.values())) if isinstance(passed, dict) else passed[0]
+
+    report = audit(
+        lambda x, passed: model(x, first(passed)),
+        causal,
+        lambda valid: kind(causal(valid), ~valid),
+    )
+    found = report.check("mask_used")
+    assert report.verdict == "PASS" and found.verdict == "INFO"
+    assert "changes nothing" in found.evidence
+    assert audit(lambda x, p: model(x, p), causal).check("mask_used").verdict == "PASS"
+
+
+def test_what_hides_its_mask_is_said_not_to_be_read():
+    def block(valid):
+        keep = causal(valid)
+        return create_block_mask(
+            lambda b, h, q, k: keep[b, q, k], len(valid), None, *2 * valid.shape[1:], device="cpu"
+        )
+
+    class Blocked(Stack):
+        def forward(self, x, mask):
+            for layer in self.layers:
+                x = x + layer.out(merged(flex_attention(*heads(x, layer.qkv), block_mask=mask)))
+            return x
+
+    report = audit(Blocked().eval(), causal, block)
+    assert report.verdict == "PASS", str(report)
+    assert said(report, "BlockMask")
+
+
+# Half precision.
+
+
+@pytest.mark.parametrize(("seed", "attn"), [(45, "sdpa"), (0, "eager")])
+def test_rounding_in_half_precision_is_no_leak(seed, attn):
+    given = bert(seed, attn, torch.float16)
+    report = vz.audit_mask(given.model, given.intent, given.make_mask, seed=seed, **given.options)
+    assert report.verdict == "PASS", str(report)

@@ -1,0 +1,91 @@
+"""A batch as it comes: its maps against what is meant, and what only real batches hold."""
+
+import pytest
+import torch
+from torch import nn
+
+import viz_encoder as vz
+from tests.audit.audits import own
+from tests.audit.plants import Stack, causal, padding
+from tests.audit.transformers_models import TEXT, embedded, made
+
+PAD = 1
+LENGTHS = (6, 4, 9, 2)
+
+
+class Reader(nn.Module):
+    """Ids to vectors, through a right stack whose mask is `mask`."""
+
+    def __init__(self, mask=causal):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.stack, self.mask = nn.Embedding(20, 8), Stack(), mask
+
+    def forward(self, input_ids, attention_mask):
+        return self.stack(self.table(input_ids), self.mask(attention_mask == 1))
+
+
+def batch(lengths=LENGTHS, n_tokens=9):
+    valid = torch.arange(n_tokens) < torch.tensor(lengths)[:, None]
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, 20, valid.shape, generator=generator)
+    return {"input_ids": ids.masked_fill(~valid, PAD), "attention_mask": valid.long()}
+
+
+def intent(given):
+    return causal(given["attention_mask"] == 1)
+
+
+def test_a_right_batch_passes_and_says_what_was_not_tried():
+    report = vz.audit_batch(Reader().eval(), batch(), intent, pad_id=PAD)
+    assert report.verdict == "PASS", str(report)
+    assert "2 to 9 real tokens of 9" in report.check("length").evidence
+    assert any("Gradients" in line for line in report.not_tested)
+    assert report.check("maps").verdict == report.check("pad_id").verdict == "PASS"
+
+
+def test_a_leak_is_found_with_its_cause_and_the_mode_stays():
+    model = Reader(padding).train()
+    report = vz.audit_batch(model, batch(), intent)
+    assert own(report) == ["maps"] and report.check("maps").code == "pattern_ignored"
+    assert model.training and all(p.grad is None for p in model.parameters())
+    found = report.check("maps")
+    assert not intent(batch())[found.sample, found.query, found.key]
+
+
+def test_a_model_of_transformers_is_called_by_its_keywords():
+    model = made(0, "Bert", TEXT, embedded).inner
+    right = vz.audit_batch(model, batch(), lambda b: padding(b["attention_mask"] == 1))
+    assert right.verdict == "PASS", str(right)
+    open_to_all = {**batch(), "attention_mask": torch.ones(4, 9, dtype=torch.long)}
+    wrong = vz.audit_batch(model, open_to_all, lambda b: padding(batch()["attention_mask"] == 1))
+    assert wrong.check("maps").code == "ignored"
+
+
+def test_real_tokens_with_the_id_of_the_padding_are_counted():
+    given = batch()
+    given["input_ids"][2, 3] = given["input_ids"][2, 5] = PAD
+    report = vz.audit_batch(Reader().eval(), given, intent, pad_id=PAD)
+    found = report.check("pad_id")
+    assert report.verdict == "WARN" and found.evidence.startswith("2 real tokens of 'input_ids'")
+    assert (found.sample, found.query) == (2, 3)
+    quiet = vz.audit_batch(Reader().eval(), given, intent)
+    assert quiet.ok and any("no pad_id= was given" in line for line in quiet.not_tested)
+
+
+def test_cut_texts_and_sorted_samples_are_told():
+    cut = vz.audit_batch(Reader().eval(), batch((9, 9, 9, 4)), intent).check("length")
+    assert cut.verdict == "INFO" and "3 of 4 samples fill it completely" in cut.evidence
+    assert "sorted by length" in cut.evidence
+    assert "sorted" not in vz.audit_batch(Reader().eval(), batch(), intent).check("length").evidence
+
+
+def test_what_cannot_be_an_intent_is_answered():
+    for wrong in (lambda b: b["attention_mask"], lambda b: intent(b).float(), lambda b: None):
+        with pytest.raises(vz.VizEncoderError, match=r"intent\(batch\) gave"):
+            vz.audit_batch(Reader().eval(), batch(), wrong)
+
+
+def test_a_model_that_raises_is_red():
+    report = vz.audit_batch(lambda b: b["nothing"], [1], lambda b: causal(torch.ones(2, 3) > 0))
+    assert own(report) == ["runs"], str(report)

@@ -1,0 +1,196 @@
+"""What a layer would look at if this or that were wrong: every known cause as a mask to compare.
+
+A cause is named only if what was observed equals its mask and no other cause's; on a second batch,
+of other lengths in another order, where the first cannot tell them apart.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.audit.measure.reach import Allowed
+
+SHORT = 16  # up to so many tokens, every band is tried
+Valid = Bool[Tensor, "batch token"]
+
+
+class Hypothesis(NamedTuple):
+    """One cause, and what would be open."""
+
+    code: str
+    opened: Bool[Tensor, "batch head query key"]  # one head where all are the same
+    more: str = ""  # what to add to the cause's sentence
+
+
+def hypotheses(allowed: Allowed, pattern: Allowed, valid: Valid, n_heads: int) -> list[Hypothesis]:
+    """All of them; `pattern` is what the intent would be without any padding."""
+    plain = [
+        Hypothesis(code, one[:, None], more)
+        for code, one, more in _same_in_all_heads(allowed, pattern, valid)
+    ]
+    return [*plain, *_by_repeat(allowed, n_heads)]
+
+
+def _same_in_all_heads(
+    allowed: Allowed, pattern: Allowed, valid: Valid
+) -> Iterator[tuple[str, Allowed, str]]:
+    keys = valid[:, None, :].expand_as(allowed)
+    everything = torch.ones_like(allowed)
+    causal = everything.tril()
+    yield from (("inverted", one, "") for one in (~allowed, ~allowed & keys, ~pattern & keys))
+    yield "ignored", everything, ""
+    yield "transposed", allowed.mT, ""
+    yield "transposed", pattern.mT & keys, ""
+    if not bool(pattern.all()):
+        yield "padding_ignored", pattern, ""
+        yield "pattern_ignored", keys, ""
+        if bool((pattern & ~causal).any()):
+            yield "causal_added", pattern & causal, ""
+    if bool((pattern & ~causal).any()) and not _is_band(pattern):
+        yield "causal_added", allowed & causal, ""
+    if bool(pattern.all()):
+        yield "causal_added", allowed & causal, ""
+        yield "causal_added", causal, ""
+    if bool((causal & ~pattern).any()) and _has_documents(pattern):
+        yield "documents", causal & keys, ""
+        yield "documents", causal, ""
+    yield from _other_keys(pattern, valid)
+    yield from _other_samples(allowed, valid)
+    yield from _bands(pattern, valid)
+
+
+def _other_keys(pattern: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]:
+    """The padding mask of other lengths, or moved by one place."""
+    if bool(valid.all()):
+        return
+    place, counts = torch.arange(valid.shape[1], device=valid.device), valid.sum(dim=1)
+    for more, words in ((1, "one too many"), (-1, "one too few")):
+        keep = place < (counts + more)[:, None]
+        yield "lengths", pattern & keep[:, None, :], f": {words}"
+    for step in (1, -1):
+        moved = valid.roll(step, dims=1)
+        for edge in (True, False):
+            kept = moved.clone()
+            kept[:, 0 if step > 0 else -1] = edge
+            ahead = "later" if step > 0 else "earlier"
+            yield "shifted", pattern & kept[:, None, :], f", one position {ahead}"
+
+
+def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]:
+    """The masks of the batch in another order."""
+    n_samples, counts = len(valid), valid.sum(dim=1)
+    if n_samples < 2:
+        return
+    own = torch.arange(n_samples, device=valid.device)
+    orders = (
+        ("first_sample", torch.zeros_like(own)),
+        ("sorted", counts.argsort(descending=True, stable=True)),
+        ("sorted", counts.argsort(stable=True)),
+        ("other_sample", own.roll(1)),
+        ("other_sample", own.roll(-1)),
+        ("other_sample", own.flip(0)),
+    )
+    for code, order in orders:
+        if not torch.equal(order, own):
+            pairs = [f"{a} that of {b}" for a, b in enumerate(order.tolist()) if a != b]
+            more = f" (sample {', sample '.join(pairs)})" if code == "other_sample" else ""
+            yield code, allowed[order], more
+
+
+def _by_repeat(allowed: Allowed, n_heads: int) -> Iterator[Hypothesis]:
+    n_samples = len(allowed)
+    if n_heads > 1 and n_samples > 1:
+        flat = torch.arange(n_samples * n_heads, device=allowed.device) % n_samples
+        yield Hypothesis("repeat", allowed[flat].unflatten(0, (n_samples, n_heads)))
+
+
+def _bands(pattern: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]:
+    """The neighbors of a band: wider, narrower, moved, one-sided, both-sided."""
+    meant = band_of(pattern)
+    if meant is None:
+        return
+    (back, front), n_tokens = meant, pattern.shape[-1]
+    whole = n_tokens - 1
+    causal = front == 0 and back >= whole - 1  # nothing to its left
+    seen = set()
+    for keys in (valid[:, None, :], torch.ones_like(valid)[:, None, :]):
+        if causal:
+            yield "sees_next", of_band(whole, 1, pattern) & keys, ""
+            yield "misses_self", of_band(whole, -1, pattern) & keys, ""
+            yield "reversed", of_band(0, whole, pattern) & keys, ""
+            continue
+        if min(back, front) >= whole:
+            return
+        for code, a, b in _near_bands(back, front, whole):
+            if (code, a, b) not in seen or not bool(keys.all()):
+                seen.add((code, a, b))
+                yield code, of_band(a, b, pattern) & keys, _widths(code, (a, b), meant)
+
+
+def _near_bands(back: int, front: int, whole: int) -> Iterator[tuple[str, int, int]]:
+    if back > 0 and front > 0:
+        yield "one_sided", back, 0
+        yield "one_sided", 0, front
+    if front == 0 and back > 0:
+        yield "causal_lost", back, back
+        yield "reversed", 0, back
+    yield "window_shifted", back - 1, front + 1
+    yield "window_shifted", back + 1, front - 1
+    taken = {(back, front), (back - 1, front + 1), (back + 1, front - 1), (back, back), (0, back)}
+    taken |= {(back, 0), (0, front)} if back > 0 and front > 0 else set()
+    widths = [(a, b) for a in _near(back, whole) for b in _near(front, whole) if a + b >= 0]
+    for a, b in sorted(widths, key=lambda one: abs(one[0] - back) + abs(one[1] - front)):
+        if (a, b) not in taken:
+            yield "window", a, b
+
+
+def _near(reach: int, whole: int) -> list[int]:
+    """The reaches to try: all where there are few tokens."""
+    if whole < SHORT:
+        return list(range(-1, whole))
+    return [
+        one for one in {*range(reach - 2, reach + 3), 2 * reach, reach // 2} if -1 <= one < whole
+    ]
+
+
+def _widths(code: str, found: tuple[int, int], meant: tuple[int, int]) -> str:
+    if code not in ("window", "window_shifted", "one_sided"):
+        return ""
+    (back, front), (wide, ahead) = found, meant
+    return f": it holds i − {back} … i + {front} where i − {wide} … i + {ahead} was meant"
+
+
+def band_of(pairs: Tensor) -> tuple[int, int] | None:
+    """How far back and ahead the rows of a pattern reach, if it is a band: i − a … i + b."""
+    if not bool(pairs.any()):
+        return None
+    ahead = _ahead(pairs)
+    back, front = -int(ahead[pairs].min()), int(ahead[pairs].max())
+    band = (ahead >= -back) & (ahead <= front)
+    return (back, front) if torch.equal(band, pairs) else None
+
+
+def of_band(back: int, front: int, like: Tensor) -> Tensor:
+    """The band i − back … i + front."""
+    ahead = _ahead(like)
+    return (ahead >= -back) & (ahead <= front)
+
+
+def _ahead(like: Tensor) -> Tensor:
+    where = torch.arange(like.shape[-1], device=like.device)
+    return (where[None, :] - where[:, None]).expand_as(like)
+
+
+def _is_band(pattern: Allowed) -> bool:
+    return band_of(pattern) is not None
+
+
+def _has_documents(pattern: Allowed) -> bool:
+    """Whether tokens fall into blocks that no other token may look into."""
+    linked = pattern[0] | pattern[0].mT
+    for _ in range(pattern.shape[-1].bit_length()):
+        linked = (linked.float() @ linked.float()) > 0
+    return not bool(linked.all())

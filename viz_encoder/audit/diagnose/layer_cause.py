@@ -1,0 +1,116 @@
+"""Why one layer's map is wrong: by the numbers themselves, then by the mask that it equals."""
+
+from contextlib import suppress
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import (
+    Diagnosis,
+    Seen,
+    diagnose,
+    diagnose_constant,
+    diagnose_maps,
+)
+from viz_encoder.audit.diagnose.mixing import by_order
+from viz_encoder.audit.diagnose.passed_mask import readings, suspicions
+from viz_encoder.audit.measure.constants import too_small
+from viz_encoder.audit.measure.maps import Layer, maps_of
+from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
+
+NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
+FLATTER = 0.05  # weights so small that all scores are nearly 0
+
+
+def cause_of_layer(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
+    """What the layer's map equals; first what is sure from the numbers themselves."""
+    allowed = context.intent(case, number)
+    forbidden = ~allowed & _rows(context, case, number)[:, :, None]
+    codes = [one.code for one in suspicions(case.passed, case.valid)]
+    banned = _banned(layer, forbidden)
+    if banned is None:
+        banned = _measured(context, case, number, forbidden)
+    if banned is not None and -1.05 < banned < -0.95 and "zero_one_added" in codes:
+        return diagnose("zero_one_added")
+    if layer.bias is not None and banned == 0 and "zero_one_added" in codes:
+        return diagnose("zero_one_added")
+    if banned is not None and banned < -1.5:
+        return diagnose_constant(banned)
+    diagnosis = equal_mask(context, case, layer, number)
+    if (
+        diagnosis.code in NOT_MASKED
+        and (value := too_small(context.subject, case, grad=not context.grad_fault)) is not None
+    ):
+        return diagnose_constant(value)
+    if diagnosis.code in NOT_MASKED and "int_inverted" in codes:
+        return diagnose("int_inverted")
+    if diagnosis.code in NOT_MASKED and "zero_one_added" in codes:
+        return diagnose("zero_one_added", sure=False)
+    if diagnosis.code in ("sorted", "other_sample") and case is context.base:
+        return by_order(context, case, context.out) or diagnosis
+    return diagnosis
+
+
+def _banned(layer: Layer, forbidden: Tensor) -> float | None:
+    """The one number that was added to the forbidden scores, where what was added is known."""
+    if layer.bias is None:
+        return None
+    added = layer.bias.expand(-1, layer.bias.shape[1], -1, -1)
+    whole = (len(forbidden), added.shape[1], *forbidden.shape[1:])
+    values = added.expand(whole)[forbidden[:, None].expand(whole)].unique()
+    return float(values) if len(values) == 1 else None
+
+
+def _measured(context: AuditContext, case: Case, number: int, forbidden: Tensor) -> float | None:
+    """The log of a forbidden weight over an allowed one where scores are nearly 0; None: unclear.
+
+    A score that only has a number added keeps it there; one that is not masked at all gives 0.
+    """
+    with context.subject.weights(lambda weight: weight * FLATTER):
+        layers = maps_of(context.subject, case).layers
+    if len(layers) <= number or layers[number].sink is not None:
+        return None
+    weights = layers[number].weights.double()
+    allowed = context.intent(case, number) & _rows(context, case, number)[:, :, None]
+    both = (forbidden.any(dim=-1) & allowed.any(dim=-1))[:, None].expand(weights.shape[:3])
+    open_ = (weights * allowed[:, None]).sum(dim=-1) / allowed.sum(dim=-1)[:, None]
+    apart = (weights / open_[..., None].clamp_min(1e-300)).log()
+    found = apart[(forbidden[:, None] & both[..., None]).expand_as(apart)]
+    if not found.numel() or not bool(found.isfinite().all()) or float(found.std()) > 0.5:
+        return None
+    return float(found.mean())
+
+
+def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
+    """Which cause's mask the wrong heads equal, on this batch and on another."""
+    first = _seen(context, case, layer, number)
+    wrong = (
+        (first.opened ^ first.allowed[:, None]) & _rows(context, case, number)[:, None, :, None]
+    ).any(dim=3)
+    heads = wrong.any(dim=2).any(dim=0)
+    heads = heads if bool(heads.any()) else torch.ones_like(heads)
+    seen = [first]
+    for other in context.other_batches if case is context.base else ():
+        with suppress(ModelFault):
+            layers = maps_of(context.subject, other).layers
+            if len(layers) > number:
+                seen.append(_seen(context, other, layers[number], number))
+    passed = [one.allowed for one in readings(case.passed, case.valid)]
+    n_heads = len(heads) if bool(heads.all()) else 1
+    return diagnose_maps(
+        [one._replace(opened=one.opened[:, heads]) for one in seen], n_heads, passed
+    )
+
+
+def _seen(context: AuditContext, case: Case, layer: Layer, number: int) -> Seen:
+    opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
+    if not layer.sure:  # a row whose scores are all the lowest number is uniform: it is empty
+        spread = layer.weights.amax(dim=-1) - layer.weights.amin(dim=-1)
+        opened = opened & (spread > 1e-7)[..., None]
+    return Seen(opened, context.intent(case, number), context.pattern(case, number), case.valid)
+
+
+def _rows(context: AuditContext, case: Case, number: int) -> Tensor:
+    """Real tokens that may attend to anything at all, "batch query"."""
+    return case.valid & context.intent(case, number).any(dim=-1)

@@ -1,0 +1,134 @@
+"""Why samples of one batch change each other: each explanation is tried, and named if it holds."""
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import AuditContext, gap
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
+from viz_encoder.audit.measure.gradients import Gradients
+from viz_encoder.audit.measure.maps import Layer, maps_of
+from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
+
+UNKNOWN = Diagnosis(
+    "mixing",
+    "not known: neither swapped axes, nor an earlier batch's mask, nor a count of the whole batch "
+    "explains it.",
+    "To narrow it down, look for what runs over dimension 0: mean, sum, sort, view or reshape; "
+    "then run each part of the model on a batch and on its samples alone.",
+)
+
+
+def diagnose_mixing(context: AuditContext, case: Case, out: Tensor) -> Diagnosis:
+    """The first of the explanations that holds on this case."""
+    return (
+        by_order(context, case, out)
+        or _by_axes(context, case)
+        or _by_earlier_mask(context, case)
+        or _by_divisor(context, case, out)
+        or UNKNOWN
+    )
+
+
+def by_order(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
+    """Whether every output is that of one sample alone, and not of its own."""
+    limit, alone = context.tolerance(out), []
+    for sample in range(len(case.valid)):
+        single = context.setting.alone(case, sample)
+        if single is None:
+            return None
+        try:
+            alone.append((context.subject.run(single), case.valid[sample]))
+        except ModelFault:
+            return None
+    order = []
+    for sample in range(len(out)):
+        fits = [
+            other
+            for other, (one, valid) in enumerate(alone)
+            if gap(
+                out[sample : sample + 1] if out.ndim == 2 else out[sample, valid][None], one
+            ).amount
+            <= limit
+        ]
+        if not fits:
+            return None
+        order.append(sample if sample in fits else fits[0])
+    if order == list(range(len(out))):
+        return None
+    pairs = [f"{a} gets that of {b}" for a, b in enumerate(order) if a != b]
+    return diagnose("sample_order", more=f" (sample {', sample '.join(pairs)})")
+
+
+def _by_axes(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether tokens depend on their own place in other samples, and on no other of their own."""
+    found = context.gradients_on(case)
+    if isinstance(found, str) or context.is_pooled:
+        return None
+    depends = found.relative().nan_to_num(0.0) > GRADIENT
+    own, elsewhere = False, False
+    for number, (_, query) in enumerate(found.rows):
+        row = depends[number].clone()
+        own |= bool(row[:, query].sum() > 1)
+        row[:, query] = False
+        elsewhere |= bool(row.any())
+    return diagnose("axes") if own and not elsewhere else None
+
+
+def _by_earlier_mask(context: AuditContext, case: Case) -> Diagnosis | None:
+    """Whether maps obey the mask of the first batch, on this batch and on a third."""
+    base = context.base
+    third = context.setting.case(base.valid.roll(1, dims=0), x=base.x)
+    tried = [one for one in (case, third) if not torch.equal(one.valid, base.valid)]
+    held = [_obeys(context, one, base) for one in tried if one.valid.shape == base.valid.shape]
+    return diagnose("cached_mask") if held and all(held) else None
+
+
+def _obeys(context: AuditContext, case: Case, other: Case) -> bool:
+    """Whether the maps on `case` are open where `other`'s intent is, and not where its own is."""
+    layers = maps_of(context.subject, case).layers
+    if not layers:
+        return _depends_as(context, case, other)
+    rows = case.valid & other.valid
+    theirs = [_same(one, context.intent(other, n), rows) for n, one in enumerate(layers)]
+    ours = [_same(one, context.intent(case, n), rows) for n, one in enumerate(layers)]
+    return all(theirs) and not all(ours)
+
+
+def _same(layer: Layer, allowed: Tensor, rows: Tensor) -> bool:
+    opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
+    judged = (rows & allowed.any(dim=-1))[:, None].expand(opened.shape[:3])
+    return torch.equal(opened[judged], allowed[:, None].expand_as(opened)[judged])
+
+
+def _depends_as(context: AuditContext, case: Case, other: Case) -> bool:
+    found = context.gradients_on(case)
+    if isinstance(found, str) or context.is_pooled:
+        return False
+    return _fits(context, found, other, case) and not _fits(context, found, case, case)
+
+
+def _fits(context: AuditContext, found: Gradients, allowed: Case, case: Case) -> bool:
+    known = context.must(allowed)
+    depends = found.relative().nan_to_num(0.0) > GRADIENT
+    return all(
+        torch.equal(depends[number, sample], known[sample, query])
+        for number, (sample, query) in enumerate(found.rows)
+        if bool(allowed.valid[sample, query] & case.valid[sample, query])
+    )
+
+
+def _by_divisor(context: AuditContext, case: Case, out: Tensor) -> Diagnosis | None:
+    """Whether each sample alone is its output times the batch's count over its own."""
+    counts = case.valid.sum(dim=1).double()
+    ratios = (counts.sum() / counts, torch.full_like(counts, len(counts)))
+    fits = [True, True]
+    for sample in range(len(out)):
+        single = context.setting.alone(case, sample)
+        if single is None:
+            return None
+        one = context.subject.run(single)
+        mine = out[sample : sample + 1] if out.ndim == 2 else out[sample, case.valid[sample]][None]
+        for number, ratio in enumerate(ratios):
+            away = gap(mine * float(ratio[sample]), one).amount
+            fits[number] &= away <= 10 * context.tolerance(one)
+    return diagnose("batch_divisor") if any(fits) else None

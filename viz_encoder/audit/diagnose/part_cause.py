@@ -1,0 +1,97 @@
+"""Why tokens mix where maps cannot tell: by the gradient of each part of the model by itself."""
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import (
+    Diagnosis,
+    Seen,
+    diagnose,
+    diagnose_constant,
+    diagnose_gradient,
+    diagnose_maps,
+)
+from viz_encoder.audit.diagnose.passed_mask import readings, suspicions
+from viz_encoder.audit.measure.parts import Part, mixing_parts
+from viz_encoder.audit.measure.setting import GRADIENT, Case
+
+FLATTER = 0.05  # weights so small that all scores are nearly 0
+
+
+def besides_attention(context: AuditContext, case: Case) -> Diagnosis:
+    """The maps are right: which other part of the model lets tokens mix, by its own gradient."""
+    leaking = [
+        part
+        for part in mixing_parts(context.subject, case)
+        if not any(_within(layer.name, part.name) for layer in context.maps.layers)
+    ]
+    cause = (
+        "the maps are right, so something besides attention lets tokens mix: a convolution, a "
+        "mean or norm over tokens, or a mask that is applied after the softmax."
+    )
+    if len(leaking) == 1 and leaking[0].name:
+        part = leaking[0]
+        name = f"a {part.kind}" if part.name.startswith("parts.") else f"{part.name} ({part.kind})"
+        cause = f"the maps are right, and tokens mix in {name}, which is not attention."
+    cure = "Mask padding there too, or let it work on each token by itself."
+    return Diagnosis("besides_attention", cause, cure)
+
+
+def _within(layer: str, part: str) -> bool:
+    """Whether a layer of attention is that part, in it, or around it."""
+    return not part or f"{layer}.".startswith(f"{part}.") or f"{part}.".startswith(f"{layer}.")
+
+
+def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diagnosis:
+    """Without maps: layer by layer, if modules tell them apart; else by all layers together."""
+    parts = mixing_parts(context.subject, case)
+    seen = [_of_part(context, case, part, number) for number, part in enumerate(parts)]
+    wrong = [
+        n for n, one in enumerate(seen) if bool((one.opened[:, 0] ^ one.meant)[case.valid].any())
+    ]
+    if wrong and len(case.allowed) in (1, len(parts)):
+        number = wrong[0]
+        value = _measured(context, case, number)
+        if value is not None and value < -0.95:
+            added = any(one.code == "zero_one_added" for one in suspicions(case.passed, case.valid))
+            return (
+                diagnose("zero_one_added") if added and value > -1.05 else diagnose_constant(value)
+            )
+        all_seen = [seen[number]]
+        for other in context.other_batches if case is context.base else ():
+            again = mixing_parts(context.subject, other)
+            if len(again) == len(parts):
+                all_seen.append(_of_part(context, other, again[number], number))
+        passed = [one.allowed for one in readings(case.passed, case.valid)]
+        if (found := diagnose_maps(all_seen, 1, passed)).code:
+            return found
+    return diagnose_gradient(
+        depends, case.allowed, context.pattern(case), case.valid, context.n_layers
+    )
+
+
+def _measured(context: AuditContext, case: Case, number: int) -> float | None:
+    """The log of a forbidden gradient over an allowed one where all scores are nearly 0."""
+    with context.subject.weights(lambda weight: weight * FLATTER):
+        parts = mixing_parts(context.subject, case)
+    if len(parts) <= number:
+        return None
+    itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
+    allowed, rows = context.intent(case, number) & ~itself, case.valid[:, :, None]
+    values = parts[number].depends
+    counts = (allowed & rows).sum(dim=-1).clamp_min(1)
+    open_ = (values * allowed).sum(dim=-1) / counts
+    judged = ~allowed & ~itself & rows & (open_ > 0)[..., None]
+    apart = (values / open_[..., None].clamp_min(1e-300)).log()[judged]
+    if not apart.numel() or not bool(apart.isfinite().all()) or float(apart.std()) > 0.3:
+        return None
+    return float(apart.mean())
+
+
+def _of_part(context: AuditContext, case: Case, part: Part, number: int) -> Seen:
+    """What one module lets tokens know of, the residual and all."""
+    itself = torch.eye(case.valid.shape[1], dtype=torch.bool, device=case.valid.device)
+    opened = ((part.depends > GRADIENT) | itself)[:, None]
+    allowed, pattern = context.intent(case, number), context.pattern(case, number)
+    return Seen(opened, allowed, pattern, case.valid, with_itself=True)

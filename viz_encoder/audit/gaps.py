@@ -1,0 +1,45 @@
+"""What one audit did not try, said by itself: gaps that follow from what it was given."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor
+
+from viz_encoder.audit.arguments import AuditInputs
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.checks.cache import takes_mask
+from viz_encoder.audit.measure.passed import parts_of
+
+
+def gaps(context: AuditContext, inputs: AuditInputs) -> tuple[str, ...]:
+    """A sentence each; none where the model does not even run."""
+    return () if context.stopped else tuple(_gaps(context, inputs))
+
+
+def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
+    if not context.setting.pads:
+        yield "Padding of any kind: your valid has none, so no check added any."
+    if context.n_layers is None:
+        yield (
+            "How far each layer looks: n_layers was not given and no map shows it, so only "
+            "what no number of layers can explain was called a leak."
+        )
+    if context.maps.left_out:
+        names = ", ".join(context.maps.left_out)
+        yield f"Attention that is not over these tokens: {names}."
+    step = context.scope.step
+    if step is not None:
+        if not takes_mask(step):
+            yield "A KV cache with padding: step takes no mask; give step(x, cache, passed)."
+        yield "A KV cache whose samples are reordered, as in beam search."
+    if not context.base.x.is_floating_point() and inputs.make is None:
+        yield f"Real tokens with the id of the padding ({inputs.pad_id}): none were drawn."
+    for what in _unread(context.base.passed):
+        yield f"What is inside the {what} that your code passes: it cannot be read as a mask."
+
+
+def _unread(passed: Any) -> Iterator[str]:
+    """The kinds of the objects in what is passed that hide what they hold."""
+    for part in parts_of(passed):
+        if not isinstance(part, Tensor | str | int | float | None):
+            yield type(part).__name__

@@ -1,0 +1,64 @@
+"""The numbers that a model's code fills or shifts scores with, noted while it runs."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.subject import Subject
+
+SAFE = -1e5  # an additive constant above this can lose to a score
+
+
+class Constants(TorchFunctionMode):
+    """Notes each number that scores are filled, replaced or shifted with."""
+
+    def __init__(self, n_tokens: int) -> None:
+        """Scores are known by their last two axes."""
+        super().__init__()
+        self.n_tokens = n_tokens
+        self.found: list[float] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run it, and look at its numbers."""
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        name = getattr(func, "__name__", "")
+        if name.startswith("masked_fill"):
+            self._note(out, kwargs.get("value", args[2] if len(args) > 2 else None))
+        elif func in (torch.where, Tensor.where) and len(args) == 3:
+            for one in args[1:]:
+                self._note(out, one)
+        elif func in (torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__) and len(args) == 2:
+            for one in args:
+                value = _number(one)
+                if value is not None and value <= -100:
+                    self._note(out, one, scores=False)
+        return out
+
+    def _note(self, out: Any, value: Any, scores: bool = True) -> None:
+        number = _number(value)
+        if number is None or not isinstance(out, Tensor) or not out.is_floating_point():
+            return
+        square = out.ndim >= 2 and out.shape[-2:] == (self.n_tokens, self.n_tokens)
+        row = not scores and out.ndim >= 2 and out.shape[-1] == self.n_tokens
+        zero = number == 0  # after the softmax, or in a mask that is being made
+        if (square or row) and not zero and number > max(SAFE, torch.finfo(out.dtype).min / 2):
+            self.found.append(number)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Tensor):
+        return float(value) if value.ndim == 0 and value.is_floating_point() else None
+    return float(value) if isinstance(value, int | float) and value is not True else None
+
+
+def too_small(subject: Subject, case: Case, *, grad: bool) -> float | None:
+    """The first number in the code that fills scores and is too small to ban."""
+    with Constants(case.valid.shape[1]) as seen:
+        subject.run(case, grad=grad)
+    return next((value for value in seen.found if value < 1), None)

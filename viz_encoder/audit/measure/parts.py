@@ -1,0 +1,137 @@
+"""Which parts of a model let tokens mix: each module's own gradient, from its input to its output.
+
+It needs no map, so that attention of any kernel can be told layer by layer, and a convolution too.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from viz_encoder.audit.measure.gradients import NoGradient, leaf_of
+from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.subject import Subject
+
+MOST_MODULES, MOST_TOKENS = 200, 32
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One module, and on which of its input's tokens each of its output's depends."""
+
+    name: str
+    kind: str  # the class of the module
+    depends: Float[
+        Tensor, "batch query key"
+    ]  # |∂ output / ∂ input|, relative to each row's largest
+    across: bool  # whether any sample depends on another
+
+
+@dataclass(eq=False)
+class _Seen:
+    name: str
+    module: nn.Module
+    given: Tensor | None = None
+    out: Tensor | None = None
+    inner: list[str] = field(default_factory=list)
+
+
+def mixing_parts(subject: Subject, case: Case) -> tuple[Part, ...]:
+    """The innermost modules in which tokens mix, in order; () if that cannot be seen."""
+    if case.valid.shape[1] > MOST_TOKENS:
+        return ()
+    try:
+        with leaf_of(subject, case) as (x, _), _watched(subject, case) as seen:
+            subject.run(case, x=x, grad=True)
+            parts = [_part(one, case) for one in seen[:MOST_MODULES]]
+    except (ModelFault, NoGradient, RuntimeError):
+        return ()
+    mixing = [part for part in parts if part is not None and _mixes(part)]
+    return tuple(
+        one for one in mixing if not any(other.name.startswith(f"{one.name}.") for other in mixing)
+    )
+
+
+@contextmanager
+def _watched(subject: Subject, case: Case) -> Iterator[list[_Seen]]:
+    """The modules that are given tokens and give tokens, each once."""
+    seen: list[_Seen] = []
+    names = {id(one): name for name, one in subject.whole.named_modules() if name}
+
+    def note(module: nn.Module, args: Any, kwargs: Any, out: Any) -> None:
+        given, made = _tokens_in((*args, *kwargs.values()), case), _tokens_in((out,), case)
+        if given is not None and made is not None and given.requires_grad and made.requires_grad:
+            name = names[id(module)].removeprefix("call").removeprefix(".")
+            if not any(one.name == name for one in seen):
+                seen.append(_Seen(name, module, given, made))
+
+    hooks = [
+        one.register_forward_hook(note, with_kwargs=True)
+        for one in subject.whole.modules()
+        if id(one) in names and one is not subject.whole.parts
+    ]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _tokens_in(values: tuple[Any, ...], case: Case) -> Tensor | None:
+    """The first tensor that has an axis of samples and one of tokens."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            value = next(iter(value), None)
+        if isinstance(value, Tensor) and value.is_floating_point() and _has_axes(value, case):
+            return value
+    return None
+
+
+def _has_axes(value: Tensor, case: Case) -> bool:
+    return value.ndim == 3 and _axis(value, case) is not None
+
+
+def _axis(value: Tensor, case: Case) -> int | None:
+    n_samples, n_tokens = case.valid.shape
+    fits = [
+        axis for axis in (1, 2) if value.shape[0] == n_samples and value.shape[axis] == n_tokens
+    ]
+    return fits[0] if fits else None
+
+
+def _part(seen: _Seen, case: Case) -> Part | None:
+    given, made = seen.given, seen.out
+    if given is None or made is None:
+        return None
+    at_input, at_output = _axis(given, case), _axis(made, case)
+    n_samples, n_tokens = case.valid.shape
+    rows = [(sample, token) for sample in range(n_samples) for token in range(n_tokens)]
+    mixture = torch.randn(made.numel(), generator=torch.Generator().manual_seed(5)).to(made)
+    mixture = mixture.view_as(made)
+    directions = made.new_zeros(len(rows), *made.shape)
+    for number, (sample, token) in enumerate(rows):
+        place = (sample, token) if at_output == 1 else (sample, slice(None), token)
+        directions[(number, *place)] = mixture[place]
+    grad = torch.autograd.grad(
+        made, given, directions, retain_graph=True, allow_unused=True, is_grads_batched=True
+    )[0]
+    if grad is None:
+        return None
+    grad = grad.transpose(2, 3) if at_input == 2 else grad
+    values = grad.abs().amax(dim=-1).nan_to_num(0.0).double().unflatten(0, (n_samples, n_tokens))
+    values = values / values.flatten(2).amax(dim=2).clamp_min(1e-300)[..., None, None]
+    own = torch.arange(n_samples)
+    within = values[own, :, own]
+    across = values.clone()
+    across[own, :, own] = 0.0
+    return Part(seen.name, type(seen.module).__name__, within, float(across.max()) > 1e-6)
+
+
+def _mixes(part: Part) -> bool:
+    n_tokens = part.depends.shape[-1]
+    others = ~torch.eye(n_tokens, dtype=torch.bool, device=part.depends.device)
+    return part.across or bool((part.depends[:, others] > 1e-6).any())

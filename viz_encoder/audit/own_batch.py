@@ -1,0 +1,197 @@
+"""audit_batch: a batch of one's own, as it comes out of a data loader, against what is meant."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor, nn
+
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.checks import maps as maps_check
+from viz_encoder.audit.measure.maps import maps_of
+from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting
+from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.report import MaskReport, Verdict
+from viz_encoder.audit.verdict import ask_all, report_of
+from viz_encoder.errors import InputError
+
+BatchIntent = Callable[[Any], Tensor]
+Meant = BatchIntent | Sequence[BatchIntent]
+
+
+def audit_batch(
+    model: nn.Module | Callable[[Any], Any],
+    batch: Any,
+    intent: Meant,
+    *,
+    pad_id: int | None = None,
+    module: nn.Module | None = None,
+) -> MaskReport:
+    """Whether the model looks where it may on this very batch; one forward pass, in its own mode.
+
+    It sees what made-up batches cannot have: real tokens with the id of the padding, texts that
+    were cut, samples in order of their length. What needs other batches (gradients, padding, other
+    lengths) is not tried; `audit_mask` tries it.
+
+    Args:
+        model: called as model(**batch) if the batch is a mapping, else as model(batch).
+        batch: what your data loader gives.
+        intent: intent(batch) → Bool "batch query key", True = may attend; a list of them, one per
+            layer, if layers differ.
+        pad_id: the id of the padding; then real tokens that have it are counted.
+        module: the nn.Module to watch, if `model` does not lead to it.
+
+    Raises:
+        InputError: intent(batch) is no Bool "batch query key".
+    """
+    start = time.perf_counter()
+    allowed = _meant(intent, batch)
+    valid = torch.stack([one.any(dim=1) for one in allowed]).any(dim=0)
+    case = Case(valid.long(), valid, allowed, batch)
+    context = AuditContext(Subject(_caller(model), module or _module(model)), _only(case))
+    context.base = case
+    checks = ask_all(context, _questions(pad_id))
+    notes = (
+        "Gradients, padding, other lengths and other batches: this was one batch, run once. "
+        "audit_mask makes such batches.",
+        "Whether the intent itself is what you want.",
+    )
+    return report_of(context, checks, notes, time.perf_counter() - start)
+
+
+def _meant(intent: Meant, batch: Any) -> tuple[Bool[Tensor, "batch query key"], ...]:
+    found = []
+    for one in (intent,) if callable(intent) else tuple(intent):
+        given = one(batch)
+        square = isinstance(given, Tensor) and given.ndim == 3 and given.shape[1] == given.shape[2]
+        if not square or given.dtype != torch.bool:
+            what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+            raise InputError(
+                f"intent(batch) gave {what}; it must give a torch.bool tensor (batch, query, key) "
+                "in which True = may attend."
+            )
+        found.append(given)
+    return tuple(found)
+
+
+def _module(model: Any) -> nn.Module | None:
+    return model if isinstance(model, nn.Module) else None
+
+
+def _caller(model: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+    def run(_: Tensor, batch: Any) -> Any:
+        return model(**batch) if isinstance(batch, Mapping) else model(batch)
+
+    return run
+
+
+def _only(case: Case) -> Setting:
+    """A setting that makes no other case than this one."""
+
+    def intent_of(number: int) -> Intent:
+        def intent(valid: Tensor) -> Tensor:
+            if valid.shape != case.valid.shape:
+                raise ModelFault("there is only this batch")
+            return case.allowed[number]
+
+        return intent
+
+    intents = tuple(intent_of(number) for number in range(len(case.allowed)))
+    return Setting(
+        intents, lambda valid: case.passed, lambda *sizes: case.x, given=case.valid, fixed=True
+    )
+
+
+def _questions(pad_id: int | None) -> tuple[Question, ...]:
+    return (
+        Question("runs", "Gives numbers", _runs),
+        Question("maps", "Attention maps", _maps, ("runs",)),
+        Question("pad_id", "Ids of padding", lambda context: _pad_id(context, pad_id)),
+        Question("length", "Lengths of the samples", _length),
+    )
+
+
+def _runs(context: AuditContext) -> Answer:
+    try:
+        out = context.out
+    except ModelFault as fault:
+        context.stopped = True
+        return Answer(Verdict.FAIL, f"The model raised {fault}.")
+    fits = out.shape[:2] == context.base.valid.shape
+    bad = ~out.isfinite().flatten(2).all(dim=-1) if fits and out.ndim > 2 else None
+    if bad is not None and bool((bad & context.base.valid).any()):
+        sample, query = (int(n) for n in (bad & context.base.valid).nonzero()[0])
+        text = f"Output row {query} of sample {sample}, a real token, is NaN or inf."
+        return Answer(Verdict.FAIL, text, sample=sample, query=query)
+    return passes(f"It runs, and gives {tuple(out.shape)}.")
+
+
+def _maps(context: AuditContext) -> Answer:
+    found = maps_of(context.subject, context.base)
+    context.maps = found
+    if not found.layers:
+        return untested(f"No maps could be seen: {found.why_none}")
+    if len(context.base.allowed) not in (1, len(found.layers)):
+        return untested(
+            f"{len(found.layers)} attention calls were seen, and there are "
+            f"{len(context.base.allowed)} intents."
+        )
+    fault = maps_check.find_fault(context, context.base, found)
+    heads = sum(layer.weights.shape[1] for layer in found.layers)
+    return fault or passes(
+        f"{heads} heads of {len(found.layers)} layers look where they may, and nowhere else."
+    )
+
+
+def _pad_id(context: AuditContext, pad_id: int | None) -> Answer:
+    if pad_id is None:
+        return untested("Real tokens with the id of the padding: no pad_id= was given.")
+    for name, ids in _ids(context.base):
+        real = (ids == pad_id) & context.base.valid
+        other = (ids != pad_id) & ~context.base.valid
+        place = (real | other).nonzero()
+        if bool(real.any()):
+            sample, query = (int(n) for n in place[0])
+            text = (
+                f"{int(real.sum())} real tokens of {name!r} have the id of the padding, {pad_id}; "
+                "a mask made of ids != pad_id would hide them."
+            )
+            return Answer(Verdict.WARN, text, code="pad_id", sample=sample, query=query)
+        if bool(other.any()):
+            text = (
+                f"{int(other.sum())} tokens that no query may attend to do not have the padding id."
+            )
+            return Answer(Verdict.WARN, text, code="hidden", sample=int(place[0, 0]))
+        return passes(f"In {name!r} padding is where the id is {pad_id}, and nowhere else.")
+    return untested(
+        "Real tokens with the id of the padding: the batch holds no ids (batch, token)."
+    )
+
+
+def _ids(case: Case) -> Iterator[tuple[str, Tensor]]:
+    """Integer tensors "batch token" that are not masks, input_ids first."""
+    found = [
+        (name, one)
+        for name, one in tensors_in(case.passed)
+        if one.shape == case.valid.shape and one.dtype in (torch.int64, torch.int32)
+    ]
+    named = [pair for pair in found if pair[0] == "input_ids"]
+    yield from named or [pair for pair in found if not set(pair[1].unique().tolist()) <= {0, 1}]
+
+
+def _length(context: AuditContext) -> Answer:
+    """Told, not judged: what cutting and sorting leave behind."""
+    valid = context.base.valid
+    counts, n_tokens = valid.sum(dim=1), valid.shape[1]
+    full = int((counts == n_tokens).sum())
+    told = [f"{int(counts.min())} to {int(counts.max())} real tokens of {n_tokens}"]
+    if full > 1 and full > len(counts) // 10:
+        told.append(f"{full} of {len(counts)} samples fill it completely, as truncated texts do")
+    steps = counts.diff()
+    if len(counts) > 2 and bool(steps.any()) and (bool((steps >= 0).all() | (steps <= 0).all())):
+        told.append("samples are sorted by length")
+    text = f"{'; '.join(told)}."
+    return passes(text) if len(told) == 1 else Answer(Verdict.INFO, text)

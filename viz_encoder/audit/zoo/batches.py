@@ -1,0 +1,104 @@
+"""Section C and E, batches: what goes from one sample, or one batch, into another."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.zoo.intents import Valid, real_tokens
+from viz_encoder.audit.zoo.models import Around, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+
+
+def _as_it_is(valid: Valid) -> Tensor:
+    return valid
+
+
+@plant(
+    "C8-kept-mask",
+    "The mask of the first batch is kept",
+    symptom="The first batch is right; later ones are masked with the padding of the first.",
+    story="A mask cached by its shape: right for a causal mask, which depends on nothing else, and "
+    "wrong for padding.",
+    wrong="keep = held.setdefault(valid.shape, valid)",
+    right="keep = valid",
+    flagged_by="batch_independence",
+)
+def mask_kept(seed: int, fixed: bool) -> MaskedModel:
+    """A cache by shape."""
+    held: dict[torch.Size, Tensor] = {}
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        keep = held.setdefault(valid.shape, valid)
+        if fixed:
+            keep = valid
+        return self.inner(x, real_tokens(keep))
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, real_tokens, _as_it_is)
+
+
+@plant(
+    "C9-sorted",
+    "Samples are sorted by length, and never put back",
+    symptom="Right for one text and texts of one length; otherwise vectors belong to other texts.",
+    story="Sorting by length, needed for packed recurrent networks and copied ever since.",
+    wrong="out",
+    right="out[order.argsort()]",
+    flagged_by="maps",
+)
+def never_put_back(seed: int, fixed: bool) -> MaskedModel:
+    """The longest text first."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        order = valid.sum(dim=1).argsort(descending=True, stable=True)
+        out = self.inner(x[order], real_tokens(valid[order]))
+        if fixed:
+            return out[order.argsort()]
+        return out
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, real_tokens, _as_it_is)
+
+
+@plant(
+    "E12-batch-divisor",
+    "A mean divided by the count of the whole batch",
+    symptom="The larger the batch, the shorter the vectors.",
+    story="valid.sum() instead of valid.sum(dim=1): the shapes fit either way.",
+    wrong="total / valid.sum()",
+    right="total / valid.sum(dim=1, keepdim=True)",
+    flagged_by="batch_independence",
+)
+def divided_by_all(seed: int, fixed: bool) -> MaskedModel:
+    """Mean pooling."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        total = self.inner(x, real_tokens(valid)).mul(valid[:, :, None]).sum(dim=1)
+        if fixed:
+            return total / valid.sum(dim=1, keepdim=True)
+        return total / valid.sum()
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, real_tokens, _as_it_is)
+
+
+@plant(
+    "E13-lengths",
+    "Lengths one too long",
+    symptom="Every text reads one token of padding, whatever its length.",
+    story="An end token that is counted but was never added, or <= instead of <.",
+    wrong="place <= lengths[:, None]",
+    right="place < lengths[:, None]",
+    flagged_by="maps",
+)
+def one_too_long(seed: int, fixed: bool) -> MaskedModel:
+    """A mask made of lengths."""
+
+    def make_mask(valid: Valid) -> Tensor:
+        place, lengths = torch.arange(valid.shape[1]), valid.sum(dim=1)
+        if fixed:
+            return real_tokens(place < lengths[:, None])
+        return real_tokens(place <= lengths[:, None])
+
+    return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)

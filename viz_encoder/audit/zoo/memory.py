@@ -1,0 +1,103 @@
+"""Section H, further: cross-attention, a cache with padding, dropout that opens a mask."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from viz_encoder.audit.arguments import AuditScope
+from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.models import (
+    D_MODEL,
+    N_HEADS,
+    Around,
+    Heads,
+    drawn,
+    scores_of,
+    sdpa,
+    written_out,
+)
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+
+N_MEMORY = 5
+
+
+@plant(
+    "H6-cross-causal",
+    "Cross-attention is causal, too",
+    symptom="The first tokens hardly see the source; everything runs, but training is slow.",
+    story="One helper builds the masks of all attention calls, and gives the causal one to "
+    "cross-attention as well.",
+    wrong="attn_mask=ignore",
+    right="attn_mask=None",
+    flagged_by="cross_attention",
+)
+def causal_over_memory(seed: int, fixed: bool) -> MaskedModel:
+    """A decoder's layer over a memory of five tokens."""
+
+    def forward(self: Any, x: Tensor, keep: Tensor) -> Tensor:
+        x = self.inner(x, keep)
+        memory = self.memory.weight.expand(len(x), -1, -1)
+        ignore = torch.ones(x.shape[1], N_MEMORY, dtype=torch.bool).triu(1)
+        if fixed:
+            return x + self.across(x, memory, memory, attn_mask=None, need_weights=False)[0]
+        return x + self.across(x, memory, memory, attn_mask=ignore, need_weights=False)[0]
+
+    def make() -> Around:
+        across = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True)
+        return Around(inner, forward, across=across, memory=nn.Embedding(N_MEMORY, D_MODEL))
+
+    def all_of_it(valid: Valid) -> Tensor:
+        return torch.ones(*valid.shape, N_MEMORY, dtype=torch.bool)
+
+    inner = written_out(seed, sdpa)
+    return MaskedModel(drawn(seed, make), earlier_tokens, scope=AuditScope(cross=all_of_it))
+
+
+@plant(
+    "H7-prompt-padding",
+    "With a cache, the padding of the prompt is forgotten",
+    symptom="A batch of prompts of different lengths generates other texts than each prompt alone.",
+    story="The mask covers the new tokens only; what is in the cache counts as real.",
+    wrong="keep = torch.ones_like(passed)",
+    right="keep = passed",
+    flagged_by="cache",
+)
+def prompt_padding_forgotten(seed: int, fixed: bool) -> MaskedModel:
+    """The whole sequence is run again at each step, as a cache would have it."""
+    model = written_out(seed, sdpa)
+
+    def step(x: Tensor, cache: Tensor | None, passed: Tensor) -> tuple[Tensor, Tensor]:
+        seen = x if cache is None else torch.cat([cache, x], dim=1)
+        keep = passed
+        if cache is not None and not fixed:
+            keep = torch.ones_like(passed)
+        out = model(seen, keep & torch.ones_like(keep).tril())
+        return out[:, -x.shape[1] :], seen
+
+    return MaskedModel(model, earlier_tokens, scope=AuditScope(step=step))
+
+
+@plant(
+    "F3-mask-dropout",
+    "Dropout on the mask",
+    symptom="Evaluation is right; in training, padding is read now and then.",
+    story="Dropout is meant for the weights. On the numbers that are added to the scores it sets "
+    "some of the -inf to 0, which opens them.",
+    wrong="F.dropout(ban, 0.3, model.training)",
+    right="F.dropout((scores + ban).softmax(-1), 0.3, model.training)",
+    flagged_by="train_mode",
+)
+def dropout_on_the_mask(seed: int, fixed: bool) -> MaskedModel:
+    """Numbers that ban, some of them dropped."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        scores = scores_of(q, k)
+        ban = torch.zeros_like(scores).masked_fill(~passed[:, None], torch.finfo(q.dtype).min / 4)
+        if fixed:
+            return F.dropout((scores + ban).softmax(-1), 0.3, model.training) @ v
+        return (scores + F.dropout(ban, 0.3, model.training)).softmax(-1) @ v
+
+    model = written_out(seed, attend)
+    return MaskedModel(model, real_tokens)
