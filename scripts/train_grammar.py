@@ -3,7 +3,7 @@
 python scripts/train_grammar.py               trains, saves the weights and prints its numbers
 python scripts/train_grammar.py --evaluate    prints the numbers of assets/models/grammar
 
-scripts/grammar.py states the language. No loss looks at an attention weight.
+viz_encoder/lesson/grammar.py states the language. No loss looks at an attention weight.
 """
 
 import argparse
@@ -28,7 +28,6 @@ from torch import nn
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
 
-from scripts import grammar  # noqa: E402
 from scripts.measure_grammar import (  # noqa: E402
     CLS,
     IDS,
@@ -41,6 +40,7 @@ from scripts.measure_grammar import (  # noqa: E402
     guess,
 )
 from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
+from viz_encoder.lesson import grammar  # noqa: E402
 from viz_encoder.model import Encoder  # noqa: E402
 
 MODEL = ROOT / "assets" / "models" / "grammar"
@@ -141,7 +141,7 @@ def save(encoder: Encoder, measured: dict[str, Any]) -> None:
     content = {
         "model_type": "viz_encoder",
         "title": "grammar: a small BERT that fills masked words of a checkable language",
-        "description": "Trained on sentences of four rules that scripts/grammar.py makes.",
+        "description": "Trained on sentences of the four rules of viz_encoder/lesson/grammar.py.",
         "license": "Apache-2.0",
         "pad_token_id": PAD,
         "encoder": {name: value for name, value in asdict(CONFIG).items() if name in axes},

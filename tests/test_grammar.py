@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file
 
 import viz_encoder as vz
-from scripts import grammar
 from scripts.measure_grammar import (
     IDS,
     MASK,
@@ -25,6 +24,7 @@ from scripts.measure_grammar import (
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import BUILTIN
 from viz_encoder.checkpoints.files import sha256
+from viz_encoder.lesson import grammar
 from viz_encoder.model import Encoder
 
 TAGS = {

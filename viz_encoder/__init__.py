@@ -7,6 +7,7 @@ from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from viz_encoder.audit import assert_mask as assert_mask
+from viz_encoder.audit import audit_batch as audit_batch
 from viz_encoder.audit import audit_mask as audit_mask
 from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig

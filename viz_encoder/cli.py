@@ -13,6 +13,7 @@ from viz_encoder.config.anatomy import anatomy
 from viz_encoder.effect_command import add_effect
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.figure_command import add_figure
+from viz_encoder.lesson_command import add_lesson
 from viz_encoder.pool_command import add_pool
 from viz_encoder.terminal import print_anything, typed
 from viz_encoder.trace import Trace, capture
@@ -21,6 +22,7 @@ from viz_encoder.trace.saved import require_name
 from viz_encoder.whole_file import is_file, require_writable, shortened
 
 LAST_PORT = 65535
+ALONE, EVERYONE = "127.0.0.1", "0.0.0.0"  # who may reach the page
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,11 +60,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"viz-encoder {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     serve = commands.add_parser("serve", help="serve the page for a browser")
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    serve.add_argument("--host", help=f"address to listen on ({ALONE}; {EVERYONE} with --class)")
     serve.add_argument("--port", type=_port, default=7860, help="first port to try (%(default)s)")
     serve.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
     serve.add_argument(
         "--public", action="store_true", help="serve strangers: smaller limits, no paths"
+    )
+    serve.add_argument(
+        "--class",
+        action="store_true",
+        dest="room",
+        help="serve a class: --public on this network, and print the address for other computers",
     )
     serve.add_argument(
         "--trust-proxy",
@@ -92,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     add_audit(commands)
     add_pool(commands)
     add_effect(commands)
+    add_lesson(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")
     models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")
     models.add_argument("--part", default="", help="text or vision, for a model that has both")
@@ -136,9 +145,17 @@ def _serve(given: argparse.Namespace) -> None:
     from viz_encoder.ui.serve import Settings, serve  # Gradio is slow to import
 
     subject = Trace.load(given.trace) if given.trace else None
-    if given.hub and given.public:
+    if given.hub and (given.public or given.room):
         print("--hub has no effect with --public: built-in models only.", file=sys.stderr)
-    settings = Settings(given.host, given.port, given.public, given.device, given.trust_proxy)
+    host = given.host or (EVERYONE if given.room else ALONE)
+    settings = Settings(
+        host,
+        given.port,
+        given.public or given.room,
+        given.device,
+        given.trust_proxy,
+        room=given.room,
+    )
     serve(settings, subject)
 
 

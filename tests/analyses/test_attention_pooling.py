@@ -19,7 +19,7 @@ module = import_module("viz_encoder.analyses.attention_pooling")
 def train(*given):
     """One training, alone."""
     with module._one_thread():
-        return module._train(*given)
+        return module._train(*given, module._Told(None, 0))
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +119,12 @@ def test_faults_are_plain(minilm, monkeypatch):
     with pytest.raises(SelectionError, match="no layer 9"):
         attention_pooling(minilm, pairs, layer=9)
     told = []
-    with pytest.raises(TraceError, match="Stopped after 2 of 3 trainings"):
+    with pytest.raises(TraceError, match="Stopped after 3 of 6 steps"):
         attention_pooling(
             minilm, pairs, seeds=[0], steps=2,
-            progress=lambda *at: told.append(at) or at[0] < 2,
+            progress=lambda *at: told.append(at) or at[0] < 3,
         )  # fmt: skip
-    assert told == [(1, 3), (2, 3)]
+    assert told == [(0, 6), (1, 6), (2, 6), (3, 6)]  # within the second of three trainings
     monkeypatch.setattr(module, "MAX_NUMBERS", 1000)
     with pytest.raises(TooLong, match="fewer or shorter"):
         attention_pooling(minilm, pairs)

@@ -10,11 +10,11 @@ import torch
 import transformers as hf
 
 import viz_encoder as vz
-from scripts import grammar as language
 from viz_encoder.analyses.findings import NOTHING, findings
 from viz_encoder.analyses.pair import pair
 from viz_encoder.bundled import asset
 from viz_encoder.inputs import Sample
+from viz_encoder.lesson import grammar as language
 from viz_encoder.trace import LayerTrace, Origin
 
 sweep = import_module("viz_encoder.analyses.findings.sweep")

@@ -94,6 +94,56 @@ def test_typed_special_tokens_are_told(reader):
     assert notes(reader, "a plain sentence") == ""
 
 
+@pytest.mark.parametrize(
+    ("typed", "plain"),
+    [
+        ("[CLS] the cat sat [MASK] the mat [SEP]", "the cat sat [MASK] the mat"),
+        ("  [CLS]the cat[SEP] ", "the cat"),
+        ("the cat [SEP]", "the cat"),
+        ("[CLS] one [SEP] two [SEP]", "one [SEP] two"),
+        (("[CLS] the cat [SEP]", "a dog [SEP]"), ("the cat", "a dog")),
+        (("[CLS] the cat", "[CLS] a dog"), ("the cat", "a dog")),
+    ],
+)
+def test_special_tokens_typed_at_the_ends_are_not_added_twice(reader, typed, plain):
+    found, expected = reader.read(typed), reader.read(plain)
+    assert found.values.tolist() == expected.values.tolist()
+    assert found.segments.tolist() == expected.segments.tolist()
+    one, other = found.samples[0], expected.samples[0]
+    assert (one.texts, one.spans, one.special) == (other.texts, other.spans, other.special)
+    said = [note for note in one.notes if note not in other.notes]
+    assert len(said) == 1 and "is not added twice" in said[0]
+
+
+@pytest.mark.parametrize("typed", ["[CLS]", "[CLS] [SEP]", "[SEP] the cat [CLS]", "[MASK] the cat"])
+def test_other_special_tokens_stay_where_they_were_typed(reader, typed):
+    full = reader.tokenizer.encode(typed)
+    found = reader.read(typed)
+    assert found.values[0].tolist() == full.ids
+    assert not any("added twice" in note for note in found.samples[0].notes)
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "kept"),
+    [
+        ("<s> $A </s>", "<s> a b </s>", "<s> a b </s>"),  # RoBERTa
+        ("$A </s>", "a b </s>", "a b </s>"),  # T5 adds nothing before
+        ("$A </s>", "<s> a b", "<s> a b </s>"),
+        ("<s> $A", "<s> a b </s>", "<s> a b </s>"),  # and here nothing after
+        ("$A", "<s> a b </s>", "<s> a b </s>"),  # what adds none leaves all
+    ],
+)
+def test_the_ends_are_those_of_the_model_s_own_tokenizer(template, text, kept):
+    words = {"<s>": 0, "</s>": 1, "a": 2, "b": 3, "[UNK]": 4}
+    tokenizer = Tokenizer(models.WordLevel(words, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.add_special_tokens(["<s>", "</s>"])
+    used = [(name, words[name]) for name in ("<s>", "</s>") if name in template]
+    tokenizer.post_processor = processors.TemplateProcessing(template, None, used)
+    found = TextReader(tokenizer, 20).read(text).samples[0]
+    assert list(found.tokens) == kept.split()
+
+
 def test_a_batch_is_padded_to_the_longest(reader):
     inputs = reader.read(["one two three four", "one", ("one", "two")])
     n = inputs.values.shape[1]
@@ -117,7 +167,7 @@ def test_ids_equal_transformers(reader, minilm):
         "The animal didn't cross.",
         "naïve café — 12,345.67",
         "word " * 600,
-        "[CLS] typed",
+        "typed [CLS] within and [SEP] within",
     ]:
         expected = reference(text, truncation=True, max_length=512)["input_ids"]
         assert reader.read(text).values[0].tolist() == expected

@@ -76,8 +76,8 @@ def attention_pooling(
         layer: 0 = embeddings, -1 = the output.
         seeds: for the starting values and the folds; the same seed gives the same numbers.
         steps: how many AdamW takes.
-        progress: called with the number of trainings done and of all; if it returns False, the
-            training stops with a TraceError.
+        progress: called with the number of steps done and of all, first with 0 while the items
+            are read; if it returns False, the training stops with a TraceError.
 
     Raises:
         InputError: fewer than 2 labels, or a label with 1 item.
@@ -89,14 +89,15 @@ def attention_pooling(
     if not seeds or steps < 1:
         raise InputError(f"There are {len(seeds)} seeds and {steps} steps; give at least 1 each.")
     at = choose_layers([layer], encoder.config.n_layers)
-    hidden, valid = _states(encoder, given, at)
+    told = _Told(progress, len(seeds) * len(COMPARED) * steps)
+    hidden, valid = _states(encoder, given, at, told)
     scale = hidden[valid].square().mean().sqrt().clamp_min(1e-12)
     inputs = _inputs(hidden / scale, valid)  # so that one learning rate fits every model
     fits: dict[str, list[_Fit]] = {name: [] for name in COMPARED}
-    for number, seed in enumerate(seeds):
-        for step, name in enumerate(COMPARED):
-            fits[name].append(_train(*inputs[name], targets, _folds(targets, seed), seed, steps))
-            _tell(progress, number * len(COMPARED) + step + 1, len(seeds) * len(COMPARED))
+    for seed in seeds:
+        for name in COMPARED:
+            folds = _folds(targets, seed)
+            fits[name].append(_train(*inputs[name], targets, folds, seed, steps, told))
     return AttentionPooling(
         layer=at[0],
         labels=names,
@@ -135,7 +136,7 @@ def _targets(items: Sequence[Item]) -> tuple[tuple[str, ...], Int[Tensor, " item
 
 
 def _states(
-    encoder: LoadedEncoder, items: Sequence[Item], layers: tuple[int, ...]
+    encoder: LoadedEncoder, items: Sequence[Item], layers: tuple[int, ...], told: "_Told"
 ) -> tuple[Float[Tensor, "item token d_model"], Bool[Tensor, "item token"]]:
     """Hidden states of all items, padded to the longest, which comes first."""
     hidden = valid = torch.empty(0)
@@ -153,6 +154,7 @@ def _states(
         states = torch.where(real[..., None], batch.states.after[0].cpu().float(), 0)
         hidden[numbers, : real.shape[1]] = states.clone()
         valid[numbers, : real.shape[1]] = real
+        told.more(0)
     return hidden, valid
 
 
@@ -194,6 +196,7 @@ def _train(
     held_out: Bool[Tensor, "fold item"],
     seed: int,
     steps: int,
+    told: "_Told",
 ) -> _Fit:
     """All folds side by side, each with parameters of its own."""
     n_folds, d_model, n_labels = len(held_out), states.shape[-1], int(targets.max()) + 1
@@ -211,6 +214,7 @@ def _train(
         loss.sum().backward()
         optimizer.step()
         losses.append(loss[-1].detach())
+        told.more(1)
     with torch.no_grad():
         right = _logits(states, valid, *parameters).argmax(dim=-1) == targets
     return _Fit(query[-1].detach(), torch.stack(losses), float(right[held_out].float().mean()))
@@ -235,9 +239,22 @@ def _losses(
     return each.masked_fill(held_out, 0).sum(dim=1) / (~held_out).sum(dim=1)
 
 
-def _tell(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None and progress(done, total) is False and done < total:
-        raise TraceError(f"Stopped after {done} of {total} trainings; nothing was kept.")
+@dataclass
+class _Told:
+    """Steps done, of all trainings together; whoever is told of them may stop the work."""
+
+    progress: Progress | None
+    total: int
+    done: int = 0
+
+    def more(self, steps: int) -> None:
+        self.done += steps
+        if self.progress is None or self.progress(self.done, self.total) is not False:
+            return
+        if self.done < self.total:
+            raise TraceError(
+                f"Stopped after {self.done:,} of {self.total:,} steps; nothing was kept."
+            )
 
 
 ANALYSES = (attention_pooling,)

@@ -18,6 +18,7 @@ from viz_encoder.model.block import Block
 from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
@@ -189,21 +190,11 @@ def _apart(after: Tensor, truth: Tensor, valid: Tensor) -> float:
 def _layer(encoder: LoadedEncoder, trace: Trace, layer: int) -> LayerTrace:
     """The attention layer that ran, if it is of this model."""
     trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
-    ran, config = trace.layers[layer], encoder.config
+    ran = trace.layers[layer]
     if ran.cross:
         raise SelectionError("Parts of a block follow one sequence; this is cross-attention.")
-    found = trace.n_layers, ran.n_heads, ran.v.shape[-1], trace.hidden(0).shape[-1]
-    expected = config.n_layers, config.n_heads, config.d_head, config.d_model
-    if found != expected:
-        raise SelectionError(
-            f"This run has {_sizes(*found)}, and {encoder.card.name} has {_sizes(*expected)}; "
-            "give the model that ran."
-        )
+    require_made_by(encoder, trace, ran, trace.hidden(0).shape[-1])
     return ran
-
-
-def _sizes(n_layers: int, n_heads: int, d_head: int, d_model: int) -> str:
-    return f"{n_layers} layers of {n_heads} heads, d_head {d_head}, d_model {d_model}"
 
 
 def _mixed(ran: LayerTrace) -> Float[Tensor, "token inner"]:

@@ -12,6 +12,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.same_model import require_made_by
 
 BLOCK_BYTES = 16 * 2**20  # of weights, or of transformed values; some copies are held at once
 
@@ -114,23 +115,13 @@ def _projection(
 ) -> tuple[LayerTrace, Float[Tensor, "head d_model d_value"]]:
     """The layer as it ran and each head's part of W_O, if both are of one model."""
     trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
-    ran, config = trace.layers[layer], encoder.config
+    ran = trace.layers[layer]
     if ran.cross:
         raise SelectionError("Value-weighted maps follow one sequence; this is cross-attention.")
-    found = trace.n_layers, ran.n_heads, ran.v.shape[-1], trace.output.shape[-1]
-    expected = config.n_layers, config.n_heads, config.d_head, config.d_model
-    if found != expected:
-        raise SelectionError(
-            f"This run has {_sizes(*found)}, and {encoder.card.name} has {_sizes(*expected)}; "
-            "give the model that ran."
-        )
+    require_made_by(encoder, trace, ran, trace.output.shape[-1])
     weight = encoder.model.get_parameter(f"layers.{layer}.attn.o.weight").detach()
     weight = weight.to(ran.v.device, torch.promote_types(weight.dtype, torch.float32))
     return ran, weight.unflatten(1, (ran.n_heads, -1)).transpose(0, 1)
-
-
-def _sizes(n_layers: int, n_heads: int, d_head: int, d_model: int) -> str:
-    return f"{n_layers} layers of {n_heads} heads, d_head {d_head}, d_model {d_model}"
 
 
 def _range(trace: Trace, layer: int, rows: slice | None) -> tuple[int, int]:

@@ -87,4 +87,15 @@ BUILTIN = {
             "tokenizer.json": "bd6bb7a3384f4032c4511bdb74b90d4dcf2e2c2ccee55dfa61871f656211351a",
         },
     ),
+    "everyday": Builtin(
+        title="everyday (a small BERT with token labels)",
+        source="trained by scripts/train_everyday.py",
+        license="Apache-2.0",
+        kind="text",
+        locate=lambda: asset("models/everyday"),
+        digests={
+            "model.safetensors": "65f942be8ccb7cfca549d4037a52d2b4a9c8403ef781f452e5b8a1adaec4cf19",
+            "tokenizer.json": "eaa561a6281fefff8b0d44c89360830e813644a8a612e5cb4075abbcbeebc0ab",
+        },
+    ),
 }

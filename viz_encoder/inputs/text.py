@@ -11,6 +11,7 @@ from tokenizers import AddedToken, Encoding, Tokenizer
 
 from viz_encoder.errors import InputError, TooLong
 from viz_encoder.inputs.sample import Inputs, Sample
+from viz_encoder.inputs.typed_ends import without_typed_ends
 
 Text = str | tuple[str, str]
 CHARACTERS_A_TOKEN = 40  # no ordinary text needs more; tokenizing is capped before it starts
@@ -72,6 +73,7 @@ class TextReader:
             self._clean(text, name + where, notes)
             for text, name in zip(*_named(source), strict=True)
         )
+        texts = self._without_typed_ends(texts, notes)
         if prompt:
             texts = (prompt + texts[0], *texts[1:])
             notes.append(f"The model's prompt {shown(prompt)} was put before the text.")
@@ -104,6 +106,18 @@ class TextReader:
                 f"{name} has {len(clean):,} characters; only the first {limit:,} were read."
             )
         return clean[:limit]
+
+    def _without_typed_ends(self, texts: tuple[str, ...], notes: list[str]) -> tuple[str, ...]:
+        """The texts without the special tokens that the tokenizer puts at their ends anyway."""
+        if not any(token.content in text for token in _specials(self.tokenizer) for text in texts):
+            return texts
+        kept, typed = without_typed_ends(_encode(self.tokenizer, texts), texts)
+        if typed:
+            notes.append(
+                f"This model puts {' and '.join(typed)} around the text itself, so what was typed "
+                "there is not added twice."
+            )
+        return kept
 
     def _tell_dropped(self, full: Encoding, texts: tuple[str, ...], notes: list[str]) -> None:
         """Name the unseen characters without which the tokens are the same."""

@@ -96,7 +96,7 @@ class Embed(nn.Module):
         """The first hidden state of token ids, pixels or vectors."""
         x = values if self.tokens is None else self._look_up(values, segments)
         self._check_length(x)
-        table = self._positions(values, x.shape[1])
+        table = self.position_table(values, x.shape[1])
         x = x if table is None else x + table.to(x)
         return self.project(self.dropout(self.norm(x)))
 
@@ -113,7 +113,10 @@ class Embed(nn.Module):
                 f"{config.max_positions:,}. Shorten it."
             )
 
-    def _positions(self, values: Tensor, n_tokens: int) -> Tensor | None:
+    def position_table(
+        self, values: Tensor, n_tokens: int
+    ) -> Float[Tensor, "token d_embed"] | None:
+        """What is added to each token by its place, if anything; of `values`, the shape counts."""
         config = self.config
         if config.positions is Positions.NONE:
             return None

@@ -161,15 +161,19 @@ class Encoder(nn.Module):
                 window = config.window if kind[0] else None
                 kinds[kind] = Given(
                     self.mask(n_tokens, valid, extra[number], x.device, window),
-                    self._angles(values, n_tokens, kind[0], x.device),
+                    self.angles(values, n_tokens, kind[0], x.device),
                     relative,
                 )
             found.append(kinds[kind])
         return found
 
-    def _angles(
+    def angles(
         self, values: Tensor, n_tokens: int, is_local: bool, device: torch.device
     ) -> Float[Tensor, "token half"] | None:
+        """By what queries and keys are turned in a layer, if at all; of `values`, the shape counts.
+
+        is_local: whether the layer has a window (`config.is_local(layer)`).
+        """
         config = self.config
         base = config.rotary_base_local if is_local else config.rotary_base
         base = config.rotary_base if base is None else base

@@ -1,0 +1,457 @@
+"""Every answer of the lesson against numpy, its known mistakes, and the numbers of the notes."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.lesson.by_hand import N_HEADS, VOCABULARY, WEIGHTS, WIDTH, Run, windowed, without
+from viz_encoder.analyses import padding_drift
+from viz_encoder.bundled import asset
+from viz_encoder.config import EncoderConfig
+from viz_encoder.lesson.asked import asked_of
+from viz_encoder.lesson.exercise import Number
+from viz_encoder.lesson.posed import exercises
+from viz_encoder.lesson.steps import STEPS
+
+KEYS = "the keys to the cabinet [MASK] old"
+TEXTS = (
+    KEYS,
+    "the girl saw the boy because [MASK] was tired",
+    "copy : a d b = a [MASK] b",
+    "( [ { } [MASK] )",
+)
+NEAR = 2e-5
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return vz.load("grammar", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return vz.load("all-MiniLM-L6-v2", device="cpu")
+
+
+def posed(encoder, source, language="en", **where):
+    asked = asked_of(encoder, encoder.read(source), vz.capture(encoder, source), **where)
+    return asked, {each["id"]: each for each in exercises(asked, language=language)}
+
+
+def said(exercise):
+    """The answer: its number, or the words of the right choice."""
+    answer = exercise["answer"]
+    return answer if exercise["kind"] == "number" else exercise["choices"][answer]
+
+
+def cell(exercise):
+    return int(re.search(r"ell (\d+)", exercise["question"])[1])
+
+
+def cosine(one, two):
+    return one @ two / np.linalg.norm(one) / np.linalg.norm(two)
+
+
+def by_hand(asked, found):
+    """Each answer again, from the weights' file and arithmetic alone."""
+    text, at, key = asked.trace.sample.texts[0], asked.query, asked.key
+    run, h, layer = Run(text), asked.head, asked.layer
+    block, n = run.blocks[layer], len(run.words)
+    row, dots = block["weights"][h, at], block["products"][h, at]
+    order = np.argsort(-row)
+    width, d_head, d_ff, n_words = 64, 16, 256, len(VOCABULARY)
+    lengths = np.linalg.norm(block["parts"][:, at], axis=-1)
+    middle = block["x"][at] + block["attention"][at]
+    norm_of = {name: WEIGHTS[f"layers.{layer}.attn_norm.{name}"] for name in ("weight", "bias")}
+    x = block["x"][at]
+    before = block["before"][at]
+    unit = int(re.search(r"Unit (\d+)", found["activation"]["question"])[1])
+    word = run.said(at)
+    leads = [run.said(at, state) == word for state in range(5)]
+    own = [place for place in range(1, n - 1) if place != at]
+    left = {place: without(text, place) for place in own}
+    windows = [windowed(text, reach).said(at) == word for reach in range(1, n)]
+    place = max(1, at)
+    far = next(place for place in (key, 0, n - 1) if abs(place - at) > 1)
+    other = key if key != at else 0
+    return {
+        "n-tokens": n,
+        "table": n_words * width,
+        "equal-words": "The id and the row of E",
+        "sum-cell": lambda e: (run.rows + run.places)[at, cell(e)],
+        "swap-words": "The two outputs swap places, and nothing else changes",
+        "sine": math.sin(place * 10000 ** (-2 / 64)),
+        "head-width": d_head,
+        "qkv-weights": sum(
+            WEIGHTS[f"layers.0.attn.{p}.{kind}"].size for p in "qkv" for kind in ("weight", "bias")
+        ),
+        "one-number": lambda e: block["q"][h, at, cell(e)],
+        "score": dots[key] / 4,
+        "weight-of-key": row[key],
+        "key-forbidden": row[order[1]] / (row.sum() - row[order[0]]),
+        "n-maps": 16,
+        "output-weights": sum(
+            WEIGHTS[f"layers.0.attn.o.{kind}"].size for kind in ("weight", "bias")
+        ),
+        "longest-sum": lengths.sum(),
+        "residual-cell": lambda e: middle[cell(e)],
+        "normed-cell": lambda e: ((x - x.mean()) / x.std() * norm_of["weight"] + norm_of["bias"])[
+            cell(e)
+        ],
+        "norm-length": 8,
+        "units-on": 100 * (before > 0).sum() / d_ff,
+        "ffn-weights": sum(
+            WEIGHTS[f"layers.0.ff.{p}.{kind}"].size
+            for p in ("up", "down")
+            for kind in ("weight", "bias")
+        ),
+        "activation": before[unit] * 0.5 * (1 + math.erf(before[unit] / math.sqrt(2))),
+        "n-states": len(run.states),
+        "cosine": cosine(run.states[layer][at], run.states[layer][other]),
+        "settled": max((i + 1 for i, leading in enumerate(leads) if not leading), default=0),
+        "deciding-word": lambda e: min(
+            e["choices"], key=lambda c: left[int(c.split(":")[0])].share(word, at)
+        ),
+        "flips": sum(one.said(at) != word for one in left.values()),
+        "other-word": lambda e: Run(swapped(text, e["question"])).said(at),
+        "causal-cells": np.tril(np.ones((n, n))).sum(),
+        "window-reach": hops(n, 2 if abs(at - far) > 2 else 1, at, far),
+        "smallest-window": max((i + 2 for i, right in enumerate(windows) if not right), default=1),
+        "mean-cell": lambda e: run.output[:3, cell(e)].mean(),
+        "patches": 14 * 14 + 1,
+        "forgotten-mask": "Only the mean",
+        "more-heads": "It stays the same",
+        "equal-cost": d_ff,
+        "total-weights": lambda e: counted(e["question"]),
+    }
+
+
+def swapped(text, question):
+    """The text with the word that the question names, at the first place where it stands."""
+    old, new = re.findall(r"“(.+?)”", question)[:2]
+    assert text.split().count(old) == 1
+    return " ".join(new if word == old else word for word in text.split())
+
+
+def hops(n, window, at, key):
+    """How often a step of up to `window` must be taken."""
+    places = np.arange(n)
+    step = (abs(places[:, None] - places) <= window).astype(int)
+    known = np.eye(n, dtype=int)
+    for count in range(1, n + 1):
+        known = step @ known
+        if known[at, key]:
+            return count
+    raise AssertionError
+
+
+def counted(question):
+    """The weights of an encoder as torch.nn makes it: a table, and post-norm layers."""
+    vocabulary, width, n_layers, d_ff = (
+        int(number.replace(",", ""))
+        for number in re.search(
+            r"vocabulary of ([\d,]+), D = ([\d,]+), ([\d,]+) blocks, D_ff = ([\d,]+)", question
+        ).groups()
+    )
+    with torch.device("meta"):
+        one = torch.nn.TransformerEncoderLayer(width, 8, d_ff)
+    return vocabulary * width + n_layers * sum(p.numel() for p in one.parameters())
+
+
+@pytest.mark.parametrize("seat", [0, 17])
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_answer_is_what_numpy_gets(grammar, text: str, seat: int):
+    asked, found = posed(grammar, text, seat=seat)
+    expected = by_hand(asked, found)
+    for name, exercise in found.items():
+        wanted = expected[name](exercise) if callable(expected[name]) else expected[name]
+        if exercise["kind"] == "choice":
+            assert said(exercise) == wanted, name
+        else:
+            assert said(exercise) == pytest.approx(wanted, rel=NEAR, abs=NEAR), name
+
+
+def test_each_step_has_one_exercise_a_level_and_all_are_asked_of_the_first_sentence(grammar):
+    assert [step.number for step in STEPS] == list(range(1, 13))
+    every = [each for step in STEPS for each in step.exercises]
+    assert all([each.level for each in step.exercises] == [1, 2, 3] for step in STEPS)
+    assert len({each.identifier for each in every}) == len(every) == 36
+    _, found = posed(grammar, KEYS)
+    assert list(found) == [each.identifier for each in every]
+
+
+@pytest.mark.parametrize("seat", [0, 5])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_number_as_it_is_printed_is_right_and_each_known_mistake_is_wrong(grammar, text, seat):
+    _, found = posed(grammar, text, seat=seat)
+    for name, exercise in found.items():
+        if exercise["kind"] == "choice":
+            assert all(each["value"] != exercise["answer"] for each in exercise["mistakes"])
+            continue
+        rounded = round(exercise["answer"], exercise["decimals"])
+        assert abs(rounded - exercise["answer"]) <= exercise["tolerance"], name
+        assert exercise["tolerance"] <= 2.1 * 0.5 * 10 ** -exercise["decimals"], name
+        for mistake in exercise["mistakes"]:
+            apart = abs(mistake["value"] - exercise["answer"])
+            assert apart > exercise["tolerance"] + mistake["tolerance"], (name, mistake["says"])
+
+
+def test_paper_arithmetic_with_the_printed_numbers_is_right(grammar):
+    """The question's own numbers, put into the formula that it teaches, for many seats' cells."""
+    for seat in range(30):
+        _, found = posed(grammar, KEYS, seat=seat)
+        sums = found["sum-cell"]
+        terms = numbers(sums["question"].split(":")[1])
+        assert is_right(sums, sum(terms))
+        _, x, mean, std, gain, shift = numbers(found["normed-cell"]["question"].split(":")[1])
+        assert is_right(found["normed-cell"], (x - mean) / std * gain + shift)
+        _, x, added = numbers(found["residual-cell"]["question"].replace("block 2", ""))
+        assert is_right(found["residual-cell"], x + added)
+        *cells, _ = numbers(found["mean-cell"]["question"].split(":")[1] + " 0")
+        assert is_right(found["mean-cell"], sum(cells) / 3)
+        q = found["one-number"]["question"]
+        pairs = re.findall(r"(−?\d+\.\d+) · (−?\d+\.\d+)", q)
+        rest = re.search(r"add up to (−?\d+\.\d+), and the bias is (−?\d+\.\d+)", q).groups()
+        total = sum(number(a) * number(b) for a, b in pairs) + sum(map(number, rest))
+        assert is_right(found["one-number"], total)
+
+
+def number(text):
+    return float(text.replace("−", "-"))
+
+
+def numbers(text):
+    return [number(each) for each in re.findall(r"−?\d+(?:\.\d+)?", text)]
+
+
+def is_right(exercise, value):
+    typed = round(value, exercise["decimals"])
+    return abs(typed - exercise["answer"]) <= exercise["tolerance"]
+
+
+def mistake(exercise, words):
+    (found,) = [each["value"] for each in exercise["mistakes"] if words in each["says"]]
+    return found
+
+
+def test_the_mistakes_are_what_somebody_gets_who_makes_them(grammar):
+    asked, found = posed(grammar, KEYS)
+    block = Run(KEYS).blocks[2]
+    dots = block["products"][0]
+    at, key = asked.query, asked.key
+    weight = found["weight-of-key"]
+    raised = np.exp(dots[at] - dots[at].max())
+    assert mistake(weight, "without dividing by √d_head") == pytest.approx(
+        raised[key] / raised.sum(), rel=NEAR
+    )
+    assert mistake(weight, "swapped row and column") == pytest.approx(
+        block["weights"][0, key, at], rel=1e-3
+    )
+    column = np.exp(dots[:, key] / 4)
+    over = [m for m in weight["mistakes"] if "softmax over the queries" in m["says"]]
+    assert not over or over[0]["value"] == pytest.approx(column[at] / column.sum(), rel=1e-3)
+    assert mistake(found["score"], "without dividing by √16") == pytest.approx(dots[at, key])
+    assert mistake(found["n-tokens"], "special tokens") == len(KEYS.split())
+    assert mistake(found["mean-cell"], "[PAD] counted") == pytest.approx(
+        Run(KEYS).output[:3, 0].sum() / 4, rel=NEAR
+    )
+
+
+def test_padding_that_is_counted_is_named(grammar):
+    inputs = grammar.read([KEYS, "copy : a b c d e f g h a = a b c d e f g h a"])
+    trace = vz.capture(grammar, inputs)[0]
+    asked = asked_of(grammar, inputs, trace)
+    (first, *_) = exercises(asked, 1)
+    assert first["answer"] == 9
+    assert mistake(first, "You counted [PAD]") == trace.n_tokens == 23
+
+
+def test_a_softmax_over_queries_is_named(grammar):
+    asked, found = posed(grammar, KEYS, key=0)
+    column = np.exp(Run(KEYS).blocks[2]["products"][0][:, 0] / 4)
+    assert mistake(found["weight-of-key"], "softmax over the queries") == pytest.approx(
+        column[asked.query] / column.sum(), rel=NEAR
+    )
+
+
+def test_the_numbers_of_the_first_sentence(grammar):
+    """The weights .052 .022 .842 …, the answer after each block, the windows, as they are known."""
+    _, found = posed(grammar, KEYS)
+    weight = found["weight-of-key"]
+    assert round(weight["answer"], 2) == 0.84 and weight["decimals"] == 2
+    assert round(mistake(weight, "without dividing"), 3) == 1.0
+    assert round(found["score"]["answer"], 2) == 2.45
+    forbidden = found["key-forbidden"]
+    assert "“[CLS]”" in forbidden["question"] and round(forbidden["answer"], 2) == 0.33
+    assert "18.2, 37.7, 12.4, 7.4" in found["longest-sum"]["question"]
+    assert "47.1" in found["longest-sum"]["right"]
+    steps = "0: “so” 0.25, 1: “{” 0.26, 2: “are” 0.60, 3: “is” 0.53, 4: “are” 1.00"
+    assert steps in found["settled"]["question"] and found["settled"]["answer"] == 4
+    assert found["smallest-window"]["answer"] == 4
+    assert "1: “is”, 2: “is”, 3: “is”, 4: “are”" in found["smallest-window"]["right"]
+    assert said(found["deciding-word"]) == "2: keys"
+    assert "“is”" in found["deciding-word"]["right"]
+    assert without(KEYS, 2).share("is", 6) == pytest.approx(0.994, abs=5e-4)
+    assert (
+        found["window-reach"]["answer"] == 2 and "window of 2" in found["window-reach"]["question"]
+    )
+    assert found["total-weights"]["answer"] == 24_034_304
+
+
+@pytest.mark.parametrize(
+    ("reach", "word", "share"),
+    [(1, "is", 0.990), (2, "is", 0.941), (3, "is", 0.877), (4, "are", 0.998)],
+)
+def test_what_the_model_says_in_each_window(reach: int, word: str, share: float):
+    run = windowed(KEYS, reach)
+    assert run.said(6) == word and run.share(word, 6) == pytest.approx(share, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("joined", "who", "share"), [("because", "she", 0.998), ("so", "he", 0.999)]
+)
+def test_because_and_so_decide_who_is_meant(grammar, joined: str, who: str, share: float):
+    text = f"the girl saw the boy {joined} [MASK] was tired"
+    _, found = posed(grammar, text)
+    assert Run(text).said(7) == who
+    assert Run(text).share(who, 7) == pytest.approx(share, abs=6e-4)
+    assert said(found["other-word"]) == {"she": "he", "he": "she"}[who]
+
+
+def test_words_that_swap_without_positions_take_their_outputs_with_them():
+    one = Run("the cat sees the dog", positions=False).output
+    two = Run("the dog sees the cat", positions=False).output
+    order = [0, 1, 5, 3, 4, 2, 6]
+    assert abs(one[order] - two).max() < 1e-6 * abs(one).max()
+    assert (
+        abs(Run("the cat sees the dog").output[order] - Run("the dog sees the cat").output).max()
+        > 1
+    )
+
+
+def test_the_known_numbers_of_minilm(minilm):
+    _, found = posed(minilm, "Tokenization of unbelievable transformers")
+    assert found["n-tokens"]["answer"] == 7
+    assert mistake(found["n-tokens"], "between spaces") == 4
+    assert found["equal-cost"]["answer"] == 1536
+    text = "The animal didn't cross the street because it was too tired"
+    _, found = posed(minilm, text)
+    assert (
+        "[PAD]" in found["forgotten-mask"]["question"]
+        and said(found["forgotten-mask"]) == "Only the mean"
+    )
+    assert (
+        "0.780" in found["forgotten-mask"]["right"]
+        and "16 [PAD]" in found["forgotten-mask"]["question"]
+    )
+    drift = padding_drift(minilm, text, n_padding=16, methods=["mean", "cls"])
+    assert drift.n_tokens == 15 and drift.row("mean", "unmasked").relative == pytest.approx(
+        0.780, abs=5e-4
+    )
+    assert drift.row("cls", "unmasked").relative < 2e-6
+
+
+def test_post_norm_answers_of_minilm_from_its_tensors(minilm):
+    """The exercises that a post-norm block changes, by torch's own functions on its weights."""
+    asked, found = posed(minilm, "The bank approved the loan", layer=3, head=5, query=2, key=5)
+    trace, weights = asked.trace, minilm.model.state_dict()
+    x = trace.hidden(3)
+    with torch.inference_mode():
+        q, k, v = (
+            torch.nn.functional.linear(
+                x, weights[f"layers.3.attn.{p}.weight"], weights[f"layers.3.attn.{p}.bias"]
+            )
+            .unflatten(-1, (12, 32))
+            .transpose(0, 1)
+            for p in "qkv"
+        )
+        rows = (q @ k.mT / 32**0.5).softmax(dim=-1)
+        mixed = (rows @ v).transpose(0, 1).flatten(1)
+        attention = torch.nn.functional.linear(
+            mixed, weights["layers.3.attn.o.weight"], weights["layers.3.attn.o.bias"]
+        )
+        total = x + attention
+        normed = torch.nn.functional.layer_norm(
+            total,
+            (384,),
+            weights["layers.3.attn_norm.weight"],
+            weights["layers.3.attn_norm.bias"],
+            minilm.config.norm_eps,
+        )
+    near = {"rel": 1e-4, "abs": 1e-5}
+    assert found["weight-of-key"]["answer"] == pytest.approx(float(rows[5, 2, 5]), **near)
+    assert found["one-number"]["answer"] == pytest.approx(float(q[5, 2, 0]), **near)
+    assert found["residual-cell"]["answer"] == pytest.approx(float(total[2, 0]), **near)
+    assert found["normed-cell"]["answer"] == pytest.approx(float(normed[2, 0]), **near)
+    assert "settled" not in found and "deciding-word" not in found
+
+
+def test_the_scene_model_reads_101_tokens_and_its_exercises_leave_out_words():
+    scene = vz.load("scene", device="cpu")
+    _, found = posed(scene, asset("examples/digit.png"))
+    assert found["patches"]["answer"] == 101
+    assert not {"n-tokens", "table", "sum-cell", "flips"} & set(found)
+    assert {"score", "normed-cell", "longest-sum", "activation"} <= set(found)
+
+
+def test_untrained_states_keep_their_length_with_post_norm_and_grow_with_pre_norm():
+    sizes = {"d_model": 512, "n_layers": 6, "n_heads": 8, "d_ff": 2048, "vocab_size": 100}
+    lengths = {}
+    for placement in ("pre", "post"):
+        config = EncoderConfig(**sizes, norm_placement=placement, dropout=0.0)
+        encoder = vz.load(config, seed=0, device="cpu")
+        hidden = vz.capture(encoder, torch.arange(12)).hidden_states
+        lengths[placement] = [float(state.norm(dim=-1).mean()) for state in hidden]
+    assert lengths["post"] == pytest.approx([512**0.5] * 7, abs=0.01)
+    assert all(a < b for a, b in zip(lengths["pre"], lengths["pre"][1:], strict=False))
+
+
+def test_a_rotary_model_has_no_position_to_add():
+    config = EncoderConfig(
+        n_layers=2, n_heads=4, d_model=32, d_ff=64, vocab_size=50, norm="rms", activation="silu",
+        gated=True, positions="none", rotary_base=10_000.0, norm_placement="pre", n_segments=0,
+        embed_norm=False, bias=False,
+    )  # fmt: skip
+    encoder = vz.load(config, seed=1, device="cpu")
+    ids = torch.tensor([[3, 4, 3, 9, 11]])
+    asked, found = posed(encoder, ids[0])
+    assert not {"sum-cell", "n-tokens", "settled"} & set(found)
+    assert said(found["equal-words"]) == "The whole vector"
+    assert "without a bias" in found["qkv-weights"]["question"]
+    assert found["qkv-weights"]["answer"] == 3 * 32 * 32
+    assert found["ffn-weights"]["answer"] == 3 * 32 * 64
+    x = asked.trace.hidden(1)[asked.query].double()
+    expected = x[0] / (x**2).mean().add(config.norm_eps).sqrt()
+    assert found["normed-cell"]["answer"] == pytest.approx(float(expected), rel=1e-5)
+    assert "RMSNorm" in found["normed-cell"]["question"]
+
+
+def test_the_tolerance_reaches_what_paper_gives_and_counts_have_none():
+    assert Number(0.8451, 2, printed=0.8449).tolerance == pytest.approx(0.0051)
+    assert Number(0.842, 2).tolerance == pytest.approx(0.005)
+    assert Number(9).tolerance < 1e-6
+    assert Number(23.83).tolerance == pytest.approx(0.5)
+    assert Number(0.84, 2, mistakes={"a": 0.845, "b": 0.3, "c": 0.301}).distinct_mistakes == {
+        "b": 0.3
+    }
+
+
+def test_heads_of_the_file_are_those_of_the_model(grammar):
+    assert (grammar.config.n_heads, grammar.config.d_model) == (N_HEADS, WIDTH)
+
+
+def test_the_numbers_of_the_plan_for_teachers():
+    """docs/teaching.md; those that exercises ask for are held above."""
+    page = (asset("").parent / "docs" / "teaching.md").read_text("utf-8")
+    block = Run(KEYS).blocks[2]
+    x, attention = block["x"][6], block["attention"][6]
+    before, after = np.linalg.norm(x), np.linalg.norm(x + attention)
+    assert f"{before:.1f} long before, {after:.1f} after attention" in page
+    assert f"{(block['before'][6] > 0).sum()} of 256" in page
+    assert without(KEYS, 5).said(6) == "are"  # "cabinet" is nearer, and does not decide
+    assert f"is .{1000 * without(KEYS, 2).share('is', 6):.0f}" in page
+    assert f"says is .{1000 * windowed(KEYS, 2).share('is', 6):.0f}" in page

@@ -1,0 +1,83 @@
+"""The lesson's files of texts: each language says all that the others say."""
+
+import string
+import tomllib
+
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.bundled import asset
+from viz_encoder.errors import SelectionError
+from viz_encoder.lesson.asked import asked_of
+from viz_encoder.lesson.posed import exercises
+from viz_encoder.lesson.steps import STEPS
+from viz_encoder.lesson.texts import Shown, Token, languages, texts_of
+
+TEXT = "the keys to the cabinet [MASK] old"
+
+
+def flat(content, name=""):
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from flat(value, f"{name}.{key}")
+    elif isinstance(content, list):
+        yield from ((f"{name}.{at}", value) for at, value in enumerate(content))
+    else:
+        yield name, content
+
+
+def read(language):
+    return dict(flat(tomllib.loads(asset(f"lessons/{language}.toml").read_text("utf-8"))))
+
+
+def places(text):
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+
+
+def test_there_are_two_languages_and_english_is_first():
+    assert languages()[0] == "en" and "de" in languages()
+
+
+@pytest.mark.parametrize("language", languages()[1:])
+def test_every_text_and_every_placeholder_is_in_both(language: str):
+    first, other = read("en"), read(language)
+    assert first.keys() == other.keys()
+    for name, text in first.items():
+        assert places(text) == places(other[name]), name
+        assert other[name].strip(), name
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_exercise_has_its_texts(language: str):
+    told = texts_of(language).exercises
+    known = {each.identifier for step in STEPS for each in step.exercises}
+    assert set(told) == known
+    for name, texts in told.items():
+        assert {"question", "right", "wrong", "hint"} <= set(texts), name
+
+
+@pytest.mark.parametrize("language", languages())
+def test_nothing_is_left_unfilled_and_no_word_is_unquoted(language: str):
+    encoder = vz.load("grammar", device="cpu")
+    asked = asked_of(encoder, encoder.read(TEXT), vz.capture(encoder, TEXT))
+    found = exercises(asked, language=language)
+    assert len(found) == 36
+    for each in found:
+        said = [each[name] for name in ("question", "right", "wrong", "hint")]
+        for text in (*said, *(one["says"] for one in each["mistakes"]), *(each["choices"] or ())):
+            assert text and "{" not in text.replace("“{”", "").replace("„{“", ""), each["id"]
+
+
+def test_numbers_are_written_as_the_language_writes_them():
+    english, german = texts_of("en"), texts_of("de")
+    assert english.write(24_034_304) == "24,034,304" and german.write(24_034_304) == "24.034.304"
+    assert english.write(Shown(-1234.567, 2)) == "−1,234.57"
+    assert german.write(Shown(-1234.567, 2)) == "−1.234,57"
+    assert english.write(Shown(-0.0001, 2)) == "0.00"
+    assert german.write((Token("keys"), Shown(0.5, 1))) == "„keys“; 0,5"
+    assert english.write(((Token("a"), Shown(1, 1)), (Token("b"), 2))) == "“a” 1.0, “b” 2"
+
+
+def test_another_language_is_refused_by_name():
+    with pytest.raises(SelectionError, match="'fr'; choose one of en, de"):
+        texts_of("fr")

@@ -1,0 +1,152 @@
+"""One token's way through one block: every stage in the order in which this model has them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from viz_encoder.analyses.step.feed_forward import FeedForwardStep, feed_forward
+from viz_encoder.analyses.step.heads import HeadsStep, heads_of
+from viz_encoder.analyses.step.norm import NormStep, norm_step
+from viz_encoder.analyses.step.ran import apart, block_of, numbers, require_as_ran, state_of
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.result import Columns, SeriesResult
+from viz_encoder.shown import OneLine
+from viz_encoder.trace import Trace
+from viz_encoder.trace.capture import at_rest
+
+TITLES = {
+    "x": "x",
+    "norm_attention": "norm",
+    "qkv": "q, k, v",
+    "scores": "scores",
+    "softmax": "softmax",
+    "values": "Σ α · v",
+    "output": "W_O",
+    "residual_attention": "+ residual",
+    "norm_ffn": "norm",
+    "ffn": "FFN",
+    "residual_ffn": "+ residual",
+    "norm_final": "final norm",
+}
+INSIDE = ("qkv", "scores", "softmax")  # steps of one head, without a vector of the token
+NO_FIRST_NORM = (
+    "The first block has no norm before its attention: the embedding norm takes its place."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stage(OneLine):
+    """One stage: the token's vector after it, None for the steps of one head.
+
+    At "values" it is the heads' outputs side by side, "n_heads · d_head" wide.
+    """
+
+    name: str
+    title: str
+    vector: Float[np.ndarray, " width"] | None = None
+    norm: NormStep | None = None
+    says: str = ""
+
+    @property
+    def length(self) -> float | None:
+        """‖vector‖."""
+        return None if self.vector is None else float(np.linalg.norm(self.vector))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlockStep(SeriesResult[Stage], items="stages"):
+    """All stages of one block for one token, in the model's own order.
+
+    Pre-norm: x → norm → attention → + x → norm → FFN → + residual. Post-norm: each norm comes
+    after its residual sum. The final norm, if there is one, follows the last block.
+    """
+
+    layer: int
+    query: int
+    pre_norm: bool
+    stages: tuple[Stage, ...]
+    heads: HeadsStep
+    feed_forward: FeedForwardStep
+    apart: float  # of what comes out from the hidden state that ran, by its largest value
+
+    def columns(self) -> Columns:
+        """One line a stage."""
+        lengths = [np.nan if one.length is None else one.length for one in self.stages]
+        return {
+            "stage": [one.name for one in self.stages],
+            "title": [one.title for one in self.stages],
+            "length": lengths,
+        }
+
+
+def block_step(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    layer: int,
+    query: int,
+    removed: Iterable[tuple[int, int]] = (),
+) -> BlockStep:
+    """One token's way through one block, from the state that ran to the state that ran.
+
+    Attention comes from the run's own weights and values, all else from the model's own modules
+    on that one token; what comes out must be the hidden state that ran.
+
+    Args:
+        encoder: the model that ran.
+        trace: the run.
+        layer: counted from 0.
+        query: the token.
+        removed: heads that were removed from this run, as (layer, head).
+
+    Raises:
+        SelectionError: no such layer or token, or a trace of another model.
+        TraceError: a block that does not come out as it ran.
+    """
+    attended, heads = heads_of(encoder, trace, layer, query, removed)
+    block, last = block_of(encoder, layer), layer == trace.n_layers - 1
+    pre, stages = block.pre_norm, _Stages()
+    with at_rest(encoder.model):
+        x = stages.put("x", state_of(encoder, trace, layer, query))
+        if pre:
+            stages.norm("norm_attention", block.attn_norm, x)
+        stages.attention(heads, attended)
+        middle = stages.put("residual_attention", x + attended)
+        if not pre:
+            middle = stages.norm("norm_attention", block.attn_norm, middle)
+        into = stages.norm("norm_ffn", block.ff_norm, middle) if pre else middle
+        added, network = feed_forward(block.ff, into, encoder.config.activation)
+        stages.put("ffn", added)
+        after = stages.put("residual_ffn", middle + added)
+        if not pre:
+            after = stages.norm("norm_ffn", block.ff_norm, after)
+        off = apart(after, trace.hidden(layer + 1)[query])
+        if last and encoder.config.final_norm:
+            output = stages.norm("norm_final", encoder.model.final_norm, after)
+            off = max(off, apart(output, trace.output[query]))
+    require_as_ran(off, f"Block {layer} of token {query}", encoder.dtype)
+    return BlockStep(layer, query, pre, tuple(stages.all), heads, network, off)
+
+
+class _Stages:
+    """The stages so far; each gives the vector that goes on."""
+
+    def __init__(self) -> None:
+        self.all: list[Stage] = []
+
+    def put(
+        self, name: str, vector: Tensor, norm: NormStep | None = None, says: str = ""
+    ) -> Tensor:
+        self.all.append(Stage(name, TITLES[name], numbers(vector), norm, says))
+        return vector
+
+    def norm(self, name: str, norm: nn.Module, before: Tensor) -> Tensor:
+        after, found = norm_step(norm, before)
+        return self.put(name, after, found, "" if found else NO_FIRST_NORM)
+
+    def attention(self, heads: HeadsStep, attended: Tensor) -> None:
+        self.all += [Stage(name, TITLES[name]) for name in INSIDE]
+        self.all.append(Stage("values", TITLES["values"], heads.outs.ravel()))
+        self.put("output", attended)

@@ -1,0 +1,94 @@
+"""What each head adds to one token: its output through its own part of W_O."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.analyses.step.ran import (
+    block_of,
+    layer_of,
+    numbers,
+    numbers_or_none,
+    require_model,
+    token_of,
+)
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.result import ArrayResult
+from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.capture import at_rest
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadsStep(ArrayResult, main="parts"):
+    """sum = Σ_h parts[h] + bias, with parts[h] = W_O[:, head h] · outs[h].
+
+    outs[h] is Σ_j α[j] · v[j] of head h; side by side they are what W_O takes (concat). lengths[h]
+    is ‖parts[h]‖. Where a family has LayerScale, it is multiplied into W_O, as it ran. The parts
+    of a removed head are 0.
+    """
+
+    layer: int
+    query: int
+    outs: Float[np.ndarray, "head d_head"]
+    parts: Float[np.ndarray, "head d_model"]
+    lengths: Float[np.ndarray, " head"]
+    bias: Float[np.ndarray, " d_model"] | None
+    sum: Float[np.ndarray, " d_model"]
+    removed: tuple[int, ...]
+
+
+def heads_step(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    layer: int,
+    query: int,
+    removed: Iterable[tuple[int, int]] = (),
+) -> HeadsStep:
+    """Each head's part of what the attention layer adds to a token, by the model's own W_O.
+
+    Args:
+        encoder: the model that ran.
+        trace: the run.
+        layer: counted from 0.
+        query: the token that it is added to.
+        removed: heads that were removed from this run, as (layer, head).
+
+    Raises:
+        SelectionError: no such layer or token, or a trace of another model.
+    """
+    return heads_of(encoder, trace, layer, query, removed)[1]
+
+
+def heads_of(
+    encoder: LoadedEncoder,
+    trace: Trace,
+    layer: int,
+    query: int,
+    removed: Iterable[tuple[int, int]],
+) -> tuple[Float[Tensor, " d_model"], HeadsStep]:
+    """The sum as a tensor of the model's own type, and all its numbers."""
+    require_model(encoder, trace)
+    ran, query = layer_of(trace, layer), token_of(trace, query, "query")
+    gone = tuple(sorted({head for at, head in removed if at == layer}))
+    attn = block_of(encoder, layer).attn
+    with at_rest(encoder.model):
+        outs = _outs(ran, query).to(encoder.device, encoder.dtype)
+        outs[list(gone)] = 0.0
+        total = attn.out(outs[None, :, None])[0, 0]
+        weight = attn.o.weight.unflatten(1, (ran.n_heads, -1)).transpose(0, 1)
+        parts = (weight @ outs[:, :, None])[:, :, 0]
+        bias = numbers_or_none(attn.o.bias)
+        lengths = numbers(parts.norm(dim=-1))
+    found = (numbers(outs), numbers(parts), lengths, bias, numbers(total), gone)
+    return total, HeadsStep(layer, query, *found)
+
+
+def _outs(ran: LayerTrace, query: int) -> Float[Tensor, "head d_head"]:
+    """Σ α · v of every head; where several share their values, these are not copied."""
+    weights = ran.weights(slice(0, ran.n_heads), slice(query, query + 1))
+    shared = weights[:, 0].unflatten(0, (ran.v.shape[0], -1))  # "kv_head group key"
+    return torch.bmm(shared, ran.v.to(weights.dtype)).flatten(0, 1)

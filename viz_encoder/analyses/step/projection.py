@@ -1,0 +1,133 @@
+"""Query, key and value of one head: rows of a weight matrix times one token's vector."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.analyses.step.attention_row import step
+from viz_encoder.analyses.step.norm import norm_step
+from viz_encoder.analyses.step.ran import (
+    apart,
+    block_of,
+    layer_of,
+    numbers,
+    require_as_ran,
+    require_model,
+    shaped_as,
+    state_of,
+    token_of,
+)
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.errors import SelectionError
+from viz_encoder.model.rotary import rotate
+from viz_encoder.result import ArrayResult
+from viz_encoder.trace import Trace
+from viz_encoder.trace.capture import at_rest
+
+TURNED = (
+    "Rotary: q and k are turned by an angle that grows with the token's place; shown are both, "
+    "before and after."
+)
+
+NO_QUERIES = "This run kept its maps alone, without queries and keys."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProjectionStep(ArrayResult, main="q"):
+    """q_before = weight · x + bias, and q is it turned by the token's place, or q_before itself.
+
+    x: what enters the projections at the query (normalized where the block is pre-norm), x_key at
+    the key. weight and bias are the head's rows of W_q and b_q. q, k and v are those that ran;
+    q_before and k_before, before they were turned, are None where nothing is turned.
+    """
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    x: Float[np.ndarray, " d_model"]
+    x_key: Float[np.ndarray, " d_model"]
+    weight: Float[np.ndarray, "d_head d_model"]
+    bias: Float[np.ndarray, " d_head"] | None
+    sums: Float[np.ndarray, " d_head"]  # weight · x + bias, computed again
+    q: Float[np.ndarray, " d_head"]
+    k: Float[np.ndarray, " d_head"]
+    v: Float[np.ndarray, " d_head"]
+    q_before: Float[np.ndarray, " d_head"] | None
+    k_before: Float[np.ndarray, " d_head"] | None
+    says: str
+    apart: float  # of q, k and v, computed again, from those that ran, by their largest value
+
+
+def projection_step(
+    encoder: LoadedEncoder, trace: Trace, layer: int, head: int, query: int, key: int
+) -> ProjectionStep:
+    """q of one token, and k and v of another, by the model's own projections.
+
+    Args:
+        encoder: the model that ran.
+        trace: the run.
+        layer: counted from 0.
+        head: counted from 0.
+        query: the token whose q it is.
+        key: the token whose k and v it is.
+
+    Raises:
+        SelectionError: no such layer, head or token, a trace of another model, or one without
+            queries and keys.
+        TraceError: a projection that is not the one that ran.
+    """
+    require_model(encoder, trace)
+    layer_of(trace, layer, head)
+    query, key = token_of(trace, query, "query"), token_of(trace, key, "key")
+    row, attn = step(trace, layer, head, query), block_of(encoder, layer).attn
+    if row.q is None or row.k is None:
+        raise SelectionError(NO_QUERIES)
+    own = slice(head * encoder.config.d_head, (head + 1) * encoder.config.d_head)
+    with at_rest(encoder.model):
+        x, x_key = (_entering(encoder, trace, layer, at) for at in (query, key))
+        sums, k_sums = attn.q(x)[own], attn.k(x_key)[own]
+        q, k = (_turned(encoder, trace, layer, *one) for one in ((sums, query), (k_sums, key)))
+        pairs = ((q, row.q), (k, row.k[key]), (attn.v(x_key)[own], row.v[key]))
+        off = max(apart(again, torch.from_numpy(ran)) for again, ran in pairs)
+    require_as_ran(off, f"The projection of head {layer}.{head}", encoder.dtype)
+    turned = q is not sums
+    return ProjectionStep(
+        layer=layer,
+        head=head,
+        query=query,
+        key=key,
+        x=numbers(x),
+        x_key=numbers(x_key),
+        weight=numbers(attn.q.weight[own]),
+        bias=None if attn.q.bias is None else numbers(attn.q.bias[own]),
+        sums=numbers(sums),
+        q=row.q,
+        k=row.k[key],
+        v=row.v[key],
+        q_before=numbers(sums) if turned else None,
+        k_before=numbers(k_sums) if turned else None,
+        says=TURNED if turned else "",
+        apart=off,
+    )
+
+
+def _entering(encoder: LoadedEncoder, trace: Trace, layer: int, token: int) -> Tensor:
+    """What a token brings into the projections: its state, or that normalized."""
+    block, x = block_of(encoder, layer), state_of(encoder, trace, layer, token)
+    return norm_step(block.attn_norm, x)[0] if block.pre_norm else x
+
+
+def _turned(
+    encoder: LoadedEncoder, trace: Trace, layer: int, x: Float[Tensor, " d_head"], token: int
+) -> Float[Tensor, " d_head"]:
+    """x turned by its token's place; itself where the model turns nothing."""
+    config = encoder.config
+    if config.rotary_base is None:
+        return x
+    shape, local = shaped_as(trace, config), config.is_local(layer)
+    angles = encoder.model.angles(shape, trace.n_tokens, local, encoder.device)
+    return x if angles is None else rotate(x[None, None, None], angles[token][None])[0, 0, 0]

@@ -1,0 +1,104 @@
+"""What ran, for one token: its states, the block it went through, and how far a number is off."""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import Embedding, EncoderConfig
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.model.block import Block
+from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.same_model import require_made_by
+
+TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
+
+
+def layer_of(trace: Trace, layer: int, head: int | None = None) -> LayerTrace:
+    """The attention layer that ran.
+
+    Raises:
+        SelectionError: no such layer or head.
+    """
+    trace.attention(layer, head, rows=slice(0, 0))  # says so if there is no such
+    return trace.layers[layer]
+
+
+def token_of(trace: Trace, token: int, what: str = "token", count: int | None = None) -> int:
+    """The number of a token, padding included.
+
+    Raises:
+        SelectionError: no such token.
+    """
+    count = trace.n_tokens if count is None else count
+    if isinstance(token, bool) or not 0 <= token < count:
+        raise SelectionError(f"There is no {what} {token}; choose 0 to {count - 1}.")
+    return int(token)
+
+
+def require_model(encoder: LoadedEncoder, trace: Trace) -> None:
+    """Refuse a run that this model cannot have made.
+
+    Raises:
+        SelectionError: a trace of another model, of cross-attention, or without hidden states.
+    """
+    if any(layer.cross for layer in trace.layers):
+        raise SelectionError("These steps follow one sequence; this is cross-attention.")
+    require_made_by(encoder, trace, trace.layers[0], trace.hidden(0).shape[-1])
+
+
+def block_of(encoder: LoadedEncoder, layer: int) -> Block:
+    """The block of a layer."""
+    block = encoder.model.layers[layer]
+    assert isinstance(block, Block)
+    return block
+
+
+def state_of(
+    encoder: LoadedEncoder, trace: Trace, layer: int, token: int
+) -> Float[Tensor, " d_model"]:
+    """A token's hidden state after `layer` blocks, where the weights are, and of their type."""
+    return trace.hidden(layer)[token].to(encoder.device, encoder.dtype)
+
+
+def shaped_as(trace: Trace, config: EncoderConfig) -> Tensor:
+    """A tensor without numbers of the input's shape, which is all that patch positions need."""
+    if config.embedding is not Embedding.PATCH:
+        return torch.empty(1, trace.n_tokens, device="meta")
+    if trace.grid is None:
+        raise SelectionError("This run does not record its patch grid, which the positions need.")
+    side = config.patch_size
+    return torch.empty(1, 1, trace.grid.n_rows * side, trace.grid.n_cols * side, device="meta")
+
+
+def apart(found: Tensor, ran: Tensor) -> float:
+    """The largest difference from what ran, by its largest value."""
+    found, ran = found.detach().double().cpu(), ran.detach().double().cpu()
+    largest = ran.abs().max().clamp_min(torch.finfo(torch.float32).tiny)
+    return float((found - ran).abs().max() / largest)
+
+
+def require_as_ran(found: float, what: str, dtype: torch.dtype) -> None:
+    """Refuse numbers that are not those of the run.
+
+    Raises:
+        TraceError: they differ by more than rounding.
+    """
+    allowed = max(TOLERANCE, 16 * torch.finfo(dtype).eps)
+    if not found <= allowed:  # NaN too
+        raise TraceError(
+            f"{what} is off by {found:.2g} of the largest value from what ran ({allowed:.2g} would "
+            "be rounding), so it is not shown. Give the model that ran, with the weights and the "
+            "input it ran with."
+        )
+
+
+def numbers(x: Tensor) -> Float[np.ndarray, "*axes"]:
+    """As float32 on the CPU."""
+    return x.detach().float().cpu().numpy()
+
+
+def numbers_or_none(x: Tensor | None) -> Float[np.ndarray, "*axes"] | None:
+    """The same of what may not be there."""
+    return None if x is None else numbers(x)

@@ -1,0 +1,191 @@
+"""Asked: the run that an exercise is about, where in it, and the numbers that several need."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from viz_encoder.analyses.predictions import predictions
+from viz_encoder.analyses.residual_change import BlockParts, block_parts
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import EncoderConfig, Task
+from viz_encoder.effects.token_effect import TokenEffect, tokens
+from viz_encoder.errors import VizEncoderError
+from viz_encoder.inputs import Inputs
+from viz_encoder.lesson.twins import other_word
+from viz_encoder.model.block import Block
+from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.prediction_heads import masked_tokens
+
+TIED = 0.05  # of a probability
+MOST_TAKEN_APART = 512  # tokens, all of which go through the block again
+MOST_RERUN = 64  # tokens, up to which an exercise runs the model again
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A run, and the layer, head, query and key in it; seat 0 has the lesson's own numbers."""
+
+    encoder: LoadedEncoder
+    inputs: Inputs
+    trace: Trace
+    layer: int
+    head: int
+    query: int
+    key: int
+    seat: int = 0
+    plain: bool = True  # it ran as the model is: nothing masked or removed
+
+    @property
+    def config(self) -> EncoderConfig:
+        """The model's axes."""
+        return self.encoder.config
+
+    @property
+    def block(self) -> Block:
+        """The chosen block's modules."""
+        block = self.encoder.model.layers[self.layer]
+        assert isinstance(block, Block)
+        return block
+
+    @property
+    def random(self) -> Random:
+        """The seat's own numbers, the same each time."""
+        return Random(f"lesson {self.seat}")
+
+    @property
+    def n_real(self) -> int:
+        """Tokens that are no padding."""
+        return int(self.trace.valid.sum())
+
+    @property
+    def may_rerun(self) -> bool:
+        """Whether an exercise may run this input again."""
+        return self.plain and self.trace.n_tokens <= MOST_RERUN
+
+    @property
+    def name(self) -> str:
+        """The chosen head as the page writes it."""
+        return f"{self.layer}.{self.head}"
+
+    def token(self, at: int) -> str:
+        """A token's name."""
+        return self.trace.tokens[at]
+
+    def apart(self, least: int) -> int:
+        """The key, or [CLS] or the last token where the key is less than `least` tokens away."""
+        ends = self.key, 0, self.trace.n_tokens - 1
+        return next((at for at in ends if abs(at - self.query) >= least), self.key)
+
+    @cached_property
+    def scored(self) -> LayerTrace | None:
+        """The layer that ran, where its weights are the softmax of scores that can be read."""
+        ran = self.trace.layers[self.layer]
+        plain = ran.maps is None and ran.sink is None and ran.bias is None and not ran.cross
+        return ran if plain else None
+
+    @cached_property
+    def row(self) -> Float[np.ndarray, " key"]:
+        """The weights of the query's row."""
+        return self.row_of(self.query)
+
+    def row_of(self, query: int) -> Float[np.ndarray, " key"]:
+        """The weights of one query, in the chosen head."""
+        rows = slice(query, query + 1)
+        row = self.trace.attention(self.layer, self.head, rows)[0]
+        return row.double().cpu().numpy()
+
+    @cached_property
+    def parts(self) -> BlockParts | None:
+        """The chosen block taken apart; None where it can't be, or the text is long."""
+        if self.trace.n_tokens > MOST_TAKEN_APART:
+            return None
+        try:
+            return block_parts(self.encoder, self.trace, self.layer)
+        except VizEncoderError:
+            return None
+
+    @cached_property
+    def answer(self) -> str:
+        """The word that the model fills in at the query; "" where it fills nothing."""
+        heads = [head.task for head in self.config.heads]
+        if Task.MASKED not in heads or self.query not in masked_tokens(self.trace.tokens):
+            return ""
+        found = predictions(self.encoder, self.trace, task=Task.MASKED, tokens=[self.query], top=1)
+        return found[0].labels[0]
+
+    @cached_property
+    def without(self) -> TokenEffect | None:
+        """The answer without each token; None where there is none, or the text is long."""
+        if not self.answer or not self.may_rerun:
+            return None
+        return tokens(self.encoder, self.inputs, measure="masked", at=self.query)
+
+    @cached_property
+    def own(self) -> list[int]:
+        """The tokens of the text, without the one that is asked about."""
+        special = self.trace.sample.special
+        return [at for at, made in enumerate(special) if not made and at != self.query]
+
+    @cached_property
+    def left(self) -> dict[int, float]:
+        """The answer's probability without each of the text's tokens; empty where there is none."""
+        found = self.without
+        return {} if found is None else {at: float(found.pair[at, 0]) for at in self.own}
+
+    @cached_property
+    def tied(self) -> list[int]:
+        """The tokens without which least is left of the answer, within TIED of each other."""
+        least = min(self.left.values(), default=0.0)
+        return [at for at, left in self.left.items() if left <= least + TIED]
+
+    @property
+    def deciding(self) -> int | None:
+        """The one of these that decides: a word in whose place another asks for another answer.
+
+        Crossing out "to" in "the keys to the cabinet" harms the answer as much as crossing out
+        "keys", but only the noun has a number.
+        """
+        found = [at for at in self.tied if other_word(self.token(at)) is not None]
+        return next(iter(found or self.tied), None)
+
+    def said_with(self, mask: torch.Tensor) -> list[str]:
+        """What the model fills in at the query with each of several masks, "batch query key"."""
+        encoder, device = self.encoder, self.encoder.device
+        ids = self.inputs.values.to(device).expand(len(mask), -1)
+        with torch.inference_mode():
+            output = encoder.model(ids, mask=mask.to(device)).output[:, self.query]
+            best = encoder.model.heads[str(Task.MASKED)](output[:, None])[:, 0].argmax(dim=-1)
+        head = next(head for head in self.config.heads if head.task is Task.MASKED)
+        return [encoder.output_name(head, number) for number in best.tolist()]
+
+
+def asked_of(
+    encoder: LoadedEncoder,
+    inputs: Inputs,
+    trace: Trace,
+    *,
+    layer: int | None = None,
+    head: int = 0,
+    query: int | None = None,
+    key: int | None = None,
+    seat: int = 0,
+    plain: bool = True,
+) -> Asked:
+    """A run, and where the lesson looks in it if nobody chose: the middle layer, head 0, [MASK].
+
+    Without [MASK] the query is the last token that is the person's own; the key is the one with
+    the largest weight.
+    """
+    layer = trace.n_layers // 2 if layer is None else layer
+    if query is None:
+        own = [at for at, special in enumerate(trace.sample.special) if not special]
+        masked = masked_tokens(trace.tokens)
+        query = masked[0] if masked else (own[-1] if own else trace.n_tokens - 1)
+    if key is None:
+        rows = trace.attention(layer, head, slice(query, query + 1))
+        key = int(rows[0].argmax())
+    return Asked(encoder, inputs, trace, layer, head, query, key, seat, plain)

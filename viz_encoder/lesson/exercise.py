@@ -1,0 +1,76 @@
+"""Exercise: a question about a run, its answer as computed there, and the mistakes we know."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.texts import Given
+
+LEVELS = (1, 2, 3)  # one step of thought, a calculation, several of them
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number to be typed, as precise as it is shown.
+
+    `printed` is what comes out of the numbers that the question prints, where that can differ from
+    the answer in the last digit: paper must not be marked wrong for our rounding.
+    """
+
+    answer: float
+    decimals: int = 0
+    given: Mapping[str, Given] = field(default_factory=dict)
+    mistakes: Mapping[str, float] = field(default_factory=dict)  # name of its text: what it gives
+    printed: float | None = None
+    unit: str = ""
+    variant: str = ""  # which of the exercise's questions is asked, where it has several
+
+    @property
+    def tolerance(self) -> float:
+        """Half of the last digit shown, none for a count, or up to what paper gives."""
+        whole = not self.decimals and float(self.answer).is_integer()
+        half = 0.0 if whole else 0.5 * 10**-self.decimals
+        if self.printed is not None:
+            half = max(half, abs(round(self.printed, self.decimals) - self.answer))
+        return half * (1 + 1e-9) + 1e-9
+
+    @property
+    def distinct_mistakes(self) -> dict[str, float]:
+        """The mistakes that can be told from the answer and from each other."""
+        known = {"": self.answer}
+        for name, value in self.mistakes.items():
+            if all(abs(value - other) > 2 * self.tolerance for other in known.values()):
+                known[name] = value
+        return {name: value for name, value in known.items() if name}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several answers: keys of texts, or words of the model as they are."""
+
+    choices: tuple[str, ...]
+    answer: int
+    given: Mapping[str, Given] = field(default_factory=dict)
+    mistakes: Mapping[str, int] = field(default_factory=dict)  # name of its text: which choice
+    verbatim: bool = False
+    variant: str = ""
+
+
+Question = Number | Choice
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise; `ask` gives its question of a run, None where the model lacks what is asked."""
+
+    identifier: str
+    level: int
+    ask: Callable[[Asked], Question | None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the lesson: one exercise a level, in order."""
+
+    number: int
+    exercises: tuple[Exercise, Exercise, Exercise]

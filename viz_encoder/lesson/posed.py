@@ -1,0 +1,111 @@
+"""Posed: the exercises of a step in words, as a page shows them and compares what is typed."""
+
+from typing import Any
+
+from viz_encoder.errors import SelectionError, VizEncoderError
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import Choice, Exercise, Number
+from viz_encoder.lesson.steps import STEPS
+from viz_encoder.lesson.texts import FIRST, Shown, Texts, Token, texts_of
+
+
+def exercises(asked: Asked, step: int | None = None, language: str = FIRST) -> list[dict[str, Any]]:
+    """The exercises of a step, or of all, in order of their level; plain values for JSON.
+
+    An exercise whose step this model lacks is left out: rotary models add no position, a model
+    without a prediction head fills no [MASK].
+
+    Args:
+        asked: the run and the place in it.
+        step: 1 to 12; all if not given.
+        language: which file of texts.
+
+    Returns:
+        Dicts of id, step, level, question, kind ("number" or "choice"), unit, decimals, answer (a
+        number, or which choice), tolerance, choices, mistakes (value, tolerance, says), right,
+        wrong and hint.
+
+    Raises:
+        SelectionError: no such step or language.
+    """
+    if step is not None and step not in range(1, len(STEPS) + 1):
+        raise SelectionError(f"There is no step {step}; the lesson has steps 1 to {len(STEPS)}.")
+    texts = texts_of(language)
+    chosen = STEPS if step is None else STEPS[step - 1 : step]
+    posed = (_posed(asked, each, one.number, texts) for one in chosen for each in one.exercises)
+    return [each for each in posed if each is not None]
+
+
+def _posed(asked: Asked, exercise: Exercise, step: int, texts: Texts) -> dict[str, Any] | None:
+    try:
+        question = exercise.ask(asked)
+    except VizEncoderError:  # this run keeps no such part
+        return None
+    if question is None:
+        return None
+    told = texts.exercises[exercise.identifier]
+    asking = told[f"question_{question.variant}" if question.variant else "question"]
+    given = {**question.given, "answer": _answer(question, told, texts)}
+
+    def say(template: str) -> str:
+        return texts.say(template, given)
+
+    return {
+        "id": exercise.identifier,
+        "step": step,
+        "level": exercise.level,
+        "question": say(asking),
+        **(_number if isinstance(question, Number) else _choice)(question, told, say),
+        "right": say(told["right"]),
+        "wrong": say(told["wrong"]),
+        "hint": say(told["hint"]),
+    }
+
+
+def _answer(question: Number | Choice, told: Any, texts: Texts) -> Shown | Token | str:
+    """The answer as the reasons name it."""
+    if isinstance(question, Number):
+        return Shown(question.answer, question.decimals)
+    chosen = question.choices[question.answer]
+    if question.verbatim:
+        return Token(chosen)
+    return texts.say(told["choices"][chosen], question.given)
+
+
+def _number(question: Any, told: Any, say: Any) -> dict[str, Any]:
+    mistakes = question.distinct_mistakes.items()
+    return {
+        "kind": "number",
+        "unit": question.unit,
+        "decimals": question.decimals,
+        "answer": float(question.answer),
+        "tolerance": question.tolerance,
+        "choices": None,
+        "mistakes": [
+            {
+                "value": float(value),
+                "tolerance": question.tolerance,
+                "says": say(told["mistakes"][name]),
+            }
+            for name, value in mistakes
+        ],
+    }
+
+
+def _choice(question: Any, told: Any, say: Any) -> dict[str, Any]:
+    words = question.choices
+    if not question.verbatim:
+        words = [say(told["choices"][name]) for name in words]
+    wrong = {at: name for name, at in question.mistakes.items() if at != question.answer}
+    return {
+        "kind": "choice",
+        "unit": "",
+        "decimals": 0,
+        "answer": question.answer,
+        "tolerance": 0,
+        "choices": list(words),
+        "mistakes": [
+            {"value": at, "tolerance": 0, "says": say(told["mistakes"][name])}
+            for at, name in wrong.items()
+        ],
+    }

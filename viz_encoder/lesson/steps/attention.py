@@ -1,0 +1,130 @@
+"""Step 4, one head and one token: scores, softmax, weights."""
+
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.texts import Shown, Token
+
+MOST_LISTED = 16  # keys whose numbers a question lists
+
+
+def score(asked: Asked) -> Number | None:
+    """The product of one query and one key, scaled."""
+    ran = asked.scored
+    if ran is None or ran.scale == 1:
+        return None
+    product, width = float(_products(asked)[asked.key]), ran.q.shape[-1]
+    return Number(
+        product * ran.scale,
+        decimals=2,
+        given={**_pair(asked), "product": Shown(product, 2), "width": width},
+        mistakes={
+            "unscaled": product,
+            "by_width": product / width,
+            "multiplied": product / ran.scale,
+        },
+        printed=round(product, 2) * ran.scale,
+    )
+
+
+def weight_of_key(asked: Asked) -> Number | None:
+    """The softmax of one row at one key."""
+    ran = asked.scored
+    if ran is None or ran.relative is not None:
+        return None
+    allowed = asked.row > 0
+    products = _products(asked)
+    if not allowed.sum() >= 2 or not allowed[asked.key] or allowed.sum() > MOST_LISTED:
+        return None
+    scores = products * ran.scale
+    listed = np.flatnonzero(allowed)
+    raw = _softmax(products, allowed)[asked.key]
+    root = round(1 / ran.scale, 6)
+    seen = np.where(allowed, np.round(products, 2), 0) / round(root, 3)
+    return Number(
+        float(asked.row[asked.key]),
+        decimals=2,
+        given={
+            **_pair(asked),
+            "products": tuple(
+                (Token(asked.token(at)), Shown(products[at], 2)) for at in map(int, listed)
+            ),
+            "scale": Shown(root, 0 if root.is_integer() else 3),
+            "raw": Shown(raw, 3),
+        },
+        mistakes={
+            "unscaled": raw,
+            "column": asked.row_of(asked.key)[asked.query],
+            "over_queries": _over_queries(asked),
+            "no_exp": scores[asked.key] / scores[allowed].sum(),
+            "no_sum": float(np.exp(scores[asked.key])),
+        },
+        printed=float(_softmax(seen, allowed)[asked.key]),
+        variant="" if ran.scale != 1 else "unscaled",
+    )
+
+
+def key_forbidden(asked: Asked) -> Number | None:
+    """The next key's weight once the first is forbidden before the softmax."""
+    row = asked.row
+    first, second = np.argsort(-row, kind="stable")[:2] if len(row) > 1 else (0, 0)
+    if asked.scored is None or not row[second] > 0 or row[first] > 0.99:
+        return None
+    left = 1 - row[first]
+    shown = round(row[second], 3) / (1 - round(row[first], 3))
+    return Number(
+        row[second] / left,
+        decimals=2,
+        given={
+            "query": Token(asked.token(asked.query)),
+            "head": asked.name,
+            "first": Token(asked.token(int(first))),
+            "second": Token(asked.token(int(second))),
+            "weight": Shown(row[first], 3),
+            "next": Shown(row[second], 3),
+        },
+        mistakes={
+            "after_softmax": row[second],
+            "evenly": row[second] + row[first] / max(1, (row > 0).sum() - 1),
+            "inherits": row[second] + row[first],
+        },
+        printed=shown,
+    )
+
+
+def _products(asked: Asked) -> Float[np.ndarray, " key"]:
+    """q · k of the query with every key."""
+    ran = asked.trace.layers[asked.layer]
+    query = ran.q[asked.head, asked.query].double().cpu()
+    keys = ran.keys_of(slice(asked.head, asked.head + 1))[0].double().cpu()
+    return (keys @ query).numpy()
+
+
+def _over_queries(asked: Asked) -> float:
+    """The mistake of a softmax along the wrong axis: over the queries of one key."""
+    ran = asked.trace.layers[asked.layer]
+    key = ran.keys_of(slice(asked.head, asked.head + 1))[0, asked.key].double().cpu()
+    column = (ran.q[asked.head].double().cpu() @ key).numpy() * ran.scale
+    return float(_softmax(column, asked.trace.valid.cpu().numpy())[asked.query])
+
+
+def _softmax(scores: Float[np.ndarray, " key"], allowed: np.ndarray) -> Float[np.ndarray, " key"]:
+    raised = np.where(allowed, np.exp(scores - scores[allowed].max()), 0)
+    return raised / raised.sum()
+
+
+def _pair(asked: Asked) -> dict[str, Token | str]:
+    one, two = asked.token(asked.query), asked.token(asked.key)
+    return {"query": Token(one), "key": Token(two), "head": asked.name}
+
+
+STEP = Step(
+    4,
+    (
+        Exercise("score", 1, score),
+        Exercise("weight-of-key", 2, weight_of_key),
+        Exercise("key-forbidden", 3, key_forbidden),
+    ),
+)

@@ -1,0 +1,109 @@
+"""Step 7, the feed-forward network: units that are on, their weights, and their curve."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.config import Activation
+from viz_encoder.config.anatomy import FORMULAS, NAMES
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.texts import Shown, Token
+
+SHOWN_AT = -0.7  # the unit nearest to it is asked about: there the curves differ
+FACTOR = {  # what x is multiplied by, as the field writes it
+    Activation.RELU: "1[x > 0]",
+    Activation.GELU: "Φ(x)",
+    Activation.GELU_TANH: "Φ(x)",
+    Activation.QUICK_GELU: "σ(1.702 x)",
+    Activation.SILU: "σ(x)",
+}
+
+
+def units_on(asked: Asked) -> Number | None:
+    """Which part of the units is on, in percent."""
+    before = _before(asked)
+    if before is None:
+        return None
+    n_on, n_units = int((before > 0).sum()), len(before)
+    share = 100 * n_on / n_units
+    return Number(
+        share,
+        given={"token": Token(asked.token(asked.query)), "n_on": n_on, "n_units": n_units},
+        mistakes={"share": share / 100, "off": 100 - share, "count": n_on},
+        unit="%",
+    )
+
+
+def ffn_weights(asked: Asked) -> Number:
+    """How many weights the feed-forward network of one block has."""
+    config = asked.config
+    one = config.d_model * config.d_ff
+    n_matrices = 3 if config.gated else 2
+    wide = ("up", "gate") if config.gated else ("up",)
+    n_biases = sum(map(config.has_bias, wide)) * config.d_ff
+    n_biases += config.d_model * config.has_bias("down")
+    return Number(
+        n_matrices * one + n_biases,
+        given={
+            "width": config.d_model,
+            "wide": config.d_ff,
+            "n_matrices": n_matrices,
+            "n_biases": n_biases,
+        },
+        mistakes={
+            "no_bias": n_matrices * one,
+            "one_matrix": one + config.d_ff,
+            "no_gate": 2 * one + n_biases,
+            "tokens": (n_matrices * one + n_biases) * asked.n_real,
+        },
+        variant="gated" if config.gated else "",
+    )
+
+
+def activation(asked: Asked) -> Number | None:
+    """What comes out of the activation for one unit."""
+    before, kind = _before(asked), asked.config.activation
+    if before is None or kind not in FACTOR:
+        return None
+    unit = int((before - SHOWN_AT).abs().argmin())
+    x = float(before[unit])
+    y = float(asked.block.ff.activation(torch.tensor(x)))
+    factor = y / x if x else 0.0
+    return Number(
+        y,
+        decimals=2,
+        given={
+            "name": NAMES[kind],
+            "formula": FORMULAS[kind],
+            "unit": unit,
+            "x": Shown(x, 2),
+            "sign": FACTOR[kind],
+            "factor": Shown(factor, 3),
+        },
+        mistakes={"relu": max(0.0, x), "factor": factor, "unchanged": x, "positive": -y},
+        printed=round(x, 2) * round(factor, 3),
+    )
+
+
+def _before(asked: Asked) -> Float[Tensor, " unit"] | None:
+    """What enters the activation, of the query."""
+    if asked.parts is None:
+        return None
+    block = asked.block
+    with torch.inference_mode():
+        middle = asked.parts.middle[asked.query]
+        entering = block.ff_norm(middle) if block.pre_norm else middle
+        linear = block.ff.up if block.ff.gate is None else block.ff.gate
+        found: Tensor = linear(entering).float().cpu()
+    return found
+
+
+STEP = Step(
+    7,
+    (
+        Exercise("units-on", 1, units_on),
+        Exercise("ffn-weights", 2, ffn_weights),
+        Exercise("activation", 3, activation),
+    ),
+)

@@ -1,0 +1,86 @@
+"""Step 5, heads and W_O: what each head adds, and how it is put together."""
+
+import torch
+
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.texts import Shown, Token
+
+MOST_LISTED = 16
+
+
+def n_maps(asked: Asked) -> Number:
+    """How many attention maps one run has."""
+    n_layers, n_heads = asked.trace.n_layers, asked.trace.n_heads
+    return Number(
+        n_layers * n_heads,
+        given={"n_layers": n_layers, "n_heads": n_heads},
+        mistakes={
+            "one_block": n_heads,
+            "added": n_layers + n_heads,
+            "tokens": n_layers * n_heads * asked.n_real,
+        },
+    )
+
+
+def output_weights(asked: Asked) -> Number:
+    """How many weights W_O has."""
+    config = asked.config
+    inner, width = config.n_heads * config.d_head, config.d_model
+    bias = width * config.has_bias("o")
+    return Number(
+        inner * width + bias,
+        given={"inner": inner, "width": width, "n_heads": config.n_heads, "n_biases": bias},
+        mistakes={
+            "no_bias": inner * width,
+            "one_head": config.d_head * width + bias,
+            "square_of_head": config.d_head**2 * config.n_heads,
+        },
+        variant="" if bias else "unbiased",
+    )
+
+
+def longest_sum(asked: Asked) -> Number | None:
+    """How long the heads' parts would be if all pointed the same way."""
+    if asked.parts is None or not 2 <= asked.trace.n_heads <= MOST_LISTED:
+        return None
+    parts = _head_parts(asked)
+    lengths = parts.norm(dim=-1).tolist()
+    return Number(
+        sum(lengths),
+        decimals=1,
+        given={
+            "token": Token(asked.token(asked.query)),
+            "block": asked.layer,
+            "lengths": tuple(Shown(each, 1) for each in lengths),
+            "real": Shown(float(parts.sum(dim=0).norm()), 1),
+        },
+        mistakes={
+            "real": float(parts.sum(dim=0).norm()),
+            "right_angles": sum(each**2 for each in lengths) ** 0.5,
+            "mean": sum(lengths) / len(lengths),
+        },
+        printed=sum(round(each, 1) for each in lengths),
+    )
+
+
+def _head_parts(asked: Asked) -> torch.Tensor:
+    """Each head's part of the query's attention output through W_O, without the bias."""
+    ran = asked.trace.layers[asked.layer]
+    query = slice(asked.query, asked.query + 1)
+    weights = ran.weights(slice(0, ran.n_heads), query)[:, 0].double().cpu()
+    group = ran.n_heads // ran.v.shape[0]
+    values = ran.v.double().cpu().repeat_interleave(group, dim=0)
+    mixed = torch.einsum("hk,hkd->hd", weights, values)
+    matrix = asked.block.attn.o.weight.detach().double().cpu()
+    return torch.einsum("hd,mhd->hm", mixed, matrix.unflatten(1, (ran.n_heads, -1)))
+
+
+STEP = Step(
+    5,
+    (
+        Exercise("n-maps", 1, n_maps),
+        Exercise("output-weights", 2, output_weights),
+        Exercise("longest-sum", 3, longest_sum),
+    ),
+)

@@ -1,0 +1,109 @@
+"""Step 9, knock-out: a word taken from all, and what the model says then."""
+
+import numpy as np
+
+from viz_encoder.analyses.predictions import predictions
+from viz_encoder.config import Task
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
+from viz_encoder.lesson.grammar import CONJUNCTIONS
+from viz_encoder.lesson.texts import Shown, Token
+from viz_encoder.lesson.twins import other_word as other_word_of
+from viz_encoder.trace.capture import capture
+
+N_CHOICES = 5
+
+
+def deciding_word(asked: Asked) -> Choice | None:
+    """Which word, crossed out for all, takes most from the answer."""
+    found, best = asked.without, asked.deciding
+    if found is None or best is None or len(asked.own) < 2:
+        return None
+    attended = max(asked.own, key=lambda at: asked.row[at])
+    others = [at for at in sorted(asked.own, key=asked.left.__getitem__) if at not in asked.tied]
+    offered = sorted({best, *others[: N_CHOICES - 2], *{attended}.difference(asked.tied)})
+    if len(offered) < 2:
+        return None
+    return Choice(
+        tuple(f"{at}: {asked.token(at)}" for at in offered),
+        offered.index(best),
+        given={
+            "word": Token(asked.answer),
+            "share": Shown(float(found.untouched[1]), 3),
+            "left": Shown(asked.left[best], 3),
+            "then": Token(str(found.answers[best])),
+            "head": asked.name,
+            "attended": Token(asked.token(attended)),
+        },
+        mistakes={"attended": offered.index(attended)} if attended in offered else {},
+        verbatim=True,
+    )
+
+
+def flips(asked: Asked) -> Number | None:
+    """How many words, each crossed out alone, change the answer."""
+    found = asked.without
+    if found is None:
+        return None
+    changed = [at for at in asked.own if found.answers[at] != asked.answer]
+    return Number(
+        len(changed),
+        given={
+            "word": Token(asked.answer),
+            "n_words": len(asked.own),
+            "changing": tuple(Token(asked.token(at)) for at in changed) or ("–",),
+        },
+        mistakes={"one": 1, "all": len(asked.own), "special": _n_flipping(asked)},
+    )
+
+
+def other_word(asked: Asked) -> Choice | None:
+    """What stands at [MASK] if the word that decides is another."""
+    place = _swapped(asked)
+    new = None if place is None else other_word_of(asked.token(place))
+    if place is None or new is None:
+        return None
+    start, stop = asked.trace.sample.spans[place]
+    text = asked.trace.sample.texts[0]
+    now = capture(asked.encoder, f"{text[:start]}{new}{text[stop:]}")
+    if now.n_tokens != asked.trace.n_tokens:
+        return None
+    found = predictions(asked.encoder, now, task=Task.MASKED, tokens=[asked.query], top=3)[0]
+    words = tuple(sorted({*found.labels, asked.answer}))
+    return Choice(
+        words,
+        words.index(found.labels[0]),
+        given={
+            "old": Token(asked.token(place)),
+            "new": Token(new),
+            "word": Token(asked.answer),
+            "share": Shown(float(found.shares[0]), 3),
+        },
+        mistakes={"unchanged": words.index(asked.answer)},
+        verbatim=True,
+    )
+
+
+def _swapped(asked: Asked) -> int | None:
+    """The place of a conjunction, which decides who is meant, or of the deciding word."""
+    if len(asked.trace.sample.texts) != 1 or not asked.trace.sample.spans:
+        return None
+    joining = [at for at in asked.own if asked.token(at) in CONJUNCTIONS]
+    return joining[0] if joining else asked.deciding
+
+
+def _n_flipping(asked: Asked) -> int:
+    """The same with special tokens counted."""
+    found = asked.without
+    assert found is not None
+    return int(np.sum([bool(said) and said != asked.answer for said in found.answers]))
+
+
+STEP = Step(
+    9,
+    (
+        Exercise("deciding-word", 1, deciding_word),
+        Exercise("flips", 2, flips),
+        Exercise("other-word", 3, other_word),
+    ),
+)

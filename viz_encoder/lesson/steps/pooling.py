@@ -1,0 +1,100 @@
+"""Step 11, pooling and pictures: one vector of many, and a picture as a row of patches."""
+
+import math
+
+from viz_encoder.analyses.padding_drift import padding_drift
+from viz_encoder.config import Embedding, Positions
+from viz_encoder.inputs import TextReader
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
+from viz_encoder.lesson.texts import Shown, Token
+
+N_TOKENS = 3  # that are averaged by hand
+N_PADDING = 16
+MOVED = 1e-4  # relative; rounding is a hundredth of it
+USUAL_PICTURE = (224, 224), 16, 1  # height and width, patch, prefix tokens: ViT-base
+
+
+def mean_cell(asked: Asked) -> Number | None:
+    """The mean of the first tokens in one cell of the output."""
+    real = asked.trace.valid.nonzero()[:N_TOKENS, 0].tolist()
+    if len(real) < N_TOKENS:
+        return None
+    at = asked.random.randrange(asked.config.d_model) if asked.seat else 0
+    cells = [float(asked.trace.output[place, at]) for place in real]
+    return Number(
+        sum(cells) / N_TOKENS,
+        decimals=2,
+        given={
+            "n": N_TOKENS,
+            "cell": at,
+            "cells": tuple(
+                (Token(asked.token(place)), Shown(cell, 2))
+                for place, cell in zip(real, cells, strict=True)
+            ),
+        },
+        mistakes={
+            "sum": sum(cells),
+            "padding": sum(cells) / (N_TOKENS + 1),
+            "largest": max(cells),
+        },
+        printed=sum(round(cell, 2) for cell in cells) / N_TOKENS,
+    )
+
+
+def patches(asked: Asked) -> Number:
+    """How many tokens a picture has."""
+    config = asked.config
+    own = config.embedding is Embedding.PATCH
+    (height, width), side, n_prefix = USUAL_PICTURE
+    if own:
+        (height, width), side, n_prefix = config.image_size, config.patch_size, len(config.prefix)
+    n_patches = height // side * (width // side)
+    return Number(
+        n_patches + n_prefix,
+        given={"height": height, "width": width, "side": side, "n_prefix": n_prefix},
+        mistakes={
+            "no_prefix": n_patches,
+            "one_side": height // side + n_prefix,
+            "side_once": height * width // side + n_prefix,
+        },
+    )
+
+
+def forgotten_mask(asked: Asked) -> Choice | None:
+    """Which pooled vectors move if pooling counts [PAD]."""
+    config, texts = asked.config, asked.trace.sample.texts
+    if not isinstance(asked.encoder.reader, TextReader) or not texts or not asked.may_rerun:
+        return None
+    room = N_PADDING
+    if config.positions is Positions.LEARNED:
+        room = min(room, config.max_positions - asked.n_real)
+    if room < 1:
+        return None
+    text = texts[0] if len(texts) == 1 else (texts[0], texts[1])
+    found = padding_drift(asked.encoder, text, n_padding=room, methods=["mean", "cls"])
+    moved = {method: found.row(method, "unmasked").relative for method in ("mean", "cls")}
+    names = [method for method, size in moved.items() if size > MOVED]
+    answer = "both" if len(names) == 2 else (names[0] if names else "neither")
+    choices = ("mean", "cls", "both", "neither")
+    return Choice(
+        choices,
+        choices.index(answer),
+        given={
+            "n": asked.n_real,
+            "n_padding": room,
+            "moved": Shown(moved["mean"], 3),
+            "still": f"10^{math.floor(math.log10(max(moved['cls'], 1e-12)))}".replace("-", "−"),
+        },
+        mistakes={"cls": 1, "both": 2, "neither": 3},
+    )
+
+
+STEP = Step(
+    11,
+    (
+        Exercise("mean-cell", 1, mean_cell),
+        Exercise("patches", 2, patches),
+        Exercise("forgotten-mask", 3, forgotten_mask),
+    ),
+)

@@ -1,0 +1,88 @@
+"""Step 3, queries, keys and values: one row times one column is one number."""
+
+import torch
+
+from viz_encoder.lesson.asked import Asked
+from viz_encoder.lesson.exercise import Exercise, Number, Step
+from viz_encoder.lesson.texts import Shown, Token
+
+N_LARGEST = 3  # products that are written out
+
+
+def head_width(asked: Asked) -> Number:
+    """How many numbers one head's query has."""
+    config = asked.config
+    return Number(
+        config.d_head,
+        given={"width": config.d_model, "n_heads": config.n_heads, "inner": _inner(asked)},
+        mistakes={"whole": config.d_model, "heads": config.n_heads},
+    )
+
+
+def qkv_weights(asked: Asked) -> Number:
+    """How many weights make q, k and v in one block."""
+    config, inner = asked.config, _inner(asked)
+    n_biases = sum(map(config.has_bias, "qkv"))
+    one = config.d_model * inner
+    return Number(
+        3 * one + n_biases * inner,
+        given={"width": config.d_model, "inner": inner, "n_biases": n_biases * inner},
+        mistakes={
+            "no_bias": 3 * one,
+            "one_matrix": one + inner,
+            "one_head": (3 * one + n_biases * inner) // config.n_heads,
+            "output": 4 * one + (n_biases + config.has_bias("o")) * inner,
+        },
+        variant="" if n_biases else "unbiased",
+    )
+
+
+def one_number(asked: Asked) -> Number | None:
+    """One cell of q, from the largest products of its row and column and what is left."""
+    block, head = asked.block, asked.head
+    at = asked.random.randrange(asked.config.d_head) if asked.seat else 0
+    row = head * asked.config.d_head + at
+    with torch.inference_mode():
+        x = asked.trace.hidden(asked.layer)[asked.query].to(asked.encoder.device)
+        x = (block.attn_norm(x) if block.pre_norm else x).double().cpu()
+        column = block.attn.q.weight[row].double().cpu()
+        bias = 0.0 if block.attn.q.bias is None else float(block.attn.q.bias[row])
+    products = x * column
+    largest = products.abs().topk(min(N_LARGEST, len(products))).indices.tolist()
+    rest = float(products.sum() - products[largest].sum())
+    seen = [(float(x[i]), float(column[i])) for i in largest]
+    printed = sum(round(a, 2) * round(b, 2) for a, b in seen) + round(rest, 2) + round(bias, 2)
+    total = float(products.sum()) + bias
+    return Number(
+        total,
+        decimals=1,
+        given={
+            "token": Token(asked.token(asked.query)),
+            "head": asked.name,
+            "cell": at,
+            "pairs": tuple((Shown(a, 2), "·", Shown(b, 2)) for a, b in seen),
+            "n_rest": len(products) - len(seen),
+            "rest": Shown(rest, 2),
+            "bias": Shown(bias, 2),
+        },
+        mistakes={
+            "no_bias": total - bias,
+            "no_rest": total - rest,
+            "signs": float(products[largest].abs().sum()) + rest + bias,
+        },
+        printed=printed,
+    )
+
+
+def _inner(asked: Asked) -> int:
+    return asked.config.n_heads * asked.config.d_head
+
+
+STEP = Step(
+    3,
+    (
+        Exercise("head-width", 1, head_width),
+        Exercise("qkv-weights", 2, qkv_weights),
+        Exercise("one-number", 3, one_number),
+    ),
+)

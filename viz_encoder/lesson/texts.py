@@ -1,0 +1,105 @@
+"""Texts of the lesson, one file a language, and how each language writes numbers and words."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from reprlib import repr as shown
+from typing import Any
+
+from viz_encoder.bundled import asset
+from viz_encoder.errors import SelectionError
+
+MINUS = "−"
+FIRST = "en"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A number as it is printed."""
+
+    value: float
+    decimals: int
+
+    @property
+    def rounded(self) -> float:
+        """The number that a reader sees."""
+        return round(self.value, self.decimals)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the model, which is quoted."""
+
+    name: str
+
+
+Plain = int | str | Shown | Token
+Given = Plain | tuple[Plain | tuple[Plain, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """All texts in one language; `exercises` by the exercise's name."""
+
+    code: str
+    name: str
+    decimal: str
+    thousands: str
+    separator: str
+    quotes: tuple[str, str]
+    exercises: Mapping[str, Any]
+    steps: tuple[str, ...]
+    answers: Mapping[str, str]  # of the teacher's list
+
+    def say(self, template: str, given: Mapping[str, Given]) -> str:
+        """The text with what is given in its places."""
+        return template.format_map({name: self.write(value) for name, value in given.items()})
+
+    def write(self, value: Given | tuple[Plain, ...]) -> str:
+        """A number, a quoted token, or a list of them; a pair in a list is written side by side."""
+        if isinstance(value, tuple):
+            each = (" ".join(map(self.write, v)) if isinstance(v, tuple) else v for v in value)
+            return self.separator.join(map(self.write, each))
+        if isinstance(value, Token):
+            return f"{self.quotes[0]}{value.name}{self.quotes[1]}"
+        if isinstance(value, Shown):
+            return self._number(f"{value.rounded + 0.0:,.{value.decimals}f}")
+        return self._number(f"{value:,}") if isinstance(value, int) else value
+
+    def _number(self, text: str) -> str:
+        marks = {",": self.thousands, ".": self.decimal, "-": MINUS}
+        return "".join(marks.get(mark, mark) for mark in text)
+
+
+def languages() -> tuple[str, ...]:
+    """The languages there are a file of, English first."""
+    found = sorted(path.stem for path in asset("lessons").glob("*.toml"))
+    return tuple(sorted(found, key=lambda code: code != FIRST))
+
+
+@lru_cache(maxsize=16)
+def texts_of(language: str = FIRST) -> Texts:
+    """The texts in a language.
+
+    Raises:
+        SelectionError: there is no file of it.
+    """
+    if language not in languages():
+        raise SelectionError(
+            f"There is no lesson in {shown(language)}; choose one of {', '.join(languages())}."
+        )
+    file = asset(f"lessons/{language}.toml")
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    told = content["language"]
+    return Texts(
+        code=language,
+        name=told["name"],
+        decimal=told["decimal"],
+        thousands=told["thousands"],
+        separator=told["separator"],
+        quotes=(told["quotes"][0], told["quotes"][1]),
+        exercises=content["exercises"],
+        steps=tuple(content["steps"]),
+        answers=content["answers"],
+    )
