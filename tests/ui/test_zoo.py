@@ -14,7 +14,7 @@ from viz_encoder.audit.zoo import SPECIMENS
 from viz_encoder.audit.zoo.models import N_HEADS
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.serve import Settings, make_app
-from viz_encoder.ui.tabs.zoo.results import Audits, zoo
+from viz_encoder.ui.tabs.zoo.results import AUDITS, EASY, Audits, zoo
 
 AUDITED = ".viz-zoo-audit[data-painted='{}']"
 
@@ -251,6 +251,10 @@ def test_the_list_by_search_and_keys_and_the_last_choice_wins(zoo_tab):
     assert page.inner_text(".viz-zoo-sentence").startswith("✗ FAIL")
 
 
+def choose(page, text):
+    page.locator(".viz-zoo-answer").get_by_text(text, exact=True).click()
+
+
 def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
     page = zoo_tab()
     page.click("#viz-zoo-surprise")
@@ -263,26 +267,70 @@ def test_the_quiz_hides_the_name_until_it_is_answered(zoo_tab):
         assert page.locator(part).is_hidden()
     assert not page.locator(".viz-zoo-checks").is_visible()
     assert page.locator("[aria-selected=true][role=option]").count() == 0
-    choices = page.locator(".viz-zoo-answer").all_inner_texts()
-    assert own.title in choices and len(set(choices)) == 4
-    elsewhere = {s.title for i, s in SPECIMENS.items() if i[0] != own.identifier[0]}
-    assert {*choices} - {own.title} <= elsewhere  # none of its own section
     assert page.locator(".viz-zoo-pictures canvas").first.is_visible()
-    page.get_by_role("button", name=own.title, exact=True).click()
-    assert page.inner_text(".viz-zoo-truth").startswith("Right.")
+    questions = page.evaluate("vizZoo.quiz.questions")
+    for at, question in enumerate(questions):
+        assert page.inner_text(".viz-zoo-quiz p strong").strip() == question["ask"]
+        assert page.locator(".viz-zoo-title").is_hidden()
+        wrong = next(i for i in range(len(question["choices"])) if i != question["right"])
+        chosen = question["right"] if at else wrong  # the first is answered wrongly
+        choose(page, question["choices"][chosen])
+        said = page.inner_text(".viz-zoo-truth")
+        assert said.startswith("✓ Right." if at else "✗ Not this one.")
+        assert question["because"] in said
+    assert questions[-2]["choices"][questions[-2]["right"]] == own.title
+    assert questions[-1]["choices"][questions[-1]["right"]] == own.wrong
+    section = [each.title for name, each in SPECIMENS.items() if of_group(name, own.identifier)]
+    assert set(questions[-2]["choices"]) <= set(section)
     assert own.title in page.inner_text(".viz-zoo-title")
     assert page.locator(".viz-zoo-sentence").is_visible()
+    assert f"{len(questions) - 1} of {len(questions)} right" in page.inner_text(".viz-zoo-quiz")
     page.get_by_role("button", name="Another one").click()
     page.wait_for_selector(".viz-zoo-answer:enabled")
     assert page.evaluate("vizZoo.quiz.specimen.identifier") != own.identifier
-    wrong = page.evaluate("vizZoo.specimens.map((s) => s.title)")
-    second = page.evaluate("vizZoo.quiz.specimen.title")
-    other = next(
-        t for t in page.locator(".viz-zoo-answer").all_inner_texts() if t != second and t in wrong
-    )
-    page.locator(".viz-zoo-answer", has_text=other).click()
-    assert second in page.inner_text(".viz-zoo-truth")
-    assert "1 of 2 right" in page.inner_text(".viz-zoo-quiz")
+
+
+def of_group(name, other):
+    """Whether two specimens stand in one section; F and H are the hard ones."""
+    return name[0] == other[0] or {name[0], other[0]} <= {"F", "H"}
+
+
+def test_the_beginners_quiz_is_ten_bugs_in_a_fixed_order(zoo_tab):
+    page = zoo_tab()
+    page.click("#viz-zoo-beginners")
+    for number, (name, others) in enumerate(list(EASY.items())[:2], start=1):
+        page.wait_for_function("name => vizZoo.quiz.specimen.identifier === name", arg=name)
+        page.wait_for_selector(".viz-zoo-answer")
+        assert f"Bug {number} of 10, question 1 of 3" in page.inner_text(".viz-zoo-quiz")
+        assert "leaking (" not in page.inner_text(".viz-zoo-pictures .viz-mask-legend")
+        assert page.evaluate("vizZoo.audit.panels.grids.observed.outlined.length") == 0
+        questions = page.evaluate("vizZoo.quiz.questions")
+        titles = {SPECIMENS[each].title for each in (name, *others)}
+        assert set(questions[1]["choices"]) == titles
+        for question in questions:
+            choose(page, question["choices"][question["right"]])
+        assert f"{3 * number} of {3 * number} right" in page.inner_text(".viz-zoo-quiz")
+        assert page.evaluate("vizZoo.audit.panels.grids.observed.outlined.length") > 0
+        page.get_by_role("button", name="Another one").click()
+    page.evaluate("vizZoo.quiz.easyAt = 8")
+    page.evaluate("void vizZoo.surprise(true)")
+    page.wait_for_selector(".viz-zoo-answer")
+    for question in page.evaluate("vizZoo.quiz.questions"):
+        choose(page, question["choices"][question["right"]])
+    assert "the last of the ten" in page.inner_text(".viz-zoo-quiz")
+    page.get_by_role("button", name="Start again").click()
+    page.wait_for_selector(".viz-zoo-answer")
+    assert "Bug 1 of 10" in page.inner_text(".viz-zoo-quiz")
+
+
+@pytest.mark.parametrize("name", EASY)
+def test_a_beginners_bug_is_seen_and_told_from_others_of_its_group(name):
+    picture = AUDITS.of(name)["pictures"][0]
+    intended, observed = np.array(picture["intended"]), np.array(picture["observed"], dtype=float)
+    assert (~intended & (observed > 1e-6)).any() or (intended & (observed == 0)).any()
+    known = [SPECIMENS[each] for each in (name, *EASY[name])]
+    assert len({each.title for each in known}) == len({each.wrong for each in known}) == 4
+    assert all(of_group(each.identifier, name) and not each.missed for each in known)
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(visit):

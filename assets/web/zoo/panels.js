@@ -44,6 +44,7 @@ export class Panels extends MaskPanels {
   /** @type {AuditPicture[]} */
   pictures = [];
   passing = false;
+  outlined = true; // leaking and lost cells; not while a quiz asks for one
   /** @type {Shown | null} */
   parts = null;
   choice = el("select", { id: "viz-zoo-picture", onchange: (event) => this.#enter(Number(event.currentTarget.value)) });
@@ -55,6 +56,11 @@ export class Panels extends MaskPanels {
     { class: "viz-zoo-pictures", role: "group", "aria-label": "Intended, passed and observed" },
     ...[this.chooser, this.title, this.figures, this.legend, this.said, this.facts],
   );
+
+  constructor() {
+    super();
+    this.fullable(this.node);
+  }
 
   show(/** @type {Audit} */ { pictures, report }) {
     Object.assign(this, { pictures, passing: report.verdict === "PASS" });
@@ -68,14 +74,34 @@ export class Panels extends MaskPanels {
   #enter(/** @type {number} */ at) {
     this.parts = shownOf(this.pictures[at]);
     this.draw();
-    const first = this.parts.leaks[0] ?? this.parts.lost[0] ?? 0;
+    this.#begin();
+  }
+
+  /** Outline what is wrong, or leave it to be found. @param {boolean} outlined */
+  outline(outlined) {
+    if (this.outlined === outlined) return;
+    this.outlined = outlined;
+    this.draw();
+    this.#begin();
+  }
+
+  // The first cell that is wrong, where it may be told.
+  #begin() {
+    const [first = 0] = [...this.#marked.leaks, ...this.#marked.lost];
     this.mark([Math.floor(first / this.n), first % this.n]);
+  }
+
+  /** @returns {Pick<Shown, "leaks" | "lost">} */
+  get #marked() {
+    const { parts, outlined } = this;
+    return parts && outlined ? parts : { leaks: [], lost: [] };
   }
 
   // In the colors of the theme that is on.
   draw() {
     if (!this.parts) return;
-    const { picture, observed, leaks, lost } = this.parts;
+    const { picture, observed } = this.parts;
+    const { leaks, lost } = this.#marked;
     const seen = OBSERVED[picture.observed_is];
     const captions = {
       intended: `Intended: ${picture.layer === null ? "which tokens a token may know about" : "which query may attend to which key"}`,
@@ -93,8 +119,10 @@ export class Panels extends MaskPanels {
       "may attend": allowed,
       forbidden,
       "exactly 0": zero,
-      [`leaking (${count(leaks.length)})`]: "border: 2px solid var(--viz-leak)",
-      [`allowed, gets nothing (${count(lost.length)})`]: "border: 2px dashed var(--viz-lost)",
+      ...(this.outlined && {
+        [`leaking (${count(leaks.length)})`]: "border: 2px solid var(--viz-leak)",
+        [`allowed, gets nothing (${count(lost.length)})`]: "border: 2px dashed var(--viz-lost)",
+      }),
       ...(observed.some(Number.isNaN) && { [seen.gap]: masked }),
     };
     this.explain(squares, picture.observed && scale, seen.unit);
@@ -112,7 +140,8 @@ export class Panels extends MaskPanels {
   /** @override */
   sentence(/** @type {Cell} */ [row, col]) {
     if (!this.parts) return "";
-    const { picture, intended, passed, observed, leaks, lost } = this.parts;
+    const { picture, intended, passed, observed } = this.parts;
+    const { leaks, lost } = this.#marked;
     const { name, none } = OBSERVED[picture.observed_is];
     const at = row * this.n + col;
     const may = (/** @type {boolean[]} */ flags) => (flags[at] ? "may attend" : "forbidden");

@@ -1,17 +1,20 @@
-// What is wrong here? A specimen without its name, four answers, and then the truth.
+// What is wrong here? A specimen without its name: the cell, the cause, the line, and then the truth.
 
 import { button, controls, el } from "../core/dom.js";
 import { section } from "../views/headed.js";
+import { othersOf, questionsOf } from "./quiz_questions.js";
 
-/** @import { AuditPicture, Specimen } from "../core/payloads.d.ts" */
+/** @import { AuditPicture, Specimen, Zoo } from "../core/payloads.d.ts" */
+/** @import { Question } from "./quiz_questions.js" */
 /** @import { ZooTab } from "./tab.js" */
 
-const CHOICES = 4;
-
 export class Quiz {
-  answered = false;
   asked = 0;
   right = 0;
+  easyAt = -1; // which of the beginners' ten is shown; −1 in the free quiz
+  /** @type {Question[]} */
+  questions = [];
+  at = 0;
   words = el("p");
   hint = el("p", { class: "viz-zoo-hint", hidden: true });
   ask = button("Show the symptom", () => this.#hint());
@@ -19,52 +22,67 @@ export class Quiz {
   truth = el("p", { class: "viz-zoo-truth", role: "status" });
   score = el("span", { class: "viz-caption" });
 
-  constructor(/** @type {ZooTab} */ tab) {
+  /** @param {ZooTab} tab @param {Zoo} zoo */
+  constructor(tab, { sections, easy }) {
     this.tab = tab;
+    this.sections = sections;
+    this.easy = easy;
     this.specimens = tab.specimens.filter(({ missed }) => !missed);
     this.specimen = this.specimens[0];
-    this.next = button("Another one", () => tab.surprise(), { hidden: true });
+    this.next = button("Another one", () => tab.surprise(this.easyAt >= 0), { hidden: true });
     this.node = section(
       ...["viz-zoo-box viz-zoo-quiz", "Quiz", "What is wrong here?"],
-      ...[this.words, this.answers, controls(this.ask, this.next, this.score), this.hint, this.truth],
+      ...[this.words, this.answers, this.truth, controls(this.ask, this.next, this.score), this.hint],
     );
     this.node.hidden = true;
   }
 
-  // One at random, never the one that was just shown.
-  draw(/** @type {Specimen} */ last) {
+  // The next of the beginners' ten, or one at random, never the one that was just shown.
+  draw(/** @type {Specimen} */ last, beginners = false) {
+    if (beginners && (this.easyAt < 0 || this.easyAt + 1 >= this.easy.length)) this.right = this.asked = 0;
+    this.easyAt = beginners ? (this.easyAt + 1) % this.easy.length : -1;
     const others = this.specimens.filter((each) => each !== last);
-    this.specimen = others[Math.floor(Math.random() * others.length)];
+    const drawn = others[Math.floor(Math.random() * others.length)];
+    const named = this.easy[this.easyAt]?.identifier;
+    this.specimen = this.specimens.find(({ identifier }) => identifier === named) ?? drawn;
     this.node.hidden = false;
-    this.answered = false;
     this.words.textContent = "Its three panels appear below; then choose.";
+    this.questions = [];
     this.answers.replaceChildren();
+    this.answers.hidden = false;
     for (const node of [this.hint, this.ask, this.next]) node.hidden = true;
     this.truth.replaceChildren();
     return this.specimen;
   }
 
   // Its picture is there.
-  begin(/** @type {AuditPicture} */ { leaks, lost }) {
-    const silent = ![...leaks, ...lost].flat().some(Boolean);
-    const { identifier, title } = this.specimen;
-    const different = this.specimens.filter((each) => each.identifier[0] !== identifier[0] && each.title !== title);
-    const choices = shuffled([this.specimen, ...shuffled(different).slice(0, CHOICES - 1)]);
-    this.words.textContent = silent
-      ? "The panels below show no leak; judge by the symptom as well."
-      : "Compare the three panels below, then choose.";
-    this.answers.replaceChildren(...choices.map((each) => this.#choice(each)));
+  begin(/** @type {AuditPicture} */ picture) {
+    const others = othersOf(this.specimen, this.sections, this.easy);
+    this.questions = questionsOf(this.specimen, others, picture);
+    this.at = 0;
     this.ask.hidden = false;
-    if (silent) this.#hint();
-  }
-
-  #choice(/** @type {Specimen} */ each) {
-    const choice = button(each.title, () => this.#answer(each, choice), { class: "viz-small viz-zoo-answer" });
-    return choice;
+    this.#pose();
+    this.tab.audit.panels.outline(this.questions.length < 3); // the first of three asks for the cell
+    if (this.questions.length < 3) this.#hint(); // no leak is seen; judge by the symptom
   }
 
   close() {
     this.node.hidden = true;
+    this.tab.audit.panels.outline(true);
+  }
+
+  #pose() {
+    const { ask, choices, code } = this.questions[this.at];
+    const which = this.easyAt < 0 ? "" : `Bug ${this.easyAt + 1} of ${this.easy.length}, `;
+    const number = `question ${this.at + 1} of ${this.questions.length}`;
+    this.words.replaceChildren(el("strong", {}, ask), ` (${which}${number})`);
+    this.answers.replaceChildren(
+      ...choices.map((choice, at) => {
+        const answer = button(choice, () => this.#answer(at), { class: "viz-small viz-zoo-answer" });
+        if (code) answer.replaceChildren(el("code", {}, choice));
+        return answer;
+      }),
+    );
   }
 
   #hint() {
@@ -73,29 +91,29 @@ export class Quiz {
     this.ask.hidden = true;
   }
 
-  /** @type {(chosen: Specimen, answer: HTMLButtonElement) => void} */
-  #answer(chosen, answer) {
-    if (this.answered) return;
-    this.answered = true;
-    const right = chosen === this.specimen;
-    const { identifier, title } = this.specimen;
+  #answer(/** @type {number} */ chosen) {
+    const { right, because } = this.questions[this.at];
+    this.tab.audit.panels.outline(true);
     this.asked += 1;
-    this.right += Number(right);
-    for (const each of this.answers.querySelectorAll("button")) each.disabled = true;
-    answer.textContent = `${right ? "✓" : "✗"} ${chosen.title}`;
-    this.truth.replaceChildren(
-      el("strong", {}, right ? "Right. " : "Not this one. "),
-      `It is ${identifier}: ${title}. Several bugs can leave the same picture; the checks and the code tell them apart.`,
-    );
+    this.right += Number(chosen === right);
+    const verdict = el("strong", {}, chosen === right ? "✓ Right. " : "✗ Not this one. ");
+    this.truth.replaceChildren(verdict, because);
     this.score.textContent = `${this.right} of ${this.asked} right`;
-    this.ask.hidden = this.hint.hidden = true;
+    this.at += 1;
+    if (this.at < this.questions.length) {
+      this.#pose();
+      this.answers.querySelector("button")?.focus({ preventScroll: true }); // where the keyboard was
+    } else this.#end();
+  }
+
+  #end() {
+    const last = this.easyAt === this.easy.length - 1;
+    this.words.textContent = last ? "That was the last of the ten bugs." : "The whole bug is shown below.";
+    this.answers.replaceChildren();
+    this.answers.hidden = this.ask.hidden = this.hint.hidden = true;
+    this.next.textContent = last ? "Start again" : "Another one";
     this.next.hidden = false;
+    this.next.focus({ preventScroll: true });
     this.tab.reveal();
   }
-}
-
-/** @template T @param {T[]} list */
-function shuffled(list) {
-  const left = [...list];
-  return list.map(() => left.splice(Math.floor(Math.random() * left.length), 1)[0]);
 }

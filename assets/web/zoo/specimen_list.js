@@ -33,6 +33,7 @@ export class SpecimenList {
     this.node = el(
       "nav",
       { class: "viz-zoo-list", "aria-label": "Mask zoo" },
+      ...[button("Quiz for beginners: ten bugs", () => tab.surprise(true), { ...quiz, id: "viz-zoo-beginners" })],
       ...[button("Surprise me: what is wrong here?", () => tab.surprise(), quiz), this.field, this.told, this.box],
     );
     this.#filter();

@@ -36,12 +36,13 @@ export class ZooTab {
   audit;
 
   /** @param {HTMLElement} root @param {Zoo} zoo */
-  constructor(root, { sections, seeds, own_code: code, command }) {
+  constructor(root, zoo) {
+    const { sections, seeds, own_code: code, command } = zoo;
     this.specimens = sections.flatMap(({ specimens }) => specimens);
     this.shown = this.specimens[0];
     this.list = new SpecimenList(sections, this);
     this.audit = new Audit(seeds);
-    this.quiz = new Quiz(this);
+    this.quiz = new Quiz(this, zoo);
     const own = section(
       ...["viz-zoo-box", "In your own code", "In your own code"],
       ...[el("p", {}, OWN), codeToCopy("audit your own model", code)],
@@ -64,9 +65,9 @@ export class ZooTab {
     return this.audit.show(this.shown);
   }
 
-  // A random one, without its name.
-  surprise() {
-    this.shown = this.quiz.draw(this.shown);
+  // A random one, or the next of the beginners' ten, without its name.
+  surprise(beginners = false) {
+    this.shown = this.quiz.draw(this.shown, beginners);
     current.selection.note({ [NOTE]: "" }); // the address must not tell its name
     this.list.mark(null);
     this.head.hidden = this.lines.node.hidden = true;

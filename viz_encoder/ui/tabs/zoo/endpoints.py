@@ -6,6 +6,7 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.zoo.results import AUDITS
 from viz_encoder.ui.tabs.zoo.results import zoo as specimens
 from viz_encoder.ui.wire.endpoints import in_queue
+from viz_encoder.ui.wire.watch import watched
 
 
 def zoo(runner: Runner) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def zoo_audit(
     seed draws the weights, 0 to 99. A picture holds intended, passed and observed by query and
     key; True = may attend.
     """
-    return AUDITS.of(identifier, fixed, seed)
+    return AUDITS.of(identifier, fixed, seed, watched(runner.limits).check)
 
 
 ENDPOINTS = (zoo, zoo_audit)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from viz_encoder.audit import MaskReport, Picture, audit_mask
+from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.zoo import SPECIMENS, Specimen
 from viz_encoder.errors import SelectionError
@@ -32,6 +33,19 @@ intent = lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)  # all s
 print(vz.audit_mask(model, intent, make_mask, d_model=768))
 """
 COMMAND = "viz-encoder audit my_model:masks"
+# The beginners' quiz, easy ones first, and the bugs of its group that each one's picture rules out.
+EASY = {
+    "E9-no-mask": ("E3-mean", "E5-last", "E6-left-positions"),
+    "D1-triu-2": ("D1-triu-0", "D3-corner", "D5-one-side"),
+    "D5-one-side": ("D5-one-too-many", "D1-triu-2", "D6-packed"),
+    "D5-one-too-many": ("D5-one-side", "D1-triu-0", "D6-packed"),
+    "A1-sdpa": ("A2-sdpa", "A5-after-softmax", "A6-minus-ten"),
+    "C2-transposed": ("C4-batch-first", "C6-softmax-axis", "C7-heads-by-view"),
+    "D6-packed": ("D1-triu-2", "D5-one-side", "D1-triu-0"),
+    "A6-tiny": ("A1-sdpa", "A6-minus-ten", "A1-multihead"),
+    "A5-zero-scores": ("A1-sdpa", "A6-minus-ten", "A1-encoder"),
+    "C5-one-head": ("C3-batch-is-length", "C4-batch-first", "C6-softmax-axis"),
+}
 SEEDS = 100
 KEPT = 256  # a few hundred KiB in all
 
@@ -42,7 +56,9 @@ def zoo() -> dict[str, Any]:
         {"title": title, "specimens": [_plain(one) for one in _of(letters)]}
         for letters, title in SECTIONS
     ]
-    return {"sections": sections, "seeds": SEEDS, "own_code": OWN_CODE, "command": COMMAND}
+    easy = [{"identifier": one, "others": list(others)} for one, others in EASY.items()]
+    told = {"seeds": SEEDS, "own_code": OWN_CODE, "command": COMMAND}
+    return {"sections": sections, "easy": easy, **told}
 
 
 def _of(letters: str) -> Iterator[Specimen]:
@@ -64,8 +80,16 @@ class Audits:
         self._first: dict[tuple[str, int], Picture | None] = {}
         self._lock = threading.RLock()
 
-    def of(self, identifier: object, fixed: object = False, seed: object = 0) -> dict[str, Any]:
+    def of(
+        self,
+        identifier: object,
+        fixed: object = False,
+        seed: object = 0,
+        tell: Progress | None = None,
+    ) -> dict[str, Any]:
         """The report on a specimen, or on the same model with the corrected line, and pictures.
+
+        What `tell` raises ends the audit, of which nothing is kept then.
 
         Raises:
             SelectionError: there is no such specimen or seed.
@@ -80,16 +104,20 @@ class Audits:
         key = identifier, fixed, parse_index("seed", seed, SEEDS)
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = self._made(*key)
+                self._kept[key] = self._made(*key, tell)
                 while len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             return self._kept[key]
 
-    def _made(self, identifier: str, fixed: bool, seed: int) -> dict[str, Any]:
-        like = self._like(identifier, seed) if fixed else None
+    def _made(
+        self, identifier: str, fixed: bool, seed: int, tell: Progress | None
+    ) -> dict[str, Any]:
+        like = self._like(identifier, seed, tell) if fixed else None
         given = SPECIMENS[identifier].build(seed, fixed=fixed)
-        report = self._audit(given.model, given.intent, given.make_mask, **given.options)
+        report = self._audit(
+            given.model, given.intent, given.make_mask, **given.options, progress=tell
+        )
         given = SPECIMENS[identifier].build(seed, fixed=fixed)  # as fresh as the audit found it
         context = context_of(given)
         own = [] if report.ok else _distinct(report.pictures)
@@ -106,10 +134,10 @@ class Audits:
             "pictures": pictures,
         }
 
-    def _like(self, identifier: str, seed: int) -> Picture | None:
+    def _like(self, identifier: str, seed: int, tell: Progress | None) -> Picture | None:
         """The worst picture of the wrong line, whose place is shown again when it is corrected."""
         if (identifier, seed) not in self._first:
-            self.of(identifier, False, seed)
+            self.of(identifier, False, seed, tell)
         return self._first.get((identifier, seed))
 
 

@@ -4,9 +4,11 @@ from fastapi import APIRouter, Request, Response
 
 from viz_encoder.ui.tabs.zoo.results import AUDITS, zoo
 from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Runs
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
+from viz_encoder.ui.wire.watch import Watch
 
 ROUTER = APIRouter(prefix="/viz/zoo", route_class=ErrorRoute)  # nothing of a stranger's is ever run
 PLACES = Places(1)
@@ -19,8 +21,12 @@ def specimens() -> Response:
 
 
 @ROUTER.get("/{identifier}")
-async def audit(identifier: str, request: Request, fixed: bool = False, seed: int = 0) -> Response:
+async def audit(
+    identifier: str, runs: Runs, request: Request, fixed: bool = False, seed: int = 0
+) -> Response:
     """The audit of a specimen with its pictures, unless whoever asked went away meanwhile."""
-    return await PLACES.answer(
-        request, lambda: answers.plain(AUDITS.of(identifier, fixed, seed), FRESH)
-    )
+
+    def work() -> Response:
+        return answers.plain(AUDITS.of(identifier, fixed, seed, Watch(runs.limits).check), FRESH)
+
+    return await PLACES.answer(request, work)

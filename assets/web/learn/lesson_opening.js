@@ -1,0 +1,37 @@
+// What a link such as ?learn=4&seed=17 opens: a step, a seat, and in its sentence the token that is asked for.
+
+import { isSeat } from "./result_code.js";
+
+/** @import { Run } from "./types.d.ts" */
+
+const PLACE = { layer: 2, head: 0 }; // of the built-in model, where the lesson looks
+const ASKED = "[MASK]";
+
+export class LessonOpening {
+  #first; // whether the first run is to be opened there
+  #loudest = false;
+
+  /** @param {string} search the query part of an address */
+  constructor(search) {
+    const params = new URLSearchParams(search);
+    const seat = params.get("seed") ?? "";
+    this.step = Number(params.get("learn")) || 0;
+    this.seat = isSeat(seat) ? seat : "";
+    this.#first = params.has("learn") && !params.has("query");
+  }
+
+  /** Where the first run opens; null for others, and where nothing is asked. @param {Run} run */
+  place({ tokens }) {
+    const query = this.#first ? tokens.indexOf(ASKED) : -1;
+    this.#first = false;
+    this.#loudest = query >= 0;
+    return query < 0 ? null : { ...PLACE, query };
+  }
+
+  /** The key with the largest weight there, once; null later on. @param {number[] | undefined} weights */
+  key(weights) {
+    if (!this.#loudest || !weights) return null;
+    this.#loudest = false;
+    return weights.indexOf(Math.max(...weights));
+  }
+}

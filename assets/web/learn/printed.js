@@ -1,0 +1,43 @@
+// Numbers as they are printed in the lesson: with their sign, and so that printed sums add up.
+
+const MINUS = "\u2212";
+
+/** A number as it is printed. @type {(value: number, decimals: number) => number} */
+export const rounded = (value, decimals) =>
+  (Math.sign(value) * Math.round(Math.abs(value) * 10 ** decimals)) / 10 ** decimals + 0; // no −0
+
+/** @type {(value: number, decimals: number) => string} */
+export function fixed(value, decimals) {
+  const printed = rounded(value, decimals);
+  return (printed < 0 ? MINUS : "") + Math.abs(printed).toFixed(decimals);
+}
+
+/** With its sign always, as the addends of a sum. @type {(value: number, decimals: number) => string} */
+export const signedText = (value, decimals) => (rounded(value, decimals) < 0 ? "" : "+") + fixed(value, decimals);
+
+/** Addends rounded such that they add up to their sum as it is printed: each to one of the two numbers it lies
+ * between, those with the largest remainders upwards.
+ * @type {(addends: ArrayLike<number>, decimals: number, sum?: number) => number[]} */
+export function addingUp(addends, decimals, sum = total(Array.from(addends))) {
+  const unit = 10 ** decimals;
+  const given = Array.from(addends, (value) => value * unit);
+  const found = given.map(Math.floor);
+  let left = Math.round(rounded(sum, decimals) * unit) - total(found);
+  const order = given.map((value, at) => [value - found[at], at]).sort(([a], [b]) => b - a);
+  if (left < 0) order.reverse();
+  for (const [, at] of order) {
+    if (!left) break;
+    found[at] += Math.sign(left);
+    left -= Math.sign(left);
+  }
+  return found.map((value) => value / unit + 0);
+}
+
+const total = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0);
+
+/** The length of a vector. @type {(values: ArrayLike<number>) => number} */
+export const lengthOf = (values) => Math.hypot(...Array.from(values));
+
+/** Which part of a long vector is printed: `wide` numbers around one.
+ * @type {(around: number, n: number, wide: number) => number} */
+export const windowStart = (around, n, wide) => Math.max(0, Math.min(n - wide, around - Math.floor(wide / 2)));

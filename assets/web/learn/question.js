@@ -1,0 +1,133 @@
+// One question at a time, answered by a number or a choice; a known mistake is recognized and named.
+
+import { button, el } from "../core/dom.js";
+import { encodeResult } from "./result_code.js";
+import { EN } from "./texts_en.js";
+
+/** @import { Exercise } from "./requests.js" */
+/** @import { Texts } from "./types.d.ts" */
+
+const KEPT = "viz-lesson-"; // which were right, by the seat; in this window alone
+
+/** What is said of an answer: a number, or which choice.
+ * @type {(exercise: Exercise, given: number) => { right: boolean, says: string }} */
+export function judged({ answer, tolerance, mistakes, right, wrong }, given) {
+  const near = (/** @type {number} */ value, /** @type {number} */ within) => Math.abs(value - given) <= within + 1e-9;
+  if (near(answer, tolerance)) return { right: true, says: right };
+  const known = mistakes.find((mistake) => near(mistake.value, mistake.tolerance));
+  return { right: false, says: known ? known.says : wrong };
+}
+
+/** A number as people type it. @type {(text: string) => number | null} */
+export function typedNumber(text) {
+  const plain = text.trim().replaceAll("\u2212", "-").replace(",", ".");
+  return plain !== "" && Number.isFinite(Number(plain)) ? Number(plain) : null;
+}
+
+export class Question {
+  title = el("h4");
+  text = el("p");
+  field = el("div", { class: "viz-learn-field" });
+  said = el("p", { class: "viz-learn-said", role: "status" });
+  buttons = el("div", { class: "viz-controls" });
+  score = el("p", { class: "viz-caption" });
+  node = el(
+    "section",
+    { class: "viz-learn-question" },
+    this.title,
+    this.text,
+    this.field,
+    this.said,
+    this.buttons,
+    this.score,
+  );
+  /** @type {Exercise[]} */
+  exercises = [];
+  at = 0;
+  /** @type {Texts} */
+  texts = EN;
+  seat = 0;
+  /** @type {Record<string, boolean>} by step and level, such as "4.1", whether it was right */
+  answered = {};
+
+  /** @type {(exercises: Exercise[], texts: Texts, seat?: number) => void} */
+  show(exercises, texts, seat = this.seat) {
+    const same = this.exercises[this.at]?.id;
+    const kept = exercises.findIndex(({ id }) => id === same);
+    Object.assign(this, { exercises, texts, seat, at: Math.max(0, kept) });
+    this.answered = JSON.parse(sessionStorage.getItem(KEPT + seat) ?? "{}");
+    this.#draw();
+  }
+
+  #draw() {
+    const { exercises, at, texts } = this;
+    const exercise = exercises[at];
+    const words = texts.exercise;
+    this.said.textContent = "";
+    this.said.className = "viz-learn-said";
+    this.title.textContent = exercise ? `${words.title} · ${words.level(exercise.level)}` : words.title;
+    this.text.textContent = exercise ? exercise.question : words.none;
+    this.field.replaceChildren();
+    this.buttons.replaceChildren();
+    this.#count();
+    if (!exercise) return;
+    if (exercise.kind === "choice") this.#choices(exercise);
+    else this.#number(exercise);
+    const next = exercises.length > 1 ? [button(words.next, () => this.#next())] : [];
+    const say = `${words.is(answerText(exercise))}${exercise.right}`;
+    this.buttons.replaceChildren(
+      button(words.give, () => this.#say(say, false)),
+      ...next,
+    );
+  }
+
+  #number(/** @type {Exercise} */ exercise) {
+    const words = this.texts.exercise;
+    const input = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": words.answer });
+    const check = () => {
+      const given = typedNumber(input.value);
+      if (given === null) this.#say(words.number, false);
+      else this.#judge(exercise, given);
+    };
+    input.addEventListener("keydown", (event) => event.key === "Enter" && check());
+    const go = button(words.check, check, { class: "viz-small viz-learn-check" });
+    this.field.replaceChildren(input, ...(exercise.unit ? [el("span", {}, exercise.unit)] : []), go);
+  }
+
+  #choices(/** @type {Exercise} */ exercise) {
+    const choice = (/** @type {string} */ each, /** @type {number} */ at) =>
+      button(each, () => this.#judge(exercise, at), { dir: "auto" });
+    this.field.replaceChildren(...(exercise.choices ?? []).map(choice));
+  }
+
+  #judge(/** @type {Exercise} */ exercise, /** @type {number} */ given) {
+    const { right, says } = judged(exercise, given);
+    const words = this.texts.exercise;
+    this.#say(right ? words.right + says : says, right);
+    this.answered[`${exercise.step}.${exercise.level}`] ||= right;
+    sessionStorage.setItem(KEPT + this.seat, JSON.stringify(this.answered));
+    this.#count();
+  }
+
+  #say(/** @type {string} */ sentence, /** @type {boolean} */ right) {
+    this.said.className = `viz-learn-said viz-learn-${right ? "right" : "wrong"}`;
+    this.said.textContent = sentence;
+  }
+
+  #count() {
+    const all = Object.values(this.answered);
+    const words = this.texts.exercise;
+    const right = Object.keys(this.answered).filter((place) => this.answered[place]);
+    const places = right.map((place) => /** @type {[number, number]} */ (place.split(".").map(Number)));
+    const code = encodeResult({ seat: this.seat, right: places });
+    this.score.textContent = all.length ? `${words.score(right.length, all.length)} · ${words.code(code)}` : "";
+  }
+
+  #next() {
+    this.at = (this.at + 1) % this.exercises.length;
+    this.#draw();
+  }
+}
+
+const answerText = (/** @type {Exercise} */ { answer, choices, decimals }) =>
+  choices ? choices[answer] : answer.toFixed(decimals);

@@ -1,0 +1,21 @@
+// What the Learn tab asks of the server.
+
+/** @import { Place, Run, TokenNumbers } from "./types.d.ts" */
+/** @typedef {{ value: number, tolerance: number, says: string }} Mistake */
+/** @typedef {{ id: string, step: number, level: number, question: string, kind: "number" | "choice", unit: string,
+ *   decimals: number, answer: number, tolerance: number, choices: string[] | null, mistakes: Mistake[],
+ *   right: string, wrong: string, hint: string }} Exercise */
+
+/** One token's way through one layer. @type {(run: Run, place: Place, signal: AbortSignal) => Promise<TokenNumbers>} */
+export const tokenNumbers = (run, { layer, head, query, key, dim }, signal) =>
+  run.json(`learn/token?${asked({ layer, head, query, key, dim })}`, signal);
+
+/** @type {(run: Run, step: number, place: Place, seed: string, language: string, signal: AbortSignal) => Promise<Exercise[]>} */
+export async function exercises(run, step, { layer, head, query, key }, seed, language, signal) {
+  const path = `learn/exercises?${asked({ step, layer, head, query, key, seed: seed || 0, language })}`;
+  const found = /** @type {{ exercises: Exercise[] }} */ (await run.json(path, signal));
+  return found.exercises;
+}
+
+const asked = (/** @type {Record<string, string | number>} */ all) =>
+  new URLSearchParams(Object.entries(all).map(([name, value]) => [name, String(value)]));

@@ -1,0 +1,159 @@
+// Every key's way from q·k to its weight: scores can be dragged and keys forbidden, and softmax follows at once.
+
+import { el } from "../core/dom.js";
+import { addingUp, fixed } from "./printed.js";
+import { scrubber } from "./scrubber.js";
+import { softmax } from "./softmax.js";
+
+/** @import { Softmax } from "./softmax.js" */
+/** @import { SeenAttention, Shown, Texts } from "./types.d.ts" */
+/** @typedef {{ scores: number[], allowed: boolean[] }} Edited */
+/** @typedef {{ weight: HTMLElement, was: HTMLElement, bar: HTMLElement, exp: HTMLElement, row: HTMLElement }} Cells */
+
+const MOST = 40; // rows; of a longer text the strongest
+
+export class ScoreTable {
+  node = el("table", { class: "viz-learn-scores" });
+  /** @type {Edited} */
+  edited = { scores: [], allowed: [] };
+  /** @type {Softmax} */
+  now = { max: 0, exps: [], sum: 0, weights: [] };
+  /** @type {SeenAttention | null} */
+  ran = null;
+  /** @type {Map<number, Cells>} */
+  #cells = new Map();
+
+  /** `choose` is told the key of a row; `changed` of every number that was changed here.
+   * @param {(key: number) => unknown} choose @param {() => unknown} changed */
+  constructor(choose, changed) {
+    this.choose = choose;
+    this.changed = changed;
+  }
+
+  // Whether any score or mask differs from what ran.
+  get touched() {
+    const { ran, edited } = this;
+    return Boolean(ran?.dots.some((_, key) => edited.allowed[key] !== Boolean(ran.allowed[key]) || this.#moved(key)));
+  }
+
+  /** @type {(shown: Shown, attention: SeenAttention, divided: boolean) => void} */
+  show({ run, place, texts }, attention, divided) {
+    this.ran = attention;
+    this.divided = divided;
+    this.edited = { scores: this.#scores(), allowed: attention.allowed.map(Boolean) };
+    const keys = listed(attention.weights, place.key);
+    const words = texts.attention;
+    const { columns } = words;
+    const by = divided ? divisor(attention) : words.undivided;
+    const titles = [columns.dot, el("span", {}, `${by} (${words.drag})`), columns.allowed, columns.exp, columns.weight];
+    this.#cells.clear();
+    const rows = keys.map((key) => this.#row(run.tokens[key], key, key === place.key, texts));
+    const left = attention.weights.length - keys.length;
+    this.node.replaceChildren(
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("th", { scope: "col" }, columns.key),
+          ...titles.map((title) => el("th", { scope: "col" }, title)),
+        ),
+      ),
+      el("tbody", {}, ...rows),
+      el("tfoot", { hidden: !left }, el("tr", {}, el("td", { colspan: 6 }))),
+    );
+    this.left = left ? { keys, texts } : null;
+    this.#update();
+  }
+
+  #scores() {
+    const { ran, divided } = this;
+    if (!ran) return [];
+    return ran.dots.map((dot, key) => (divided ? dot * ran.scale : dot) + (ran.bias?.[key] ?? 0));
+  }
+
+  #moved(/** @type {number} */ key) {
+    return this.ran !== null && Math.abs(this.edited.scores[key] - this.#ranScore(key)) > 1e-9;
+  }
+
+  #ranScore(/** @type {number} */ key) {
+    const { ran } = this;
+    return ran ? ran.dots[key] * ran.scale + (ran.bias?.[key] ?? 0) : 0;
+  }
+
+  /** @type {(name: string, key: number, chosen: boolean, texts: Texts) => HTMLTableRowElement} */
+  #row(name, key, chosen, { attention: words }) {
+    const { edited, ran } = this;
+    const slider = scrubber(
+      edited.scores[key],
+      words.dragged(name),
+      (score) => {
+        edited.scores[key] = score;
+        this.#update();
+      },
+      () => this.changed(),
+    );
+    const check = el("input", {
+      type: "checkbox",
+      checked: edited.allowed[key],
+      "aria-label": words.look(name),
+      onchange: ({ currentTarget }) => {
+        edited.allowed[key] = currentTarget.checked;
+        this.#update();
+        this.changed();
+      },
+    });
+    const [exp, weight, was, bar] = [el("td"), el("span"), el("small"), el("i")];
+    const pick = el(
+      "button",
+      { type: "button", class: "viz-learn-name", dir: "auto", onclick: () => this.choose(key) },
+      name,
+    );
+    const row = el(
+      "tr",
+      { class: chosen ? "viz-chosen" : "", "data-key": key },
+      el("th", { scope: "row" }, pick),
+      ...[el("td", {}, fixed(ran?.dots[key] ?? 0, 2)), el("td", {}, slider), el("td", {}, check), exp],
+      el("td", { class: "viz-learn-weight" }, bar, " ", weight, " ", was),
+    );
+    this.#cells.set(key, { weight, was, bar, exp, row });
+    return row;
+  }
+
+  #update() {
+    const { ran, edited } = this;
+    if (!ran) return;
+    this.now = softmax(edited.scores, edited.allowed, ran.sink);
+    const { touched } = this;
+    const exps = addingUp(this.now.exps, 4, ran.sink === null ? this.now.sum : undefined);
+    for (const [key, { weight, was, bar, exp, row }] of this.#cells) {
+      exp.textContent = edited.allowed[key] ? fixed(exps[key], 4) : "0";
+      weight.textContent = edited.allowed[key] ? fixed(this.now.weights[key], 3) : "0";
+      weight.dataset.weight = String(this.now.weights[key]);
+      bar.style.setProperty("--weight", String(this.now.weights[key]));
+      was.textContent = touched ? `(${ran.weights[key].toFixed(3)})` : "";
+      row.classList.toggle("viz-learn-forbidden", !edited.allowed[key]);
+    }
+    const foot = this.node.tFoot?.querySelector("td");
+    if (foot && this.left) {
+      const others = this.now.weights.filter((_, key) => !this.#cells.has(key));
+      const share = others.reduce((sum, weight) => sum + weight, 0);
+      foot.textContent = this.left.texts.attention.others(others.length, fixed(share, 3));
+    }
+  }
+}
+
+/** Which keys have a row: all, or the strongest and the chosen one, in their order.
+ * @type {(weights: number[], chosen: number) => number[]} */
+function listed(weights, chosen) {
+  const all = weights.map((_, key) => key);
+  if (all.length <= MOST) return all;
+  const strongest = [...all].sort((a, b) => weights[b] - weights[a]).slice(0, MOST - 16);
+  return [...new Set([...strongest, chosen])].sort((a, b) => a - b);
+}
+
+// "÷ √16", or "× 0.1768" where the scale is another.
+export function divisor(/** @type {SeenAttention} */ { scale, q }) {
+  return Math.abs(scale * Math.sqrt(q.length) - 1) < 1e-6 ? `÷ √${q.length}` : `× ${fixed(scale, 4)}`;
+}

@@ -1,0 +1,32 @@
+// Causal masks and windows, and whom a token can know of after several layers of one.
+
+/** @typedef {{ kind: "none" | "causal" | "window", width: number }} Kind */
+
+/** Whether a query may attend to a key. @type {(kind: Kind, query: number, key: number) => boolean} */
+export function allows({ kind, width }, query, key) {
+  if (kind === "causal") return key <= query;
+  return kind === "none" || Math.abs(query - key) <= width;
+}
+
+/** The mask as bits, row by row, the first cell in the highest bit of its byte.
+ * @type {(kind: Kind, n: number) => Uint8Array<ArrayBuffer>} */
+export function packed(kind, n) {
+  const bits = new Uint8Array(Math.ceil((n * n) / 8));
+  for (let at = 0; at < n * n; at++) {
+    if (allows(kind, Math.floor(at / n), at % n)) bits[at >> 3] |= 128 >> (at & 7);
+  }
+  return bits;
+}
+
+/** Of which tokens a query can know after so many layers.
+ * @type {(kind: Kind, n: number, query: number, layers: number) => number[]} */
+export function reach(kind, n, query, layers) {
+  let known = new Set([query]);
+  for (let layer = 0; layer < layers; layer++) {
+    const next = new Set(known);
+    for (const from of known) for (let key = 0; key < n; key++) if (allows(kind, from, key)) next.add(key);
+    if (next.size === known.size) break;
+    known = next;
+  }
+  return [...known].sort((a, b) => a - b);
+}

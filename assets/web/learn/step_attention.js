@@ -1,0 +1,154 @@
+// Step 4: one query against every key in one head: products, scores, softmax, and the sum of the values.
+
+import { caption, el, number } from "../core/dom.js";
+import { isolated } from "../core/token_names.js";
+import { fixed, signedText } from "./printed.js";
+import { ProductColumns } from "./product_columns.js";
+import { divisor, ScoreTable } from "./score_table.js";
+import { weighted } from "./softmax.js";
+import { VectorRows } from "./vector_rows.js";
+
+/** @import { Row } from "./vector_rows.js" */
+/** @import { Acts, AttentionNumbers, SeenAttention, Shown, StepView } from "./types.d.ts" */
+
+const STRONGEST = 4; // keys whose weighted values have a row of their own
+
+/** @implements {StepView} */
+export class AttentionStep {
+  divided = true;
+  divide = el("input", {
+    ...{ type: "checkbox", checked: true },
+    onchange: ({ currentTarget }) => this.#divide(currentTarget.checked),
+  });
+  titles = [el("h4"), el("h4"), el("h4")];
+  products = new ProductColumns();
+  sum = el("p", { class: "viz-learn-equation" });
+  touched = el("p", { class: "viz-learn-touched", role: "status", hidden: true });
+  note = caption();
+  /** @type {Shown | null} */
+  shown = null;
+
+  constructor(/** @type {Acts} */ { choose, layoutChanged }) {
+    this.changed = layoutChanged ?? (() => {});
+    this.table = new ScoreTable(
+      (key) => choose({ key }),
+      () => {
+        this.#edited();
+        this.changed();
+      },
+    );
+    this.values = new VectorRows("", (around) => choose({ around }));
+    const scroll = el("div", { class: "viz-learn-scroll" }, this.table.node);
+    this.worked = [
+      ...[this.titles[0], this.products.node, this.sum, this.products.said],
+      ...[this.titles[1], this.touched, scroll, this.titles[2], this.values.node],
+    ];
+    this.node = el("div", {}, ...this.worked, this.note);
+  }
+
+  /** The weights as they are here, changed or not; null where queries and keys were not seen. */
+  get weights() {
+    const { shown, table } = this;
+    return shown && table.ran === shown.numbers.attention ? table.now.weights : null;
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, place, numbers, texts }) {
+    const found = numbers.attention;
+    if (!found) return [];
+    const weights = this.weights ?? found.weights;
+    const most = weights.indexOf(Math.max(...weights));
+    const named = (/** @type {number} */ at, /** @type {string} */ kind) =>
+      el(kind === "q" ? "b" : "u", { dir: "auto" }, isolated(run.tokens[at]));
+    if (!weights[most]) return texts.attention.nothing(run.tokens[place.query]);
+    const parts = texts.attention.headline("\u0000q", `${place.layer}.${place.head}`, "\u0000k");
+    return parts.map((part) =>
+      part === "\u0000q" ? named(place.query, "q") : part === "\u0000k" ? named(most, "k") : part,
+    );
+  }
+
+  /** @param {Shown} shown */
+  show(shown) {
+    this.shown = shown;
+    const { run, place, numbers, texts } = shown;
+    const [found, words] = [seen(numbers.attention), texts.attention];
+    for (const part of this.worked) part.hidden = !found;
+    if (!found) {
+      this.note.textContent = numbers.missing.scores ?? "";
+      return;
+    }
+    const [query, key] = [run.tokens[place.query], run.tokens[place.key]].map(isolated);
+    this.titles[0].textContent = words.products(query, key);
+    this.products.show({ name: words.q(query), values: found.q }, { name: words.k(key), values: found.k });
+    const bias = found.bias?.[place.key];
+    const by = this.divided ? divisor(found) : words.undivided;
+    const score = (this.divided ? found.scale : 1) * found.dots[place.key] + (bias ?? 0);
+    this.sum.textContent =
+      words.sum(found.q.length, fixed(found.dots[place.key], 2), by, fixed(score, 2)) +
+      (bias === undefined ? "" : words.bias(signedText(bias, 2)));
+    this.table.show(shown, found, this.divided);
+    this.touched.hidden = this.divided && !this.table.touched;
+    this.#edited();
+  }
+
+  // Without the division by √d_head, or with it again.
+  #divide(/** @type {boolean} */ divided) {
+    this.divided = this.divide.checked = divided;
+    if (this.shown) this.show(this.shown);
+    this.changed();
+  }
+
+  redraw() {
+    if (this.shown) this.show(this.shown);
+  }
+
+  // What follows from scores and masks as they are now.
+  #edited() {
+    const { shown, table } = this;
+    const found = seen(shown?.numbers.attention);
+    if (!shown || !found) return;
+    const words = shown.texts.attention;
+    const nothing = words.nothing(isolated(shown.run.tokens[shown.place.query])).join("");
+    this.titles[1].textContent = !table.now.sum
+      ? nothing
+      : words.softmax(fixed(table.now.sum, 4), fixed(table.now.max, 2));
+    this.titles[2].textContent = words.values;
+    this.touched.hidden = !table.touched;
+    const reset = el("button", { type: "button", class: "viz-small", onclick: () => this.#reset() }, shown.texts.reset);
+    this.touched.replaceChildren(`${shown.texts.here} `, reset);
+    const sink =
+      found.sink === null ? "" : words.sinkNote(number(1 - table.now.weights.reduce((sum, each) => sum + each, 0)));
+    this.note.textContent = `${found.v ? "" : words.long} ${sink}`.trim();
+    this.values.node.setAttribute("aria-label", words.outOf);
+    this.values.show(this.#valueRows(shown, found), shown.place.around, 3);
+  }
+
+  /** @type {(shown: Shown, found: SeenAttention) => Row[]} */
+  #valueRows({ run, texts }, found) {
+    const words = texts.attention;
+    const { v } = found;
+    if (!v) return [{ name: words.out, values: found.out }];
+    const { weights } = this.table.now;
+    const order = weights.map((_, key) => key).sort((a, b) => weights[b] - weights[a]);
+    const [first, rest] = [order.slice(0, STRONGEST), order.slice(STRONGEST)];
+    const part = (/** @type {number[]} */ keys) =>
+      weighted(
+        keys.map((key) => weights[key]),
+        keys.map((key) => v[key]),
+      );
+    /** @type {Row[]} */
+    const rows = first.map((key) => ({
+      ...{ name: `${fixed(weights[key], 3)} · v ${isolated(run.tokens[key])}`, values: part([key]), part: "addend" },
+    }));
+    if (rest.length) rows.push({ name: words.rest(rest.length), values: part(rest), part: "addend" });
+    return [...rows, { name: words.out, values: weighted(weights, v), part: "sum" }];
+  }
+
+  #reset() {
+    this.#divide(true);
+  }
+}
+
+/** Where queries and keys were seen; a model that computes its own softmax keeps its maps alone.
+ * @type {(found: AttentionNumbers | null | undefined) => SeenAttention | null} */
+const seen = (found) => (found?.q && found.k && found.dots ? /** @type {SeenAttention} */ (found) : null);

@@ -1,0 +1,196 @@
+// Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
+
+import { button, count, el, options, svg, css } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { address, json } from "../core/server.js";
+import { current } from "../core/app_state.js";
+import { Run } from "../core/run.js";
+
+/** @import { RunDescription } from "../core/payloads.d.ts" */
+/** @import { Shown, StepView, Texts } from "./types.d.ts" */
+/** @typedef {Record<string, string>} Sizes */
+/** @typedef {{ message?: string, parts: { name: string, formula: string, count: number }[], total: number,
+ *   scores_cost: number, ffn_cost: number, scores_formula: string, ffn_formula: string, equal_at: number, says: string,
+ *   runs: boolean, most: number, asked: Record<string, string | number | boolean>, presets: Record<string, Sizes> }} Built */
+
+/** @type {Record<string, string[]>} */
+const CHOICES = {
+  positions: ["sinusoidal", "learned", "rotary", "relative", "none"],
+  norm: ["post", "pre"],
+  activation: ["gelu", "relu", "silu"],
+};
+const [WIDTH, HEIGHT] = [440, 180];
+
+/** @implements {StepView} */
+export class BuildStep {
+  #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
+  #running = new Latest((sentence) => this.said.replaceChildren(sentence));
+  /** @type {Sizes} */
+  sizes = {};
+  fields = el("div", { class: "viz-learn-fields" });
+  presets = el("div", { class: "viz-controls" });
+  table = el("table", { class: "viz-learn-plain viz-learn-parts" });
+  curve = el("div", { class: "viz-learn-curve" });
+  said = el("p", { class: "viz-caption", role: "status" });
+  run = button("", () => this.#run());
+  save = el("a", { class: "viz-caption", download: "encoder.zip" });
+  node = el(
+    "div",
+    {},
+    ...[this.presets, this.fields],
+    el("div", { class: "viz-learn-two" }, el("div", { class: "viz-learn-scroll" }, this.table), this.curve),
+    el("div", { class: "viz-controls" }, this.run, this.save, this.said),
+  );
+  /** @type {Built | null} */
+  found = null;
+  /** @type {Shown | null} */
+  shown = null;
+
+  constructor(/** @type {{ layoutChanged?: () => unknown }} */ { layoutChanged }) {
+    this.changed = layoutChanged ?? (() => {});
+  }
+
+  /** @param {Shown} shown */
+  headline({ texts }) {
+    return this.found ? texts.build.headline(count(this.found.total)) : [];
+  }
+
+  /** @param {Shown} shown */
+  show(shown) {
+    const first = this.shown?.texts !== shown.texts;
+    this.shown = shown;
+    if (first) this.#lay(shown.texts);
+    if (!this.found) this.#ask();
+  }
+
+  #lay(/** @type {Texts} */ { build: words }) {
+    this.run.textContent = words.run;
+    this.save.textContent = words.save;
+    const preset = (/** @type {string} */ name) => {
+      this.#take(this.found?.presets[name] ?? {});
+      this.#ask();
+    };
+    this.presets.replaceChildren(
+      ...Object.entries(words.presets).map(([name, label]) => button(label, () => preset(name))),
+    );
+    const field = ([name, label] = ["", ""]) => {
+      const set = (/** @type {string} */ value) => {
+        this.sizes[name] = value;
+        this.#ask();
+      };
+      const named = CHOICES[name];
+      const input = named
+        ? el(
+            "select",
+            { onchange: (event) => set(event.currentTarget.value) },
+            ...options(named.map((each) => [each, each])),
+          )
+        : el("input", { type: "number", min: 1, step: 1, onchange: (event) => set(event.currentTarget.value) });
+      input.value = this.sizes[name] ?? "";
+      return el("label", {}, label, input);
+    };
+    this.fields.replaceChildren(...Object.entries(words.fields).map(([name, label]) => field([name, label])));
+  }
+
+  // The axes that the server has, as the form shows them.
+  #take(/** @type {Record<string, string | number | boolean>} */ axes) {
+    for (const [name, value] of Object.entries(axes)) this.sizes[name] = String(value);
+    if (this.shown) this.#lay(this.shown.texts);
+  }
+
+  #saved() {
+    const text = this.shown?.run.link.a;
+    return new URLSearchParams({ ...this.sizes, ...(text ? { a: text } : {}) });
+  }
+
+  async #ask() {
+    const query = new URLSearchParams(this.sizes);
+    await this.#asked.run(async (fresh) => {
+      /** @type {Built & { message?: string }} */
+      const found = await fresh(json(`viz/learn/build?${query}`));
+      this.said.textContent = found.message ?? found.says; // sizes that cannot be are answered in a sentence
+      this.run.disabled = Boolean(found.message);
+      if (found.message) return;
+      if (!this.found) this.#take(found.asked);
+      this.found = found;
+      this.run.disabled = !found.runs || Boolean(this.shown?.run.grid); // it reads words
+      if (!found.runs) this.said.textContent = /** @type {Shown} */ (this.shown).texts.build.large(count(found.most));
+      this.save.href = address(`viz/learn/build/encoder.zip?${this.#saved()}`);
+      this.#draw();
+      this.changed();
+    });
+  }
+
+  #draw() {
+    const { found, shown } = this;
+    if (!found || !shown) return;
+    const words = shown.texts.build;
+    this.table.replaceChildren(
+      el(
+        "thead",
+        {},
+        el("tr", {}, ...[words.part, words.formula, words.count].map((title) => el("th", { scope: "col" }, title))),
+      ),
+      el(
+        "tbody",
+        {},
+        ...found.parts.map(({ name, formula, count: n }) =>
+          el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, formula), el("td", {}, count(n))),
+        ),
+      ),
+      el(
+        "tfoot",
+        {},
+        el("tr", {}, el("th", { scope: "row" }, words.total), el("td"), el("td", {}, count(found.total))),
+      ),
+    );
+    const T = Number(this.sizes.T);
+    this.curve.replaceChildren(
+      el("h4", {}, words.curve),
+      curves(T, found, words),
+      el("p", { class: "viz-caption" }, words.equal(count(found.equal_at))),
+    );
+  }
+
+  async #run() {
+    const { shown } = this;
+    if (!shown) return;
+    this.said.textContent = shown.texts.waiting;
+    const body = JSON.stringify({ ...this.sizes, run: shown.run.key });
+    await this.#running.run(async (fresh) => {
+      /** @type {RunDescription & { message?: string }} */
+      const made = await fresh(json("viz/learn/build", { body, signal: fresh.signal }));
+      this.said.textContent = made.message ?? "";
+      if (!made.message) current.enter(new Run(made));
+    });
+  }
+
+  redraw() {
+    this.#draw();
+  }
+}
+
+/** Both costs over T, straight line and parabola, with the chosen T.
+ * @type {(T: number, found: Built, words: Texts["build"]) => SVGElement} */
+function curves(T, { scores_cost: scores, ffn_cost: ffn, equal_at: equal }, words) {
+  const far = Math.max(T, equal) * 1.3;
+  const top = Math.max(scores * (far / T) ** 2, ffn * (far / T));
+  const x = (/** @type {number} */ t) => 10 + (t / far) * (WIDTH - 20);
+  const y = (/** @type {number} */ cost) => HEIGHT - 22 - (cost / top) * (HEIGHT - 36);
+  const steps = Array.from({ length: 41 }, (_, at) => (at / 40) * far);
+  const line = (/** @type {(t: number) => number} */ cost) =>
+    steps.map((t) => `${x(t).toFixed(1)},${y(cost(t)).toFixed(1)}`).join(" ");
+  const [accent, mark] = [css("--color-accent"), "var(--viz-mark)"];
+  const label = (/** @type {number} */ at, /** @type {string} */ text, /** @type {string} */ fill) =>
+    svg("text", { x: 16, y: at, fill, style: `fill:${fill}` }, text);
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words.curve },
+    svg("polyline", { points: line((t) => scores * (t / T) ** 2), fill: "none", stroke: accent, "stroke-width": 2 }),
+    svg("polyline", { points: line((t) => ffn * (t / T)), fill: "none", stroke: mark, "stroke-width": 2 }),
+    svg("line", { x1: x(T), x2: x(T), y1: 8, y2: HEIGHT - 20, stroke: "currentColor", "stroke-dasharray": "3 3" }),
+    svg("text", { x: x(T), y: HEIGHT - 6, "text-anchor": "middle" }, `T = ${count(T)}`),
+    label(20, words.scores, accent),
+    label(36, words.ffn, mark),
+  );
+}

@@ -1,0 +1,118 @@
+// Step 8: the model's answer for the token after each block, one block after the other when played.
+
+import { button, caption, el } from "../core/dom.js";
+import { Latest, rest } from "../core/latest.js";
+import { isolated, quoted } from "../core/token_names.js";
+import { fixed } from "./printed.js";
+
+/** @import { Prediction } from "../core/payloads.d.ts" */
+/** @import { Acts, Run, Shown, StepView } from "./types.d.ts" */
+
+const [BEST, PAUSE] = [4, 900]; // answers of a row; milliseconds a block when played
+
+/** @implements {StepView} */
+export class DepthStep {
+  #asked = new Latest((sentence) => this.note.replaceChildren(sentence));
+  #playing = new Latest();
+  table = el("table", { class: "viz-learn-depth" });
+  play = button("", () => this.#play());
+  note = caption();
+  node = el("div", {}, el("div", { class: "viz-learn-scroll" }, this.table), this.play, this.note);
+  /** @type {{ run: Run, key: string, rows: Prediction[] } | null} one answer a number of blocks */
+  found = null;
+
+  constructor(/** @type {Acts} */ { layoutChanged }) {
+    this.changed = layoutChanged ?? (() => {});
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, place, texts }) {
+    const row = this.found?.key === keyOf(run, place.query) ? this.found.rows[run.nLayers] : null;
+    if (!row) return [run.tasks.length ? texts.depth.mask : texts.depth.none];
+    return texts.depth.headline(
+      run.tokens[place.query],
+      quoted(row.labels[0]),
+      fixed(row.shares[0] ?? 0, 3),
+      run.nLayers,
+    );
+  }
+
+  /** @param {Shown} shown */
+  async show({ run, place, texts }) {
+    this.play.textContent = texts.depth.play;
+    const key = keyOf(run, place.query);
+    if (this.found?.key === key) return;
+    this.#playing.stop();
+    const task = run.tasks[0];
+    this.table.hidden = this.play.hidden = !task;
+    this.note.textContent = task ? texts.depth.note : texts.depth.none;
+    if (!task) return;
+    await this.#asked.run(async (fresh) => {
+      const rows = [];
+      for (let layer = 0; layer <= run.nLayers; layer++) {
+        const all = await fresh(run.predictions(task, layer === run.nLayers ? "" : layer));
+        const own = all.find(({ token }) => token === place.query) ?? all.find(({ token }) => token === null);
+        if (own) rows.push(own);
+      }
+      this.table.hidden = this.play.hidden = !rows.length;
+      this.found = rows.length ? { run, key, rows } : null;
+      this.note.textContent = rows.length ? texts.depth.note : texts.depth.mask;
+      this.#draw(texts.depth.blocks, texts.depth.answers);
+      this.changed();
+    });
+  }
+
+  leave() {
+    this.#playing.stop();
+  }
+
+  #draw(/** @type {string} */ blocks, /** @type {string} */ answers) {
+    const rows = this.found?.rows ?? [];
+    const last = rows.at(-1)?.labels[0];
+    this.table.replaceChildren(
+      el(
+        "thead",
+        {},
+        el("tr", {}, el("th", { scope: "col" }, blocks), el("th", { scope: "col", colspan: BEST }, answers)),
+      ),
+      el(
+        "tbody",
+        {},
+        ...rows.map(({ labels, shares }, at) =>
+          el(
+            "tr",
+            { "data-blocks": at },
+            el("th", { scope: "row" }, String(at)),
+            ...labels.slice(0, BEST).map((label, place) => {
+              const share = shares[place] ?? 0;
+              const bar = el("i", { style: `width:${Math.round(64 * share)}px` });
+              return el(
+                "td",
+                { class: label === last ? "viz-learn-final" : "" },
+                el("bdi", {}, isolated(label)),
+                ` ${fixed(share, 2)} `,
+                bar,
+              );
+            }),
+          ),
+        ),
+      ),
+    );
+  }
+
+  // Rows light up one after the other, as the vector goes through the blocks.
+  #play() {
+    const rows = [...this.table.tBodies[0].rows];
+    const light = (/** @type {number} */ to) => {
+      for (const [at, row] of rows.entries()) row.classList.toggle("viz-learn-later", at > to);
+    };
+    this.#playing.run(async (fresh) => {
+      for (let at = 0; at < rows.length; at++) {
+        light(at);
+        await fresh(rest(PAUSE));
+      }
+    });
+  }
+}
+
+const keyOf = (/** @type {Run} */ run, /** @type {number} */ query) => `${run.key}:${query}`;

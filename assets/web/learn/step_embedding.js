@@ -1,0 +1,47 @@
+// Step 2: what is looked up for the token and for its position, and added.
+
+import { caption, el } from "../core/dom.js";
+import { VectorRows } from "./vector_rows.js";
+
+/** @import { Row } from "./vector_rows.js" */
+/** @import { Acts, Shown, StepView } from "./types.d.ts" */
+
+/** @implements {StepView} */
+export class EmbeddingStep {
+  note = caption();
+  says = caption();
+
+  constructor(/** @type {Acts} */ { choose }) {
+    this.rows = new VectorRows("", (around) => choose({ around }));
+    this.node = el("div", {}, this.rows.node, this.says, this.note);
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, place, numbers, texts }) {
+    const found = numbers.embedding;
+    return found ? texts.embedding.headline(run.tokens[place.query], found.out.length) : [];
+  }
+
+  /** @param {Shown} shown */
+  show({ place, numbers, texts }) {
+    const [found, words] = [numbers.embedding, texts.embedding];
+    if (!found) return;
+    /** @type {Row[]} */
+    const rows = [];
+    const add = (/** @type {string} */ name, /** @type {number[] | null} */ values) =>
+      values && rows.push({ name, values, part: "addend" });
+    add(words.token(found.id), found.token);
+    add(words.position(place.query), found.position);
+    add(words.segment, found.segment);
+    if (rows.length > 1) rows.push({ name: words.sum, values: found.sum, part: "sum" });
+    if (found.norm || rows.length < 1) rows.push({ name: words.out, values: found.out });
+    this.rows.node.setAttribute("aria-label", words.vectors);
+    this.rows.show(rows, place.around, 3);
+    this.says.textContent = found.says ?? "";
+    this.note.textContent = words.note;
+  }
+
+  redraw() {
+    this.rows.draw();
+  }
+}

@@ -1,0 +1,104 @@
+// Step 7: the feed-forward network of one token: its units, their activation, and what comes out.
+
+import { caption, css, el, svg } from "../core/dom.js";
+import { fixed } from "./printed.js";
+import { VectorRows } from "./vector_rows.js";
+
+/** @import { Acts, FfnNumbers, Shown, StepView, Texts } from "./types.d.ts" */
+
+const [WIDTH, HEIGHT, EDGE] = [420, 190, 26];
+
+/** @implements {StepView} */
+export class FfnStep {
+  title = el("h4");
+  curve = el("div", { class: "viz-learn-curve" });
+  strongest = el("table", { class: "viz-learn-plain" });
+  note = caption();
+
+  constructor(/** @type {Acts} */ { choose }) {
+    this.units = new VectorRows("", () => {});
+    this.out = new VectorRows("", (around) => choose({ around }));
+    const two = el("div", { class: "viz-learn-two" }, el("div", {}, this.title, this.curve), this.strongest);
+    this.node = el("div", {}, this.units.node, two, this.out.node, this.note);
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, place, numbers, texts }) {
+    const found = numbers.ffn;
+    return found ? texts.ffn.headline(run.tokens[place.query], found.on, found.after.length) : [];
+  }
+
+  /** @param {Shown} shown */
+  show({ place, numbers, texts }) {
+    const [found, words] = [numbers.ffn, texts.ffn];
+    if (!found) return;
+    this.units.node.setAttribute("aria-label", words.units);
+    const [[unit] = [0]] = found.strongest;
+    this.units.show(
+      [
+        { name: words.before, values: found.before },
+        { name: words.after, values: found.after },
+      ],
+      unit,
+    );
+    this.title.textContent = words.curve(found.activation);
+    this.curve.replaceChildren(curveOf(found, texts));
+    this.strongest.replaceChildren(
+      el("caption", {}, words.strongest),
+      ...found.strongest.map(([at, value]) =>
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, String(at)),
+          el("td", {}, fixed(found.before[at], 3)),
+          el("td", {}, "→"),
+          el("td", {}, fixed(value, 3)),
+        ),
+      ),
+    );
+    this.out.node.setAttribute("aria-label", words.out);
+    this.out.show([{ name: words.out, values: found.out }], place.around, 3);
+    this.note.textContent = words.note(found.out.length, found.after.length);
+  }
+
+  redraw() {
+    this.units.draw();
+    this.out.draw();
+  }
+}
+
+// Every unit as a dot on the curve: what went in, and what came out.
+function curveOf(/** @type {FfnNumbers} */ { before, after, activation }, /** @type {Texts} */ { ffn }) {
+  const [low, high] = [Math.min(...before, -1), Math.max(...before, 1)];
+  const [bottom, top] = [Math.min(...after, -0.5), Math.max(...after, 1)];
+  const x = (/** @type {number} */ value) => EDGE + ((value - low) / (high - low)) * (WIDTH - 2 * EDGE);
+  const y = (/** @type {number} */ value) => HEIGHT - EDGE - ((value - bottom) / (top - bottom)) * (HEIGHT - 2 * EDGE);
+  const line = css("--border-color-primary");
+  const drawing = svg(
+    "svg",
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": ffn.curve(activation) },
+    svg("line", { x1: x(low), x2: x(high), y1: y(0), y2: y(0), stroke: line }),
+    svg("line", { x1: x(0), x2: x(0), y1: y(bottom), y2: y(top), stroke: line }),
+    ...before.map((value, at) =>
+      svg("circle", {
+        cx: x(value),
+        cy: y(after[at]),
+        r: 2.2,
+        class: after[at] > 0 ? "viz-learn-on" : "viz-learn-off",
+      }),
+    ),
+    label(x(low), HEIGHT - 8, fixed(low, 1), "start"),
+    label(x(high), HEIGHT - 8, fixed(high, 1), "end"),
+    label(x(0) + 4, y(top) + 4, fixed(top, 1), "start"),
+  );
+  return drawing;
+}
+
+function label(
+  /** @type {number} */ x,
+  /** @type {number} */ y,
+  /** @type {string} */ text,
+  /** @type {string} */ anchor,
+) {
+  return svg("text", { x, y, "text-anchor": anchor }, text);
+}

@@ -1,0 +1,146 @@
+// Step 9: each token hidden from all others: what becomes of the answer, beside the attention it got.
+
+import { button, caption, el, number } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { streamed } from "../core/streamed.js";
+import { isolated, quoted } from "../core/token_names.js";
+import { fixed } from "./printed.js";
+
+/** @import { TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
+/** @import { Acts, Run, Shown, StepView } from "./types.d.ts" */
+
+const [SHORT, MOST, NAMED] = [64, 40, 4]; // tokens: measured at once up to so many; rows of the table; in the sentence
+
+/** @implements {StepView} */
+export class KnockoutStep {
+  #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
+  start = button("", () => this.#measure());
+  progress = el("progress", { max: 1, value: 0, hidden: true });
+  said = el("p", { class: "viz-caption", role: "status" });
+  table = el("table", { class: "viz-learn-plain viz-learn-effects" });
+  note = caption();
+  node = el(
+    "div",
+    {},
+    el("div", { class: "viz-controls" }, this.start, this.progress),
+    this.said,
+    el("div", { class: "viz-learn-scroll" }, this.table),
+    this.note,
+  );
+  /** @type {Shown | null} */
+  shown = null;
+  /** @type {{ key: string, effects: TokenEffects, order: number[] } | null} */
+  found = null;
+
+  constructor(/** @type {Acts} */ { choose, layoutChanged }) {
+    this.choose = choose;
+    this.changed = layoutChanged ?? (() => {});
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, texts }) {
+    if (this.found?.key !== run.key) return [texts.knockout.same];
+    const { effects, order } = this.found;
+    const flips = order.filter((at) => effects.answers[at] !== effects.untouched.answer).slice(0, NAMED);
+    if (!flips.length) return texts.knockout.headline(quoted(run.tokens[order[0]]));
+    return texts.knockout.flips(flips.map((at) => quoted(run.tokens[at])));
+  }
+
+  /** @param {Shown} shown */
+  show(shown) {
+    const { run, texts } = shown;
+    const other = this.shown?.run.key !== run.key;
+    this.shown = shown;
+    this.start.textContent = texts.knockout.start;
+    this.note.textContent = texts.knockout.note;
+    if (other) this.#asked.stop();
+    this.start.hidden = this.found?.key === run.key;
+    if (this.found?.key === run.key) this.#draw();
+    else if (other) this.table.replaceChildren();
+    if (other && this.found?.key !== run.key && run.n <= SHORT) this.#measure();
+  }
+
+  async #measure() {
+    const { shown } = this;
+    if (!shown) return;
+    const { run, texts } = shown;
+    this.progress.hidden = false;
+    this.said.textContent = texts.waiting;
+    const found = await this.#asked.run(async (fresh) => {
+      /** @type {WhatIfOffered} */
+      const offer = await fresh(run.json("whatif/offered"));
+      if (offer.missing) throw new Error(offer.missing);
+      const tell = (/** @type {number} */ done) => {
+        this.progress.value = done;
+      };
+      const asked = new URLSearchParams({ measure: offer.usual, how: "attention" });
+      /** @type {TokenEffects} */
+      const effects = await fresh(streamed(run.url(`whatif/tokens?${asked}`), tell, { signal: fresh.signal }));
+      return effects;
+    });
+    this.progress.hidden = true;
+    if (!found) return;
+    this.found = { key: run.key, effects: found, order: strongest(found, run) };
+    this.start.hidden = true;
+    this.#draw();
+    this.changed();
+  }
+
+  #draw() {
+    const { found, shown } = this;
+    if (!found || !shown) return;
+    const { run, place, numbers, texts } = shown;
+    const words = texts.knockout;
+    const { effects } = found;
+    this.said.textContent = words.measured(effects.measure);
+    const most = Math.max(...found.order.map((at) => Math.abs(effects.values[at] ?? 0))) || 1;
+    const titles = [words.token, words.attention, words.effect, words.answer];
+    this.table.replaceChildren(
+      el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
+      el(
+        "tbody",
+        {},
+        ...found.order.slice(0, MOST).map((at) => {
+          const value = effects.values[at] ?? 0;
+          const other = effects.answers[at] !== effects.untouched.answer;
+          const name = el(
+            "button",
+            { type: "button", class: "viz-learn-name", onclick: () => this.choose({ key: at }) },
+            isolated(run.tokens[at]),
+          );
+          return el(
+            "tr",
+            { class: at === place.key ? "viz-chosen" : "" },
+            el("th", { scope: "row" }, name),
+            el("td", {}, numbers.attention ? number(numbers.attention.weights[at]) : ""),
+            el(
+              "td",
+              { "data-effect": value },
+              el("i", { style: `width:${Math.round((120 * Math.abs(value)) / most)}px` }),
+              ` ${fixed(value, 3)}`,
+            ),
+            el(
+              "td",
+              { class: other ? "viz-learn-flips" : "" },
+              el("bdi", {}, isolated(effects.answers[at] ?? "")),
+              ` ${fixed(effects.shares[at] ?? 0, 3)}`,
+            ),
+          );
+        }),
+      ),
+    );
+  }
+
+  leave() {
+    this.#asked.stop();
+    this.progress.hidden = true;
+    if (this.shown && this.found?.key !== this.shown.run.key) this.shown = null; // begun again when it is seen again
+  }
+}
+
+/** Tokens by the size of their effect; what could not be hidden is left out. @type {(effects: TokenEffects, run: Run) => number[]} */
+const strongest = ({ values }, run) =>
+  run.tokens
+    .map((_, at) => at)
+    .filter((at) => values[at] !== null && values[at] !== undefined)
+    .sort((a, b) => Math.abs(values[b] ?? 0) - Math.abs(values[a] ?? 0));

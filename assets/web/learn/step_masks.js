@@ -1,0 +1,140 @@
+// Step 10: the model run again with a causal mask or a window, and what that does to its answer.
+
+import { caption, el, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { Run } from "../core/run.js";
+import { json } from "../core/server.js";
+import { quoted } from "../core/token_names.js";
+import { maskColors, TokenGrid } from "../views/mask_grid.js";
+import { fixed } from "./printed.js";
+import { allows, packed, reach } from "./simple_masks.js";
+
+/** @import { MaskResult, Prediction } from "../core/payloads.d.ts" */
+/** @import { Kind } from "./simple_masks.js" */
+/** @import { Acts, Shown, StepView } from "./types.d.ts" */
+/** @typedef {{ label: string, share: number }} Answer */
+
+const [SIDE, MOST] = [340, 512]; // pixels of the grid; tokens up to which a mask can be tried
+
+/** @implements {StepView} */
+export class MasksStep {
+  #asked = new Latest((sentence) => this.said.replaceChildren(sentence));
+  kind = el("select", { id: "viz-learn-mask", onchange: () => this.#changed() });
+  width = el("input", { type: "range", min: 1, max: 8, value: 2, oninput: () => this.#changed() });
+  widthSaid = el("output", {});
+  widthLabel = el("label", { class: "viz-control" });
+  grid = new TokenGrid({ label: "", maxSide: SIDE, maxCell: 36 });
+  said = el("p", { class: "viz-learn-equation", role: "status" });
+  reached = caption();
+  note = caption();
+  node = el(
+    "div",
+    {},
+    el("div", { class: "viz-controls" }, this.kind, this.widthLabel),
+    el("div", { class: "viz-learn-two" }, this.grid.node, el("div", {}, this.said, this.reached)),
+    this.note,
+  );
+  /** @type {Shown | null} */
+  shown = null;
+  /** @type {{ now: Answer, was: Answer, key: string } | null} */
+  answers = null;
+
+  constructor(/** @type {Acts} */ { layoutChanged }) {
+    this.changed = layoutChanged ?? (() => {});
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, texts }) {
+    const { answers } = this;
+    if (answers?.key !== run.key || this.#kind.kind === "none") return [texts.masks.plain];
+    const [now, was] = [answers.now, answers.was].map(({ label, share }) => `${quoted(label)} (${fixed(share, 3)})`);
+    if (answers.now.label !== answers.was.label) return texts.masks.headline(now, was);
+    return texts.masks.headline(now, now);
+  }
+
+  /** @param {Shown} shown */
+  show(shown) {
+    const { run, texts } = shown;
+    if (this.shown?.texts !== texts) {
+      this.kind.replaceChildren(...options(Object.entries(texts.masks.kinds)));
+      this.kind.setAttribute("aria-label", texts.masks.grid);
+      this.widthLabel.replaceChildren(`${texts.masks.width} `, this.width, this.widthSaid);
+    }
+    if (this.shown?.run.key !== run.key) {
+      this.#asked.stop();
+      this.answers = null;
+      this.kind.value = "none";
+      this.said.textContent = "";
+    }
+    this.shown = shown;
+    this.note.textContent = texts.masks.note;
+    this.#draw();
+  }
+
+  /** @returns {Kind} */
+  get #kind() {
+    return { kind: /** @type {Kind["kind"]} */ (this.kind.value || "none"), width: Number(this.width.value) };
+  }
+
+  #changed() {
+    this.#draw();
+    this.#run();
+  }
+
+  #draw() {
+    const { shown } = this;
+    if (!shown) return;
+    const { run, place, texts } = shown;
+    const kind = this.#kind;
+    this.widthLabel.hidden = kind.kind !== "window";
+    this.widthSaid.textContent = ` ${kind.width}`;
+    const known = reach(kind, run.n, place.query, run.nLayers);
+    this.reached.textContent = texts.masks.reach(known.length, run.nLayers);
+    const { allowed, forbidden } = maskColors();
+    const color = (/** @type {number} */ at) =>
+      allows(kind, Math.floor(at / run.n), at % run.n) ? allowed : forbidden;
+    this.grid.chosen = [place.query, place.key];
+    this.grid.outlined = [];
+    this.grid.show(run.tokens, color);
+    this.grid.canvas.setAttribute("aria-label", `${texts.masks.grid}: ${texts.masks.kinds[kind.kind]}`);
+  }
+
+  async #run() {
+    const { shown } = this;
+    const task = shown?.run.tasks[0];
+    if (!shown) return;
+    const { run, place, texts } = shown;
+    const kind = this.#kind;
+    if (kind.kind === "none" || run.n > MOST || !task) {
+      this.answers = null;
+      this.said.textContent = "";
+      return this.changed();
+    }
+    this.said.textContent = texts.waiting;
+    await this.#asked.run(
+      async (fresh) => {
+        /** @type {MaskResult} */
+        const made = await fresh(json(run.url("mask/run"), { body: packed(kind, run.n), signal: fresh.signal }));
+        const [now, was] = [
+          await fresh(new Run(made.run).predictions(task, "")),
+          await fresh(run.predictions(task, "")),
+        ];
+        const [after, before] = [answerOf(now, place.query), answerOf(was, place.query)];
+        this.answers = after && before ? { now: after, was: before, key: run.key } : null;
+        this.said.textContent = this.answers ? "" : texts.masks.done;
+        this.changed();
+      },
+      { pause: 250 },
+    );
+  }
+
+  redraw() {
+    this.#draw();
+  }
+}
+
+/** @type {(all: Prediction[], query: number) => Answer | null} */
+function answerOf(all, query) {
+  const found = all.find(({ token }) => token === query) ?? all.find(({ token }) => token === null) ?? all[0];
+  return found ? { label: found.labels[0], share: found.shares[0] ?? 0 } : null;
+}

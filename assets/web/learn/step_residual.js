@@ -1,0 +1,84 @@
+// Step 6: the vector after each part of the block, and each norm worked out for one number.
+
+import { caption, el } from "../core/dom.js";
+import { addingUp, fixed, signedText } from "./printed.js";
+import { VectorRows } from "./vector_rows.js";
+
+/** @import { Row } from "./vector_rows.js" */
+/** @import { Acts, Norm, Shown, Stage, StepView, Texts } from "./types.d.ts" */
+
+/** @implements {StepView} */
+export class ResidualStep {
+  norms = el("div", { class: "viz-learn-norms" });
+  note = caption();
+
+  constructor(/** @type {Acts} */ { choose }) {
+    this.rows = new VectorRows("", (around) => choose({ around }));
+    this.node = el("div", {}, this.rows.node, this.norms, this.note);
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, place, numbers, texts }) {
+    const lengths = (numbers.stages ?? []).flatMap(({ vector, length }) => (vector && length !== null ? [length] : []));
+    if (!lengths.length) return [];
+    const [first, last] = [lengths[0], lengths[lengths.length - 1]];
+    return texts.residual.headline(run.tokens[place.query], fixed(first, 1), fixed(last, 1));
+  }
+
+  /** @param {Shown} shown */
+  show({ place, numbers, texts }) {
+    const stages = numbers.stages ?? [];
+    /** @type {Row[]} */
+    const rows = stages.flatMap(({ title, vector }) => (vector ? [{ name: title, values: vector }] : []));
+    if (!rows.length) return;
+    this.rows.node.setAttribute("aria-label", texts.residual.stages);
+    this.rows.show(rows, place.around, 2);
+    const sums = stages.flatMap((_, at) => added(stages, at, place.around));
+    const norms = stages.flatMap(({ title, norm }) => (norm ? [worked(title, norm, place.around, texts)] : []));
+    this.norms.replaceChildren(...sums, ...norms);
+    this.note.textContent = texts.residual.note;
+  }
+
+  redraw() {
+    this.rows.draw();
+  }
+}
+
+// One number of a residual sum: what was there before, and what the part of the block adds to it.
+function added(/** @type {Stage[]} */ stages, /** @type {number} */ at, /** @type {number} */ around) {
+  const { id, title, vector } = stages[at];
+  const before = stages
+    .slice(0, at)
+    .findLast((stage) => stage.vector && (stage.id === "x" || isResidual(stage)))?.vector;
+  if (!isResidual({ id }) || !vector || !before) return [];
+  const dim = Math.min(around, vector.length - 1);
+  const [was, part] = addingUp([before[dim], vector[dim] - before[dim]], 3, vector[dim]);
+  const said = `${fixed(was, 3)} ${signedText(part, 3)} = ${fixed(vector[dim], 3)}`;
+  return [el("p", { class: "viz-learn-equation" }, el("b", {}, `${title}. `), said)];
+}
+
+const isResidual = (/** @type {{ id: string }} */ { id }) => id.startsWith("residual");
+
+// One number of the vector through a norm.
+function worked(
+  /** @type {string} */ title,
+  /** @type {Norm} */ norm,
+  /** @type {number} */ around,
+  /** @type {Texts} */ texts,
+) {
+  const words = texts.residual;
+  const at = Math.min(around, norm.in.length - 1);
+  const [given, out] = [norm.in[at], norm.out[at]];
+  const mean = norm.mean === null ? "" : fixed(norm.mean, 4);
+  const centered = norm.mean === null ? fixed(given, 3) : `(${fixed(given, 3)} ${signedText(-norm.mean, 4)})`;
+  const weight = norm.weight ? ` × ${fixed(norm.weight[at], 3)}` : "";
+  const bias = norm.bias ? ` ${signedText(norm.bias[at], 3)}` : "";
+  return el(
+    "p",
+    { class: "viz-learn-equation" },
+    el("b", {}, `${title}. `),
+    words.norm(norm.kind, mean, fixed(norm.std, 4)),
+    el("br"),
+    `${words.one(at)}${centered} ÷ ${fixed(norm.std, 4)}${weight}${bias} = ${fixed(out, 3)}`,
+  );
+}

@@ -1,0 +1,48 @@
+// Step 1: the text as tokens, each with its place and its number in the vocabulary.
+
+import { caption, el } from "../core/dom.js";
+import { isolated } from "../core/token_names.js";
+
+/** @import { Acts, Shown, StepView } from "./types.d.ts" */
+
+const MOST = 128; // cards at a time
+
+/** @implements {StepView} */
+export class TokensStep {
+  cards = el("div", { class: "viz-learn-cards" });
+  note = caption();
+  node = el("div", {}, this.cards, this.note);
+
+  constructor(/** @type {Acts} */ { choose }) {
+    this.choose = choose;
+  }
+
+  /** @param {Shown} shown */
+  headline({ run, texts }) {
+    return [(run.grid ? texts.tokens.picture : texts.tokens.headline)(run.n)];
+  }
+
+  /** @param {Shown} shown */
+  show({ run, place, numbers, texts }) {
+    const words = texts.tokens;
+    const shown = Math.min(run.n, MOST);
+    const cards = Array.from({ length: shown }, (_, at) => {
+      const id = numbers.ids?.[at];
+      const facts = [`${words.position} ${at}`, ...(id === undefined ? [] : [`${words.id} ${id}`])];
+      return el(
+        "button",
+        {
+          type: "button",
+          class: `viz-learn-card${run.special[at] ? " viz-learn-special" : ""}`,
+          "aria-pressed": String(at === place.query),
+          onclick: () => this.choose({ query: at }),
+        },
+        el("b", { dir: "auto" }, isolated(run.tokens[at])),
+        ...facts.map((fact) => el("small", {}, fact)),
+      );
+    });
+    this.cards.replaceChildren(...(run.grid ? [] : cards)); // its patches are chosen in the picture
+    const note = run.grid ? words.pictureNote(run.grid.rows, run.grid.cols, run.grid.prefix) : words.note;
+    this.note.textContent = run.n > shown ? `${note} ${words.more(run.n - shown)}` : note;
+  }
+}

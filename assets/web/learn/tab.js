@@ -1,0 +1,257 @@
+// The Learn tab: one token's way through an encoder, a step at a time, with every number.
+
+import { current } from "../core/app_state.js";
+import { makeScale } from "../core/colors.js";
+import { el, options } from "../core/dom.js";
+import { Latest } from "../core/latest.js";
+import { headsOf } from "../core/selection.js";
+import { TabShell } from "../core/tab_shell.js";
+import { fullScreen } from "../views/full_screen.js";
+import { TokenChoice } from "../views/token_choice.js";
+import { moveOf } from "./lesson_keys.js";
+import { LessonOpening } from "./lesson_opening.js";
+import { Question } from "./question.js";
+import { exercises, tokenNumbers } from "./requests.js";
+import { Spine } from "./spine.js";
+import { AttentionStep } from "./step_attention.js";
+import { STEPS, stepAt } from "./steps.js";
+import { Switches } from "./switches.js";
+import { languageOf, TEXTS } from "./texts.js";
+
+/** @import { Acts, Place, Run, Shown, StepView } from "./types.d.ts" */
+
+const STEP = "learn.step"; // in the link
+const SEED = "learn.seed";
+const USUAL = 4; // the step that the tab opens on
+const LANGUAGE = "learn.lang";
+
+// Called by the page once; the run and the selection are those of all tabs.
+export function mount(/** @type {HTMLElement} */ root) {
+  window.vizLearn = new LearnTab(root); // so that a script or a test can ask what is shown
+}
+
+class LearnTab extends TabShell {
+  saysMask = true;
+  step = USUAL;
+  #asked = new Latest((sentence) => this.fail(sentence));
+  #opening = new LessonOpening(location.search);
+  #questions = new Latest(() => this.question.show([], this.texts));
+  texts = TEXTS[languageOf(current.selection.noted(LANGUAGE))];
+  dim = 0;
+  around = 0;
+  /** @type {Shown | null} */
+  shown = null;
+  /** @type {Map<number, StepView>} by the number of the step, made when it is first seen */
+  views = new Map();
+  bar = el("ol", { class: "viz-learn-steps" });
+  sentence = el("p", { class: "viz-learn-headline", role: "status" });
+  keys = el("span", { class: "viz-caption viz-learn-keys" });
+  lesson = el("a", { class: "viz-caption", href: "?learn=4" });
+  language = el("select", {
+    "aria-label": "Language",
+    onchange: ({ currentTarget }) => this.#speak(currentTarget.value),
+  });
+  tokens = new TokenChoice({ hover: (at) => current.hover(at), choose: (query) => current.selection.set({ query }) });
+  spine = new Spine((step) => this.go(step));
+  numbers = el("div", { class: "viz-learn-middle" });
+  untrained = el("p", { class: "viz-masked", hidden: true });
+  missing = el("p", { class: "viz-learn-missing", hidden: true });
+  agrees = el("p", { class: "viz-caption viz-learn-agrees" });
+  question = new Question();
+  switches = new Switches();
+
+  constructor(/** @type {HTMLElement} */ root) {
+    super(root, "viz-learn");
+    this.step = stepAt(this.#opening.step || Number(current.selection.noted(STEP)) || USUAL);
+    if (this.#opening.seat) current.selection.note({ [SEED]: this.#opening.seat });
+    this.language.append(...options(Object.entries(TEXTS).map(([code, { language }]) => [code, language])));
+    this.full = fullScreen(this.body, () => this.redraw());
+    const middle = el("div", { class: "viz-learn-main" }, this.untrained, this.missing, this.numbers, this.agrees);
+    const aside = el("aside", { class: "viz-learn-aside" }, this.question.node, this.switches.node);
+    const tools = el("span", { class: "viz-learn-tools" }, this.keys, this.lesson, this.language, this.full);
+    this.body.append(
+      this.bar,
+      this.sentence,
+      el("div", { class: "viz-learn-line" }, this.tokens.node, tools),
+      el("div", { class: "viz-learn-columns" }, this.spine.node, middle, aside),
+    );
+    document.addEventListener("keydown", (event) => this.#key(event));
+    current.onHover((at) => this.root.clientWidth && this.run && this.tokens.mark(at));
+    current.selection.on(() => this.root.clientWidth && this.refresh());
+    this.#speak(languageOf(current.selection.noted(LANGUAGE)));
+    this.open();
+  }
+
+  /** A link to a step opens on the token that the model is asked for. @override @param {Run | null} run */
+  entered(run) {
+    const place = run && this.#opening.place(run);
+    if (place) current.selection.set(place);
+  }
+
+  /** @override @param {Run} run */
+  show(run) {
+    const { selection } = current;
+    const place = this.#place(run);
+    this.#mark();
+    this.tokens.show(run, place.query);
+    this.#asked.run(async (fresh) => {
+      const numbers = await fresh(tokenNumbers(run, place, fresh.signal));
+      const { texts } = this;
+      const key = this.#opening.key(numbers.attention?.weights) ?? place.key;
+      if (key !== place.key) return selection.set({ key });
+      this.shown = { run, place, numbers, texts };
+      this.#draw();
+      this.#note();
+      this.#ask(this.shown);
+    });
+  }
+
+  /** @override */
+  leave() {
+    for (const view of this.views.values()) view.leave?.();
+  }
+
+  /** @override */
+  redraw() {
+    this.views.get(this.step)?.redraw?.();
+  }
+
+  /** To a step by its number. @param {number} step */
+  go(step) {
+    if (step === this.step || step < 1 || step > STEPS.length) return;
+    this.views.get(this.step)?.leave?.();
+    this.step = step;
+    this.#note();
+    this.#mark();
+    if (this.shown) {
+      this.#draw();
+      this.#ask(this.shown);
+    }
+  }
+
+  // Keep the step in the link.
+  #note() {
+    current.selection.note({ [STEP]: this.step === USUAL ? "" : String(this.step) });
+  }
+
+  /** @returns {Place} */
+  #place(/** @type {Run} */ run) {
+    const { layer, head, query, key } = current.selection;
+    const [one] = headsOf(head);
+    const { dim, around } = this;
+    return { layer: Math.min(layer, run.nLayers - 1), head: one ?? 0, query, key, dim, around };
+  }
+
+  #draw() {
+    const { shown, step } = this;
+    if (!shown) return;
+    const { needs } = STEPS[step - 1];
+    const lacks = needs && shown.numbers[needs] === null;
+    this.untrained.hidden = shown.run.weights !== "untrained";
+    this.untrained.textContent = this.texts.untrained;
+    this.missing.hidden = !lacks;
+    this.missing.textContent = lacks ? this.texts.missing + (shown.numbers.missing[needs] ?? "") : "";
+    this.spine.show(shown.numbers.stages, step);
+    const view = this.#view(step);
+    if (this.numbers.firstElementChild !== view.node) this.numbers.replaceChildren(view.node);
+    view.node.hidden = Boolean(lacks);
+    if (!lacks) view.show(shown);
+    this.switches.show(shown, view instanceof AttentionStep ? view.divide : null);
+    this.#say();
+    this.body.dataset.painted = `${shown.run.key}:${step}`;
+  }
+
+  // The sentence over the step, and the step's place on the line of steps.
+  #say() {
+    const { shown, step } = this;
+    if (!shown) return;
+    const view = this.#view(step);
+    this.sentence.replaceChildren(
+      ...(this.missing.hidden ? view.headline(shown) : [this.texts.steps[STEPS[step - 1].id]]),
+    );
+    const weights = view instanceof AttentionStep ? (view.weights ?? shown.numbers.attention?.weights) : null;
+    const row = weights ? Float32Array.from(weights) : null;
+    this.tokens.words.paint(row, row && makeScale("head", Math.max(...row)));
+    const { agrees } = shown.numbers;
+    this.agrees.textContent =
+      agrees === null || step > 7 || step === 1 ? "" : this.texts.agrees(agrees.toExponential(0));
+  }
+
+  #view(/** @type {number} */ step) {
+    /** @type {Acts} */
+    const acts = {
+      choose: ({ dim, around, ...place }) => {
+        this.dim = dim ?? this.dim;
+        this.around = around ?? this.around;
+        if (Object.keys(place).length) current.selection.set(place);
+        else if (dim !== undefined) this.refresh();
+        else if (this.shown && around !== undefined) {
+          this.shown = { ...this.shown, place: { ...this.shown.place, around } };
+          this.#draw();
+        }
+      },
+      layoutChanged: () => step === this.step && this.#say(),
+    };
+    const view = this.views.get(step) ?? STEPS[step - 1].make(acts);
+    this.views.set(step, view);
+    return view;
+  }
+
+  // Nothing is asked of a run whose model is not here.
+  #ask(/** @type {Shown} */ { run, place, numbers }) {
+    const { selection } = current;
+    if (!numbers.embedding && !numbers.projection && !numbers.stages) return this.question.show([], this.texts);
+    this.#questions.run(
+      async (fresh) => {
+        const found = await fresh(
+          exercises(run, this.step, place, selection.noted(SEED), this.language.value, fresh.signal),
+        );
+        this.question.show(found, this.texts, Number(selection.noted(SEED)) || 0);
+      },
+      { pause: 120 },
+    );
+  }
+
+  #mark() {
+    for (const [at, item] of [...this.bar.children].entries()) {
+      item.className = at + 1 === this.step ? "viz-learn-now" : at + 1 < this.step ? "viz-learn-done" : "";
+      item.firstElementChild?.setAttribute("aria-current", at + 1 === this.step ? "step" : "false");
+    }
+    this.bar.children[this.step - 1]?.scrollIntoView({ block: "nearest", inline: "center" });
+  }
+
+  #speak(/** @type {string} */ code) {
+    this.texts = TEXTS[languageOf(code)];
+    this.language.value = languageOf(code);
+    this.body.lang = this.language.value;
+    current.selection.note({ [LANGUAGE]: this.language.value === "en" ? "" : this.language.value });
+    const step = (/** @type {string} */ name, /** @type {number} */ at) =>
+      el(
+        "li",
+        {},
+        el(
+          "button",
+          { type: "button", onclick: () => this.go(at + 1) },
+          el("b", {}, String(at + 1)),
+          el("span", {}, name),
+        ),
+      );
+    this.bar.replaceChildren(...STEPS.map(({ id }, at) => step(this.texts.steps[id], at)));
+    this.keys.textContent = this.texts.keys;
+    this.keys.title = this.texts.keysTitle;
+    this.lesson.textContent = this.texts.lesson;
+    this.question.show([], this.texts);
+    this.#mark();
+    if (this.run && this.root.clientWidth) this.refresh();
+  }
+
+  #key(/** @type {KeyboardEvent} */ event) {
+    const move = this.run && this.root.clientWidth ? moveOf(event) : null;
+    if (!move || !this.run) return;
+    event.preventDefault();
+    if (move.steps) return this.go(this.step + move.steps);
+    const [{ nLayers, nHeads }, { layer, head }] = [this.run, this.#place(this.run)];
+    const [next, other] = [(layer + move.layers + nLayers) % nLayers, (head + move.heads + nHeads) % nHeads];
+    current.selection.set({ layer: next, head: other });
+  }
+}

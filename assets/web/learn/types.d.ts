@@ -1,0 +1,128 @@
+// What the server says of one token's way through one layer, and what the modules of this tab share.
+
+import type { Run } from "../core/run.js";
+import type { Maybe } from "../core/payloads.d.ts";
+import type { Texts } from "./texts_en.js";
+
+export type { Run } from "../core/run.js";
+export type { Texts } from "./texts_en.js";
+
+export interface Norm {
+  kind: string;
+  mean: Maybe;
+  std: number;
+  eps: number;
+  weight: number[] | null;
+  bias: number[] | null;
+  in: number[];
+  out: number[];
+}
+export interface EmbeddingNumbers {
+  id: Maybe;
+  token: number[] | null;
+  position: number[] | null;
+  segment: number[] | null;
+  scale: number;
+  sum: number[];
+  norm: Norm | null;
+  out: number[];
+  says: string | null;
+}
+export interface ProjectionNumbers {
+  x: number[];
+  dim: number;
+  column: number[];
+  bias: Maybe;
+  sum: number;
+  q: number[];
+  k: number[];
+  v: number[];
+  q_before: number[] | null;
+  k_before: number[] | null;
+  says: string | null;
+}
+/** q, k, dots, scores, max and sum are null of a model that computes its own softmax. */
+export interface AttentionNumbers {
+  q: number[] | null;
+  k: number[] | null;
+  v: number[][] | null;
+  v_key: number[];
+  dots: number[] | null;
+  scale: number;
+  bias: number[] | null;
+  allowed: number[];
+  sink: Maybe;
+  scores: Maybe[] | null;
+  weights: number[];
+  out: number[];
+  max: Maybe;
+  sum: Maybe;
+}
+/** Of a model whose queries and keys were seen. */
+export interface SeenAttention extends AttentionNumbers {
+  q: number[];
+  k: number[];
+  dots: number[];
+}
+export interface HeadsNumbers {
+  lengths: number[];
+  parts: number[][];
+  bias: number[] | null;
+  sum: number[];
+  length: number;
+}
+export interface Stage {
+  id: string;
+  title: string;
+  vector: number[] | null;
+  length: Maybe;
+  norm: Norm | null;
+  says: string | null;
+}
+export interface FfnNumbers {
+  before: number[];
+  after: number[];
+  gate: number[] | null;
+  activation: string;
+  on: number;
+  strongest: [unit: number, value: number][];
+  out: number[];
+}
+export interface TokenNumbers {
+  ids: number[] | null;
+  embedding: EmbeddingNumbers | null;
+  projection: ProjectionNumbers | null;
+  attention: AttentionNumbers | null;
+  heads: HeadsNumbers | null;
+  stages: Stage[] | null;
+  ffn: FfnNumbers | null;
+  missing: Record<string, string>;
+  agrees: Maybe;
+}
+
+export interface Place {
+  layer: number;
+  head: number;
+  query: number;
+  key: number;
+  dim: number; // of q, whose sum is shown
+  around: number; // of a long vector: about which its numbers are printed
+}
+export interface Shown {
+  run: Run;
+  place: Place;
+  numbers: TokenNumbers;
+  texts: Texts;
+}
+export interface Acts {
+  choose: (place: Partial<Place>) => unknown;
+  layoutChanged?: () => unknown;
+}
+export interface StepView {
+  node: HTMLElement;
+  show: (shown: Shown) => unknown;
+  /** The sentence over the step, once it is shown. */
+  headline: (shown: Shown) => (string | Node)[];
+  redraw?: () => unknown;
+  leave?: () => unknown;
+}

@@ -1,0 +1,124 @@
+// Vectors under one another on one scale of colors, with some of their numbers; a sum adds up as it is printed.
+
+import { rgbText } from "../core/colors.js";
+import { el, fit, onWidth } from "../core/dom.js";
+import { signedColors } from "../core/signed_colors.js";
+import { addingUp, fixed, lengthOf, signedText, windowStart } from "./printed.js";
+
+/** @typedef {ArrayLike<number>} Vector */
+/** @typedef {{ name: string, values: Vector, part?: "addend" | "sum", press?: () => unknown, chosen?: boolean }} Row
+ *   addends are printed so that they add up to the sum after them */
+
+const [HIGH, PRINTED, NARROW] = [20, 8, 4]; // pixels of a strip; numbers beside it, and on a phone
+
+export class VectorRows {
+  /** @type {Row[]} */
+  rows = [];
+  dim = 0;
+  decimals = 2;
+  node = el("div", { class: "viz-learn-vectors", role: "table" });
+
+  /** `choose` is told the dimension that was clicked; `label` says what the vectors are.
+   * @param {string} label @param {(dim: number) => unknown} choose */
+  constructor(label, choose) {
+    this.choose = choose;
+    this.node.setAttribute("aria-label", label);
+    onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
+  }
+
+  /** @type {(rows: Row[], dim: number, decimals?: number) => void} */
+  show(rows, dim, decimals = 2) {
+    Object.assign(this, { rows, dim: Math.min(dim, rows[0].values.length - 1), decimals });
+    this.draw();
+  }
+
+  draw() {
+    const { rows, node } = this;
+    if (!rows.length || !node.clientWidth) return;
+    const n = rows[0].values.length;
+    const printed = Math.min(n, node.clientWidth < 560 ? NARROW : PRINTED);
+    const start = windowStart(this.dim, n, printed);
+    const texts = printedTexts(rows, start, printed, this.decimals);
+    const largest = Math.max(...rows.map(({ values }) => Math.max(...Array.from(values, Math.abs)))) || 1;
+    const color = signedColors();
+    node.style.setProperty("--printed", String(printed));
+    const dims = Array.from({ length: printed }, (_, at) => start + at);
+    const head = el(
+      "div",
+      { class: "viz-learn-vector viz-learn-dims", role: "row" },
+      el("span", { role: "columnheader" }, ""),
+      el("span", { role: "columnheader", class: "viz-learn-range" }, `0 … ${n - 1}`),
+      ...dims.map((dim) => el("span", { role: "columnheader", "data-here": dim === this.dim }, String(dim))),
+      el("span", { role: "columnheader" }, "length"),
+    );
+    const lines = rows.map((row, at) => {
+      const strip = this.#strip(row, start, printed, (value) => rgbText(color(value / largest)));
+      const cells = texts[at].map((text, i) =>
+        el("span", { role: "cell", class: "viz-learn-number", "data-here": dims[i] === this.dim }, text),
+      );
+      const length = el("span", { role: "cell", class: "viz-learn-length" }, fixed(lengthOf(row.values), 1));
+      const kind = `viz-learn-vector${row.part === "sum" ? " viz-learn-sum" : ""}${row.chosen ? " viz-chosen" : ""}`;
+      return el("div", { class: kind, role: "row" }, nameOf(row), strip, ...cells, length);
+    });
+    node.replaceChildren(head, ...lines);
+    for (const strip of node.querySelectorAll("canvas")) paint(/** @type {Strip} */ (strip));
+  }
+
+  /** @type {(row: Row, start: number, printed: number, color: (value: number) => string) => HTMLCanvasElement} */
+  #strip({ name, values }, start, printed, color) {
+    const n = values.length;
+    const strip = el("canvas", {
+      role: "cell",
+      "aria-label": `${name}, ${n} numbers. Click to choose which are printed.`,
+      onclick: (event) => this.choose(dimAt(event, n)),
+      onpointermove: (event) => {
+        const dim = dimAt(event, n);
+        event.currentTarget.title = `${dim}: ${fixed(values[dim], 4)}`;
+      },
+    });
+    return Object.assign(strip, { drawn: { values, start, printed, color } });
+  }
+}
+
+/** @typedef {HTMLCanvasElement & { drawn: { values: Vector, start: number, printed: number, color: (value: number) => string } }} Strip */
+
+function paint(/** @type {Strip} */ strip) {
+  const { values, start, printed, color } = strip.drawn;
+  const n = values.length;
+  const width = strip.parentElement ? strip.getBoundingClientRect().width : 0;
+  const context = fit(strip, width, HIGH);
+  strip.style.width = "";
+  const side = width / n;
+  for (let dim = 0; dim < n; dim++) {
+    context.fillStyle = color(values[dim]);
+    context.fillRect(dim * side, 2, side + 0.5, HIGH - 4);
+  }
+  if (printed >= n) return;
+  context.strokeStyle = getComputedStyle(strip).color;
+  context.strokeRect(start * side + 0.5, 0.5, Math.max(3, printed * side) - 1, HIGH - 1);
+}
+
+/** @type {(event: MouseEvent & { currentTarget: HTMLCanvasElement }, n: number) => number} */
+const dimAt = ({ offsetX, currentTarget }, n) =>
+  Math.max(0, Math.min(n - 1, Math.floor((offsetX / currentTarget.clientWidth) * n)));
+
+const nameOf = (/** @type {Row} */ { name, press }) =>
+  press
+    ? el("span", { role: "rowheader" }, el("button", { type: "button", class: "viz-learn-name", onclick: press }, name))
+    : el("span", { role: "rowheader" }, name);
+
+/** @type {(rows: Row[], start: number, printed: number, decimals: number) => string[][]} */
+function printedTexts(rows, start, printed, decimals) {
+  const addends = rows.filter(({ part }) => part === "addend");
+  const sum = rows.find(({ part }) => part === "sum");
+  const columns = Array.from({ length: printed }, (_, at) => {
+    const column = addends.map(({ values }) => values[start + at]);
+    return addingUp(column, decimals, sum?.values[start + at]);
+  });
+  return rows.map((row) => {
+    const at = addends.indexOf(row);
+    return columns.map((column, i) =>
+      at < 0 ? fixed(row.values[start + i], decimals) : signedText(column[at], decimals),
+    );
+  });
+}

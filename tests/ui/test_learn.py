@@ -1,0 +1,343 @@
+"""The Learn tab: one token's way through an encoder; its numbers are those of the run."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.ui.texts import MASKED, PICTURES, SENTENCES
+from viz_encoder.lesson.result_code import Result, decode
+from viz_encoder.lesson.seats import seat
+from viz_encoder.ui.state.lesson_link import as_linked
+
+pytestmark = pytest.mark.browser
+
+TEXT = "the keys to the cabinet [MASK] old"
+LAYER, HEAD, QUERY, KEY = 2, 0, 6, 2
+STEPS = 12
+ROWS = ".viz-learn-scores tbody tr"
+
+
+@pytest.fixture(scope="module")
+def ran(grammar):
+    return vz.capture(grammar, TEXT)
+
+
+@pytest.fixture(scope="module")
+def row(ran):
+    """The chosen row by hand, in float64: q·k, scores, weights."""
+    layer = ran.layers[LAYER]
+    q = layer.q[HEAD, QUERY].double().numpy()
+    k = layer.k[HEAD].double().numpy()
+    dots = k @ q
+    scores = dots / np.sqrt(len(q))
+    exps = np.exp(scores - scores.max())
+    return {"dots": dots, "scores": scores, "exps": exps, "weights": exps / exps.sum()}
+
+
+@pytest.fixture
+def learn(visit):
+    def enter(step=4, text=TEXT, model="grammar", width=1440, **query):
+        place = {"layer": LAYER, "head": HEAD, "query": QUERY, "key": KEY} | query
+        opened = visit(
+            **{"kind": "text", "a": text, "model": model, "tab": "learn", "learn.step": step},
+            **({"width": width} | place),
+        )
+        enter.faults = opened.faults
+        shown(opened.page, step)
+        return opened.page
+
+    return enter
+
+
+def shown(page, step):
+    page.wait_for_selector(f".viz-learn[data-painted$=':{step}']", timeout=60_000)
+
+
+def number(text):
+    return float(text.replace("\u2212", "-").replace("+", ""))
+
+
+def column(page, at):
+    """A column of the table of scores, as it is printed."""
+    cells = page.eval_on_selector_all(
+        ROWS, f"rows => rows.map(row => row.children[{at}].textContent)"
+    )
+    return np.array([number(re.search(r"[-+\u2212]?[\d.]+", cell)[0]) for cell in cells])
+
+
+def weights(page):
+    return np.array(
+        page.eval_on_selector_all(
+            f"{ROWS} [data-weight]", "all => all.map(each => Number(each.dataset.weight))"
+        )
+    )
+
+
+def test_the_row_is_worked_out_as_it_ran(learn, row, ran):
+    page = learn()
+    np.testing.assert_allclose(column(page, 1), row["dots"], atol=0.0051)
+    np.testing.assert_allclose(column(page, 2), row["scores"], atol=0.0051)
+    np.testing.assert_allclose(column(page, 4), row["exps"], atol=0.000051)
+    np.testing.assert_allclose(weights(page), row["weights"], atol=2e-6)
+    kept = ran.attention(LAYER, HEAD)[QUERY].numpy()
+    np.testing.assert_allclose(weights(page), kept, atol=2e-6)
+    printed = column(page, 5)
+    np.testing.assert_allclose(printed, row["weights"], atol=0.00051)
+    assert f"({column(page, 4).sum():.4f} × e^" in page.inner_text(".viz-learn-main h4 >> nth=1")
+    headline = page.inner_text(".viz-learn-headline")
+    assert "[MASK]" in headline
+    assert "keys" in headline
+    assert "2.0" in headline
+    assert not learn.faults
+
+
+def test_the_products_add_up_as_printed(learn, row):
+    page = learn()
+    printed = page.eval_on_selector_all(
+        ".viz-learn-column small", "all => all.map(each => each.textContent)"
+    )
+    total = sum(number(text) for text in printed)
+    said = page.inner_text(".viz-learn-equation >> nth=0")
+    sums = [number(text) for text in re.findall(r"= ([\u2212\d.]+)", said)]
+    assert f"{total:.2f}" == f"{sums[0]:.2f}"
+    assert sums[0] == pytest.approx(row["dots"][KEY], abs=0.0051)
+    score = number(re.search(r"= ([\u2212\d.]+)$", said)[1])
+    assert score == pytest.approx(row["scores"][KEY], abs=0.0051)
+
+
+def test_a_forbidden_key_gives_its_weight_to_the_others(learn, row):
+    page = learn()
+    page.uncheck(f"{ROWS}[data-key='{KEY}'] input")
+    page.wait_for_selector(".viz-learn-touched:not([hidden])")
+    left = np.delete(row["exps"], KEY)
+    expected = np.insert(left / left.sum(), KEY, 0)
+    np.testing.assert_allclose(weights(page), expected, atol=2e-6)
+    assert "to [CLS]" in page.inner_text(
+        ".viz-learn-headline"
+    )  # the loudest of those that are left
+    page.click(".viz-learn-touched button")
+    page.wait_for_selector(".viz-learn-touched", state="hidden")
+    np.testing.assert_allclose(weights(page), row["weights"], atol=2e-6)
+
+
+def test_a_score_is_changed_by_arrow_keys_and_by_dragging(learn, row):
+    page = learn()
+    slider = page.locator(f"{ROWS}[data-key='0'] [role=slider]")
+    slider.focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    scores = row["scores"].copy()
+    scores[0] += 1
+    exps = np.exp(scores - scores.max())
+    np.testing.assert_allclose(weights(page), exps / exps.sum(), atol=2e-6)
+    box = slider.bounding_box()
+    page.mouse.move(box["x"] + 10, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 110, box["y"] + 5)
+    page.mouse.up()
+    scores[0] += 3  # 0.03 a pixel
+    exps = np.exp(scores - scores.max())
+    np.testing.assert_allclose(weights(page), exps / exps.sum(), atol=2e-6)
+    assert page.evaluate("vizLearn.step") == 4  # the arrows did not go to another head
+    assert "head=0" in page.url
+
+
+def test_without_the_division_the_largest_takes_nearly_all(learn, row):
+    page = learn()
+    page.uncheck(".viz-learn-switches input >> nth=0")
+    exps = np.exp(row["dots"] - row["dots"].max())
+    page.wait_for_function("document.querySelector('.viz-learn-touched:not([hidden])')")
+    np.testing.assert_allclose(weights(page), exps / exps.sum(), atol=2e-6)
+    assert weights(page).max() > 0.98
+
+
+def test_space_goes_on_and_arrows_go_through_heads(learn):
+    page = learn(1)
+    for step in range(2, STEPS + 1):
+        page.keyboard.press("Space")
+        shown(page, step)
+    page.keyboard.press("Space")  # the last step stays
+    assert page.evaluate("vizLearn.step") == STEPS
+    page.keyboard.press("PageUp")
+    shown(page, STEPS - 1)
+    page.keyboard.press("Shift+Space")
+    shown(page, STEPS - 2)
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("vizLearn.shown.place.head === 1")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("vizLearn.shown.place.layer === 3")
+    assert not learn.faults
+
+
+MODELS = [
+    ("minilm", "text", SENTENCES[0], {}),
+    ("grammar", "text", MASKED[0], {}),
+    ("scene", "image", None, {}),
+]
+
+
+@pytest.mark.parametrize(("model", "kind", "text"), [case[:3] for case in MODELS])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_every_step_of_every_model_shows_numbers_or_says_why_not(visit, model, kind, text, width):
+    source = {"a": text} if text else {"example": next(iter(PICTURES))}
+    asked = {"kind": kind, "tab": "learn", "learn.step": 1, "layer": 1, "head": 1, "query": 2}
+    if model != "minilm":
+        asked["model"] = model
+    opened = visit(width=width, **asked, **source)
+    page = opened.page
+    shown(page, 1)
+    for step in range(1, STEPS + 1):
+        page.evaluate("step => vizLearn.go(step)", step)
+        shown(page, step)
+        text = page.inner_text(".viz-learn-main")
+        assert len(text.split()) > 5, step
+        assert "NaN" not in text
+        assert "undefined" not in text
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"step {step} scrolls sideways"
+    assert not opened.faults
+
+
+def test_another_language_is_chosen_and_stays_in_the_link(learn):
+    page = learn()
+    page.select_option(".viz-learn-tools select", "de")
+    page.wait_for_function(
+        "document.querySelector('.viz-learn-headline').textContent.includes('schaut')"
+    )
+    page.evaluate("vizTab.selection.flush()")
+    assert "learn.lang=de" in page.url
+    page.reload()
+    shown(page, 4)
+    assert "schaut" in page.inner_text(".viz-learn-headline")
+
+
+def test_switches_run_the_real_weights_again(learn, grammar):
+    page = learn()
+    page.check(".viz-learn-switches label:nth-child(2) input")  # causal
+    page.wait_for_function("vizLearn.shown.run.changed?.changes.length === 1")
+    shown(page, 4)
+    ran = vz.effects.changed(grammar, TEXT, ["c"])
+    expected = ran.attention(LAYER, HEAD)[QUERY].numpy()
+    np.testing.assert_allclose(weights(page), expected, atol=2e-6)
+    assert (weights(page)[QUERY + 1 :] == 0).all()
+    page.uncheck(".viz-learn-switches label:nth-child(2) input")
+    page.wait_for_function("!vizLearn.shown.run.changed")
+    assert not learn.faults
+
+
+def test_a_question_is_answered_and_a_known_mistake_is_named(learn, row):
+    page = learn()
+    page.wait_for_selector(".viz-learn-question input")
+    exercise = page.evaluate("vizLearn.question.exercises[0]")
+    said = ".viz-learn-said"
+    page.fill(".viz-learn-question input", "nothing")
+    page.press(".viz-learn-question input", "Enter")
+    assert "Type a number" in page.inner_text(said)
+    mistake = exercise["mistakes"][0]
+    page.fill(".viz-learn-question input", str(mistake["value"]))
+    page.click(".viz-learn-check")
+    assert page.inner_text(said) == mistake["says"]
+    page.fill(".viz-learn-question input", f"{exercise['answer']:.{exercise['decimals']}f}")
+    page.click(".viz-learn-check")
+    assert page.inner_text(said) == "Right. " + exercise["right"]
+    told = page.inner_text(".viz-learn-question")
+    assert "1 of 1 right" in told
+    code = re.search(r"hand in: ([-0-9A-Z]+)", told)[1]
+    assert decode(code) == Result(0, frozenset({(exercise["step"], exercise["level"])}))
+
+
+def test_a_link_to_a_step_and_a_seat_opens_its_own_sentence(visit, grammar):
+    page = visit(opening=True, learn=5, seed=17).page
+    shown(page, 5)
+    own = seat(17)
+    assert page.evaluate("vizTab.run.link.a") == own.text
+    assert page.evaluate("vizTab.run.model") == "grammar"
+    assert page.input_value("#viz-text-a textarea, #viz-text-a input") == own.text
+    place = page.evaluate("vizLearn.shown.place")
+    assert (place["layer"], place["head"], place["query"]) == (LAYER, HEAD, own.masked + 1)
+    row = vz.capture(grammar, own.text).attention(LAYER, HEAD)[own.masked + 1]
+    assert place["key"] == int(row.argmax())
+    page.wait_for_selector(".viz-learn-question input, .viz-learn-question button")
+    assert page.evaluate("vizLearn.question.seat") == 17
+    page.evaluate("vizTab.selection.flush()")
+    page.reload()
+    shown(page, 5)
+    page.wait_for_function("vizLearn.question.seat === 17")
+    assert page.evaluate("vizTab.run.link.a") == own.text
+
+
+@pytest.mark.parametrize("number", ["0", "1000", "-3", "x", "017"])
+def test_a_seat_that_is_not_there_has_the_lesson_s_sentence(number):
+    assert as_linked({"learn": "4", "seed": number})["a"] == TEXT
+    assert as_linked({"kind": "text", "a": "mine", "learn": "4"})["a"] == "mine"
+
+
+def test_an_encoder_is_put_together_weighed_and_run_untrained(learn):
+    page = learn(12)
+    page.wait_for_function(
+        "document.querySelector('.viz-learn-headline').textContent.includes('24,034,304')"
+    )
+    sizes = {"width D": 32, "layers L": 2, "heads h": 4, "FFN width": 64, "vocabulary V": 100}
+    for label, size in sizes.items():
+        page.get_by_label(label, exact=True).fill(str(size))
+        page.get_by_label(label, exact=True).press("Enter")
+    config = vz.EncoderConfig(
+        **{"vocab_size": 100, "d_model": 32, "n_layers": 2, "n_heads": 4, "d_ff": 64},
+        **{"max_positions": 128, "positions": "sinusoidal", "activation": "relu"},
+        **{"n_segments": 0, "embed_norm": False},
+    )
+    weights = f"{sum(each.numel() for each in vz.Encoder(config).parameters()):,}"
+    page.wait_for_function(
+        "count => document.querySelector('.viz-learn-headline').textContent.includes(count)",
+        arg=weights,
+    )
+    parts = page.eval_on_selector_all(
+        ".viz-learn-parts tbody td:last-child", "all => all.map(each => each.textContent)"
+    )
+    assert f"{sum(int(part.replace(',', '')) for part in parts):,}" == weights
+    page.click("text=Run it untrained on the text")
+    page.wait_for_function("vizTab.run.weights === 'untrained' && vizTab.run.nHeads === 4")
+    page.wait_for_selector(".viz-learn-main > .viz-masked:not([hidden])")
+    assert not learn.faults
+    page.get_by_label("heads h", exact=True).fill("3")
+    page.get_by_label("heads h", exact=True).press("Enter")
+    page.wait_for_function(
+        "document.querySelector('.viz-learn-main [role=status]').textContent.includes('3')"
+    )
+    assert not learn.faults
+
+
+def test_no_key_left_is_said_in_words(learn):
+    page = learn()
+    for box in page.locator(f"{ROWS} input").all():
+        box.uncheck()
+    assert (weights(page) == 0).all()
+    assert "Infinity" not in page.inner_text(".viz-learn-main")
+    assert "may not attend to any token" in page.inner_text(".viz-learn-headline")
+
+
+@pytest.mark.parametrize(("width", "answer"), [(2, "is"), (4, "are")])
+def test_a_window_is_run_and_its_answer_is_said(learn, grammar, width, answer):
+    page = learn(10)
+    page.select_option("#viz-learn-mask", "window")
+    page.locator(".viz-learn input[type=range]").fill(str(width))
+    near = np.arange(9)
+    allowed = torch.tensor(abs(near[:, None] - near) <= width)
+    ran = vz.capture(grammar, TEXT, mask=allowed)
+    guess = vz.analyses.predictions(grammar, ran)[0]
+    assert guess.labels[0] == answer
+    page.wait_for_function(
+        "share => document.querySelector('.viz-learn-headline').textContent.includes(share)",
+        arg=f"“{answer}” ({guess.shares[0]:.3f})",
+    )
+    assert not learn.faults
+
+
+def test_the_words_that_decide_are_named(learn):
+    page = learn(9)
+    page.wait_for_selector(".viz-learn-effects tbody tr")
+    headline = page.inner_text(".viz-learn-headline")
+    assert "keys" in headline and "cabinet" not in headline

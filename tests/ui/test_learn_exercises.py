@@ -1,0 +1,88 @@
+"""The lesson's routes: exercises of a run in words, at any place in it, and a seat's sentence."""
+
+import httpx
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.lesson.asked import asked_of
+from viz_encoder.lesson.posed import exercises
+from viz_encoder.lesson.seats import seat
+
+TEXT = "the keys to the cabinet [MASK] old"
+FIELDS = {
+    *("id", "step", "level", "question", "kind", "unit", "decimals", "answer", "tolerance"),
+    *("choices", "mistakes", "right", "wrong", "hint"),
+}
+
+
+@pytest.fixture(scope="module")
+def run(client):
+    return client.predict(TEXT, "", "grammar", api_name="/run_text")["key"]
+
+
+def ask(site, run, **chosen):
+    return httpx.get(f"{site}viz/run/{run}/learn/exercises", params=chosen, timeout=60)
+
+
+def expected(grammar, text, step=None, language="en", **place):
+    asked = asked_of(grammar, grammar.read(text), vz.capture(grammar, text), **place)
+    return exercises(asked, step, language)
+
+
+def test_the_exercises_of_a_step_at_a_place(site, run, grammar):
+    told = ask(site, run, step=4, layer=2, head=0, query=6, key=2, seed=17).json()
+    assert told["exercises"] == expected(grammar, TEXT, 4, layer=2, head=0, query=6, key=2, seat=17)
+    assert [each["level"] for each in told["exercises"]] == [1, 2, 3]
+    for each in told["exercises"]:
+        assert set(each) == FIELDS
+        assert all(set(one) == {"value", "tolerance", "says"} for one in each["mistakes"])
+    other = ask(site, run, step=4, layer=1, head=3, query=2, key=1).json()["exercises"]
+    assert other == expected(grammar, TEXT, 4, layer=1, head=3, query=2, key=1)
+    assert other[0]["answer"] != told["exercises"][0]["answer"]
+
+
+def test_without_a_place_it_is_where_the_lesson_looks(site, run, grammar):
+    told = ask(site, run).json()
+    assert told["place"] == {"layer": 2, "head": 0, "query": 6, "key": 2}
+    assert told["exercises"] == expected(grammar, TEXT)
+    assert len(told["exercises"]) == 36 and len(told["steps"]) == 12
+    assert told["languages"][0] == ["en", "English"] and ["de", "Deutsch"] in told["languages"]
+
+
+def test_in_another_language(site, run, grammar):
+    told = ask(site, run, step=12, language="de").json()
+    assert told["exercises"] == expected(grammar, TEXT, 12, "de")
+    assert "24.034.304" in told["exercises"][2]["right"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ({"step": 13}, "There is no step 13; the lesson has steps 1 to 12."),
+        ({"step": 0}, "There is no step 0; the lesson has steps 1 to 12."),
+        ({"layer": 4}, "There is no layer 4; choose 0 to 3."),
+        ({"key": -1}, "There is no key -1; choose 0 to 8."),
+        ({"seed": 1000}, "There is no seat 1000; choose 0 (none) to 999."),
+        ({"language": "fr"}, "There is no lesson in 'fr'; choose one of en, de."),
+    ],
+)
+def test_what_is_not_there_is_said(site, run, chosen, sentence):
+    answer = ask(site, run, **chosen)
+    assert answer.status_code == 404 and answer.json()["message"] == sentence
+
+
+def test_a_run_with_a_head_removed_is_asked_nothing_that_runs_the_model_again(site, run):
+    made = httpx.post(f"{site}viz/run/{run}/whatif/changed", json={"changes": ["h2.0"]}).json()
+    told = ask(site, made["run"]["key"]).json()
+    found = {each["id"] for each in told["exercises"]}
+    assert {"score", "weight-of-key", "n-tokens"} <= found
+    assert not {"deciding-word", "flips", "other-word", "smallest-window"} & found
+
+
+def test_a_seat_has_its_sentence(site):
+    told = httpx.get(f"{site}viz/learn/seat", params={"seed": 17}).json()
+    one = seat(17)
+    assert told == {"seed": 17, "text": one.text, "rule": one.rule, "query": one.masked + 1}
+    assert one.text.split()[told["query"] - 1] == "[MASK]"
+    wrong = httpx.get(f"{site}viz/learn/seat", params={"seed": 0})
+    assert wrong.status_code == 404 and wrong.json()["message"].startswith("There is no seat 0")

@@ -1,0 +1,165 @@
+"""The Learn tab's numbers: the route gives what the analyses give, and says what it cannot."""
+
+import json
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses.step import block_step, embedding_step, projection_step, step
+from viz_encoder.ui.state.changed_run import run_changed
+from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.state.store import TraceStore
+from viz_encoder.ui.tabs.learn.token_numbers import Asked, token_numbers
+
+TEXT = "the keys to the cabinet [MASK] old"
+PLACE = {"layer": 2, "head": 0, "query": 6, "key": 2, "dim": 3}
+WHOLE = Asked(**PLACE)
+
+
+@pytest.fixture(scope="module")
+def masked(client):
+    return client.predict(TEXT, "", "grammar", api_name="/run_text")["key"]
+
+
+@pytest.fixture(scope="module")
+def trace(grammar):
+    return vz.capture(grammar, TEXT)
+
+
+@pytest.fixture
+def runner():
+    return Runner(Models("cpu"), TraceStore())
+
+
+def ask(site, run, **place):
+    return httpx.get(f"{site}viz/run/{run}/learn/token", params={**PLACE, **place}, timeout=60)
+
+
+def same(told, expected):
+    """Bit for bit the same float32; null where it is not finite."""
+    expected = np.asarray(expected, np.float32)
+    found = np.array(told, dtype=float).astype(np.float32)
+    assert np.array_equal(found, np.where(np.isfinite(expected), expected, np.nan), equal_nan=True)
+
+
+def test_every_number_comes_back_exactly(site, masked, grammar, trace):
+    told = ask(site, masked).json()
+    row, block = step(trace, 2, 0, 6), block_step(grammar, trace, 2, 6)
+    for name in ("q", "v", "dots", "scores", "weights", "out"):
+        same(told["attention"][name], getattr(row, name))
+    same(told["attention"]["k"], row.k[2])
+    same(told["attention"]["v_key"], row.v[2])
+    assert told["attention"]["max"] == pytest.approx(row.max, rel=1e-7)
+    assert told["attention"]["sum"] == pytest.approx(row.sum, rel=1e-7)
+    assert told["attention"]["scale"] == 0.25 and told["attention"]["allowed"] == [1] * 9
+    same(told["heads"]["parts"], block.heads.parts)
+    same(told["heads"]["lengths"], block.heads.lengths)
+    assert told["heads"]["length"] == pytest.approx(47.09, abs=0.005)
+    assert [stage["id"] for stage in told["stages"]] == [stage.name for stage in block]
+    for stage, expected in zip(told["stages"], block, strict=True):
+        if expected.vector is None:
+            assert stage["vector"] is None and stage["length"] is None
+        else:
+            same(stage["vector"], expected.vector)
+            length = np.linalg.norm(expected.vector.astype(float))
+            assert stage["length"] == pytest.approx(length, rel=1e-6)
+    same(told["ffn"]["after"], block.feed_forward.after)
+    assert told["ffn"]["on"] == int((block.feed_forward.before > 0).sum())
+    assert told["ffn"]["gate"] is None and told["ffn"]["activation"] == "gelu"
+    assert [unit for unit, _ in told["ffn"]["strongest"]][:3] == [183, 242, 137]
+    found = projection_step(grammar, trace, 2, 0, 6, 2)
+    same(told["projection"]["column"], found.weight[3])
+    assert told["projection"]["sum"] == pytest.approx(float(found.q[3]), rel=1e-5)
+    same(told["projection"]["x_key"], found.x_key)
+    embedded = embedding_step(grammar, trace, 6)
+    same(told["embedding"]["token"], embedded.token)
+    assert told["embedding"]["id"] == embedded.id and told["embedding"]["segment"] is None
+    assert told["missing"] == {} and 0 < told["agrees"] < 1e-6
+
+
+def test_a_norm_as_it_is_told(site, masked):
+    told = ask(site, masked).json()
+    norm = next(stage["norm"] for stage in told["stages"] if stage["id"] == "norm_ffn")
+    before = np.array(norm["in"])
+    assert norm["kind"] == "LayerNorm" and norm["mean"] == pytest.approx(before.mean(), abs=1e-6)
+    scaled = (before - norm["mean"]) / np.sqrt(norm["std"] ** 2 + norm["eps"])
+    out = np.array(norm["weight"]) * scaled + np.array(norm["bias"])
+    assert np.abs(out - norm["out"]).max() < 1e-5 * np.abs(out).max()
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ({"layer": 4}, "no layer 4"), ({"head": 4}, "no head 4"), ({"query": 9}, "no query 9"),
+        ({"key": -1}, "no key -1"), ({"dim": 16}, "no dimension 16; choose 0 to 15"),
+    ],
+)  # fmt: skip
+def test_a_place_that_is_not_there(site, masked, place, says):
+    answer = ask(site, masked, **place)
+    assert answer.status_code == 404 and says in answer.text
+
+
+def test_a_run_with_a_head_removed_shows_it_as_nothing(runner):
+    key = run_changed(runner.store, text_key(runner), ["h2.1"])
+    told = token_numbers(runner.store.get(key), WHOLE)
+    assert told["missing"] == {} and told["heads"]["removed"] == [1] and told["agrees"] < 1e-6
+    assert told["heads"]["lengths"][1] == 0 and not any(told["heads"]["parts"][1])
+
+
+def test_a_masked_token_has_the_id_of_the_mask(runner, grammar):
+    key = run_changed(runner.store, text_key(runner), ["m2"])
+    told = token_numbers(runner.store.get(key), Asked(2, 0, 2, 2, 0))
+    assert told["missing"] == {}
+    assert told["embedding"]["id"] == grammar.reader.tokenizer.token_to_id("[MASK]")
+
+
+def test_a_picture_and_a_long_text(runner):
+    shown = json.loads(runner.picture("scene", None, "a wide scene"))["key"]
+    told = token_numbers(runner.store.get(shown), Asked(0, 0, 3, 2, 0))
+    assert told["missing"] == {} and told["embedding"]["id"] is None
+    assert len(told["embedding"]["token"]) == len(told["embedding"]["position"])
+    long = json.loads(runner.text("all-MiniLM-L6-v2", "word " * 300))["key"]
+    told = token_numbers(runner.store.get(long), Asked(0, 0, 3, 299, 0))
+    assert told["attention"]["v"] is None and len(told["attention"]["dots"]) > 256
+    same(told["attention"]["v_key"], runner.store.get(long).trace.layers[0].v[0, 299])
+
+
+def test_a_saved_run_says_what_is_missing_and_why(runner, trace):
+    key = runner.store.put(trace)
+    told = token_numbers(runner.store.get(key), WHOLE)
+    parts = ("embedding", "projection", "heads", "stages", "ffn")
+    assert [told[name] for name in parts] == [None] * 5 and set(told["missing"]) == set(parts)
+    assert all("model of this run is not loaded here" in why for why in told["missing"].values())
+    weights = trace.attention(2, 0)[6].numpy()
+    assert np.abs(told["attention"]["weights"] - weights).max() < 1e-6
+
+
+def test_a_model_with_its_own_softmax_has_weights_alone(runner):
+    class Own(torch.nn.Module):
+        def forward(self, x):
+            return (x @ x.mT).softmax(dim=-1) @ x
+
+    model = torch.nn.Sequential(Own())
+    with vz.record(model) as recording:
+        model(torch.randn(1, 2, 5, 4))
+    trace = recording.trace()
+    told = token_numbers(runner.store.get(runner.store.put(trace)), Asked(0, 1, 3, 2, 0))
+    assert told["attention"]["q"] is None and told["attention"]["scores"] is None
+    assert "computes its softmax itself" in told["missing"]["scores"]
+    same(told["attention"]["weights"], trace.attention(0, 1)[3].numpy())
+
+
+def text_key(runner):
+    return json.loads(runner.text("grammar", TEXT))["key"]
+
+
+def test_ids_are_those_that_entered_and_outputs_those_that_came_out(site, masked, grammar, trace):
+    assert ask(site, masked).json()["ids"] == grammar.read(TEXT).values[0].tolist()
+    answer = httpx.get(f"{site}viz/run/{masked}/learn/outputs", timeout=60)
+    shape = [int(side) for side in answer.headers["x-shape"].split(",")]
+    found = np.frombuffer(answer.content, "<f4").reshape(shape)
+    assert np.array_equal(found, trace.output.numpy())

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LessonOpening } from "../../assets/web/learn/lesson_opening.js";
+import { addingUp, fixed, signedText, windowStart } from "../../assets/web/learn/printed.js";
+import { judged, typedNumber } from "../../assets/web/learn/question.js";
+import { allows, packed, reach } from "../../assets/web/learn/simple_masks.js";
+import { softmax, weighted } from "../../assets/web/learn/softmax.js";
+
+const near = (actual, expected, within = 1e-12) =>
+  assert.ok(Math.abs(actual - expected) <= within, `${actual} is not ${expected}`);
+
+test("printed addends add up to the printed sum, each within one unit of its last digit", () => {
+  let state = 7;
+  const random = () => {
+    state = (state * 48271) % 2147483647;
+    return state / 2147483647 - 0.5;
+  };
+  for (let round = 0; round < 500; round++) {
+    const addends = Array.from({ length: 1 + (round % 17) }, () => random() * 10 ** (round % 4));
+    const sum = addends.reduce((total, value) => total + value, 0);
+    for (const decimals of [0, 2, 3]) {
+      const printed = addingUp(addends, decimals, sum);
+      const unit = 10 ** decimals;
+      const whole = printed.reduce((total, value) => total + Math.round(value * unit), 0);
+      assert.equal(fixed(whole / unit, decimals), fixed(sum, decimals));
+      for (const [at, value] of printed.entries()) near(value, addends[at], (1 + 1e-6) / unit);
+    }
+  }
+});
+
+test("three thirds are not printed as 0.99", () => {
+  const printed = addingUp([1 / 3, 1 / 3, 1 / 3], 2, 1);
+  assert.deepEqual([...printed].sort(), [0.33, 0.33, 0.34]);
+});
+
+test("signs are those of what is printed", () => {
+  assert.equal(signedText(-0.001, 2), "+0.00");
+  assert.equal(signedText(-1.5, 2), "\u22121.50");
+  assert.equal(fixed(-0.004, 2), "0.00");
+  assert.equal(fixed(0.375, 2), "0.38");
+});
+
+test("a window lies around its number and within the vector", () => {
+  assert.equal(windowStart(0, 64, 8), 0);
+  assert.equal(windowStart(32, 64, 8), 28);
+  assert.equal(windowStart(63, 64, 8), 56);
+  assert.equal(windowStart(2, 5, 8), 0);
+});
+
+test("softmax of the lesson's nine scores", () => {
+  const scores = [-0.33, -1.2, 2.45, -2.85, -1.38, -2.19, -1.45, -0.82, -3.05];
+  const all = scores.map(() => true);
+  const { weights, sum } = softmax(scores, all);
+  const exps = scores.map(Math.exp); // without taking the maximum away
+  const total = exps.reduce((a, b) => a + b);
+  for (const [key, weight] of weights.entries()) near(weight, exps[key] / total);
+  near(sum, total / Math.exp(2.45));
+  const without = softmax(
+    scores,
+    all.map((_, key) => key !== 2),
+  );
+  assert.equal(without.weights[2], 0);
+  assert.equal(without.weights.indexOf(Math.max(...without.weights)), 0);
+  near(without.weights[0], exps[0] / (total - exps[2]));
+});
+
+test("a row that may look at nothing has no weights, and a sink takes its share", () => {
+  assert.deepEqual(softmax([1, 2], [0, 0]).weights, [0, 0]);
+  const { weights } = softmax([0, 0], [1, 1], 0);
+  near(weights[0], 1 / 3);
+  near(weighted([0.25, 0.75], [[4], [8]])[0], 7);
+});
+
+test("masks: bits as numpy packs them, and whom a token can know of", () => {
+  const window = { kind: "window", width: 1 };
+  assert.equal(allows(window, 3, 4), true);
+  assert.equal(allows(window, 3, 5), false);
+  assert.equal(allows({ kind: "causal", width: 1 }, 3, 4), false);
+  assert.deepEqual([...packed({ kind: "causal", width: 1 }, 3)], [0b10011011, 0b10000000]);
+  assert.deepEqual(reach(window, 9, 6, 2), [4, 5, 6, 7, 8]);
+  assert.deepEqual(reach({ kind: "causal", width: 1 }, 9, 3, 4), [0, 1, 2, 3]);
+  assert.equal(reach({ kind: "none", width: 1 }, 9, 3, 1).length, 9);
+});
+
+test("an answer is right within its tolerance, and a known mistake is named", () => {
+  const exercise = {
+    ...{ id: "w", step: 4, level: 1, question: "", kind: "number", unit: "", decimals: 2, choices: null, hint: "" },
+    ...{ answer: 0.84, tolerance: 0.005, right: "yes", wrong: "no" },
+    mistakes: [{ value: 1, tolerance: 0.005, says: "without the root" }],
+  };
+  assert.deepEqual(judged(exercise, 0.845), { right: true, says: "yes" });
+  assert.deepEqual(judged(exercise, 0.85), { right: false, says: "no" });
+  assert.deepEqual(judged(exercise, 0.999), { right: false, says: "without the root" });
+  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 2).right, true);
+  assert.equal(judged({ ...exercise, kind: "choice", answer: 2, tolerance: 0 }, 1).right, false);
+});
+
+test("numbers as people type them", () => {
+  assert.equal(typedNumber(" 0,42 "), 0.42);
+  assert.equal(typedNumber("\u22120.5"), -0.5);
+  assert.equal(typedNumber(""), null);
+  assert.equal(typedNumber("a lot"), null);
+});
+
+test("a link to a step and a seat opens on the masked token and its loudest key, once", () => {
+  const opening = new LessonOpening("?learn=5&seed=17");
+  assert.deepEqual([opening.step, opening.seat], [5, "17"]);
+  const run = { tokens: ["[CLS]", "the", "[MASK]", "runs", "[SEP]"] };
+  assert.deepEqual(opening.place(run), { layer: 2, head: 0, query: 2 });
+  assert.equal(opening.key(undefined), null); // not known yet
+  assert.equal(opening.key([0.1, 0.6, 0.3]), 1);
+  assert.equal(opening.key([0.1, 0.6, 0.3]), null);
+  assert.equal(opening.place(run), null);
+});
+
+test("other links keep their own place, and a seat that is not there is none", () => {
+  const run = { tokens: ["[CLS]", "[MASK]"] };
+  for (const search of ["?tab=learn", "?learn=4&query=3"]) assert.equal(new LessonOpening(search).place(run), null);
+  for (const seed of ["0", "1000", "x", "017", "-1"]) assert.equal(new LessonOpening(`?learn=4&seed=${seed}`).seat, "");
+  const nothing = new LessonOpening("?learn=4");
+  assert.equal(nothing.place({ tokens: ["a"] }), null);
+  assert.equal(nothing.key([1]), null);
+});

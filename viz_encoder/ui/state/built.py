@@ -1,0 +1,189 @@
+"""Built: an encoder that a person put together from its axes, untrained, and its run on a text."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from reprlib import repr as shown  # cut short: a client may send anything, of any length
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from viz_encoder.checkpoints import LoadedEncoder, load
+from viz_encoder.config import EncoderConfig
+from viz_encoder.errors import ConfigError, InputError, SelectionError, TooLong
+from viz_encoder.inputs import TextReader
+from viz_encoder.trace import capture
+from viz_encoder.ui.state.runner import MAX_CHARACTERS, Runner, require_showable
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+POSITIONS: dict[str, dict[str, Any]] = {
+    "learned": {"positions": "learned"},
+    "sinusoidal": {"positions": "sinusoidal"},
+    "rotary": {"positions": "none", "rotary_base": 10_000.0},
+    "relative": {"positions": "none", "relative_buckets": 32},
+    "none": {"positions": "none"},
+}
+MOST = 10**7  # of any size
+WORDS = "The vocabulary is the words of the text, numbered as they come; the table is untrained."
+
+
+@dataclass(frozen=True)
+class Built:
+    """The axes that can be chosen; the usual ones are the original encoder's (arXiv:1706.03762)."""
+
+    V: int = 10_000
+    d_model: int = 512
+    n_layers: int = 6
+    n_heads: int = 8
+    d_ff: int = 2048
+    T: int = 128
+    positions: str = "sinusoidal"
+    norm: str = "post"
+    activation: str = "relu"
+    gated: bool = False
+    seed: int = 0
+
+    @classmethod
+    def of(cls, asked: Mapping[str, object]) -> "Built":
+        """The axes of an address or a JSON object; those that are not named are the usual ones.
+
+        Raises:
+            ConfigError: an axis that cannot be.
+        """
+        usual = cls()
+        found: dict[str, Any] = {}
+        for axis in fields(cls):
+            value = asked.get(axis.name, getattr(usual, axis.name))
+            if axis.type is bool:
+                found[axis.name] = value in (True, "true", "1")
+            elif axis.type is int:
+                least = 0 if axis.name == "seed" else len(SPECIAL) + 1 if axis.name == "V" else 1
+                found[axis.name] = _whole(axis.name, value, least)
+            else:
+                found[axis.name] = str(value)[:40]
+        return cls(**found)
+
+    @property
+    def config(self) -> EncoderConfig:
+        """As EncoderConfig has it; pre-norm has a final norm after the last block.
+
+        Raises:
+            ConfigError: axes that do not go together.
+        """
+        if self.positions not in POSITIONS:
+            raise ConfigError(
+                f"positions is {shown(self.positions)}; it must be one of {', '.join(POSITIONS)}."
+            )
+        return EncoderConfig(
+            n_layers=self.n_layers,
+            n_heads=self.n_heads,
+            d_model=self.d_model,
+            d_ff=self.d_ff,
+            vocab_size=self.V,
+            n_segments=0,
+            max_positions=self.T,
+            norm_placement=self.norm,  # type: ignore[arg-type]  # the names are checked there
+            norm_eps=1e-5,
+            embed_norm=False,
+            final_norm=self.norm == "pre",
+            activation=self.activation,  # type: ignore[arg-type]
+            gated=self.gated,
+            **POSITIONS[self.positions],
+        )
+
+    @property
+    def code(self) -> str:
+        """As a link holds it."""
+        usual = Built()
+        chosen = {axis.name: getattr(self, axis.name) for axis in fields(self)}
+        named = {name: value for name, value in chosen.items() if value != getattr(usual, name)}
+        return urlencode(
+            {name: str(value).lower() for name, value in named.items()} or {"V": self.V}
+        )
+
+    @property
+    def name(self) -> str:
+        """What it is called where a model's name stands."""
+        return f"untrained {self.n_layers} × {self.n_heads}, d_model {self.d_model}"
+
+
+PRESETS: dict[str, Built] = {
+    "small": Built(30_522, 256, 6, 8, 1024, 512, "learned", "post", "gelu"),
+    "base": Built(30_522, 768, 12, 12, 3072, 512, "learned", "post", "gelu"),
+    "original": Built(),
+}
+
+
+def built_encoder(built: Built, text: str, most: int, device: str = "cpu") -> LoadedEncoder:
+    """The encoder with seeded random weights, and a reader of this text's words.
+
+    Raises:
+        ConfigError: axes that do not go together, or more weights than are allowed.
+    """
+    config = built.config
+    if config.n_parameters > most:
+        raise ConfigError(
+            f"This encoder has {config.n_parameters:,} weights; at most {most:,} are built here. "
+            "Use fewer layers, a smaller d_model or a smaller V."
+        )
+    encoder = load(config, device=device, seed=built.seed)
+    reader = TextReader(_tokenizer(text, built.V), built.T)
+    return replace(encoder, reader=reader, card=replace(encoder.card, name=built.name))
+
+
+def run_built(runner: Runner, built: Built, text: str, owner: str | None = None) -> str:
+    """Run it on a text; returns the run's description, which says that it is untrained.
+
+    Raises:
+        ConfigError: axes that do not go together, or more weights than are allowed.
+        InputError: no text.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"The text is {type(text).__name__}, not text; type some text.")
+    if len(text) > MAX_CHARACTERS:
+        raise TooLong(f"The text has {len(text):,} characters; type at most {MAX_CHARACTERS:,}.")
+    encoder = built_encoder(built, text, runner.limits.built_weights, runner.models.device)
+    inputs = encoder.read(text)
+    trace = capture(encoder, inputs)[0]
+    require_showable(trace)
+    trace = replace(trace, notes=(*trace.notes, WORDS))
+    key = runner.store.put(trace, encoder, inputs)
+    entry = runner.store.get(key)
+    entry.weight_bytes = encoder.card.n_parameters * 4
+    entry.link = {"kind": "text", "model": built.name, "a": text, "build": built.code}
+    return runner.again(key, owner)
+
+
+def built_by_link(runner: Runner, query: Mapping[str, str], owner: str | None = None) -> str:
+    """The same of what a link holds.
+
+    Raises:
+        SelectionError: its text was too long for the link.
+    """
+    if "a" not in query:
+        raise SelectionError("This link has no text to run the untrained encoder on; type one.")
+    return run_built(runner, Built.of(dict(parse_qsl(query["build"]))), query["a"], owner)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= MOST:
+        raise ConfigError(f"{name} is {shown(value)}; it must be {least:,} to {MOST:,}.")
+    return int(text)
+
+
+def _tokenizer(text: str, size: int) -> Tokenizer:
+    """The text's own words, in lower case, after the special tokens; the rest are [UNK]."""
+    lower, words = normalizers.Lowercase(), pre_tokenizers.BertPreTokenizer()
+    found = (word for word, _ in words.pre_tokenize_str(lower.normalize_str(text)))
+    names = [*SPECIAL, *dict.fromkeys(found)]
+    vocabulary = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    kept = {name: number for name, number in vocabulary.items() if number < size}
+    tokenizer = Tokenizer(models.WordLevel(kept, "[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = lower, words
+    tokenizer.add_special_tokens(list(SPECIAL))
+    ends = [(name, SPECIAL.index(name)) for name in ("[CLS]", "[SEP]")]
+    template = "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"
+    tokenizer.post_processor = processors.TemplateProcessing(*template, ends)
+    return tokenizer

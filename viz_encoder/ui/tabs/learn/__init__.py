@@ -1,0 +1,1 @@
+"""The Learn tab: one token's way through an encoder, every number of it."""

@@ -1,0 +1,108 @@
+"""Routes of an encoder of one's own: its weights part by part, its run on a text, its folder."""
+
+import io
+import tempfile
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from viz_encoder.config.anatomy import anatomy
+from viz_encoder.config.weight_parts import layer_cost, weight_parts
+from viz_encoder.errors import ConfigError, InputError
+from viz_encoder.ui.state.built import PRESETS, Built, built_encoder, run_built
+from viz_encoder.ui.state.limits import Limits
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Runs
+from viz_encoder.ui.wire.bodies import body_of, json_object
+from viz_encoder.ui.wire.bytes import FRESH
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+
+ROUTER = APIRouter(route_class=ErrorRoute)  # below the tab's own
+PLACES = Places(1)  # encoders that are built at the same time
+MOST_JSON = 2**20
+
+
+@ROUTER.get("/learn/build")
+async def build_route(runs: Runs, request: Request) -> Response:
+    """The weights, part by part, and what a layer costs; axes that cannot be are a message."""
+    asked = dict(request.query_params)
+    try:
+        return answers.plain(_told(Built.of(asked), runs.limits), FRESH)
+    except ConfigError as fault:
+        return answers.plain({"message": str(fault)}, FRESH)
+
+
+@ROUTER.post("/learn/build")
+async def run_route(runs: Runs, request: Request) -> Response:
+    """The untrained encoder's run on the text "a", or on that of the run "run"; or a message."""
+    sent = json_object(await body_of(request, MOST_JSON, "What was sent"))
+
+    def work() -> Response:
+        try:
+            text = sent.get("a") or _text_of(runs, str(sent.get("run", "")))
+            told = run_built(runs, Built.of(sent), text)
+        except (ConfigError, InputError) as fault:
+            return answers.plain({"message": str(fault)}, FRESH)
+        return Response(told, media_type="application/json", headers=FRESH)
+
+    return await PLACES.answer(request, work)
+
+
+@ROUTER.get("/learn/build/encoder.zip")
+async def folder_route(runs: Runs, request: Request, a: str = "") -> Response:
+    """The folder that `vz.load` opens, as a zip file; its tokenizer knows the words of `a`."""
+    built = Built.of(dict(request.query_params))
+    return await PLACES.answer(
+        request, lambda: answers.download(_zip(built, a, runs.limits), "encoder.zip")
+    )
+
+
+def _text_of(runs: Runner, key: str) -> str:
+    """The text of a run; both of a pair."""
+    texts = runs.store.get(key).trace.sample.texts if key else ()
+    if not texts:
+        raise InputError("An encoder of words runs on a text; run a text first.")
+    return " ".join(texts)
+
+
+def _told(built: Built, limits: Limits) -> dict[str, Any]:
+    config = built.config
+    parts, cost = weight_parts(config), layer_cost(config, built.T)
+    total = sum(part.count for part in parts)
+    where = "below" if cost.equal_at > built.T else "above" if cost.equal_at < built.T else "at"
+    too_large = total > limits.built_weights
+    return {
+        "asked": asdict(built),
+        "parts": [asdict(part) for part in parts],
+        "total": total,
+        "megabytes": round(total * 4 / 1e6, 1),
+        "anatomy": [asdict(part) for part in anatomy(config)],
+        "scores_cost": cost.scores,
+        "ffn_cost": cost.feed_forward,
+        "projections_cost": cost.projections,
+        "scores_formula": "2 · T² · D",
+        "ffn_formula": f"{3 if built.gated else 2} · T · D · D_ff",
+        "equal_at": cost.equal_at,
+        "says": (
+            f"Scores and values cost as much as the feed-forward network at T = {cost.equal_at:,}; "
+            f"your T = {built.T:,} is {where} it."
+        ),
+        "runs": not too_large,
+        "most": limits.built_weights,
+        "presets": {name: asdict(each) for name, each in PRESETS.items()},
+    }
+
+
+def _zip(built: Built, text: str, limits: Limits) -> bytes:
+    encoder, content = built_encoder(built, text, limits.built_weights), io.BytesIO()
+    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(content, "w") as packed:
+        folder = Path(place, "encoder")
+        encoder.save(folder)
+        for path in sorted(folder.iterdir()):
+            packed.write(path, f"encoder/{path.name}")
+    return content.getvalue()
