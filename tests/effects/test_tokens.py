@@ -10,6 +10,7 @@ import viz_encoder as vz
 from tests.effects.plain import plain_forward
 from viz_encoder import effects
 from viz_encoder.effects import flip_sets as module
+from viz_encoder.effects import without_tokens
 
 SENTENCE = "the keys to the cabinet [MASK] old"
 NEAR = 4e-4  # of logits about 20
@@ -112,6 +113,33 @@ def test_the_limit_of_tries_is_said(grammar, monkeypatch):
     monkeypatch.setattr(module, "MOST_TRIES", 2)
     found = effects.flips(grammar, SENTENCE)
     assert found.tries == 2 and not found.whole
+
+
+def test_the_search_tells_how_far_it_is_and_ends_where_it_is_told_to(grammar, monkeypatch):
+    ran, told = [], []
+    outputs = without_tokens.WithoutTokens._outputs
+    monkeypatch.setattr(without_tokens, "BATCH_TOKENS", 18)  # two sets at once
+    monkeypatch.setattr(
+        without_tokens.WithoutTokens,
+        "_outputs",
+        lambda self, away: ran.append(len(away)) or outputs(self, away),
+    )
+    # Without an answer that flips, all pairs and threes are tried after the single tokens.
+    monkeypatch.setattr(
+        without_tokens.WithoutTokens, "_said", lambda self, out: [("x", 1)] * len(out)
+    )
+    effects.flips(grammar, SENTENCE, progress=told.append)
+    assert len(told) == 8 + 28 + 56 and told == sorted(told) and told[-1] == 1.0
+    assert told[7] == pytest.approx(1 / 3) and sum(ran) == len(told)
+
+    def stop(share):
+        if share > 0.35:  # among the pairs
+            raise vz.errors.TooLong("Enough.")
+
+    ran.clear()
+    with pytest.raises(vz.errors.TooLong, match="Enough"):
+        effects.flips(grammar, SENTENCE, progress=stop)
+    assert ran == [2] * 5
 
 
 def test_sizes_that_cannot_be_and_measures_without_answers(grammar, minilm):

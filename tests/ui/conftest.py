@@ -11,6 +11,10 @@ import pytest
 from gradio_client import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
+import viz_encoder as vz
+from tests.ui.texts import SENTENCES
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.trace import Trace
 from viz_encoder.ui.serve import Server, Settings, listen, make_app
 from viz_encoder.ui.wire.static import address
 
@@ -52,6 +56,18 @@ def site() -> Iterator[str]:
 def client(site: str) -> Client:
     """A client of the named endpoints."""
     return Client(site, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def key(client: Client) -> str:
+    """A run of the first example's sentence on the server."""
+    return client.predict(SENTENCES[0], api_name="/run_text")["key"]
+
+
+@pytest.fixture(scope="module")
+def plain(minilm: LoadedEncoder) -> Trace:
+    """The same run in Python."""
+    return vz.capture(minilm, SENTENCES[0])
 
 
 @dataclass

@@ -14,6 +14,7 @@ DRAWN = {
     "Pooling": "#viz-pooling .viz-pool[data-painted]",
     "Masks": ".viz-masks[data-painted]",
     "Mask zoo": ".viz-zoo-head",
+    "Learn": ".viz-learn[data-painted]",
 }
 
 

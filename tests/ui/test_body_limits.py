@@ -95,8 +95,11 @@ def test_bodies_of_all_requests_together_have_a_limit():
         first = asyncio.create_task(post(guard, "/run", b"x" * 10**6))
         while not app.bodies:
             await asyncio.sleep(0)
-        refused = await post(guard, "/run", b"x" * 10**6)
-        app.done.set()
+        try:
+            async with asyncio.timeout(20):  # taken, it would wait for `done` too
+                refused = await post(guard, "/run", b"x" * 10**6)
+        finally:
+            app.done.set()
         taken = await first
         return refused, taken, await post(guard, "/run", b"x" * 10**6)
 

@@ -139,7 +139,10 @@ def test_effects_of_tokens_and_the_fewest_that_flip(ask, grammar):
     for at, kept in ((5, 0.998), (7, 0.888), (8, 0.781)):  # of “are”: cabinet, old, [SEP]
         assert round(found["pair"][at][0], 3) == kept
     assert found["sentence"].startswith("2 of 8 tokens change the answer “are”")
-    flips = ask("flips").json()
+    answer = ask("flips")
+    shares = [json.loads(line).get("done", 0) for line in answer.text.splitlines()]
+    assert max(shares) == pytest.approx(1 / 3, abs=1e-4)  # of sets of up to 3, those of 1 are done
+    flips = last(answer)["result"]
     assert flips["sets"] == [[3], [2]] and flips["tries"] == 8
     assert "Hiding 1 token is enough" in flips["sentence"]
     masked = last(ask("tokens?how=mask"))["result"]
@@ -378,3 +381,18 @@ def test_an_unforeseen_fault_is_a_sentence_too():
 
     *_, end = alone(every())
     assert "more memory than is available" in json.loads(end)["message"]
+
+
+@pytest.mark.browser
+def test_the_reference_of_a_change_goes_with_its_text(visit):
+    """Another text after a change: nothing is compared with the run before the change."""
+    opened = visit(layer=3, head=1, query=10, key=2)
+    opened.painted()
+    page = opened.page
+    page.click("text=remove head 3.1")
+    page.wait_for_function("vizTab.run.changed && vizTab.measures.reference")
+    page.fill("#viz-text-a textarea", "A cat saw the dog and it ran")
+    page.click("#viz-run")
+    page.wait_for_function("vizTab.run.n === 10 && !vizTab.run.changed")
+    assert page.evaluate("vizTab.measures.reference") is None
+    assert "no counterpart" not in page.inner_text(".viz-attention, #viz-tab-attention")

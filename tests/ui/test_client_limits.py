@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi.testclient import TestClient
 from gradio_client import Client
 
 from tests.ui.conftest import serving
@@ -50,13 +51,16 @@ def test_a_client_is_refused_after_its_burst_and_others_are_not():
         answers = [await get(guard) for _ in range(6)]
         other, file = await get(guard, "8.8.8.8"), await get(guard, path="/viz/static/a/b.js")
         now[0] = 1.0
-        return answers, other, file, [await get(guard) for _ in range(3)]
+        soon = [await get(guard) for _ in range(3)]
+        now[0] = 1e6
+        return answers, other, file, soon, [await get(guard) for _ in range(6)]
 
-    answers, other, file, later = alone(ask())
+    answers, other, file, soon, later = alone(ask())
     assert [answer.status_code for answer in answers] == [200] * 5 + [429]
     assert "Too many" in answers[-1].json()["detail"] and answers[-1].headers["retry-after"] == "1"
     assert other.status_code == file.status_code == 200
-    assert [answer.status_code for answer in later] == [200, 200, 429]
+    assert [answer.status_code for answer in soon] == [200, 200, 429]
+    assert [answer.status_code for answer in later] == [200] * 5 + [429]  # no more after any pause
 
 
 def test_so_many_requests_of_one_client_are_open_at_a_time():
@@ -72,8 +76,11 @@ def test_so_many_requests_of_one_client_are_open_at_a_time():
         await asyncio.sleep(0)
         while sum(spent.open for spent in guard._clients.values()) < 3:
             await asyncio.sleep(0)
-        refused = await get(guard)
-        go_on.set()
+        try:
+            async with asyncio.timeout(20):  # one that is let in waits as the others do
+                refused = await get(guard)
+        finally:
+            go_on.set()
         await asyncio.gather(*held)
         return refused.status_code, (await get(guard)).status_code
 
@@ -141,6 +148,17 @@ def test_a_server_does_not_believe_the_header_unless_it_is_told_to():
         assert httpx.get(site, headers=forged).text == "127.0.0.1"  # nor does uvicorn itself
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_public_server_counts_and_behind_a_proxy_each_client_apart(monkeypatch, trusted):
+    few = replace(PUBLIC, client_burst=2, client_rate=0.001)
+    monkeypatch.setattr(Settings, "limits", few)
+    app = make_app(Settings(device="cpu", public=True, trust_proxy=trusted))
+    asked = TestClient(app, base_url="http://127.0.0.1")
+    forged = [{"x-forwarded-for": f"8.8.4.{client}"} for client in (1, 2, 3, 1, 1)]
+    found = [asked.get("/viz/nowhere", headers=each).status_code for each in forged]
+    assert found == ([404] * 4 + [429] if trusted else [404] * 2 + [429] * 3)
+
+
 @pytest.fixture
 def queue():
     """Gradio's queue, with 3 places for runs of a client, 2 for its long work, and 6 in all."""
@@ -191,6 +209,25 @@ def test_places_in_the_queues_of_each_client_and_in_all(queue, caplog):
     ]
 
 
+def test_whoever_is_moved_back_is_told_the_new_place(queue, monkeypatch):
+    told = {}
+
+    def tell(event, message):
+        told[event._id] = message.rank, message.queue_size
+
+    monkeypatch.setattr(queue.page._queue, "send_message", tell)
+
+    async def ask():
+        for who in ("greedy", "greedy", "greedy", "visitor"):
+            await queue.ask(who, "run_text")
+
+    alone(ask())
+    waiting = queue.page._queue.event_queue_per_concurrency_id["model"].queue
+    assert queue.clients("model") == ["greedy", "visitor", "greedy", "greedy"]
+    assert [told[event._id][0] for event in waiting] == [0, 1, 2, 3]
+    assert [told[event._id][1] for event in waiting[1:]] == [4, 4, 4]
+
+
 def test_the_command_says_that_a_proxy_is_trusted():
     command = [sys.executable, "-m", "viz_encoder", "serve", "--help"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -223,8 +260,10 @@ def test_security_md_promises_these_numbers():
         f"long work, {PUBLIC.client_long}. Each queue has {PUBLIC.queue_places} places.",
         f"at most {PUBLIC.set_items} items and {PUBLIC.set_tokens:,} tokens. Such work ends after "
         f"{PUBLIC.work_seconds:g} seconds, or {PUBLIC.left_seconds:g} seconds",
+        f"may have at most {PUBLIC.built_weights // MB} million weights "
+        f"({LOCAL.built_weights // MB} million on your own machine)",
     )
     assert [each for each in promised if each not in told] == []
-    assert len(promised) == 6
+    assert len(promised) == 7
     assert PUBLIC.header_seconds == LOCAL.header_seconds and PUBLIC.body_rate == LOCAL.body_rate
     assert Settings().limits == LOCAL and Settings(public=True).limits == PUBLIC

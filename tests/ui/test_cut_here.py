@@ -16,11 +16,6 @@ CHANGED = ".viz-changed[data-painted]"
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def plain(minilm):
-    return vz.capture(minilm, TEXT)
-
-
 def ready(opened):
     """Wait until the plain run is there, and it is known whether it can be run again."""
     opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)

@@ -49,6 +49,27 @@ def test_the_change_of_what_is_kept(client, keys, traces):
     np.testing.assert_allclose(found, apart, rtol=2e-5, atol=1e-6)
 
 
+def test_the_change_of_words(client, minilm):
+    """Clark et al.: the mean over a word's queries of the sum over its keys; then half the L1."""
+    texts = [f"The tokenization was {how}" for how in ("odd", "new")]
+    keys = [client.predict(text, api_name="/run_text")["key"] for text in texts]
+    found = client.predict(*keys, 3, False, False, True, api_name="/change")
+    traces = [vz.capture(minilm, text) for text in texts]
+    one, other = (merged(trace, 3) for trace in traces)
+    assert one.shape[-1] == 6 < traces[0].n_tokens  # with [CLS] and [SEP]
+    apart = np.abs(one - other).sum(axis=-1).mean(axis=-1) / 2
+    np.testing.assert_allclose(found, apart, rtol=2e-5, atol=1e-6)
+
+
+def merged(trace, layer):
+    """A layer's maps of words."""
+    maps, words = trace.attention(layer).double().numpy(), trace.sample.words
+    names = [at if word is None else -1 - word for at, word in enumerate(words)]
+    units = list(dict.fromkeys(names))
+    member = np.array([[name == unit for name in names] for unit in units], float)
+    return member @ maps @ member.T / member.sum(axis=1)[:, None]
+
+
 def test_a_compared_cell_of_what_is_kept(client, keys, traces):
     found = client.predict(*keys, 5, 2, True, True, api_name="/compared")
     one, other = (np.stack([inner(trace, at)[:, 4, 1] for at in range(6)]) for trace in traces)

@@ -389,6 +389,8 @@ def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(flow, minil
     painted(page, "renormalize=yes")
     shares = whole[:, kept] / whole[:, kept].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(table(page), shares, rtol=6e-4)
+    listed = page.locator(".viz-token-list li .viz-token-number").all_inner_texts()
+    assert listed == [str(at) for at in kept]  # a hidden token is not offered as the query
     said = page.inner_text(".viz-flow")
     assert "Special tokens are left out of the keys." in said
     assert "computed over all tokens" in said
@@ -412,4 +414,5 @@ def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(flow, minil
     page.uncheck("#viz-flow-hide")
     page.wait_for_selector(".viz-flow[data-painted]:not([data-painted*='hide'])")
     assert page.locator(".viz-flow-source .viz-word").count() == trace.n_tokens
+    assert page.locator(".viz-token-list li").count() == trace.n_tokens
     assert "left out of the keys" not in page.inner_text(".viz-flow")

@@ -50,6 +50,73 @@ def test_a_view_alone_fills_the_window_and_grows(visit, name, api):
     assert page.locator(f".viz-{name} .viz-full-open").get_attribute("aria-pressed") == "false"
 
 
+@pytest.mark.parametrize("view", ["painter", "panels", "lines", "zoo"])
+def test_masks_lines_and_the_zoo_fill_the_window_too(visit, view):
+    """The drawing grows until the window's height or width holds no more, and shrinks back."""
+    tab = {"lines": "", "zoo": "zoo"}.get(view, "masks")
+    page = visit(layer=3, head=1, query=10, key=2, tab=tab).page
+    node, drawing = {
+        "painter": (".viz-mask-painter", "canvas"),
+        "panels": (".viz-mask-result-part:has(.viz-mask-panels)", "canvas"),
+        "lines": (".viz-lines", "canvas"),
+        "zoo": (".viz-zoo-pictures", "canvas"),
+    }[view]
+    if view == "panels":
+        page.wait_for_function("window.vizMasks?.ready")
+        page.click("#viz-mask-run")
+    if view == "lines":
+        page.evaluate("document.querySelector('.viz-lines').open = true")
+        page.wait_for_selector(".viz-lines[data-painted]")
+    canvas = f"{node} {drawing}"
+    page.locator(canvas).first.wait_for()
+    page.wait_for_function("at => document.querySelector(at).offsetWidth > 60", arg=canvas)
+    before = box(page, canvas)
+    page.locator(f"{node} > .viz-full-open").click()
+    page.wait_for_function(
+        "old => document.querySelector(old[0]).offsetWidth > old[1] + 10",
+        arg=[canvas, before["width"]],
+    )
+    alone, size = box(page, ALONE), page.viewport_size
+    assert (alone["width"], alone["height"]) == (size["width"], size["height"])
+    assert page.locator(ALONE).evaluate("one => one.scrollHeight <= one.clientHeight")
+    assert page.locator(ALONE).evaluate("one => one.scrollWidth <= one.clientWidth")
+    page.keyboard.press("Escape")
+    page.wait_for_function(
+        "old => document.querySelector(old[0]).offsetWidth === Math.round(old[1])",
+        arg=[canvas, before["width"]],
+    )
+
+
+def test_the_row_the_lines_and_all_heads_are_saved_as_they_are_shown(visit, minilm):
+    page = visit(layer=3, head=1, query=10, key=2, hide=1, renorm=1, scale="sqrt").page
+    page.wait_for_selector(".viz-source[data-painted]")
+    page.evaluate("document.querySelector('.viz-lines').open = true")
+    page.wait_for_selector(".viz-lines[data-painted]")
+    trace = vz.capture(minilm, SENTENCES[0])
+    with page.expect_download() as started:
+        page.locator(".viz-source .viz-figure-take").get_by_role("button", name="CSV").click()
+    lines = list(csv.reader(io.StringIO(started.value.path().read_text())))
+    row = trace.attention(3, 1)[10, 1:-1].double().numpy()
+    assert lines[0][2] == "weight of query 10 “it”"
+    assert [int(line[0]) for line in lines[1:]] == list(range(1, 14))
+    assert [line[1].removeprefix("'") or "'" for line in lines[1:]] == list(trace.tokens[1:-1])
+    found = [float(line[2]) for line in lines[1:]]
+    np.testing.assert_allclose(found, row / row.sum(), rtol=2e-5)
+    with page.expect_download() as started:
+        page.locator(".viz-lines .viz-figure-take").get_by_role("button", name="PNG").click()
+    picture = Image.open(started.value.path())
+    assert picture.getpixel((0, 0))[3] == 255 and len(picture.getcolors(1 << 24)) > 50
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_download(timeout=60_000):
+        page.locator(".viz-atlas .viz-figure-take").get_by_role("button", name="PNG").click()
+    (url,) = [url for url in asked if "head_atlas" in url]
+    assert url.endswith("scale=sqrt&hide_special=yes&renormalize=yes")
+    assert page.inner_text(".viz-atlas-saved") == ""
+    page.evaluate("vizTab.selection.set({ change: true })")
+    assert "not their change" in page.inner_text(".viz-atlas-saved")
+
+
 def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(visit):
     opened = visit(layer=3, head=5)
     opened.painted()  # from here on nothing moves from under the pointer
@@ -118,6 +185,10 @@ def test_words_alone_grow_in_their_line_and_are_as_before_after(visit):
     )
     assert len(set(page.evaluate(tops))) == 1
     assert page.locator(ALONE).evaluate("one => one.scrollHeight <= one.clientHeight")
+    below = page.viewport_size["height"] - page.locator(f"{ALONE} .viz-says").evaluate(
+        "last => last.getBoundingClientRect().bottom"
+    )
+    assert below < 60  # nothing of the window is left empty
     assert page.locator(ALONE).evaluate("one => one.scrollWidth <= one.clientWidth")
     page.keyboard.press("Escape")
     page.wait_for_selector(ALONE, state="detached")

@@ -21,11 +21,6 @@ def maps(trace):
     return np.stack([trace.attention(at).double().numpy() for at in range(trace.n_layers)])
 
 
-@pytest.fixture(scope="module")
-def key(client):
-    return client.predict(TEXT, api_name="/run_text")["key"]
-
-
 def ask(site, key, path):
     return httpx.get(f"{site}viz/run/{key}/{path}", timeout=60)
 

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -12,11 +13,14 @@ from huggingface_hub import constants
 import viz_encoder as vz
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
 from tests.ui.conftest import listen_for_errors, matters, serving
-from viz_encoder.checkpoints import HubModel, Plan
+from viz_encoder.checkpoints import HubModel, Plan, patient
 from viz_encoder.cli import main
 from viz_encoder.errors import SelectionError
+from viz_encoder.ui.form import endpoints
 from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
+from viz_encoder.ui.wire.watch import SenderLeft, watched
 
 NAME, SHORT, MOVED = "organization/model", "bert-base-uncased", "google-bert/bert-base-uncased"
 TEXT = "w1 w2 [MASK] w4"
@@ -146,6 +150,29 @@ def test_a_slow_hub_holds_nobody_up(hub):
         assert not waiting.done()
         hub.answer.set()
         assert waiting.result(timeout=60)["family"] == "bert"
+
+
+def test_a_lookup_ends_where_its_sender_has_left(hub, monkeypatch):
+    """Four that were left alone would fill the hub's queue."""
+    impatient, ended = replace(LOCAL, left_seconds=0.1), threading.Event()
+
+    def look(self, name, part="", tell=None):
+        try:
+            return patient(lambda: hub.answer.wait(60), tell)
+        except SenderLeft:
+            ended.set()
+            raise
+
+    monkeypatch.setattr(endpoints, "watched", lambda _: watched(impatient))
+    monkeypatch.setattr(Models, "look", look)
+    hub.answer.clear()
+    with serving(make_app(Settings(device="cpu"))) as site:
+        call = f"{site}gradio_api/call/look_up"
+        event = httpx.post(call, json={"data": [NAME]}, timeout=60).json()["event_id"]
+        with httpx.stream("GET", f"{call}/{event}", timeout=60):
+            assert not ended.wait(0.5)  # while it is listened to, it goes on
+        assert ended.wait(20)
+    hub.answer.set()
 
 
 def test_a_download_that_is_stopped_keeps_the_page_free(hub):

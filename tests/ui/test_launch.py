@@ -52,7 +52,7 @@ def test_an_encoder_of_your_own_is_offered(capsys):
     page = launch(type(own)(own.model, own.reader, card), port=0)
     try:
         names = Client(page.url, verbose=False).predict(api_name="/models")
-        assert names == ["all-MiniLM-L6-v2", "scene", "grammar", "my own"]
+        assert names == ["all-MiniLM-L6-v2", "scene", "grammar", "everyday", "my own"]
     finally:
         page.close()
 

@@ -164,3 +164,88 @@ def test_what_single_tabs_chose_is_restored(visit, reopened):
     other.get_by_role("tab", name="Mask zoo").click()
     other.click("#viz-zoo-surprise")
     other.wait_for_function("!location.search.includes('zoo.bug')")  # its name is to be guessed
+
+
+def test_how_each_tab_measures_is_restored(visit, reopened):
+    """Flow's target, Pooling's choices, What if's measure and the logit lens's head, each shown."""
+    text = "the keys to the cabinet [MASK] old"
+    opened = visit(kind="text", a=text, model="grammar", tab="whatif")
+    page = opened.page
+    page.wait_for_selector(".viz-whatif[data-painted$=':zero']", timeout=60_000)
+    measures = page.locator("#viz-whatif-measure option").evaluate_all(
+        "all => all.map(o => o.value)"
+    )
+    page.select_option("#viz-whatif-measure", measures[1])
+    page.click("[data-how=reference]")
+    page.select_option("#viz-whatif-tokens-how", "mask")
+    page.get_by_role("tab", name="Pooling").click()
+    page.wait_for_selector(".viz-pool[data-painted]")
+    page.locator("#viz-pool-layer").fill("1")
+    page.wait_for_selector(".viz-pool[data-painted*=':1:']")
+    page.click("[data-method=max] button")
+    page.locator("#viz-pool-padding").fill("9")
+    page.fill("#viz-pairs-text", "the key is old")
+    page.click(".viz-pairs-form button")
+    page.get_by_role("tab", name="Flow").click()
+    page.check("[name=viz-flow-measure][value=relevance]")
+    page.wait_for_selector(".viz-flow[data-painted*='relevance']")
+    labels = page.locator("#viz-flow-label option").evaluate_all("all => all.map(o => o.value)")
+    page.select_option("#viz-flow-label", labels[2])
+    page.select_option("#viz-flow-read", "query")
+    page.wait_for_selector(f".viz-flow[data-painted*='label={labels[2]}'][data-painted*='query=']")
+    drawn = page.get_attribute(".viz-flow", "data-painted").split(":")[1]
+    other = reopened(page)
+    other.wait_for_selector(".viz-flow[data-painted*='relevance']", timeout=60_000)
+    assert other.get_attribute(".viz-flow", "data-painted").split(":")[1] == drawn
+    fields = {"label": labels[2], "read": "query", "task": "masked"}
+    assert {each: other.input_value(f"#viz-flow-{each}") for each in fields} == fields
+    other.get_by_role("tab", name="Pooling").click()
+    other.wait_for_selector(".viz-pool[data-painted*=':1:']")
+    assert other.get_attribute("[data-method=max] button", "aria-pressed") == "true"
+    assert other.input_value("#viz-pool-layer") == "1"
+    assert other.input_value("#viz-pool-padding") == "9"
+    assert other.input_value("#viz-pairs-text") == "the key is old"
+    other.get_by_role("tab", name="What if").click()
+    other.wait_for_selector(f".viz-whatif[data-painted$='{measures[1]}:reference']", timeout=60_000)
+    assert other.input_value("#viz-whatif-measure") == measures[1]
+    assert other.get_attribute("[data-how=reference]", "aria-pressed") == "true"
+    other.wait_for_selector(".viz-whatif-tokens[data-painted$=':mask']", timeout=60_000)
+    assert chosen(other) | {"tab": 0} == chosen(page) | {"tab": 0}
+    other.get_by_role("tab", name="Attention").click()  # another run begins as usual
+    key = other.evaluate("vizTab.run.key")
+    other.fill(".viz-other-text", "the key to the cabinets [MASK] old")
+    other.press(".viz-other-text", "Enter")
+    other.wait_for_function("key => vizTab.run.key !== key", arg=key, timeout=30_000)
+    other.get_by_role("tab", name="What if").click()
+    other.wait_for_selector(f".viz-whatif[data-painted$='{measures[0]}:zero']", timeout=60_000)
+    left = set(chosen(other))
+    assert not left & {"flow.answer", "pool.layer", "pool.text", "whatif.measure", "whatif.how"}
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("zzz", "“zzz” is not a preset; the presets are none, padding-right"),
+        ("window:reach=x", "“window:reach=x” is not a preset; the presets are none, padding-right"),
+        ("z.AAAA", "it is damaged; copy the whole link again."),
+    ],
+)
+def test_a_mask_of_a_link_that_cannot_be_read_is_said_in_one_sentence(visit, code, said):
+    page = visit(tab="masks", **{"masks.mask": code}).page
+    told = ".viz-mask-box > [role=status]"
+    page.wait_for_function(
+        "at => [...document.querySelectorAll(at)].some((one) => one.innerText.includes('link'))",
+        arg=told,
+    )
+    (text,) = [each for each in page.locator(told).all_inner_texts() if "link" in each]
+    assert text.startswith(f"The painted mask in this link is not shown: {said}")
+    assert text.endswith(".") and not text.endswith("..")
+
+
+def test_a_scope_of_a_link_that_is_none_leaves_the_painted_mask(visit):
+    page = visit(tab="masks", **{"masks.mask": "causal", "masks.scope": "0,,1"}).page
+    page.wait_for_function("window.vizMasks?.ready && vizMasks.mask.summary().forbidden === 105")
+    page.wait_for_selector("text=The layers and heads in this link are not used: “0,,1” is not")
+    assert page.input_value("#viz-mask-layers") == ""
+    page.fill("#viz-mask-layers", "2")
+    page.wait_for_selector("text=The layers and heads in this link", state="detached")

@@ -10,10 +10,14 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from gradio_client import Client
 
 from viz_encoder.errors import TooLong
+from viz_encoder.model import Encoder
 from viz_encoder.ui.page import make_page
+from viz_encoder.ui.serve import add_routes
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
@@ -21,6 +25,8 @@ from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.attention import routes as attention_routes
 from viz_encoder.ui.tabs.pooling import endpoints, set_items, set_runs
 from viz_encoder.ui.tabs.pooling.set_items import given_items
+from viz_encoder.ui.tabs.whatif import endpoints as whatif
+from viz_encoder.ui.tabs.zoo.endpoints import zoo_audit
 from viz_encoder.ui.wire.bytes import download
 from viz_encoder.ui.wire.concurrency import Line, Places, fair_turn
 from viz_encoder.ui.wire.listeners import Listened, Listeners
@@ -34,6 +40,7 @@ LONG = {
     **dict.fromkeys(("look_up", "download_model", "cached_models"), "hub"),
     "zoo_audit": "audit",
 }
+MANY = [f"h{layer}.{head}" for layer in range(4) for head in range(4)] + ["m1", "t2", "l3.0:6-3"]
 
 
 class Clock:
@@ -58,6 +65,31 @@ def test_no_long_work_stands_in_the_queue_of_runs():
     assert queues["run_text"] == queues["run_picture"] == "model"
     ours = {getattr(f.fn, "__name__", ""): f.concurrency_id for f in page.fns.values()}
     assert ours["compare"] == ours["learn"] == "set"
+
+
+@pytest.mark.parametrize(
+    ("name", "work", "most"),
+    [
+        ("run_text", lambda runner, key: runner.text("grammar", "the cat sees"), 1),
+        ("what_if", lambda runner, key: whatif.what_if(runner, key, ["h3.0"]), 6),
+        ("what_if", lambda runner, key: whatif.what_if(runner, key, MANY), 6),
+        ("padding_drift", lambda runner, key: endpoints.padding_drift(runner, key, 4), 3),
+        ("token_pairs", lambda runner, key: endpoints.token_pairs(runner, key, "the cat"), 1),
+    ],
+)
+def test_what_waits_among_the_runs_takes_no_longer_than_a_few(monkeypatch, name, work, most):
+    page = make_page(runner := Runner(Models("cpu"), TraceStore()))
+    assert {fn.concurrency_id for fn in page.fns.values() if fn.api_name == name} == {"model"}
+    key = json.loads(runner.text("grammar", "the keys to the cabinet [MASK] old"))["key"]
+    ran, forward = [], Encoder.forward
+
+    def counted(self, *given, **named):
+        ran.append(1)
+        return forward(self, *given, **named)
+
+    monkeypatch.setattr(Encoder, "forward", counted)
+    work(runner, key)
+    assert 1 <= len(ran) <= most  # however long the text is, and however much is changed
 
 
 def test_a_run_does_not_wait_for_a_set(site, monkeypatch):
@@ -133,6 +165,64 @@ def test_work_goes_on_while_somebody_listens_and_for_so_long_at_most():
     on_my_machine = Watch(LOCAL, None, listeners, clock)
     clock.now = 1e6
     on_my_machine.check()
+
+
+@pytest.fixture
+def hurried():
+    """A server on which work may take no time at all, and a run on it."""
+    runner = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, work_seconds=0.0))
+    key = json.loads(runner.text("grammar", "the keys to the cabinet [MASK] old"))["key"]
+    return runner, key
+
+
+LATE = "over 0 seconds, the limit for one job on this server; nothing was kept"
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        whatif.flips,
+        whatif.head_effects,
+        whatif.token_effects,
+        lambda runner, key: whatif.patch_effects(runner, key, "the key to the cabinet [MASK] old"),
+        lambda runner, _: zoo_audit(runner, "A1-multihead", seed=77),
+        lambda runner, _: endpoints.attention_pooling(runner, seeds=1, steps=1),
+        lambda runner, _: endpoints.compare_set(runner, "one\ntwo"),
+    ],
+    ids=["flips", "heads", "tokens", "patch", "audit", "training", "set"],
+)
+def test_every_piece_of_long_work_ends_at_the_deadline(hurried, work):
+    with pytest.raises(TooLong, match=LATE):
+        work(*hurried)
+
+
+def test_pages_are_told_of_the_deadline_too(hurried):
+    runner, key = hurried
+    app = FastAPI()
+    add_routes(app, runner)
+    with TestClient(app) as page:
+        lines = page.get(f"/viz/run/{key}/whatif/flips").text.splitlines()
+        late = [
+            json.loads(lines[-1]),
+            page.get(f"/viz/run/{key}/whatif/joint?heads=3.0,2.0").json(),
+            page.get("/viz/zoo/A1-multihead?seed=78").json(),
+        ]
+    assert [each for each in late if LATE not in each.get("message", "")] == []
+
+
+def test_a_training_ends_between_its_steps(minilm):
+    told = []
+
+    def report(share, words):
+        told.append(words)
+        if words.startswith("7 of"):
+            raise TooLong("Enough.")
+
+    runner = Runner(Models("cpu", own=minilm), TraceStore())
+    with pytest.raises(TooLong, match="Enough"):
+        set_runs.learn(runner, "", MODEL, report=report, n_seeds=1, steps=20)
+    assert told[-2:] == ["6 of 60 steps", "7 of 60 steps"]  # 20 of each of three trainings
+    assert not runner.sets.learned._entries
 
 
 @pytest.mark.parametrize(

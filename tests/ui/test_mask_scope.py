@@ -22,16 +22,6 @@ NOTE = f"A custom mask was applied only to {WORDS}. All other heads ran without 
 
 
 @pytest.fixture(scope="module")
-def key(client):
-    return client.predict(TEXT, api_name="/run_text")["key"]
-
-
-@pytest.fixture(scope="module")
-def plain(minilm):
-    return vz.capture(minilm, TEXT)
-
-
-@pytest.fixture(scope="module")
 def trace(minilm, plain):
     mask = torch.from_numpy(speckled(plain.n_tokens))
     return vz.capture(minilm, TEXT, mask=dict.fromkeys(HEADS, mask))

@@ -23,16 +23,6 @@ RAN = "[aria-label='Run with the mask'][data-painted]"
 
 
 @pytest.fixture(scope="module")
-def key(client):
-    return client.predict(TEXT, api_name="/run_text")["key"]
-
-
-@pytest.fixture(scope="module")
-def plain(minilm):
-    return vz.capture(minilm, TEXT)
-
-
-@pytest.fixture(scope="module")
 def saved(site, client, plain, tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "run.safetensors"
     plain.save(path)

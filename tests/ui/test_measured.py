@@ -28,11 +28,6 @@ def trace(minilm):
 
 
 @pytest.fixture(scope="module")
-def key(client):
-    return client.predict(TEXT, api_name="/run_text")["key"]
-
-
-@pytest.fixture(scope="module")
 def masked(client):
     return client.predict(MASKED[0], "", MASKED[1], api_name="/run_text")["key"]
 

@@ -17,11 +17,6 @@ def trace(minilm):
     return vz.capture(minilm, TEXT)
 
 
-@pytest.fixture(scope="module")
-def key(client):
-    return client.predict(TEXT, api_name="/run_text")["key"]
-
-
 def ask(site, key, query, token):
     return httpx.get(f"{site}viz/run/{key}/pair?query={query}&key={token}", timeout=60)
 

@@ -163,6 +163,34 @@ def test_every_head_of_every_layer_over_the_picture(shaded, wide):
     assert layers == [f"{layer}&query=31" for layer in range(4)]
 
 
+def test_every_head_follows_what_is_hidden_and_divided(shaded, wide):
+    opened = shaded(**WIDE, hide=1, renorm=1)
+    page = opened.page
+    page.locator("[data-overlay='3.3']").scroll_into_view_if_needed()
+    page.wait_for_selector(".viz-source-aside [data-painted$=':30']")
+    for layer in range(4):
+        rows = wide.attention(layer)[:, 30, 1:].double().numpy()
+        shown = rows / rows.sum(axis=1, keepdims=True)
+        got = page.evaluate(f"Array.from(window.vizTab.source.heads.rowsOf({layer}))")
+        assert np.abs(np.array(got).reshape(shown.shape) - shown).max() <= 2e-5 * shown.max()
+        said = page.get_attribute(f"[data-overlay='{layer}.1']", "title")
+        assert said.endswith(f"largest weight on a patch {shown[1].max():.4f}")
+    top = np.unravel_index(int(shown[1].argmax()), (wide.grid.n_rows, wide.grid.n_cols))
+    place = ["3.1", *map(int, top), wide.grid.n_rows, wide.grid.n_cols]
+    assert page.evaluate(PATCH_OF, place) == [255, 59, 20, 255]
+    caption = page.inner_text(".viz-source-aside [data-painted] > p")
+    assert "Special tokens are hidden." in caption
+    assert "Rows are divided by their sums over the tokens shown." in caption
+    page.uncheck("#viz-renorm")
+    page.wait_for_function(
+        "() => !document.querySelector('.viz-source-aside [data-painted] > p').innerText"
+        ".includes('divided')"
+    )
+    got = page.evaluate("Array.from(window.vizTab.source.heads.rowsOf(1))")
+    plain = wide.attention(1)[:, 30, 1:].numpy()
+    assert np.abs(np.array(got).reshape(plain.shape) - plain).max() <= 1e-6
+
+
 PATCH_OF = """([name, row, col, rows, cols]) => {
   const canvas = document.querySelector(`[data-overlay='${name}'] canvas`);
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");

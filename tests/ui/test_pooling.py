@@ -23,11 +23,6 @@ def trace(minilm):
     return vz.capture(minilm, TEXT)
 
 
-@pytest.fixture(scope="module")
-def key(client):
-    return client.predict(TEXT, api_name="/run_text")["key"]
-
-
 def ask(site, path, status=200):
     response = httpx.get(f"{site}viz/{path}", timeout=60)
     assert response.status_code == status, response.text

@@ -286,6 +286,19 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     left, bottom, x, y, each = json.loads(page.get_attribute(".viz-set-plane-canvas", "data-box"))
     at = {"x": left + (points[a][0] - x) / each, "y": bottom - (points[a][1] - y) / each}
     page.click(".viz-set-plane-canvas", position=at)
+    with page.expect_download() as started:
+        page.locator(".viz-set-plane .viz-figure-take").get_by_role("button", name="CSV").click()
+    lines = list(csv.reader(io.StringIO(started.value.path().read_text())))[1:]
+    assert [line[2] for line in lines] == topics["labels"]
+    np.testing.assert_allclose(np.array(lines)[:, 3:].astype(float), points, rtol=2e-5, atol=1e-5)
+    wide = "document.querySelector('.viz-set-matrix').offsetWidth"
+    before = page.evaluate(wide)
+    page.locator(".viz-set-cosines > .viz-full-open").click()
+    page.wait_for_function(f"{wide} > {before} + 50")
+    full = page.locator(".viz-full")
+    assert full.evaluate("one => one.scrollHeight <= one.clientHeight")
+    page.keyboard.press("Escape")
+    page.wait_for_function(f"{wide} === {before}")
     page.wait_for_selector(f".viz-set-neighbors[data-painted='{a}:mean:6']", timeout=30_000)
     near = client.predict(topics["key"], "mean", a, 6, 8, api_name="/set_neighbors")
     listed = page.eval_on_selector_all(".viz-set-name", "all => all.map(n => n.dataset.item)")

@@ -580,3 +580,33 @@ def test_what_is_hidden_is_not_seen(what_if):
     page = what_if()
     seen = "all => all.filter(node => node.checkVisibility()).map(node => node.outerHTML)"
     assert page.eval_on_selector_all(".viz-root [hidden]", seen) == []
+
+
+def test_a_run_with_a_mask_leads_to_the_one_without(visit):
+    opened = visit(kind="text", a=TEXT, model=MASKED[1], tab="whatif", ran="causal")
+    page = opened.page
+    page.wait_for_function("window.vizTab?.run?.masked")
+    page.get_by_role("button", name="Open the run without its mask").click()
+    page.wait_for_selector(MEASURED, timeout=60_000)
+    assert page.evaluate("vizTab.run.masked") == "" and opened.faults == []
+
+
+def test_what_is_measured_is_explained_and_a_head_s_fault_stands_at_its_button(what_if):
+    page = what_if()
+    page.select_option("#viz-whatif-measure", "pooled")
+    page.wait_for_selector("text=“Declared” is the pooling that the model's own files declare")
+    page.wait_for_selector(".viz-whatif[data-painted*=':pooled:']", timeout=60_000)
+    page.route(
+        "**/whatif/changed",
+        lambda route: route.fulfill(json={"message": "This run has expired on the server."}),
+    )
+    page.click("#viz-whatif-remove")
+    page.wait_for_selector("text=This run has expired on the server.")
+    gap = page.evaluate(
+        """() => {
+          const [button, told] = ["#viz-whatif-remove", "#viz-whatif-remove + [role=status]"].map(
+            (at) => document.querySelector(at).getBoundingClientRect());
+          return Math.abs(told.top - button.top);
+        }"""
+    )
+    assert gap < 60 and "expired" in page.inner_text("#viz-whatif-remove + [role=status]")

@@ -394,3 +394,27 @@ def test_turning_and_hiding_keep_to_a_token_that_is_there(shaded):
     page.evaluate("vizTab.selection.set({query: 0})")  # as another tab may
     page.wait_for_selector(".viz-source[data-painted$=':0']")
     assert page.inner_text(title) == "Where query 0 “[CLS]” looks (3.5); it is hidden here"
+
+
+def test_a_text_of_no_words_is_said_and_right_to_left_names_stand_the_right_way(visit):
+    """U+200B alone leaves [CLS] and [SEP]; on a canvas "##ל" begins at its right."""
+    opened = visit(kind="text", a="\u200b")
+    opened.painted()
+    page = opened.page
+    said = "This text has only special tokens, so there is nothing to find."
+    assert page.inner_text(".viz-finding").startswith(said)
+    page.add_init_script(
+        """(() => {
+          const { fillText } = CanvasRenderingContext2D.prototype;
+          window.written = new Set();
+          CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+            window.written.add(text);
+            return fillText.call(this, text, ...at);
+          };
+        })()"""
+    )
+    page.goto(f"{page.url.split('?')[0]}?kind=text&a=כלבים")
+    page.wait_for_selector(".viz-map[data-painted]")
+    page.wait_for_function("window.written.has('[CLS]')")
+    written = page.evaluate("[...window.written]")
+    assert "\u2068##ל\u2069" in written and "##ל" not in written

@@ -14,11 +14,16 @@ from viz_encoder.shown import quoted
 from viz_encoder.trace.prediction_heads import MASKS
 
 MOST = 40  # changes of one run
+SWITCHES = {  # of the whole model: what is done, and what one does
+    "p": ("positions off, not how it was trained", "switch positions off"),
+    "c": ("causal, not how it was trained", "make attention causal"),
+}
 MAX_WORD = 80
 UNQUOTED = "!'()*"  # what encodeURIComponent leaves as it is too, so that both write the same code
 FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
+        r"(?P<kind>[pc])",
         r"(?P<kind>h)(?P<layer>\d{1,4})\.(?P<head>\d{1,4})",
         r"(?P<kind>[tmd])(?P<key>\d{1,6})",
         r"(?P<kind>r)(?P<key>\d{1,6}):(?P<word>[^,]{1,720})",
@@ -28,16 +33,17 @@ FORMS = tuple(
 )
 CODES = (
     "write h3.0 (remove a head), l3.0:6-2 (cut the link from query 6 to key 2 in it; l:6-2 in all "
-    "heads), t2 (hide token 2 from all), m2 (mask it), d2 (delete its word) or r2:word (replace "
-    "its word)"
+    "heads), t2 (hide token 2 from all), m2 (mask it), d2 (delete its word), r2:word (replace its "
+    "word), p (switch positions off) or c (make attention causal)"
 )
 
 
 @dataclass(frozen=True)
 class Change:
-    """One head removed, one link cut, or one token or word hidden, masked, deleted or replaced.
+    """One head removed, link cut, token or word hidden, masked, deleted or replaced, or a switch.
 
-    kind: "h", "l", "t", "m", "d" or "r", as its code begins.
+    kind: "h", "l", "t", "m", "d" or "r", as its code begins; "p" for positions off and "c" for
+        causal attention, of the whole model and not how it was trained.
     layer, head: of "h", and of "l" where it is cut in one layer or head only.
     query, key: tokens, counted from 0; a token that is changed by itself is the key.
     word: the new word, for "r".
@@ -53,6 +59,8 @@ class Change:
     @property
     def code(self) -> str:
         """Such as "h3.0"."""
+        if self.kind in SWITCHES:
+            return self.kind
         place = "" if self.layer is None else f"{self.layer}"
         place += "" if self.head is None else f".{self.head}"
         if self.kind == "h":
@@ -175,9 +183,14 @@ def _link_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> 
     return _said(link, verbs["l"], verbs, f" in {where}")
 
 
+def _switch_said(change: Change, tokens: Sequence[str], verbs: dict[str, str]) -> str:
+    return SWITCHES[change.kind][verbs is _DO]
+
+
 Says = Callable[[Change, Sequence[str], dict[str, str]], str]
 _SAID: dict[str, Says] = {
     **dict.fromkeys("tmdr", _token_said),
     "h": _head_said,
     "l": _link_said,
+    **dict.fromkeys(SWITCHES, _switch_said),
 }

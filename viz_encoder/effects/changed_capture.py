@@ -14,12 +14,17 @@ from viz_encoder.effects.change import Change, changes_of
 from viz_encoder.effects.joint import edits_of
 from viz_encoder.effects.replacement import replacement
 from viz_encoder.effects.sources import encoder_of, read
+from viz_encoder.effects.switched import as_switched
 from viz_encoder.effects.without_tokens import mask_id, mask_name
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import captured
 
+NOTES = {
+    "p": "Positions were switched off, which is not how this model was trained.",
+    "c": "Attention was made causal, which is not how this model was trained.",
+}
 Masks = dict[tuple[int, int] | int, Bool[Tensor, "query key"]]
 
 
@@ -35,8 +40,9 @@ def changed(encoder: Any, text: Any, codes: Iterable[str]) -> Trace:
         codes: "h3.0" removes head 0 of layer 3; "l3.0:6-2" cuts the link from query 6 to key 2 in
             it, "l3:6-2" in all heads of layer 3, "l:6-2" in all layers; "t2" hides token 2
             from all others, in all layers; "m2" masks it (replaces it with [MASK]); "d2"
-            deletes its word; "r2:word" replaces its word. Tokens are counted from 0, in the
-            untouched run.
+            deletes its word; "r2:word" replaces its word; "p" switches positions off and "c"
+            makes attention causal, neither of which is how the model was trained. Tokens are
+            counted from 0, in the untouched run.
 
     Raises:
         SelectionError: a code that is invalid, or names something that does not exist.
@@ -57,8 +63,9 @@ def capture_changed(
     masks = masks_of(changes, inputs.samples[0], encoder.config.n_layers)
     cuts = removed(changes)
     edits = edits_of(cuts, replacement(encoder, "zero", None), encoder)
-    trace = captured(encoder, inputs, masks or None, edits)[0]
+    trace = captured(as_switched(encoder, changes), inputs, masks or None, edits)[0]
     notes = tuple(_note(layer, head) for layer, head in cuts)
+    notes += tuple(NOTES[change.kind] for change in changes if change.kind in NOTES)
     return (replace(trace, notes=(*trace.notes, *notes)) if notes else trace), inputs
 
 

@@ -58,7 +58,9 @@ def flips(
         encoder: what `vz.load` returned, or a vz.Encoder.
         text: one input.
         most: the largest size of a set, 1 to 3.
-        how, measure, at, progress: as in `tokens`.
+        how, measure, at: as in `tokens`.
+        progress: called with the share of the largest search that is done; the search ends
+            sooner where a small set changes the answer. What it raises stops the search.
 
     Raises:
         SelectionError: a measure without answers, or an invalid size.
@@ -78,7 +80,7 @@ def flips(
         for away in one.without(wanted):
             found.append(away)
             if progress is not None:
-                progress(len(found) / len(wanted))
+                progress((size - 1 + len(found) / len(wanted)) / most)
         tries += len(found)
         flipped = [each for each in found if each.said[0] != one.untouched[0]]
         whole = tries < MOST_TRIES

@@ -15,7 +15,9 @@ from viz_encoder.ui.form.form import Form, make_form, reveal
 from viz_encoder.ui.form.model_opening import Opening
 from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.state.examples import EXAMPLES, OPENING, PICTURES, Example
+from viz_encoder.ui.state.lesson_link import as_linked
 from viz_encoder.ui.state.restoring import NOT_AS_LINKED, restore
+from viz_encoder.ui.state.run_description import for_component
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tab import Place, script_view
 from viz_encoder.ui.tabs import TABS
@@ -152,7 +154,7 @@ class _Events:
 
     def fill(self, request: gr.Request) -> tuple[Any, ...]:
         """The form as the link has it."""
-        query = dict(request.query_params)
+        query = as_linked(dict(request.query_params))
         kind = query.get("kind", "text")
         kind = kind if kind in ("text", "pair", "image") else "text"
         texts = query.get("a", OPENING.text), query.get("b", "")
@@ -166,7 +168,7 @@ class _Events:
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> tuple[Any, Any]:
         """The run that the link asks for."""
-        query = dict(request.query_params)
+        query = as_linked(dict(request.query_params))
         owner, tell = request.session_hash, _teller(progress)
         made, notice = _told(lambda: restore(self.runner, query, owner, tell))
         if notice:
@@ -226,7 +228,7 @@ def _told(work: Callable[[], str]) -> tuple[Any, Any]:
 
 def _anew(description: str) -> str:
     """The description as one the page has not seen: it may show a run made from it by now."""
-    return json.dumps({**json.loads(description), "asked": next(ASKED)}).replace("<", "\\u003c")
+    return for_component({**json.loads(description), "asked": next(ASKED)})
 
 
 def _example(name: str) -> Image.Image | None:

@@ -31,6 +31,7 @@ from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
 from viz_encoder.ui.wire import figures, open_run, run_facts
+from viz_encoder.ui.wire.addresses import EVERYWHERE, room_lines
 from viz_encoder.ui.wire.body_limits import BodyLimits
 from viz_encoder.ui.wire.client_limits import ClientLimits
 from viz_encoder.ui.wire.clients import BehindProxy, NamedClient
@@ -56,8 +57,9 @@ class Settings:
     port: int = PORT
     public: bool = False
     device: str = "auto"
-    trust_proxy: bool = False  # only where nobody reaches the server but through a proxy
+    trust_proxy: bool = False  # True only if every request comes through a proxy
     framed_by: tuple[str, ...] = ()  # origins whose pages may show this one in a frame
+    room: bool = False  # for a class: print the address for the others, and what is open
 
     @property
     def limits(self) -> Limits:
@@ -134,8 +136,10 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
     if port != settings.port:
         print(f"Port {settings.port} is taken; using {port}.")
     app = make_app(settings, subject)
-    shown = "127.0.0.1" if settings.host == "0.0.0.0" else settings.host
+    shown = "127.0.0.1" if settings.host == EVERYWHERE else settings.host
     print(f"viz_encoder runs on http://{shown}:{port}  (Ctrl+C stops it)", flush=True)
+    for line in room_lines(settings.host, port) if settings.room else ():
+        print(line, flush=True)
     threading.Thread(target=app.state.first_run.warm, daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
         Server(app, settings.limits).run(sockets=[listener])

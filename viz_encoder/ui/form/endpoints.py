@@ -66,7 +66,8 @@ def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
 
     n_bytes is what download_model would bring, 0 where the files are there already.
     """
-    found = runner.models.look(require_text("name", name), require_text("part", part))
+    tell = watched(runner.limits).check
+    found = runner.models.look(require_text("name", name), require_text("part", part), tell)
     if not isinstance(found, HubModel):
         return {**_card(found), "n_bytes": 0}
     facts = {**asdict(found), "source": found.address, "revision": found.commit}

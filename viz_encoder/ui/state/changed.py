@@ -24,6 +24,7 @@ class Changed:
     encoder: LoadedEncoder
     inputs: Inputs  # of the run without the changes
     entered: Inputs  # with them
+    ran: LoadedEncoder  # the model that ran with them: the same, or with a switch set
 
     @property
     def nbytes(self) -> int:
@@ -48,7 +49,7 @@ class Changed:
         cuts = removed(self.changes)
         if not cuts:
             return None
-        model, given = self.encoder.model, arguments(self.encoder, self.entered)
+        model, given = self.ran.model, arguments(self.ran, self.entered)
         masks = masks_of(self.changes, self.entered.samples[0], self.encoder.config.n_layers)
         placed = on_device(masks, self.encoder.device) or None
         with RUNNING, at_rest(model):

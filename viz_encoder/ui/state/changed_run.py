@@ -6,6 +6,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects.change import Change, changes_of
 from viz_encoder.effects.changed_capture import capture_changed
 from viz_encoder.effects.outcome import Outcome, outcome
+from viz_encoder.effects.switched import as_switched
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
@@ -58,9 +59,10 @@ def run_changed(store: TraceStore, key: str, codes: Sequence[object]) -> str:
     if not changes:
         return plain_key
     trace, entered = _captured(encoder, inputs, changes)
-    made = store.put(trace, encoder, owners=entry.owners)
+    ran = as_switched(encoder, changes)
+    made = store.put(trace, ran, owners=entry.owners)
     kept = store.get(made)
-    kept.changed = Changed(tuple(changes), plain_key, encoder, inputs, entered)
+    kept.changed = Changed(tuple(changes), plain_key, encoder, inputs, entered, ran)
     kept.link = {**plain.link, "cut": ",".join(kept.changed.codes)}
     return made
 

@@ -1,6 +1,6 @@
-"""Whose request is being answered: what a server of strangers counts by."""
+"""The client of the current request, by which a public server counts what each client holds."""
 
 from contextvars import ContextVar
 
-# An address, set where a request comes in; "" where nobody asked, as at the start of the server.
+# The client's address, set for each request; "" outside of requests, as at startup.
 CLIENT: ContextVar[str] = ContextVar("client", default="")

@@ -62,6 +62,7 @@ EXAMPLES = (
     ),
 )
 OPENING = EXAMPLES[0]
+LESSON = EXAMPLES[2]  # what the Learn tab teaches on, unless a seat has a sentence of its own
 
 
 def swap_of(text: str) -> tuple[str, str] | None:

@@ -35,7 +35,7 @@ class KeyedStore(Generic[E]):
     """Entries by key.
 
     When the budget of bytes is spent, the client who holds most loses what it used least recently:
-    nobody loses a run to a client who holds more.
+    a client never loses a run to one who holds more.
     """
 
     gone = "This result has expired on the server; compute it again."
@@ -49,6 +49,7 @@ class KeyedStore(Generic[E]):
     ) -> None:
         """An empty store; `dropped` is called when entries were let go, the clock is for tests."""
         self._entries: OrderedDict[str, E] = OrderedDict()
+        self._sizes: dict[str, int] = {}  # bytes of each entry when room was last made
         self._lock = threading.Lock()
         self._max_bytes = max_bytes
         self._clock = clock
@@ -82,7 +83,8 @@ class KeyedStore(Generic[E]):
             self._entries.move_to_end(key)
             entry.expires = max(entry.expires, self._clock() + MAX_AGE_SECONDS)
             before = len(self._entries)
-            self._make_room(key)  # entries grow with what is computed of them
+            if entry.nbytes != self._sizes.get(key):  # it has grown by what was computed from it
+                self._make_room(key)
             fewer = len(self._entries) < before
         if fewer:
             self._dropped()
@@ -110,7 +112,7 @@ class KeyedStore(Generic[E]):
 
     def _make_room(self, newest: str) -> None:
         """Drop entries until the budget holds, never a pinned one or the newest."""
-        sizes = {key: entry.nbytes for key, entry in self._entries.items()}
+        self._sizes = sizes = {key: entry.nbytes for key, entry in self._entries.items()}
         held: Counter[str] = Counter()
         for key, size in sizes.items():
             held[self._entries[key].client] += size

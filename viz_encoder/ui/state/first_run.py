@@ -3,7 +3,6 @@
 import contextlib
 import json
 import threading
-from collections.abc import Callable
 
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.ui.state.examples import OPENING
@@ -32,12 +31,11 @@ class FirstRun:
 
     def warm(self) -> None:
         """Make it, and load every model that is listed, before anybody asks."""
-        for ready in (self.description, *map(self._loader, self._runner.models.names())):
-            with contextlib.suppress(VizEncoderError):  # whoever asks for it is told why
-                ready()
-
-    def _loader(self, name: str) -> Callable[[], object]:
-        return lambda: self._runner.models.get(name)
+        with contextlib.suppress(VizEncoderError):  # the error is shown to whoever asks for it
+            self.description()
+        for name in self._runner.models.names():
+            with contextlib.suppress(VizEncoderError):
+                self._runner.models.get(name)
 
     def _made(self) -> str:
         runner = self._runner

@@ -17,8 +17,9 @@ class Limits:
     body_rate: int  # bytes a second
     set_items: int | None  # texts or pictures of a set
     set_tokens: int | None  # tokens and patches of a set
+    built_weights: int  # of an untrained encoder that a page puts together
     work_seconds: float | None  # for a set, a training or the effects of all heads
-    left_seconds: float  # for which work goes on although nobody waits for it
+    left_seconds: float  # that work continues after its client disconnects
     queue_places: int  # that wait in each queue; two classes of 30 may press Run at once
     client_runs: int | None  # of one client, in the queue of runs
     client_long: int | None  # of one client, in each queue of long work
@@ -41,6 +42,7 @@ LOCAL = Limits(
     body_rate=16_000,
     set_items=None,
     set_tokens=None,
+    built_weights=400 * MB,
     work_seconds=None,
     left_seconds=10.0,
     queue_places=64,
@@ -59,6 +61,7 @@ PUBLIC = Limits(
     body_rate=16_000,
     set_items=500,
     set_tokens=50_000,
+    built_weights=30 * MB,
     work_seconds=60.0,
     left_seconds=10.0,
     queue_places=64,

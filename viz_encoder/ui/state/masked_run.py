@@ -1,7 +1,5 @@
 """Masked runs: the same input once more with a mask."""
 
-import threading
-
 from jaxtyping import Bool
 from torch import Tensor
 
@@ -10,13 +8,12 @@ from viz_encoder.trace import capture
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_link import mask_code
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
-from viz_encoder.ui.state.plain_run import plain_of
+from viz_encoder.ui.state.plain_run import RUNNING, plain_of
 from viz_encoder.ui.state.store import TraceStore, model_gone
 
 MODEL_GONE = model_gone("try a mask on it")
 CHANGED = "This is a changed run; restore it first, then paint a mask."
 TOO_LARGE = "large"  # what a link says of a mask that it cannot hold
-RUNNING = threading.Lock()  # one forward pass with a mask at a time, whoever asks
 
 
 def run_masked(

@@ -8,7 +8,7 @@ from viz_encoder.trace import capture
 from viz_encoder.ui.state.run_description import MADE_FROM
 from viz_encoder.ui.state.store import Entry, TraceStore
 
-RUNNING = threading.Lock()  # one at a time, whoever asks
+RUNNING = threading.Lock()  # one forward pass of these and of masked runs at a time
 
 
 def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
@@ -26,8 +26,9 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
     try:
         return made.plain, store.get(made.plain)
     except Expired:  # let go in the meantime
-        encoder = entry.encoder
-        inputs = entry.inputs if entry.changed is None else entry.changed.inputs
+        changed = entry.changed
+        encoder = entry.encoder if changed is None else changed.encoder
+        inputs = entry.inputs if changed is None else changed.inputs
         assert encoder is not None
         assert inputs is not None
         with RUNNING:

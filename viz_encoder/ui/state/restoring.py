@@ -5,17 +5,19 @@ from reprlib import repr as shown  # cut short: a client may send anything, of a
 from typing import Any
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.ui.state.built import built_by_link
 from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.examples import OPENING, PICTURES
 from viz_encoder.ui.state.mask_link import mask_from_code
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
+from viz_encoder.ui.state.run_description import for_component
 from viz_encoder.ui.state.runner import KINDS, Runner, Tell, silent
 
 UNCHANGED, UNMASKED = "the run is shown unchanged.", "the run is shown without a mask."
 LEFT_OUT = "its changes are left out."
 NOT_AS_LINKED = (UNCHANGED, UNMASKED, LEFT_OUT)  # how a note ends that says so
-BOTH = SelectionError("This link has a mask and changes, but a run can have only one of them")
+BOTH = "This link has a mask and changes, but a run can have only one of them"
 KEPT = "the model and the link's other choices are kept."
 GONE = {
     "image": "a link cannot hold a picture of your own; drop it again and press Run",
@@ -63,6 +65,8 @@ def _made(runner: Runner, query: dict[str, str], owner: str | None, tell: Tell) 
         raise SelectionError(
             f"This link asks for {shown(query['kind'])}; a link opens {', '.join(KINDS)}."
         )
+    if query.get("build"):
+        return built_by_link(runner, query, owner)
     if query.get("kind") == "image":
         model = query.get("model") or runner.models.names("image")[0]
         example = query.get("example", next(iter(PICTURES)))
@@ -83,7 +87,7 @@ def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
         scope = query.get("scope", "")
         return runner.again(run_masked(runner.store, plain["key"], mask, mistake, scope))
     except SelectionError as fault:
-        return _noted(plain, fault, UNMASKED)
+        return _noted(plain, str(fault), UNMASKED)
 
 
 def _with_changes(runner: Runner, codes: str, made: str) -> str:
@@ -94,9 +98,9 @@ def _with_changes(runner: Runner, codes: str, made: str) -> str:
             run_changed(runner.store, plain["key"], [code for code in codes.split(",") if code])
         )
     except SelectionError as fault:
-        return _noted(plain, fault, UNCHANGED)
+        return _noted(plain, str(fault), UNCHANGED)
 
 
-def _noted(plain: dict[str, Any], fault: SelectionError, how: str) -> str:
-    plain["notes"].append(f"{str(fault).rstrip('.')}; {how}")
-    return json.dumps(plain).replace("<", "\\u003c")  # no markup even in transit
+def _noted(plain: dict[str, Any], why: str, how: str) -> str:
+    plain["notes"].append(f"{why.rstrip('.')}; {how}")
+    return for_component(plain)

@@ -21,12 +21,8 @@ MAX_LINK_CHARACTERS = 3000
 MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
 MAX_NOTES = 50
-MADE_FROM = (
-    "ran",
-    "mistake",
-    "scope",
-    "cut",
-)  # what a link says of a run that was made from another
+# What a link says of a run that was made from another.
+MADE_FROM = ("ran", "mistake", "scope", "cut")
 
 
 def describe(
@@ -47,7 +43,7 @@ def describe(
     """
     sample, origin = trace.sample, trace.origin
     grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
-    content = json.dumps(
+    return for_component(
         {
             "key": key,
             "kind": kind,
@@ -73,8 +69,11 @@ def describe(
             "vocabulary": _vocabulary(trace),
         }
     )
-    # No markup even in transit: Gradio looks for tags in what a component is given.
-    return content.replace("<", "\\u003c")
+
+
+def for_component(content: Mapping[str, Any]) -> str:
+    """JSON without markup: Gradio looks for tags in the value of a component."""
+    return json.dumps(content).replace("<", "\\u003c")
 
 
 def shortened(text: str, most: int = MAX_NAME) -> str:

@@ -50,6 +50,7 @@ class Entry:
     link: dict[str, str] = field(default_factory=dict)  # what brings it back; empty if nothing can
     masked: Masked | None = None  # where it ran with a mask that somebody painted
     changed: Changed | None = None  # where something was taken away from it
+    weight_bytes: int = 0  # of a model that this run alone holds
     owners: set[str] = field(default_factory=set)
     client: str = ""
     expires: float = 0.0
@@ -64,6 +65,11 @@ class Entry:
         return self.masked is None and self.changed is None
 
     @property
+    def entered(self) -> Inputs | None:
+        """What entered the model, with the changes of a changed run; None of a saved run."""
+        return self.inputs if self.changed is None else self.changed.entered
+
+    @property
     def removed(self) -> list[tuple[int, int]]:
         """The heads that were removed from it, as (layer, head)."""
         return [] if self.changed is None else removed(self.changed.changes)
@@ -73,7 +79,7 @@ class Entry:
         """Bytes of what ran, of its mask or changes, and of what was computed from it so far."""
         made = 0 if self.masked is None else self.masked.nbytes
         made += 0 if self.changed is None else self.changed.nbytes
-        return self._n_run + made + self._surveys.nbytes
+        return self._n_run + self.weight_bytes + made + self._surveys.nbytes
 
     def model(self, purpose: str = "see this") -> LoadedEncoder:
         """The model that ran.

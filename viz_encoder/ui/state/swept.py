@@ -26,6 +26,7 @@ class Swept:
     trace: Trace
     switches: Switches = (False, False, False)  # hide special tokens, renormalize rows, merge words
     layers: list[LayerSurvey] = field(default_factory=list)
+    nbytes: int = 0  # of what is swept so far
     _means: list[Means] = field(default_factory=list)
     _sweep: Iterator[tuple[LayerSurvey, Means]] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -44,13 +45,8 @@ class Swept:
                     raise
                 self.layers.append(surveyed)
                 self._means.append(means)
+                self.nbytes += surveyed.nbytes + means.nbytes
             return self.layers[number], self._means[number]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what is swept so far."""
-        done = list(zip(self.layers, self._means, strict=False))
-        return sum(surveyed.nbytes + means.nbytes for surveyed, means in done)
 
 
 class Surveys:

@@ -1,8 +1,11 @@
 """The body of a request, whole, of no more than is allowed."""
 
+import json
+from typing import Any
+
 from fastapi import Request
 
-from viz_encoder.errors import TooLong
+from viz_encoder.errors import InputError, TooLong
 
 
 async def body_of(request: Request, most: int, what: str) -> bytes:
@@ -16,3 +19,18 @@ async def body_of(request: Request, most: int, what: str) -> bytes:
         if len(content) > most:
             raise TooLong(f"{what} has over {most:,} bytes, the most allowed here.")
     return bytes(content)
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """The JSON object of a body.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        sent = json.loads(content)
+    except (ValueError, RecursionError):
+        sent = None
+    if not isinstance(sent, dict):
+        raise InputError("Send a JSON object.")
+    return sent

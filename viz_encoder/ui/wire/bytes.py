@@ -24,6 +24,7 @@ MEDIA_TYPES = {
     "csv": TEXT,
     "py": "text/x-python; charset=utf-8",
     "npz": BYTES,
+    "zip": "application/zip",
     "arrow": BYTES,
     "parquet": BYTES,
     "safetensors": BYTES,

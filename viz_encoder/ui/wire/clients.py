@@ -43,7 +43,7 @@ class NamedClient:
 class BehindProxy:
     """Takes the client from X-Forwarded-For, which the proxy before this server writes.
 
-    Only for a server that nobody reaches but through the proxy: others could write any name there.
+    Use it only if every request comes through the proxy; other clients could forge the header.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -58,7 +58,7 @@ class BehindProxy:
 
 
 def forwarded(scope: Scope) -> str:
-    """The last address that is no proxy's own, as the inner ones are of a private network.
+    """The last public address in the header; those of inner proxies are private.
 
     What a client writes there itself stands before what proxies add.
     """

@@ -18,7 +18,11 @@ Endpoint = Callable[..., Any]
 
 
 def in_queue(name: str) -> Callable[[Endpoint], Endpoint]:
-    """Have an endpoint wait for others of its own kind, and never hold up a run."""
+    """Have an endpoint wait for others of its own kind, and never hold up a run.
+
+    Use it for whatever may take longer than a few runs, however large the input is. What runs the
+    model a fixed number of times, as /what_if does, may wait among the runs.
+    """
 
     def mark(function: Endpoint) -> Endpoint:
         function.queue = name  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ class Listeners:
     """Open streams, by the session or the event whose results they carry; for all threads."""
 
     def __init__(self) -> None:
-        """Nobody listens yet."""
+        """No stream is open yet."""
         self._open: Counter[str] = Counter()
         self._lock = threading.Lock()
 

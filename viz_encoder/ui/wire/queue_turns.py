@@ -33,7 +33,10 @@ def take_turns(page: gr.Blocks, limits: Limits) -> None:
         line = _line(page, body)
         if answer[0] and line and line[-1]._id == answer[1]:
             event = line.pop()
-            line.insert(fair_turn([client_of(each.request) for each in line], client), event)
+            place = fair_turn([client_of(each.request) for each in line], client)
+            line.insert(place, event)
+            if place < len(line) - 1:  # those whom it is before were told another place
+                queue.broadcast_estimations(_queue_name(page, body), place)
         return answer
 
     async def process_events(events: list[Any], *rest: Any) -> None:

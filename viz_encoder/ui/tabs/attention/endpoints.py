@@ -157,12 +157,13 @@ def change(
     layer: int,
     hide_special: bool = False,
     renormalize: bool = False,
+    words: bool = False,
 ) -> list[float | None]:
     """How far each head's map of a layer is from that of the run `reference`.
 
     0 = the same map, 1 = no key in common: ½ Σ |a − b| of two rows, mean over the real queries.
     """
-    return changes(runner.store, key, reference, layer, _kept(hide_special, renormalize))
+    return changes(runner.store, key, reference, layer, _kept(hide_special, renormalize, words))
 
 
 def compared(

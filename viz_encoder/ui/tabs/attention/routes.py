@@ -175,9 +175,9 @@ async def similar(entry: Held, layer: Layer, head: int, request: Request) -> Res
 
 
 @ROUTER.get("/rows")
-def rows(entry: Held, layer: Layer, query: Query) -> Response:
-    """One query's weights over all keys by every head of a layer, float32 "head key"."""
-    return answers.array(rows_of(entry.trace, layer, query))
+def rows(entry: Held, view: Kept, layer: Layer, query: Query) -> Response:
+    """One query's weights over all kept keys by every head of a layer, float32 "head key"."""
+    return answers.array(rows_of(entry.trace, layer, query, view))
 
 
 @ROUTER.get("/measured")

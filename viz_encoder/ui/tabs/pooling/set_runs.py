@@ -1,6 +1,5 @@
 """Compare poolings on a set, or learn a query from one: kept by key, and described for the page."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +14,13 @@ from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.inputs.items import Item
 from viz_encoder.model.pooling import METHODS
 from viz_encoder.shown import after_blocks
-from viz_encoder.ui.state.run_description import MAX_NOTE, MAX_NOTES, printable, shortened
+from viz_encoder.ui.state.run_description import (
+    MAX_NOTE,
+    MAX_NOTES,
+    for_component,
+    printable,
+    shortened,
+)
 from viz_encoder.ui.state.runner import Runner, silent
 from viz_encoder.ui.state.sets import LearnedEntry, SetEntry, pages
 from viz_encoder.ui.tabs.pooling.results import own_words, plain_row
@@ -85,7 +90,7 @@ def learn(
         layer=int(layer),
         seeds=range(int(n_seeds)),
         steps=int(steps),
-        progress=_counted(report, "trainings", 0.2, 0.9),
+        progress=_counted(report, "steps", 0.2, 0.9),
     )
     weights = item_weights(
         encoder,
@@ -102,7 +107,7 @@ def learn(
 def describe_set(key: str, entry: SetEntry) -> str:
     """One JSON object: names, labels and the table; vectors and cosines have routes."""
     found = entry.found
-    return _json(
+    return for_component(
         {
             "key": key,
             "model": printable(found.model),
@@ -123,7 +128,7 @@ def describe_set(key: str, entry: SetEntry) -> str:
 def describe_learned(key: str, entry: LearnedEntry, items: Sequence[Item], whose: str) -> str:
     """One JSON object: losses, accuracies and the items' names; weights have a route."""
     found = entry.learned
-    return _json(
+    return for_component(
         {
             "key": key,
             "model": printable(entry.encoder.card.name),
@@ -210,8 +215,3 @@ def _tell(report: Report, share: float, words: str) -> None:
 def _png(encoder: LoadedEncoder, item: Item) -> bytes:
     """The picture as the model reads it."""
     return png(encoder.read(item.source).samples[0].picture)
-
-
-def _json(content: dict[str, Any]) -> str:
-    # No markup even in transit: Gradio looks for tags in what a component is given.
-    return json.dumps(content).replace("<", "\\u003c")

@@ -18,7 +18,8 @@ def what_if(runner: Runner, key: str, changes: list[str]) -> dict[str, Any]:
     """Run the input of a run with changes: their effect on the answer, and the new run's key.
 
     changes are codes: "h3.0" removes a head, "l3.0:6-2" cuts the link from query 6 to key 2 in it,
-    "t2" hides token 2 from all, "m2" masks it, "d2" deletes its word, "r2:word" replaces its word.
+    "t2" hides token 2 from all, "m2" masks it, "d2" deletes its word, "r2:word" replaces its word,
+    "p" switches positions off, "c" makes attention causal.
     """
     if not isinstance(changes, list):
         raise InputError('changes must be a list of codes, such as ["h3.0"].')
@@ -63,7 +64,7 @@ def patch_effects(runner: Runner, key: str, twin: str) -> dict[str, Any]:
 @in_queue("effects")
 def flips(runner: Runner, key: str, most: int = 3) -> dict[str, Any]:
     """The fewest tokens, at most 3, whose hiding changes the answer."""
-    return flips_plain(*runnable(runner.store.get(key)), most)
+    return flips_plain(*runnable(runner.store.get(key)), most, watched(runner.limits).check)
 
 
 ENDPOINTS = (what_if, head_effects, token_effects, patch_effects, flips)

@@ -24,6 +24,13 @@ def proof_plain(entry: Entry) -> dict[str, Any]:
             sentence = f"A weight that was cut is still {most:.2g} in the maps that ran."
         parts.insert(0, {"passed": most == 0, "sentence": sentence})
         said.append(sentence)
+    if any(change.kind == "c" for change in changed.changes):
+        most = largest_ahead(trace)
+        sentence = "No token attends to a later one: every such weight is exactly 0."
+        if most:
+            sentence = f"A weight on a later token is still {most:.2g} in the maps that ran."
+        parts.insert(0, {"passed": most == 0, "sentence": sentence})
+        said.append(sentence)
     found = changed.proof
     if found is not None:
         parts = [{"passed": p.holds, "sentence": p.sentence} for p in found.parts] + parts
@@ -47,4 +54,13 @@ def largest_left(trace: Trace, change: Change) -> float:
         heads = range(trace.layers[layer].n_heads) if change.head is None else (change.head,)
         for head in heads:  # a map at a time
             most = max(most, float(trace.attention(layer, head, rows=rows)[:, change.key].max()))
+    return most
+
+
+def largest_ahead(trace: Trace) -> float:
+    """The largest weight of any query on a key after it, some rows at a time."""
+    most = 0.0
+    for layer in range(trace.n_layers):
+        for rows, weights in trace.blocks(layer):
+            most = max(most, float(weights.triu(rows.start + 1).max()))
     return most

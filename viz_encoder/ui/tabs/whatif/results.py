@@ -6,6 +6,7 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.effects import flips
 from viz_encoder.effects.measures import available
 from viz_encoder.effects.outcome import Outcome
+from viz_encoder.effects.rerun import Progress
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.shown import quoted
@@ -21,6 +22,12 @@ TITLES = {
     "state": "the tokens' last states",
 }
 
+ABOUT = {  # what is not told by the answers themselves
+    "pooled": "One vector for the whole input. “Declared” is the pooling that the model's own "
+    "files declare; a model that declares none is pooled by the mean over its tokens.",
+    "state": "The tokens' vectors after the last block; a mean over the tokens.",
+}
+
 
 def offered(entry: Entry) -> dict[str, Any]:
     """What can be measured here, a twin where one is known, and why nothing can be run again."""
@@ -33,7 +40,9 @@ def offered(entry: Entry) -> dict[str, Any]:
     swap = swap_of(text)
     return {
         "missing": "",
-        "measures": [{"name": name, "title": TITLES[name]} for name in names],
+        "measures": [
+            {"name": name, "title": TITLES[name], "about": ABOUT.get(name, "")} for name in names
+        ],
         "usual": names[0],
         "twin": text.replace(*swap) if swap else "",
         "text": text,
@@ -57,9 +66,11 @@ def outcome_plain(found: Outcome) -> dict[str, Any]:
     }
 
 
-def flips_plain(encoder: LoadedEncoder, inputs: Inputs, most: int) -> dict[str, Any]:
+def flips_plain(
+    encoder: LoadedEncoder, inputs: Inputs, most: int, tell: Progress
+) -> dict[str, Any]:
     """The fewest tokens whose hiding changes the answer, and how many sets were tried."""
-    found = flips(encoder, inputs, most=most)
+    found = flips(encoder, inputs, most=most, progress=tell)
     tried = f"{found.tries:,} set{'' if found.tries == 1 else 's'} tried"
     whole = "" if found.whole else "; not all of that size"
     answer = quoted(found.untouched[0])

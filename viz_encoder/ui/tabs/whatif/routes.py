@@ -14,11 +14,12 @@ from viz_encoder.ui.tabs.whatif.proof import proof_plain
 from viz_encoder.ui.tabs.whatif.results import flips_plain, offered, outcome_plain
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Runs
-from viz_encoder.ui.wire.bodies import body_of
+from viz_encoder.ui.wire.bodies import body_of, json_object
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute, sentence
 from viz_encoder.ui.wire.progress import progress_lines
+from viz_encoder.ui.wire.watch import Watch
 
 ROUTER = APIRouter(prefix="/viz/run/{run}/whatif", route_class=ErrorRoute)
 MOST_JSON = 2**16
@@ -47,7 +48,7 @@ async def changed_route(run: str, entry: Held, runs: Runs, request: Request) -> 
     A change that cannot be made is refused with 422; with "told": true its sentence is the answer,
     as the page asks for it, since browsers report refusals as errors.
     """
-    sent = _json(await body_of(request, MOST_JSON, "What was sent"))
+    sent = json_object(await body_of(request, MOST_JSON, "What was sent"))
     codes = sent.get("changes")
     if not isinstance(codes, list):
         raise InputError('Send the changes as a list of codes, such as {"changes": ["h3.0"]}.')
@@ -127,23 +128,31 @@ async def patch_route(plain: Plain, runs: Runs, request: Request, twin: str) -> 
 
 
 @ROUTER.get("/flips")
-async def flips_route(plain: Plain, request: Request, most: int = 3) -> Response:
-    """The fewest tokens whose hiding changes the answer."""
-    return await PLACES.answer(request, lambda: answers.plain(flips_plain(*plain, most)))
+async def flips_route(
+    plain: Plain, runs: Runs, request: Request, most: int = 3
+) -> StreamingResponse:
+    """The fewest tokens whose hiding changes the answer, as lines of JSON."""
+    return progress_lines(
+        lambda tell: flips_plain(*plain, most, tell), SWEEPING, request, runs.limits
+    )
 
 
 @ROUTER.get("/joint")
-async def joint_route(plain: Plain, request: Request, heads: str, measure: str = "") -> Response:
+async def joint_route(
+    plain: Plain, runs: Runs, request: Request, heads: str, measure: str = ""
+) -> Response:
     """Several heads removed at once, beside the sum of their single effects."""
-    return await PLACES.answer(
-        request, lambda: answers.plain(effects.together(*plain, heads, measure))
-    )
+
+    def work() -> Response:
+        return answers.plain(effects.together(*plain, heads, measure, Watch(runs.limits).check))
+
+    return await PLACES.answer(request, work)
 
 
 @ROUTER.post("/texts")
 async def texts_route(plain: Plain, runs: Runs, request: Request) -> StreamingResponse:
     """The mean effect of removing each head over several texts, as lines of JSON."""
-    sent = _json(await body_of(request, MOST_TEXTS, "The texts"))
+    sent = json_object(await body_of(request, MOST_TEXTS, "The texts"))
     texts, how = sent.get("texts"), sent.get("how", "zero")
     measure = sent.get("measure", "")
     if not isinstance(texts, list) or not isinstance(how, str) or not isinstance(measure, str):
@@ -156,13 +165,3 @@ async def texts_route(plain: Plain, runs: Runs, request: Request) -> StreamingRe
 
 def _refused(fault: SelectionError) -> Response:
     return sentence(str(fault), 422)
-
-
-def _json(content: bytes) -> dict[str, Any]:
-    try:
-        sent = json.loads(content)
-    except (ValueError, RecursionError):
-        sent = None
-    if not isinstance(sent, dict):
-        raise InputError("Send a JSON object.")
-    return sent
