@@ -97,9 +97,29 @@ def test_each_scale_colors_the_weights_themselves(trace, scale):
     (drawn,) = figure.data
     every = trace.attention(3, 5).double().numpy()
     assert np.abs(drawn.z - every).max() <= 1e-6
+    check_colors(drawn, every, scale)
+
+
+@pytest.mark.parametrize("scale", ["all", "percentile", "sqrt", "shared"])
+def test_the_atlas_has_the_scales_of_the_map(trace, scale):
+    (drawn,) = vz.figures.head_atlas(trace, scale=scale).data
+    every = np.stack([trace.attention(layer).double().numpy() for layer in range(trace.n_layers)])
+    drawn_cells = drawn.z[~np.isnan(drawn.z)]
+    assert np.abs(np.sort(drawn_cells) - np.sort(every.ravel())).max() <= 1e-6
+    check_colors(drawn, every, scale)
+
+
+@pytest.mark.parametrize("scale", ["head", "percentile", "sqrt", "shared"])
+def test_the_overlay_has_the_scales_of_the_map(picture, scale):
+    drawn = vz.figures.patch_overlay(picture, layer=1, head=2, query=7, scale=scale).data[1]
+    check_colors(drawn, picture.attention(1, 2)[7, picture.grid.n_prefix :].double().numpy(), scale)
+
+
+def check_colors(drawn, every, scale):
+    """The heatmap's colors of all weights and its bar, against the formulas of that scale."""
     low, high = np.quantile(every, (0.01, 0.99))
     ends = {"percentile": (low, high), "shared": (0, 1)}.get(scale, (0, every.max()))
-    top = drawn.z.max() if drawn.zmax is None else drawn.zmax
+    top = np.nanmax(drawn.z) if drawn.zmax is None else drawn.zmax
     assert (drawn.zmin, top) == pytest.approx(ends, abs=1e-6)
     share = ((every.ravel() - ends[0]) / (ends[1] - ends[0])).clip(0, 1)
     stops = np.array([list(bytes.fromhex(color[1:])) for color in WEIGHTS])
@@ -117,6 +137,8 @@ def test_each_scale_colors_the_weights_themselves(trace, scale):
 def test_an_unknown_scale_is_said(trace):
     with pytest.raises(SelectionError, match="no color scale 'jet'; choose head, percentile"):
         vz.figures.attention_map(trace, scale="jet")
+    with pytest.raises(SelectionError, match="no color scale 'head'; choose all, percentile"):
+        vz.figures.head_atlas(trace, scale="head")
 
 
 def test_the_border_of_a_pair(minilm, trace):

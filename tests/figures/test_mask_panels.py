@@ -32,3 +32,14 @@ def test_a_mask_that_ran_has_nothing_outlined(minilm):
     figure = draw(vz.capture(minilm, TEXT, mask=intent), intent, layer=1, head=2)
     assert len(figure.data) == 3
     assert "Observed: no leak" in figure.layout.xaxis3.title.text
+
+
+def test_in_heads_that_the_intent_leaves_out_nothing_leaks(minilm):
+    trace = vz.capture(minilm, TEXT)
+    intent = torch.ones(trace.n_tokens, trace.n_tokens).tril().bool()
+    where = np.zeros((6, 12), bool)
+    where[3, 5] = True
+    assert "leaking" in draw(trace, intent, layer=3, head=5, where=where).layout.xaxis3.title.text
+    other = draw(trace, intent, layer=3, head=4, where=where)
+    assert "Observed: no leak" in other.layout.xaxis3.title.text
+    assert np.array(other.data[0].z).all()  # and nothing is forbidden there

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
+from tests.ui.texts import PICTURES
 from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
 from viz_encoder.analyses.value_weighted import value_weighted_sum
+from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
 from viz_encoder.figures import VIEWS
 from viz_encoder.figures.shown_keys import shown_keys
@@ -65,6 +67,19 @@ def test_relevance_shows_what_is_left(hide, renormalize):
     wanted, kept = expected(found.rows - found.reads, inputs.samples[0].special, hide, renormalize)
     assert np.abs(cells - wanted).max() <= 2e-5 * wanted.max()
     assert len(names) == len(kept) and "computed over all tokens" in said
+
+
+@pytest.mark.parametrize(("hide", "renormalize"), SWITCHES)
+def test_the_overlay_shows_what_is_left(hide, renormalize):
+    picture = vz.capture(vz.load("scene", device="cpu"), asset(PICTURES["a wide scene"]))
+    switches = {"hide_special": hide, "renormalize": renormalize}
+    figure = VIEWS["patch_overlay"].draw(picture, layer=1, head=2, query=30, **switches)
+    row = picture.attention(1, 2)[30].double().numpy()
+    patches = row[1:] / (row[hide:].sum() if renormalize else 1)
+    assert np.abs(figure.data[1].z.ravel() - patches).max() <= 2e-5 * patches.max()
+    title = figure.layout.title.text
+    assert ("[CLS]" in title, "special tokens hidden" in title) == (not hide, hide)
+    assert ("row renormalized" in title) == renormalize
 
 
 @pytest.mark.parametrize("words", [False, True])

@@ -11,42 +11,52 @@ const tokens = ["[CLS]", "The", "street", "2", "STREETS", "[SEP]"];
 const numbered = (from, to) => Array.from({ length: to - from }, (_, at) => from + at);
 
 test("without a search those around the chosen token are listed, as many at either end", () => {
-  const many = Array(1000).fill("a");
-  assert.deepEqual(matching(many, " ", 500).shown, numbered(400, 600));
-  assert.deepEqual(matching(many, "", 0).shown, numbered(0, 200));
-  assert.deepEqual(matching(many, "", 100).shown, numbered(0, 200));
-  assert.deepEqual(matching(many, "", 101).shown, numbered(1, 201));
-  assert.deepEqual(matching(many, "", 999).shown, numbered(800, 1000));
-  assert.equal(matching(many, "", 999).total, 1000);
-  assert.deepEqual(matching(tokens, "", -1), { shown: numbered(0, 6), total: 6 });
+  const [many, every] = [Array(1000).fill("a"), numbered(0, 1000)];
+  assert.deepEqual(matching(many, " ", 500, every).shown, numbered(400, 600));
+  assert.deepEqual(matching(many, "", 0, every).shown, numbered(0, 200));
+  assert.deepEqual(matching(many, "", 100, every).shown, numbered(0, 200));
+  assert.deepEqual(matching(many, "", 101, every).shown, numbered(1, 201));
+  assert.deepEqual(matching(many, "", 999, every).shown, numbered(800, 1000));
+  assert.equal(matching(many, "", 999, every).total, 1000);
+  assert.deepEqual(matching(tokens, "", -1, numbered(0, 6)), { shown: numbered(0, 6), total: 6 });
 });
 
 test("a search finds parts of a token's text, and a token's whole number", () => {
-  assert.deepEqual(matching(tokens, " Street ", 0).shown, [2, 4]);
-  assert.deepEqual(matching(tokens, "2", 0).shown, [2, 3]);
-  assert.deepEqual(matching(Array(12).fill("a"), "1", 0).shown, [1]);
-  assert.deepEqual(matching(tokens, "nothing", 0), { shown: [], total: 0 });
-  assert.deepEqual(matching(Array(300).fill("a"), "A", 299), { shown: numbered(0, 200), total: 300 });
+  assert.deepEqual(matching(tokens, " Street ", 0, numbered(0, 6)).shown, [2, 4]);
+  assert.deepEqual(matching(tokens, "2", 0, numbered(0, 6)).shown, [2, 3]);
+  assert.deepEqual(matching(Array(12).fill("a"), "1", 0, numbered(0, 12)).shown, [1]);
+  assert.deepEqual(matching(tokens, "nothing", 0, numbered(0, 6)), { shown: [], total: 0 });
+  assert.deepEqual(matching(Array(300).fill("a"), "A", 299, numbered(0, 300)), { shown: numbered(0, 200), total: 300 });
 });
 
 test("keys walk among the listed tokens, and beyond them where they are a part of all", () => {
-  assert.equal(walked("ArrowDown", [3, 4, 5], 4, 9), 5);
-  assert.equal(walked("ArrowRight", [3, 4, 5], 5, 9), 6);
-  assert.equal(walked("ArrowDown", [3, 4, 5], 5, 6), 5);
-  assert.equal(walked("ArrowUp", [3, 4, 5], 4, 9), 3);
-  assert.equal(walked("ArrowLeft", [3, 4, 5], 3, 9), 2);
-  assert.equal(walked("ArrowUp", [0, 1], 0, 9), 0);
+  assert.equal(walked("ArrowDown", [3, 4, 5], 4, numbered(0, 9)), 5);
+  assert.equal(walked("ArrowRight", [3, 4, 5], 5, numbered(0, 9)), 6);
+  assert.equal(walked("ArrowDown", [3, 4, 5], 5, numbered(0, 6)), 5);
+  assert.equal(walked("ArrowUp", [3, 4, 5], 4, numbered(0, 9)), 3);
+  assert.equal(walked("ArrowLeft", [3, 4, 5], 3, numbered(0, 9)), 2);
+  assert.equal(walked("ArrowUp", [0, 1], 0, numbered(0, 9)), 0);
   assert.deepEqual(
-    ["Home", "End"].map((key) => walked(key, [3, 4, 5], 4, 9)),
+    ["Home", "End"].map((key) => walked(key, [3, 4, 5], 4, numbered(0, 9))),
     [3, 5],
   );
 });
 
 test("among what was searched keys stay, and begin at the first", () => {
-  assert.equal(walked("ArrowDown", [2, 4], 4, 0), 4);
-  assert.equal(walked("ArrowUp", [2, 4], 2, 0), 2);
-  assert.equal(walked("ArrowDown", [2, 4], 7, 0), 2);
-  assert.equal(walked("ArrowUp", [2, 4], 7, 0), 2);
+  assert.equal(walked("ArrowDown", [2, 4], 4, []), 4);
+  assert.equal(walked("ArrowUp", [2, 4], 2, []), 2);
+  assert.equal(walked("ArrowDown", [2, 4], 7, []), 2);
+  assert.equal(walked("ArrowUp", [2, 4], 7, []), 2);
+});
+
+test("hidden tokens are neither listed nor walked to", () => {
+  const words = [1, 2, 4]; // 0, 3 and 5 are special
+  assert.deepEqual(matching(tokens, "", 0, words), { shown: words, total: 3 });
+  assert.deepEqual(matching(tokens, "s", 1, words).shown, [2, 4]); // not [CLS], nor [SEP]
+  assert.equal(walked("ArrowDown", [1, 2], 2, words), 4);
+  assert.equal(walked("ArrowUp", [2, 4], 2, words), 1);
+  assert.equal(walked("ArrowUp", words, 1, words), 1);
+  assert.equal(walked("ArrowDown", words, 4, words), 4);
 });
 
 test("a row is said of its query and layer, and a part in brackets only of a query", () => {

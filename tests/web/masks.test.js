@@ -197,6 +197,8 @@ test("what is no scope is refused in a sentence", () => {
   assert.equal(said("6", ""), "There is no layer 6: this model has 6 layers, 0 to 5");
   assert.equal(said("", "1"), "There is no head 1: this model has 1 head, 0");
   assert.equal(said("5-3", ""), "5-3 counts down; write 3-5");
+  assert.equal(said("0,,1", ""), "“0,,1” is not a list of layers; write numbers, such as 3-5 or 1, 4");
+  assert.equal(said("", ", 0"), "“, 0” is not a list of heads; write numbers, such as 3-5 or 1, 4");
   assert.equal(said("x", ""), "“x” is not a list of layers; write numbers, such as 3-5 or 1, 4");
   assert.equal(said(",", ""), "“,” is not a list of layers; write numbers, such as 3-5 or 1, 4");
 });

@@ -116,8 +116,14 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   assert.deepEqual(hold(run("d", "the animal was")), [5, 11, 1, 2], "it is gone");
   selection.set({ query: 3 });
   selection.enter(run("e", "an animal it was tired"));
-  assert.deepEqual(place(selection), [5, 11, 3, 2], "a run that is not held keeps the place");
+  assert.deepEqual(place(selection), [5, 11, 4, 2], "a run that is not held keeps its tokens too");
+  selection.enter(run("e2", "well then an animal that it was tired"));
+  assert.deepEqual(place(selection), [5, 11, 7, 4], "with the words before them");
+  selection.enter(run("e3", "well then an old dog that he was"));
+  assert.deepEqual(place(selection), [5, 11, 8, 4], "and the place of one that is gone");
   selection.held = { query: 4, key: 1 };
   selection.enter({ ...run("f", "a [MASK] it was tired"), example: true });
   assert.deepEqual([place(selection), selection.held], [[5, 11, 4, 1], false], "a pair is given");
+  selection.enter({ ...run("e4", "x"), opening: null, model: "other" });
+  assert.deepEqual(place(selection), [0, 0, 0, 0], "what was opened on is not kept where nothing stands out");
 });

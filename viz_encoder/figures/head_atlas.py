@@ -4,18 +4,29 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.analyses.survey import survey
-from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, weight_bar
-from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, View
+from viz_encoder.figures.theme import add_masked, apply
+from viz_encoder.figures.view import HIDE_SPECIAL, RENORMALIZE, Control, View
+from viz_encoder.figures.weight_colors import weight_colors
 from viz_encoder.trace import Trace
 
 SIZE = 32
 GAP = 1
+COLORED = ("all", "percentile", "sqrt", "shared")  # one scale for all heads
 
 
-def draw(trace: Trace, *, hide_special: bool = False, renormalize: bool = False) -> go.Figure:
+def draw(
+    trace: Trace, *, scale: str = "all", hide_special: bool = False, renormalize: bool = False
+) -> go.Figure:
     """Thumbnails of at most 32 × 32 cells, each cell the largest weight of its block.
 
-    Special tokens are left out and rows divided by their sums as in `viz_encoder.analyses.survey`.
+    Args:
+        trace: the run.
+        scale: the color scale of all heads: "all" (linear, up to the largest weight of all),
+            "percentile", "sqrt" or "shared", as in `figures.attention_map`.
+        hide_special, renormalize: as in `viz_encoder.analyses.survey`.
+
+    Raises:
+        SelectionError: no such scale.
     """
     layers = survey(trace, SIZE, hide_special=hide_special, renormalize=renormalize)
     rows, cols = layers[0].thumbnails_max.shape[1:]
@@ -29,9 +40,7 @@ def draw(trace: Trace, *, hide_special: bool = False, renormalize: bool = False)
             stitched[at] = masked[at] = thumbnail
     figure = go.Figure()
     add_masked(figure, masked, hoverinfo="skip")
-    figure.add_heatmap(
-        z=stitched, colorscale=WEIGHTS, zmin=0, colorbar=weight_bar(), hoverinfo="skip"
-    )
+    figure.add_heatmap(z=stitched, **weight_colors(stitched, scale, COLORED), hoverinfo="skip")
     done = {"special tokens hidden": hide_special, "rows renormalized": renormalize}
     said = "".join(f", {text}" for text, so in done.items() if so)
     apply(figure, f"All layers and heads{said}; each cell is the largest weight of its block")
@@ -57,7 +66,7 @@ VIEW = View(
     "head_atlas",
     "Atlas of all heads",
     draw,
-    (HIDE_SPECIAL, RENORMALIZE),
+    (Control("scale", "Color scale", COLORED), HIDE_SPECIAL, RENORMALIZE),
     look="Look for heads unlike their neighbors: diagonals (nearby tokens), bright "
     "columns (one key for all), blocks (a part of the text).",
 )

@@ -25,7 +25,12 @@ CAPTION = (
 
 
 def draw(
-    trace: Trace, intent: Bool[Tensor, "query key"], *, layer: int = 0, head: Head = 0
+    trace: Trace,
+    intent: Bool[Tensor, "query key"],
+    *,
+    layer: int = 0,
+    head: Head = 0,
+    where: Bool[np.ndarray, "layer head"] | None = None,
 ) -> go.Figure:
     """Three maps on the same axes: what was meant, what the layer got, the weights it gave.
 
@@ -36,12 +41,13 @@ def draw(
         intent: True = this query may attend to this key.
         layer: counted from 0.
         head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        where: the heads that the intent applies to; all if None. In others nothing leaks.
 
     Raises:
         InputError: the intent is not bool, or not of the run's size.
         SelectionError: no such layer or head.
     """
-    found = compute(trace, intent, layer, head)
+    found = compute(trace, intent, layer, head, where=where)
     names = _names(trace.tokens, found.edges)
     end = len(names) - 0.5
     figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.03)

@@ -5,30 +5,61 @@ import plotly.graph_objects as go
 
 from viz_encoder.analyses.overview import row
 from viz_encoder.errors import SelectionError
-from viz_encoder.figures.theme import WEIGHTS, add_masked, apply, head_name, plain, weight_bar
-from viz_encoder.figures.view import HEAD, LAYER, QUERY, Place, View
+from viz_encoder.figures.theme import add_masked, apply, head_name, plain
+from viz_encoder.figures.view import (
+    HEAD,
+    HIDE_SPECIAL,
+    LAYER,
+    QUERY,
+    RENORMALIZE,
+    Control,
+    Place,
+    View,
+)
+from viz_encoder.figures.weight_colors import COLORED, weight_colors
 from viz_encoder.inputs import Grid
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head
+from viz_encoder.trace.token_selection import shown_tokens
 
 OPACITY = 0.66
 QUERY_COLOR = "#e11d48"
 
 
-def draw(trace: Trace, *, layer: int = 0, head: Head = 0, query: int = 0) -> go.Figure:
+def draw(
+    trace: Trace,
+    *,
+    layer: int = 0,
+    head: Head = 0,
+    query: int = 0,
+    scale: str = "head",
+    hide_special: bool = False,
+    renormalize: bool = False,
+) -> go.Figure:
     """The query's weights over the patches; what goes to prefix tokens is in the title.
 
+    Args:
+        trace: the run.
+        layer: counted from 0.
+        head: one head, "mean" or "max" over all, or several heads whose mean is taken.
+        query: the token that looks; it may be a prefix token even where these are left out.
+        scale: the color scale, one of `weight_colors.COLORED`, of the weights on patches.
+        hide_special: whether the prefix tokens are left out of the keys.
+        renormalize: whether the row is divided by its sum over the keys that are shown.
+
     Raises:
-        SelectionError: the run is of a text, or has no such layer, head or query.
+        SelectionError: the run is of a text, or has no such layer, head, query or scale.
     """
     grid, picture = trace.grid, trace.sample.picture
     if grid is None or picture is None:
         raise SelectionError("This run read a text; patch_overlay draws pictures.")
     if not 0 <= query < trace.n_tokens:
         raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
-    weights = row(trace, layer, head, query).weights
-    patches = weights[grid.n_prefix :].reshape(grid.n_rows, grid.n_cols)
+    kept = [at for (at,) in shown_tokens(trace, hide_special=hide_special)]
+    found = row(trace, layer, head, query, tokens=kept, renormalize=renormalize)
+    weights = dict(zip(kept, found.weights, strict=True))
+    patches = found.weights[-grid.n_rows * grid.n_cols :].reshape(grid.n_rows, grid.n_cols)
     tall, wide = picture.shape[0] / grid.n_rows, picture.shape[1] / grid.n_cols
     place = {
         "x": (np.arange(grid.n_cols) + 0.5) * wide - 0.5,
@@ -39,9 +70,7 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0, query: int = 0) -> go.
     add_masked(figure, patches, hoverinfo="name", **place)
     figure.add_heatmap(
         z=patches,
-        colorscale=WEIGHTS,
-        zmin=0,
-        colorbar=weight_bar(),
+        **weight_colors(patches, scale),
         text=[[f"row {i}, col {j}" for j in range(grid.n_cols)] for i in range(grid.n_rows)],
         hovertemplate="patch %{text}: %{z:.4g}<extra></extra>",
         hoverongaps=False,
@@ -50,11 +79,13 @@ def draw(trace: Trace, *, layer: int = 0, head: Head = 0, query: int = 0) -> go.
     if query >= grid.n_prefix:
         _frame(figure, grid, query, tall, wide)
     prefix = "".join(
-        f", {plain(trace.tokens[at])} {_share(weights[at])}" for at in range(grid.n_prefix)
+        f", {plain(trace.tokens[at])} {_share(weights[at])}" for at in kept if at < grid.n_prefix
     )
+    done = {"special tokens hidden": hide_special, "row renormalized": renormalize}
+    said = "".join(f", {text}" for text, so in done.items() if so)
     apply(
         figure,
-        f"{head_name(layer, head)}: where {quoted(plain(trace.tokens[query]))} looks{prefix}",
+        f"{head_name(layer, head)}: where {quoted(plain(trace.tokens[query]))} looks{prefix}{said}",
     )
     figure.update_xaxes(title="Picture column (pixels)", showgrid=False)
     figure.update_yaxes(title="Picture row (pixels)", showgrid=False, scaleanchor="x")
@@ -82,7 +113,10 @@ VIEW = View(
     "patch_overlay",
     "Where a patch looks",
     draw,
-    (LAYER, HEAD, QUERY),
+    (
+        *(LAYER, HEAD, QUERY, Control("scale", "Color scale", tuple(COLORED))),
+        *(HIDE_SPECIAL, RENORMALIZE),
+    ),
     needs=("picture",),
     place=Place("attention", "overlay"),
     look="Look at which patches the chosen query attends to.",

@@ -1,5 +1,6 @@
 """Scales of the colors of weights in figures; cells and color bars hold the weights themselves."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,19 @@ STEPS = 64  # of a ramp that is bent
 TICKS = 5
 
 
-def weight_colors(values: Float[np.ndarray, "row col"], scale: str = "head") -> dict[str, Any]:
+def weight_colors(
+    values: Float[np.ndarray, "row col"],
+    scale: str = "head",
+    allowed: Collection[str] = tuple(COLORED),
+) -> dict[str, Any]:
     """The options of a heatmap that draw weights on that scale; NaN and 0 are not counted.
 
     Raises:
         SelectionError: no such scale.
     """
-    if scale not in COLORED:
+    if scale not in allowed:
         raise SelectionError(
-            f"There is no color scale {scale[:20]!r}; choose {', '.join(COLORED)}."
+            f"There is no color scale {scale[:20]!r}; choose {', '.join(allowed)}."
         )
     options = {"colorscale": WEIGHTS, "zmin": 0, "colorbar": weight_bar()}
     if scale == "shared":

@@ -54,7 +54,7 @@ export class Atlas {
       this.kept,
       this.stage,
       this.caption,
-      atlasSaves(() => this.run, measures),
+      atlasSaves(() => this.run, measures, this.selection),
     );
     choosing(this, expect);
     selection.on((changed) => {

@@ -1,32 +1,52 @@
 // Saving all heads: the atlas as a picture for paper, and every statistic as a table.
 
+import { el } from "../core/dom.js";
 import { savePicture } from "../views/plotly_figure.js";
 import { saveRow } from "../views/save_row.js";
 
 /** @import { Saved } from "../views/save_row.js" */
-/** @import { HeadStatistics, Run } from "./types.d.ts" */
+/** @import { HeadStatistics, Run, Selection } from "./types.d.ts" */
 
-/** The maps are as they ran; the statistics are those that the page has.
- * @type {(run: () => Run | null, measures: HeadStatistics) => HTMLElement} */
-export function atlasSaves(run, measures) {
+const SCALES = ["percentile", "sqrt", "shared"]; // that all heads can have in common; else up to the largest of all
+const WHAT = "All heads as a picture for a paper: special tokens and rows as shown, sub-words not merged";
+
+/** The maps are those of the run, as the switches show them, and never a change; the statistics those of the page.
+ * @type {(run: () => Run | null, measures: HeadStatistics, selection: Selection) => HTMLElement} */
+export function atlasSaves(run, measures, selection) {
   const draw = async (/** @type {string} */ format) => {
     const shown = run();
-    if (shown) await savePicture(await shown.json("figure/head_atlas"), "head_atlas", format);
+    const { hide, renorm, scale } = selection;
+    const options = new URLSearchParams({
+      scale: SCALES.includes(scale) ? scale : "all",
+      hide_special: hide ? "yes" : "no",
+      renormalize: renorm ? "yes" : "no",
+    });
+    if (shown) await savePicture(await shown.json(`figure/head_atlas?${options}`), "head_atlas", format);
   };
   const table = () => {
     const shown = run();
     return shown && tableOf(shown, measures);
   };
-  return saveRow("Save all heads", [
-    ["PNG", "All heads, maps as they ran, as a picture for a paper", () => draw("png")],
+  const row = saveRow("Save all heads", [
+    ["PNG", WHAT, () => draw("png")],
     ["SVG", "The same as SVG", () => draw("svg")],
     ["CSV", "Every head's statistics as a table", table],
   ]);
+  const note = el("span", { class: "viz-caption viz-atlas-saved" });
+  const say = () => {
+    note.textContent = selection.change
+      ? "PNG and SVG hold this run's maps, not their change; CSV has the change."
+      : "";
+  };
+  selection.on(say);
+  say();
+  row.append(note);
+  return row;
 }
 
 /** A line a head. @type {(run: Run, measures: HeadStatistics) => Saved} */
 function tableOf(run, measures) {
-  const names = Object.keys(measures.own);
+  const names = measures.names().filter((name) => measures.complete(name)); // of a comparison also the changes
   const lines = measures.heads(names[0]).map(({ layer, head }) => {
     const values = names.map((name) => measures.value(name, layer, head) ?? "");
     return [layer, head, ...values].join(",");

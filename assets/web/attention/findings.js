@@ -114,6 +114,7 @@ export class FindingsView {
   /** Null while the pair is on its way. @type {(run: Run) => (string | Node)[] | null} */
   #sentence(run) {
     const { layer, head, query, key, hide, renorm } = this.selection;
+    if (run.special.every(Boolean)) return [EMPTY];
     const link = this.pair.chosen;
     const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
     const patches = this.#found?.found.find(
@@ -130,6 +131,8 @@ export class FindingsView {
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
 }
+
+const EMPTY = "This text has only special tokens, so there is nothing to find. Type some words.";
 
 /** What the attention is of, where rows are not as they ran. @type {(kept: { hide: boolean, renorm: boolean }) => string} */
 const over = ({ hide, renorm }) => (renorm ? " on the tokens shown" : hide ? ", special tokens hidden" : "");

@@ -10,6 +10,7 @@ import { Picture } from "../views/picture_overlay.js";
 import { gradient, MEASURES, scaleOf, scaleText } from "../views/shading.js";
 import { Words } from "../views/token_strip.js";
 import { PictureHeads } from "./picture_heads.js";
+import { rowSaves } from "./row_saves.js";
 import { RowView } from "./row_view.js";
 import { WordArcs } from "./word_arcs.js";
 
@@ -81,7 +82,12 @@ export class InputView {
       "section",
       { class: "viz-source", "aria-label": "The words or the picture in place" },
       ...[this.title, this.words.parts, this.body, this.told],
-      controls(this.switch, control("Shade by", this.measure), this.player.node),
+      controls(
+        this.switch,
+        control("Shade by", this.measure),
+        this.player.node,
+        rowSaves(() => this.#shown),
+      ),
       el("div", { class: "viz-source-scale" }, this.scaleLine, this.says),
       this.aside,
     );

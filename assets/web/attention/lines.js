@@ -2,6 +2,9 @@
 
 import { caption, context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { canvasPng } from "../views/canvas_png.js";
+import { fullHeight, fullScreen } from "../views/full_screen.js";
+import { saveRow } from "../views/save_row.js";
 import { LineChoice } from "./line_choice.js";
 import { AllLines, arrange, drawLines, drawNames, ROW } from "./lines_drawing.js";
 import { countSentence, tokenSentence } from "./lines_words.js";
@@ -72,7 +75,13 @@ export class LinesView {
       { class: "viz-lines", ontoggle: () => this.#load() },
       ...[el("summary", {}, "Lines between tokens"), this.choice.node, this.counted],
       ...[el("div", { class: "viz-lines-columns" }, ...titles), this.scroll, this.told, caption(ABOUT)],
+      saveRow("Save these lines", [["PNG", "The visible lines as a picture", () => this.#picture()]]),
     );
+    const open = fullScreen(this.node, () => {
+      this.node.open = true;
+      this.draw();
+    });
+    this.node.children[0].after(open);
     this.choice.on((others) => (others ? this.#load() : this.#choose()));
     selection.on((changed) => this.#changed(changed));
     onWidth(this.node, () => this.draw());
@@ -143,6 +152,10 @@ export class LinesView {
     });
   }
 
+  #picture() {
+    return canvasPng(this.canvas, `${this.#run?.model}-${this.selection.name}-lines`);
+  }
+
   // Choose the lines to be drawn, and say how many they are.
   #choose() {
     const { index, choice } = this;
@@ -181,8 +194,9 @@ export class LinesView {
 
   #layout(/** @type {Run} */ run) {
     const { index } = this;
-    const width = Math.min(WIDEST, this.node.clientWidth - 16);
-    const height = Math.max(ROW, Math.min(TALLEST, index.length * ROW));
+    const alone = fullHeight(this.scroll);
+    const width = Math.min(alone ? Infinity : WIDEST, this.scroll.offsetWidth - 16);
+    const height = Math.max(ROW, Math.min(alone || TALLEST, index.length * ROW));
     const laid = `${run.key}:${this.selection.kept}:${width}:${height}`;
     if (this.#laid === laid) return;
     const texts = index.map(({ tokens }) => run.segments[tokens[0]]);

@@ -1,6 +1,7 @@
 // Draws the two columns of tokens and the lines between them, only as far as they are in sight.
 
 import { context2d, css, el, fit, isDark } from "../core/dom.js";
+import { isolated } from "../core/token_names.js";
 import { eachAt } from "./strongest_lines.js";
 
 /** @import { Head, LineSet, Rgb, Token } from "./types.d.ts" */
@@ -116,7 +117,7 @@ export function drawNames(context, plan, marks, linked) {
       context.globalAlpha = bright ? 1 : 0.45;
       context.font = linked && bright ? `600 ${FONT}` : FONT;
       context.fillStyle = bright ? strong : weak;
-      context.fillText(plan.names[at], x, y);
+      context.fillText(isolated(plan.names[at]), x, y);
       if (marks[side] === at) outline(context, plan, side, y, marks.colors[side]);
     }
   }

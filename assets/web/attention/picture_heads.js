@@ -22,7 +22,8 @@ export class PictureHeads {
   /** @type {Place[]} */ #places = [];
   /** @type {Map<number, Numbers>} */ #layers = new Map(); // the rows of each layer that came
   /** @type {Map<number, string>} */ #drawn = new Map(); // as what each layer was drawn
-  #of = ""; // which run and query they are of
+  #of = ""; // which run and query they are of, and what is kept
+  #kept = { hide: false, renorm: false }; // how those rows are shown
   #seen = false; // whether the heads came into sight
   /** @type {Direction} */ #direction = "looks";
   heads = el("div", { class: "viz-picture-heads", role: "group", "aria-label": "All layers and heads" });
@@ -70,21 +71,22 @@ export class PictureHeads {
   // not asked for again, and the answer to an older query is dropped.
   load(/** @type {Direction} */ direction) {
     const run = this.#run;
-    const { layer: chosen, query } = this.selection;
+    const { layer: chosen, query, hide, renorm } = this.selection;
+    const kept = { hide, renorm, words: false };
     this.#direction = direction;
     if (!run?.grid) return;
-    const of = `${run.key}:${query}`;
+    const of = `${run.key}:${hide}:${renorm}:${query}`;
     const all = Array.from({ length: run.nLayers }, (_, at) => at);
     const wanted = [chosen, ...(this.#seen ? all.filter((layer) => layer !== chosen) : [])];
     return this.latest.run(async (/** @type {Fresh} */ fresh) => {
       const missing = wanted.filter((layer) => this.#of !== of || !this.#layers.has(layer));
-      const asked = missing.slice(0, 1).map((layer) => run.rows(layer, query));
+      const asked = missing.slice(0, 1).map((layer) => run.rows(layer, query, kept));
       for (const [at, layer] of missing.entries()) {
-        if (at + 1 < missing.length) asked.push(run.rows(missing[at + 1], query)); // the next, while this is drawn
+        if (at + 1 < missing.length) asked.push(run.rows(missing[at + 1], query, kept)); // the next, while this is drawn
         asked.at(-1)?.catch(() => {}); // told to who waits for it
         const rows = await fresh(asked[at]);
         if (this.#of !== of) this.#layers.clear();
-        this.#of = of;
+        [this.#of, this.#kept] = [of, { hide, renorm }];
         this.#layers.set(layer, rows);
         this.draw();
       }
@@ -107,7 +109,9 @@ export class PictureHeads {
     const query = Number(this.#of.split(":").at(-1));
     const looks = `where query ${run.named(query)} looks${direction === "who" ? turned : ""}`;
     const tint = `Each is shaded by its own attention weights${this.#fixed ? "" : ", up to its largest on a patch"}`;
-    this.caption.textContent = `Every head: ${looks}. ${tint}; click one to choose it.`;
+    const hidden = this.#kept.hide ? " Special tokens are hidden." : "";
+    const divided = this.#kept.renorm ? " Rows are divided by their sums over the tokens shown." : "";
+    this.caption.textContent = `Every head: ${looks}. ${tint}; click one to choose it.${hidden}${divided}`;
     this.#size();
     for (const layer of this.#layers.keys()) {
       const { scale } = this.selection;
@@ -135,13 +139,15 @@ export class PictureHeads {
   }
 
   #drawLayer(/** @type {number} */ layer) {
-    const grid = this.#run?.grid;
+    const run = this.#run;
     const found = this.#layers.get(layer);
-    if (!grid || !found) return;
+    if (!run?.grid || !found) return;
+    const { grid } = run;
+    const first = run.visible(this.#kept.hide).findIndex((token) => token >= grid.prefix); // place of the first patch
     for (const { head, button, canvas } of this.#places.filter((place) => place.layer === layer)) {
       button.hidden = head >= found.shape[0];
       if (button.hidden) continue;
-      const row = found.values.subarray(head * found.shape[1] + grid.prefix, (head + 1) * found.shape[1]);
+      const row = found.values.subarray(head * found.shape[1] + first, (head + 1) * found.shape[1]);
       const scale = scaleOf("weight", this.#fixed ? this.selection.scale : "head", row, -1);
       const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
       const [width, height] = [canvas.width, canvas.height];

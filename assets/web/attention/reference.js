@@ -92,7 +92,17 @@ export class Reference {
       const earlier = this.#unchanged?.key === next.key ? this.#unchanged.reference : null;
       if (!earlier) this.selection.set({ change: false });
       this.measures.compareWith(earlier);
+    } else if (run?.changed && this.#isAutomatic(reference, next)) {
+      this.selection.set({ change: false });
+      this.measures.compareWith(this.#unchanged?.reference ?? null);
     }
+  }
+
+  /** Whether the reference is there for a change alone, and the next run is of another input.
+   * @type {(reference: HeadStatistics["reference"], next: Run) => boolean} */
+  #isAutomatic(reference, next) {
+    const plain = this.#unchanged?.key;
+    return plain !== undefined && reference?.run.key === plain && next.plainKey !== plain;
   }
 
   // The typed text runs in place of this one, which becomes the reference; what is chosen stays.

@@ -11,7 +11,7 @@ const MOST = 40; // chips; a longer text would be a thicket
 const LINES = 8; // of the chosen word, the strongest
 const LEAST = 0.02; // a weaker one is not drawn
 const ZOOMS = [2.2, 2, 1.8, 1.6, 1.4, 1.2]; // of words that are alone in the window
-const SHARE = 0.55; // of the room there, at most, for arcs
+const BELOW = 24; // pixels of a full-screen view besides its arcs and words
 
 export class WordArcs {
   canvas = el("canvas", { class: "viz-arcs", "aria-hidden": "true" });
@@ -53,15 +53,15 @@ export class WordArcs {
     const fitted = height ? `${height}:${box.clientWidth}:${this.words.chips.length}` : "";
     if (fitted === this.#fitted) return; // as at every move of the pointer
     const zoom = (/** @type {number | string} */ by) => box.style.setProperty("--viz-zoom", String(by));
-    [this.#fitted, this.#room] = [fitted, Math.max(ROOM, height * SHARE)];
+    this.#fitted = fitted;
     zoom("");
-    if (!height) return;
     const single = this.#fits();
-    for (const by of ZOOMS) {
+    const fits = (/** @type {number} */ by) => {
       zoom(by);
-      if (single ? this.#fits() : box.scrollHeight <= height) return;
-    }
-    zoom("");
+      return single ? this.#fits() : box.scrollHeight <= height;
+    };
+    if (!height || !ZOOMS.some(fits)) zoom("");
+    this.#room = Math.max(ROOM, height - (this.words.chips[0]?.offsetHeight ?? 0) - BELOW); // arcs fill the window
   }
 
   /** From the chosen word, or to it; none where the numbers are no weights.

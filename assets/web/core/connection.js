@@ -11,7 +11,6 @@ import { address, unanswered } from "./server.js";
 const PAUSES = [0, 500, 1000, 2000, 4000]; // milliseconds before each try; the last one again and again
 const SPELL = 30_000; // milliseconds in which the same run is shown again only once
 const LOST = "The server is not responding. Retrying; your text and selection are kept.";
-const AGAIN = "The server no longer has this run. Computing it again …";
 
 /** How long to wait before a try, by its number from 0. @type {(tried: number) => number} */
 export const pauseBefore = (tried) => PAUSES[Math.min(tried, PAUSES.length - 1)];
@@ -66,8 +65,10 @@ export class Connection {
       const answer = await fetch(address("viz/open/link"), { method: "POST", body: JSON.stringify(linkOf(run)) }).catch(
         () => null,
       );
-      sayOverPage(answer ? AGAIN : LOST);
-      if (!answer) continue;
+      if (!answer) {
+        sayOverPage(LOST);
+        continue;
+      }
       const said = await answer.json();
       if (!answer.ok) throw new Error(said.message);
       return /** @type {RunDescription} */ (said);

@@ -19,7 +19,17 @@ type Field =
   | "maxlength"
   | "min"
   | "multiple";
-type Input = "name" | "placeholder" | "readonly" | "rows" | "selected" | "spellcheck" | "step" | "type" | "value";
+type Input =
+  | "inputmode"
+  | "name"
+  | "placeholder"
+  | "readonly"
+  | "rows"
+  | "selected"
+  | "spellcheck"
+  | "step"
+  | "type"
+  | "value";
 type Shown =
   | "alt"
   | "class"
@@ -46,6 +56,7 @@ declare global {
     vizCell: object; // a notebook's
     vizTab: object;
     vizHidden: object;
+    vizLearn: object;
     vizMasks: object;
     vizPage: object; // an exported one
     vizWhatif: object;

@@ -1,6 +1,7 @@
 // Axis titles and token names around the big map; as many names as fit, the chosen ones always.
 
 import { context2d, css } from "./dom.js";
+import { isolated } from "./token_names.js";
 
 /** @import { Frame, Range, Viewport } from "./viewport.js" */
 /**
@@ -89,7 +90,7 @@ function drawRow(map, context, inks, row, strong, boxed) {
   if (boxed)
     backdrop(context, map.left - 6 - context.measureText(text).width, y - 8, context.measureText(text).width + 4, 16);
   context.fillStyle = strong ? inks.strong : inks.weak;
-  context.fillText(text, map.left - 4, y);
+  context.fillText(isolated(text), map.left - 4, y); // else “##” stands behind what is read from right to left
 }
 
 /** @type {(map: Labelled, context: Context, inks: Inks, at: number, strong: boolean, boxed: boolean) => void} */
@@ -103,7 +104,7 @@ function drawColumn(map, context, inks, col, strong, boxed) {
   context.textAlign = "left";
   if (boxed) backdrop(context, -2, -8, context.measureText(text).width + 4, 16);
   context.fillStyle = strong ? inks.strong : inks.weak;
-  context.fillText(text, 0, 0);
+  context.fillText(isolated(text), 0, 0);
   context.restore();
 }
 

@@ -2,6 +2,7 @@
 
 import { current } from "./app_state.js";
 
+/** @import { Run } from "./run.js" */
 /** @typedef {HTMLInputElement | HTMLSelectElement} Field */
 
 /** @type {(field: Field) => string} */
@@ -21,6 +22,10 @@ export function inLink(name, field) {
   for (const event of ["input", "change"]) field.addEventListener(event, note);
   return field;
 }
+
+/** What the link has under a name, of the run that it opened; of any other run the note is out of date.
+ * @type {(run: Run, name: string) => string} */
+export const linkedOf = ({ key }, name) => (key === current.selection.opened ? current.selection.noted(name) : "");
 
 /** @type {(select: HTMLSelectElement, value: string) => boolean} */
 const has = (select, value) => [...select.options].some((option) => option.value === value);

@@ -2,21 +2,12 @@
 
 import { el } from "./dom.js";
 
-class PageNote {
-  node = el("p", { class: "viz-page-note", role: "status", hidden: true });
-
-  // "" takes it away.
-  say(/** @type {string} */ sentence) {
-    if (!this.node.isConnected) document.body.append(this.node);
-    this.node.textContent = sentence;
-    this.node.hidden = !sentence;
-  }
-}
-
-/** @type {PageNote | null} */
+/** @type {HTMLElement | null} */
 let note = null;
 
-export function sayOverPage(/** @type {string} */ sentence) {
-  note ??= new PageNote();
-  note.say(sentence);
+/** "" takes it away. @param {string} sentence */
+export function sayOverPage(sentence) {
+  note ??= document.body.appendChild(el("p", { class: "viz-page-note", role: "status" }));
+  note.textContent = sentence;
+  note.hidden = !sentence;
 }

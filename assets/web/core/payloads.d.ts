@@ -381,7 +381,7 @@ export interface ChangeProof {
 }
 export interface WhatIfOffered {
   missing: string; // why nothing can be run again; "" where it can
-  measures: { name: string; title: string }[];
+  measures: { name: string; title: string; about: string }[];
   usual: string;
   twin: string; // a text to patch from; "" where none is known
   text: string;
@@ -448,6 +448,7 @@ export interface TextEffects {
 // ui/tabs/zoo
 export interface Zoo {
   sections: { title: string; specimens: Specimen[] }[];
+  easy: { identifier: string; others: string[] }[]; // the beginners' quiz, and what each is told from
   seeds: number;
   own_code: string;
   command: string;

@@ -35,4 +35,4 @@ export function patient(fetch, say = sayOverPage, wait = rest) {
 }
 
 /** @type {(input: RequestInfo | URL) => string} */
-const addressOf = (input) => new URL(input instanceof Request ? input.url : input, document.baseURI).pathname;
+export const addressOf = (input) => new URL(input instanceof Request ? input.url : input, document.baseURI).pathname;

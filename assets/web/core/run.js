@@ -142,9 +142,10 @@ export class Run extends Described {
     return this.numbers(`column?${viewed(view)}&key=${view.key}`, signal);
   }
 
-  // One query's weights by every head of a layer.
-  rows(/** @type {number} */ layer, /** @type {number} */ query) {
-    return this.numbers(`rows?layer=${layer}&query=${query}`);
+  /** One query's weights by every head of a layer, on the tokens that are kept.
+   * @param {number} layer @param {number} query @param {Switches} [kept] */
+  rows(layer, query, kept = AS_IT_RAN) {
+    return this.numbers(`rows?layer=${layer}&query=${query}${isChanged(kept) ? `&${switched(kept)}` : ""}`);
   }
 
   /** One query's row of another measure, a number a token, and of which answer it is.

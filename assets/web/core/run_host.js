@@ -4,6 +4,7 @@ import { current } from "./app_state.js";
 import { ChangedBanner } from "./changed_banner.js";
 import { Connection } from "./connection.js";
 import { patient } from "./queue_patience.js";
+import { placed } from "./queue_place.js";
 import { Run } from "./run.js";
 import { keepTyped } from "./typed_text.js";
 import { followTabs } from "./tab_link.js";
@@ -12,10 +13,12 @@ import { follow } from "./tab_shell.js";
 /** @import { RunDescription } from "./payloads.d.ts" */
 /** @import { Trigger, Watch } from "./tab_shell.js" */
 
-window.fetch = patient(window.fetch.bind(window)); // Gradio's client joins its queue by it
+window.fetch = placed(patient(window.fetch.bind(window))); // Gradio's client joins its queue by it
+
+keepTyped(); // before the page is built: the first map may be there before this view is mounted
 
 // What a page opens on is asked for at once, while the page is still being built.
-export const linked = ["kind", "run", "model", "a", "b", "example"].some((name) =>
+export const linked = ["kind", "run", "model", "a", "b", "example", "learn"].some((name) =>
   new URLSearchParams(window.location.search).has(name),
 );
 const first = linked
@@ -33,7 +36,6 @@ export async function mount(root, read, watch, trigger) {
   follow(read, watch, enter);
   new ChangedBanner(root);
   new Connection();
-  keepTyped();
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented) return; // the text's own Enter runs it already
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();

@@ -20,6 +20,7 @@ const DEFAULTS = {
   words: false,
   change: false, // the maps less those of the reference
 };
+const NOWHERE = { layer: 0, head: 0, query: 0, key: 0 };
 const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
 const PLACE = /** @type {const} */ (["layer", "head", "query", "key"]);
 const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
@@ -115,15 +116,16 @@ export class Selection extends Emitter {
     super();
     Object.assign(this, selected(location.search));
     const named = new URLSearchParams(location.search);
-    this.tab = named.get("tab") ?? "";
+    this.tab = named.get("tab") ?? (named.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
     this.#notes = new Map([...named].filter(([name]) => name.includes(".")));
     this.#chosen = PLACE.some((name) => named.has(name));
     addEventListener("pagehide", () => this.flush());
   }
 
   // A new run opens on what stands out in it, where nothing was chosen yet, where the model is another,
-  // where it is an example, and where it lacks a token that it was to keep. Else: keep the selection where the run has it, else the nearest it has; of a set of heads,
-  // those that it has.
+  // where it is an example, and where it lacks a token that it was to keep. Else: keep the head, and the chosen
+  // tokens wherever they stand now; what the run does not have becomes the nearest it has; of a set of heads, those
+  // that it has.
   enter(/** @type {Run} */ run) {
     this.#link = run.link;
     this.opened ||= run.key;
@@ -147,6 +149,8 @@ export class Selection extends Emitter {
     const anew = !placed && (this.held ? !this.#carry(run) : !this.#chosen || other);
     if (placed) Object.assign(this, this.held);
     else if (opening && anew) Object.assign(this, opening);
+    else if (!this.held && !anew) this.#follow(run);
+    else if (!this.held && this.#key) Object.assign(this, NOWHERE); // what was opened on was of another run
     [this.#model, this.#key, this.#tokens] = [model, key, run];
     this.held = false;
   }
@@ -159,6 +163,16 @@ export class Selection extends Emitter {
     if (query < 0 || key < 0) return false;
     [this.query, this.key] = [query, key];
     return true;
+  }
+
+  // The same where keeping the tokens was not requested: if a token is gone, its position stays selected.
+  #follow(/** @type {Tokens} */ run) {
+    if (!this.#tokens) return;
+    const found = partners(this.#tokens, run);
+    for (const name of /** @type {const} */ (["query", "key"])) {
+      const place = found[this[name]] ?? -1;
+      if (place >= 0) this[name] = place;
+    }
   }
 
   set(/** @type {Partial<Chosen>} */ changes) {

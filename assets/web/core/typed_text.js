@@ -10,6 +10,7 @@ import { fill, textBox } from "./form.js";
 /** @typedef {Partial<Record<BoxName, string>>} Typed */
 
 const KEPT = "viz-typed"; // in the window's own memory, which a reload leaves and a new window lacks
+const PATIENCE = 10_000; // milliseconds for the form to be built; the second text has no box where only one is asked for
 const NAMES = /** @type {const} */ (["a", "b"]);
 
 /** What to put back into the form: what was typed, where it is not what ran.
@@ -23,7 +24,7 @@ export function unrun(kept, link) {
   });
 }
 
-// Watch the form; after a reload, fill it as it was.
+// Watch the form, also one that is still being built; after a reload, fill it as it was.
 export function keepTyped() {
   const [entry] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   let kept = entry?.type === "reload" ? sessionStorage.getItem(KEPT) : null;
@@ -36,9 +37,14 @@ export function keepTyped() {
     if (!run || kept === null) return;
     const back = unrun(kept, run.link);
     kept = null;
-    // The form has taken over what the link holds by the next frame.
-    requestAnimationFrame(() => {
-      for (const [name, text] of back) fill(name, text);
-    });
+    for (const [name, text] of back) fillWhenBuilt(name, text, performance.now() + PATIENCE);
+  });
+}
+
+// The form has taken over what the link holds by the frame after it is there.
+function fillWhenBuilt(/** @type {BoxName} */ name, /** @type {string} */ text, /** @type {number} */ until) {
+  requestAnimationFrame((now) => {
+    if (textBox(name)) fill(name, text);
+    else if (now < until) fillWhenBuilt(name, text, until);
   });
 }

@@ -1,6 +1,8 @@
 // Which answer relevance is asked about: the head, where it stands, the label, whose row is read.
 
+import { current } from "../core/app_state.js";
 import { control, el, number, options } from "../core/dom.js";
+import { linkedOf } from "../core/link_notes.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Maybe, Prediction } from "../core/payloads.d.ts" */
@@ -9,6 +11,7 @@ import { control, el, number, options } from "../core/dom.js";
 /** @type {Record<string, string>} */
 const HEADS = { masked: "masked token", classify: "classifier", tokens: "token labels", replaced: "replaced token" };
 const OTHER = "other";
+const NOTE = "flow.answer"; // in the link: what of it is not as usual
 /** @type {[value: string, text: string][]} */
 const READ = [
   ["answer", "where the answer is read"],
@@ -19,6 +22,7 @@ export class Answer {
   /** @type {Run | null} */
   run = null;
   query = 0;
+  #linked = new URLSearchParams(); // what the link has of this run
   asked = ""; // of which run and head the guesses are
   /** @type {Prediction[]} */
   guesses = [];
@@ -26,7 +30,11 @@ export class Answer {
   labelsOf;
   here = el("option"); // the chosen query
 
-  constructor(/** @type {() => unknown} */ changed) {
+  constructor(/** @type {() => unknown} */ refresh) {
+    const changed = () => {
+      this.#note();
+      refresh();
+    };
     /** @type {(id: string, onchange: () => unknown, ...nodes: Node[]) => HTMLSelectElement} */
     const select = (id, onchange, ...nodes) => el("select", { id: `viz-flow-${id}`, onchange }, ...nodes);
     this.task = select("task", changed);
@@ -53,8 +61,10 @@ export class Answer {
     this.query = query;
     if (this.run !== run) {
       this.run = run;
+      this.#linked = new URLSearchParams(linkedOf(run, NOTE));
       this.task.replaceChildren(...options(run.tasks.map((task) => [task, HEADS[task] ?? task])));
       this.taskNode.hidden = run.tasks.length < 2;
+      choose(this.task, this.#linked.get("task"));
     }
     const task = this.task.value;
     if (this.asked !== `${run.key}:${task}`) {
@@ -65,10 +75,34 @@ export class Answer {
       const places = masks.map(({ token }) => el("option", { value: token }, run.named(Number(token))));
       this.place.replaceChildren(...places, this.here);
       this.placeNode.hidden = !this.ofTokens;
+      choose(this.place, this.#linked.get("token"));
       this.#fillLabels();
     }
     this.here.textContent = `the chosen query, ${run.named(query)}`;
     if (this.place.value === "query" && this.labelsOf !== this.#guess()?.token) this.#fillLabels();
+    this.#answer(this.#linked.get("label") ?? "");
+    choose(this.read, this.#linked.get("read"));
+    this.#linked = new URLSearchParams(); // from now on the person chooses
+  }
+
+  // The label of a link: one that is listed, or else typed.
+  #answer(/** @type {string} */ label) {
+    if (!label) return;
+    if (!choose(this.label, label)) [this.label.value, this.typed.value] = [OTHER, label];
+    this.#reveal();
+  }
+
+  #note() {
+    const { task, place, label, read, typed } = this;
+    const fields = { task, token: place, label, read };
+    const chosen = Object.entries(fields).filter(([, field]) => field.selectedIndex > 0);
+    const said = chosen.map(([name, { value }]) => [name, value === OTHER ? typed.value.trim() : value]);
+    current.selection.note({ [NOTE]: String(new URLSearchParams(said.filter(([, value]) => value))) });
+  }
+
+  // Another run has other places and labels: the link no longer has those of the run it opened.
+  enter(/** @type {Run} */ run) {
+    if (run.key !== current.selection.opened) current.selection.note({ [NOTE]: "" });
   }
 
   get ofTokens() {
@@ -97,6 +131,7 @@ export class Answer {
   readAtQuery() {
     const other = this.read.value !== "query";
     this.read.value = "query";
+    this.#note();
     return other;
   }
 
@@ -119,4 +154,12 @@ export class Answer {
   #reveal() {
     this.typed.hidden = this.label.value !== OTHER;
   }
+}
+
+/** Choose what a link has, if it is offered; whether it is.
+ * @type {(select: HTMLSelectElement, value: string | null) => boolean} */
+function choose(select, value) {
+  const offered = value !== null && [...select.options].some((option) => option.value === value);
+  if (offered) select.value = value;
+  return offered;
 }

@@ -94,8 +94,9 @@ class FlowTab extends TabShell {
     if (this.ofAnswer && this.run) this.#list(this.run, query);
   }
 
-  /** @override */
-  entered() {
+  /** @override @param {Run | null} run */
+  entered(run) {
+    if (run) this.answer.enter(run);
     this.#dim(true);
   }
 
@@ -234,7 +235,7 @@ class FlowTab extends TabShell {
       : whose < 0
         ? "Read at the classifier's token"
         : "Query token: where the answer is read";
-    this.tokens.show(run, whose);
+    this.tokens.show(run, whose, this.selection.hide);
   }
 
   #drop() {

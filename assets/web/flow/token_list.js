@@ -15,7 +15,10 @@ export class TokenList {
   /** @type {Run | null} */
   run = null;
   chosen = -1;
-  /** @type {number[]} tokens that are listed */
+  hide = false;
+  /** @type {number[]} tokens that can be chosen */
+  all = [];
+  /** @type {number[]} those of them that are listed */
   shown = [];
 
   /** `choose` gets the number of the token. @param {string} label @param {(token: number) => unknown} choose */
@@ -39,18 +42,21 @@ export class TokenList {
     this.node = el("div", { class: "viz-tokens" }, this.search, this.list, this.note);
   }
 
-  show(/** @type {Run} */ run, /** @type {number} */ chosen) {
-    const other = this.run !== run;
+  /** @param {Run} run @param {number} chosen @param {boolean} hide whether special tokens are left out */
+  show(run, chosen, hide) {
+    const other = this.run !== run || this.hide !== hide;
+    if (this.run !== run) this.search.value = "";
     this.run = run;
     this.chosen = chosen;
-    if (other) this.search.value = "";
+    this.hide = hide;
+    this.all = run.visible(hide);
     if (other || !this.shown.includes(chosen)) this.#list();
     else this.#mark();
   }
 
   #list() {
     const { tokens } = this.run ?? { tokens: [] };
-    const found = matching(tokens, this.search.value, this.chosen);
+    const found = matching(tokens, this.search.value, this.chosen, this.all);
     this.shown = found.shown;
     this.list.replaceChildren(
       ...this.shown.map((at) =>
@@ -92,30 +98,30 @@ export class TokenList {
     const keys = event.currentTarget === this.list ? IN_LIST : IN_SEARCH;
     if (!this.run || !this.shown.length || !keys.includes(event.key)) return;
     event.preventDefault();
-    this.choose(walked(event.key, this.shown, this.chosen, this.search.value ? 0 : this.run.n));
+    this.choose(walked(event.key, this.shown, this.chosen, this.search.value ? [] : this.all));
   }
 }
 
-/** The tokens that match, and how many there are; without a search, those around the chosen one.
- * @type {(tokens: string[], searched: string, chosen: number, most?: number) => { shown: number[], total: number }} */
-export function matching(tokens, searched, chosen, most = MOST) {
+/** Those of `all` that match, and how many there are; without a search, those around the chosen one.
+ * @type {(tokens: string[], searched: string, chosen: number, all: number[]) => { shown: number[], total: number }} */
+export function matching(tokens, searched, chosen, all) {
   const wanted = searched.trim().toLowerCase();
-  const all = tokens.map((_, at) => at);
-  const start = Math.max(0, Math.min(chosen - most / 2, all.length - most));
-  if (!wanted) return { shown: all.slice(start, start + most), total: all.length };
+  const place = all.findIndex((at) => at >= chosen);
+  const start = Math.max(0, Math.min((place < 0 ? all.length : place) - MOST / 2, all.length - MOST));
+  if (!wanted) return { shown: all.slice(start, start + MOST), total: all.length };
   const found = all.filter((at) => String(at) === wanted || tokens[at].toLowerCase().includes(wanted));
-  return { shown: found.slice(0, most), total: found.length };
+  return { shown: found.slice(0, MOST), total: found.length };
 }
 
 /** The token that a key leads to from the chosen one. Arrows go on beyond what is listed where that is a
- * part of all `n` tokens; n is 0 where they were searched.
- * @type {(key: string, shown: number[], chosen: number, n: number) => number} */
-export function walked(key, shown, chosen, n) {
+ * part of `all`; none where they were searched.
+ * @type {(key: string, shown: number[], chosen: number, all: number[]) => number} */
+export function walked(key, shown, chosen, all) {
   const [place, last] = [shown.indexOf(chosen), shown.length - 1];
   if (key === "Home") return shown[0];
   if (key === "End") return shown[last];
   const by = key === "ArrowDown" || key === "ArrowRight" ? 1 : -1;
-  if (by > 0 && place === last && shown[last] + 1 < n) return shown[last] + 1;
-  if (by < 0 && place === 0 && n && shown[0] > 0) return shown[0] - 1;
+  const beyond = place === (by > 0 ? last : 0) ? all[all.indexOf(shown[place]) + by] : undefined;
+  if (all.length && beyond !== undefined) return beyond;
   return shown[Math.max(0, Math.min(last, place + by))];
 }

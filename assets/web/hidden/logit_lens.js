@@ -1,5 +1,6 @@
 // Panel: what the prediction head would say after every number of blocks, as a table of layers × tokens.
 
+import { current } from "../core/app_state.js";
 import { inkOn, makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { caption, control, controls, count, el, options } from "../core/dom.js";
 import { afterBlocks } from "../core/states.js";
@@ -11,6 +12,7 @@ import { Panel } from "./panel.js";
 /** @import { Acts, Draw, Table } from "./panel.js" */
 /** @typedef {{ run: Run, found: LogitLens }} Shown */
 
+const TASK = "hidden.task"; // in the link
 const WHOLE = -1; // the place of a head that speaks of the whole input
 
 export class LogitLensPanel extends Panel {
@@ -25,7 +27,7 @@ export class LogitLensPanel extends Panel {
     onpointerleave: () => this.#pointed(null),
     onclick: (event) => this.#clicked(cellOf(event, "td, th")),
   });
-  task = el("select", { id: "viz-hidden-task", onchange: () => this.again() });
+  task = el("select", { id: "viz-hidden-task", onchange: () => this.#chose() });
   taskNode = controls(control("Prediction head", this.task));
   window = caption();
   bar = el("i", { class: "viz-stat-bar" });
@@ -88,6 +90,13 @@ export class LogitLensPanel extends Panel {
     Object.assign(this, { run, shown: null });
     this.task.replaceChildren(...options(run.tasks.map((task) => [task, task])));
     this.taskNode.hidden = run.tasks.length < 2;
+    const linked = current.selection.noted(TASK);
+    if (run.tasks.includes(linked)) this.task.value = linked;
+  }
+
+  #chose() {
+    current.selection.note({ [TASK]: this.task.selectedIndex ? this.task.value : "" });
+    this.again();
   }
 
   /** @type {(run: Run, found: LogitLens) => void} */

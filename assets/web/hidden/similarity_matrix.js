@@ -2,6 +2,7 @@
 
 import { el } from "../core/dom.js";
 import { signed } from "../core/signed_colors.js";
+import { isolated } from "../core/token_names.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 
 /** @import { Run } from "../core/run.js" */
@@ -74,12 +75,12 @@ export class SimilarityMatrix extends SquareMatrix {
       const middle = this.left + (block + 0.5) * this.each + 4;
       const text = cut(this.run?.tokens[this.first(block)] ?? "");
       context.textAlign = "right";
-      context.fillText(text, this.left - 4, middle);
+      context.fillText(isolated(text), this.left - 4, middle);
       context.save();
       context.translate(middle, this.top - 4);
       context.rotate(-Math.PI / 2);
       context.textAlign = "left";
-      context.fillText(text, 0, 0);
+      context.fillText(isolated(text), 0, 0);
       context.restore();
     }
   }

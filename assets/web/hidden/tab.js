@@ -11,7 +11,7 @@ import { LogitLensPanel } from "./logit_lens.js";
 import { NearestPanel } from "./nearest_tokens.js";
 import { PcaPanel } from "./pca.js";
 import { ResidualChangePanel } from "./residual_change.js";
-import { TokenChoice } from "./token_choice.js";
+import { TokenChoice } from "../views/token_choice.js";
 import { TokenSimilarityPanel } from "./token_similarity.js";
 
 /** @import { Run } from "../core/run.js" */

@@ -34,19 +34,27 @@ export async function codeOf(mask, by) {
   return code.length <= MOST_CHARACTERS ? code : "";
 }
 
-/** The mask of a text, with what made it. @type {(code: string, run: Run) => Promise<{ mask: Mask, by: Origin | null }>} */
-export async function maskFrom(code, run) {
+/** The mask of a text, with what made it; an Error says why there is none. `presets` are those that there are.
+ * @type {(code: string, run: Run, presets: string[]) => Promise<{ mask: Mask, by: Origin | null }>} */
+export async function maskFrom(code, run, presets) {
   if (!code.startsWith(BITS)) {
     const by = originFrom(code);
+    const numbers = [...Object.values(by.sizes ?? {}), ...(by.lengths ?? [])];
+    if (!presets.includes(by.name) || !numbers.every(Number.isInteger))
+      throw new Error(`“${code.slice(0, 40)}” is not a preset; the presets are ${presets.join(", ")}`);
     return { mask: await preset(run, by), by };
   }
-  const letters = atob(code.slice(BITS.length).replaceAll("-", "+").replaceAll("_", "/"));
-  const bits = await through(
-    new DecompressionStream("deflate"),
-    Uint8Array.from(letters, (letter) => letter.charCodeAt(0)),
-  );
+  const bits = await unpacked(code.slice(BITS.length)).catch(() => null); // the browser's own message is not useful
+  if (!bits) throw new Error("it is damaged; copy the whole link again");
   if (bits.length !== Math.ceil(run.n ** 2 / 8)) throw new Error("it was made for another number of tokens");
   return { mask: Mask.unpack(run.n, bits), by: null };
+}
+
+// The bytes of a text that was packed.
+async function unpacked(/** @type {string} */ text) {
+  const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  const packed = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  return through(new DecompressionStream("deflate"), packed);
 }
 
 /** @type {(stream: CompressionStream | DecompressionStream, bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>} */

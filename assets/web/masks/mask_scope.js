@@ -70,8 +70,9 @@ export function numbersIn(typed, what, count) {
     .replace(/\s*[-–—−]\s*/g, "-");
   if (!written || written === "all") return upTo(count);
   const found = new Set();
+  if (/^[,;]|[,;]\s*[,;]/.test(written)) throw new Error(noList(typed, what)); // after the last one more is typed
   for (const part of written.split(/[\s,;]+|and/).filter(Boolean)) {
-    if (!RANGE.test(part)) throw new Error(`“${part}” is not a list of ${what}s; write numbers, such as 3-5 or 1, 4`);
+    if (!RANGE.test(part)) throw new Error(noList(part, what));
     const [first, last = first] = part.split("-").map(Number);
     if (first > last) throw new Error(`${part} counts down; write ${last}-${first}`);
     if (last >= count) {
@@ -82,9 +83,12 @@ export function numbersIn(typed, what, count) {
     }
     for (let number = first; number <= last; number++) found.add(number);
   }
-  if (!found.size) throw new Error(`“${written}” is not a list of ${what}s; write numbers, such as 3-5 or 1, 4`);
+  if (!found.size) throw new Error(noList(written, what));
   return [...found].sort((a, b) => a - b);
 }
+
+const noList = (/** @type {string} */ typed, /** @type {string} */ what) =>
+  `“${typed.trim()}” is not a list of ${what}s; write numbers, such as 3-5 or 1, 4`;
 
 // Three or more in a row as a range.
 function ranges(/** @type {number[]} */ numbers, /** @type {string} */ to) {

@@ -3,6 +3,7 @@
 import { button, caption, controls, count, el } from "../core/dom.js";
 import { Viewport } from "../core/viewport.js";
 import { numbered } from "../core/token_names.js";
+import { fullScreen } from "../views/full_screen.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { History, listed, Mask } from "./mask_bits.js";
 import { Strokes } from "./strokes.js";
@@ -36,6 +37,7 @@ export class Painter {
   // `changed` is called whenever another mask is there.
   constructor(/** @type {(mask: Mask) => unknown} */ changed) {
     this.changed = changed;
+    this.node.prepend(fullScreen(this.node, () => this.grid.layout()));
   }
 
   get mask() {

@@ -44,6 +44,7 @@ export class Panels extends MaskPanels {
   constructor(/** @type {(place: { query: number, key: number }) => unknown} */ select) {
     super();
     this.select = select;
+    this.fullable(this.node);
   }
 
   /** @type {(run: Run, result: MaskResult, place: Place) => Promise<unknown> | void} */

@@ -48,6 +48,7 @@ class MasksTab extends TabShell {
   #ran = new Mask(0); // with which the run that is shown ran; a link holds it by itself
   #ranIn = ""; // where that mask applies
   linkSaid = status();
+  #linkFault = ""; // what of the link could not be used, until the mask is another
   convention = new Convention();
   painter = new Painter((mask) => this.#changed(mask));
   presets = new Presets(
@@ -141,15 +142,28 @@ class MasksTab extends TabShell {
   /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked) => Promise<void>} */
   async #restore(run, { mask: code, scope, mistake, ran }) {
     try {
-      const { mask, by } = await maskFrom(code, run);
-      this.scope.start(run, scope);
+      const presets = this.presets.presets.map(({ name }) => name);
+      const { mask, by } = await maskFrom(code, run, presets);
+      const wrong = this.#restoreScope(run, scope);
       this.#made(mask, by);
       this.#changed(this.mask);
+      this.#linkFault = wrong;
+      if (ran && !wrong) await this.result.begin(mistake);
     } catch (fault) {
-      this.linkSaid.textContent = `The painted mask in this link is not shown: ${sentenceOf(fault)}.`;
-      return;
+      const why = sentenceOf(fault).replace(/\.$/, "");
+      this.linkSaid.textContent = `The painted mask in this link is not shown: ${why}.`;
     }
-    if (ran) await this.result.begin(mistake);
+  }
+
+  // Why the layers and heads of a link are none; the mask is there even so. "" where they are.
+  #restoreScope(/** @type {Run} */ run, /** @type {string} */ scope) {
+    try {
+      this.scope.start(run, scope);
+      return "";
+    } catch (fault) {
+      this.scope.start(run, "");
+      return `The layers and heads in this link are not used: ${sentenceOf(fault)}. The mask applies to all of them.`;
+    }
   }
 
   // The link stores the painted mask unless the run on screen was made with it.
@@ -162,7 +176,7 @@ class MasksTab extends TabShell {
     current.selection.note({ "masks.mask": code, "masks.scope": code && where });
     this.linkSaid.textContent =
       own || code
-        ? ""
+        ? this.#linkFault
         : `This mask is too large for a link, which holds at most ${MOST_CHARACTERS} characters of a mask.`;
     this.#noteRan();
   }
@@ -195,6 +209,7 @@ class MasksTab extends TabShell {
 
   #changed(/** @type {Mask} */ mask) {
     if (!this.ready || !this.plain) return;
+    this.#linkFault = "";
     const by = this.#origin();
     const { scope, wrong } = this.scope;
     this.presets.mark(by);

@@ -3,6 +3,7 @@
 import { makeScale, picture, theme } from "../core/colors.js";
 import { control, controls, css, el, options } from "../core/dom.js";
 import { numbered } from "../core/token_names.js";
+import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 import { bar, cut, fixed, HUES, signedBar } from "./results.js";
 
@@ -44,7 +45,13 @@ export class ItemMatrix extends SquareMatrix {
   constructor(/** @type {(item: number) => unknown} */ choose) {
     const node = el("section", { class: "viz-set-cosines", "aria-label": "Cosine of every pair of items" });
     super(node, "viz-set-matrix", "items", (row) => choose(this.shown.order[row]));
-    node.append(this.heading, this.canvas, this.told, controls(control("Scale", this.range), this.scale));
+    node.append(
+      fullScreen(node, () => this.draw()),
+      this.heading,
+      this.canvas,
+      this.told,
+      controls(control("Scale", this.range), this.scale),
+    );
   }
 
   /** @type {(set: SetDescription, found: Numbers, title: string, item: number) => void} */
@@ -70,7 +77,9 @@ export class ItemMatrix extends SquareMatrix {
   /** @override @param {number} room */
   layout(room) {
     const left = AXIS + STRIP + (this.shown.groups.length ? NAMES : 0);
-    return { left, top: AXIS + STRIP + 4, side: Math.min(LARGEST, room - left - 2) };
+    const top = AXIS + STRIP + 4;
+    const alone = fullHeight(this.canvas);
+    return { left, top, side: Math.min(alone ? alone - top - 2 : LARGEST, room - left - 2) };
   }
 
   /** @override */

@@ -1,8 +1,10 @@
 // A set's items in one plane, by PCA of their pooled vectors: colored by label, a point to click an item.
 
 import { caption, css, el, fit, onWidth } from "../core/dom.js";
+import { canvasPng, csvFile } from "../views/canvas_png.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { component, dot, drawAxes } from "../views/plane_axes.js";
+import { saveRow } from "../views/save_row.js";
 import { PlaneScale } from "../views/scales.js";
 import { cut, fixed, HUES } from "./results.js";
 
@@ -40,7 +42,12 @@ export class ItemPlane {
     this.choose = choose;
     this.node = el("section", { class: "viz-set-plane", "aria-label": "All items in one plane" });
     const open = fullScreen(this.node, () => this.draw());
-    this.node.append(open, this.heading, this.plot, this.told, this.legend, caption(ABOUT));
+    const stem = () => `${this.#shown?.set.model}-${this.node.dataset.painted}-plane`;
+    const save = saveRow("Save this plane", [
+      ["PNG", "The plane as a picture", () => canvasPng(this.canvas, stem())],
+      ["CSV", "Each item with its label and its place", () => csvFile(stem(), this.#table())],
+    ]);
+    this.node.append(open, this.heading, this.plot, this.told, this.legend, caption(ABOUT), save);
     onWidth(this.plot, () => requestAnimationFrame(() => this.draw()));
   }
 
@@ -60,6 +67,12 @@ export class ItemPlane {
     );
     this.draw();
     this.node.dataset.painted = title;
+  }
+
+  #table() {
+    const { set, points } = /** @type {Shown} */ (this.#shown);
+    const lines = set.names.map((name, at) => [at, name, set.labels[at] ?? "", points[2 * at], points[2 * at + 1]]);
+    return [["item", "text", "label", "component 1", "component 2"], ...lines];
   }
 
   mark(/** @type {number} */ item) {

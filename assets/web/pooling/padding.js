@@ -2,6 +2,7 @@
 
 import { button, caption, control, controls, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
 import { small } from "./results.js";
 
@@ -33,7 +34,10 @@ export class Padding {
   /** @type {Run | null} */
   run = null;
   layer = -1;
-  slider = el("input", { type: "range", id: "viz-pool-padding", min: 1, max: MOST, step: 1, value: 16 });
+  slider = inLink(
+    "pool.padding",
+    el("input", { type: "range", id: "viz-pool-padding", min: 1, max: MOST, step: 1, value: 16 }),
+  );
   count = el("output");
   controls = controls(control("Padding tokens added", this.slider, this.count));
   said = status();

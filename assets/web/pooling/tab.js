@@ -1,7 +1,9 @@
 // The Pooling tab, of one input: every method's vector, what each token put into it, a second text, padding.
 
+import { current } from "../core/app_state.js";
 import { button, caption, control, controls, el, query, tableHead } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { linkedOf } from "../core/link_notes.js";
 import { blocksPassed } from "../core/states.js";
 import { TabShell } from "../core/tab_shell.js";
 import { learned } from "./learned_query.js";
@@ -13,6 +15,7 @@ import { TwoTexts } from "./two_texts.js";
 /** @import { Pooled } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 
+const [LAYER, METHOD, SECOND] = ["pool.layer", "pool.method", "pool.text"]; // in the link
 const PAUSE = 120; // ms without another choice before the server is asked
 const METHODS = ["Method", "What it is", "Numbers", "Norm", "Cosine to mean"];
 const MAX_SHARES = "The share of dimensions in which the token has the largest value. The first of equal tokens wins.";
@@ -35,7 +38,7 @@ export function mount(/** @type {HTMLElement} */ root) {
 
 class PoolingTab extends TabShell {
   saysMask = true;
-  picked = ""; // the method that the person chose; before, it is the model's own
+  picked = current.selection.noted(METHOD); // the method that the person, or the link, chose; else the model's own
   method = "";
   stale = true; // not yet drawn, of this run and with the latest learned query
   /** @type {Pooled | null} */
@@ -51,7 +54,10 @@ class PoolingTab extends TabShell {
   shareTitle = el("h3");
   shareText = caption();
   shares = new Shares("Each token's share");
-  texts = new TwoTexts();
+  texts = new TwoTexts({
+    of: (run) => linkedOf(run, SECOND),
+    note: (text) => current.selection.note({ [SECOND]: text }),
+  });
   padding = new Padding();
   #asked = new Latest((sentence) => {
     this.stale = true;
@@ -75,7 +81,11 @@ class PoolingTab extends TabShell {
       this.texts.node,
       this.padding.node,
     );
-    this.layer.addEventListener("input", () => this.run && this.#load(this.run, PAUSE));
+    this.layer.addEventListener("input", () => {
+      const { value, max } = this.layer;
+      current.selection.note({ [LAYER]: value === max ? "" : value });
+      if (this.run) this.#load(this.run, PAUSE);
+    });
     learned.on(() => {
       this.stale = true;
       this.refresh();
@@ -112,7 +122,8 @@ class PoolingTab extends TabShell {
     if (!run) return;
     this.model.textContent = `read by ${run.model}`;
     this.layer.max = String(run.nLayers);
-    this.layer.value = this.layer.max;
+    this.layer.value = linkedOf(run, LAYER) || this.layer.max;
+    if (run.key !== current.selection.opened) current.selection.note({ [LAYER]: "", [SECOND]: "" });
     this.stale = true;
   }
 
@@ -173,6 +184,7 @@ class PoolingTab extends TabShell {
     const chosen = name === this.method;
     const choose = () => {
       this.picked = name;
+      current.selection.note({ [METHOD]: name });
       this.#draw();
       query(this.rows, `[data-method="${name}"] button`).focus();
     };

@@ -103,9 +103,13 @@ export class TwoTexts {
   );
   #asked = new Latest((sentence) => this.#say(sentence));
 
-  constructor() {
+  /** @param {{ of: (run: Run) => string, note: (text: string) => unknown }} link what it has of a run's second text */
+  constructor(link) {
+    this.link = link;
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
+      const [text, usual] = [this.text.value.trim(), this.run ? secondText(this.run) : ""];
+      this.link.note(text === usual ? "" : text);
       this.#load(true);
     });
     onSight(this.node, (seen) => {
@@ -121,7 +125,7 @@ export class TwoTexts {
     this.node.hidden = run.grid !== null;
     if (this.run !== run) {
       this.run = run;
-      this.text.value = secondText(run);
+      this.text.value = this.link.of(run) || secondText(run);
       this.text.placeholder = this.#pair ? "Empty: text B of this input" : "Another text";
       this.first.textContent = this.#pair
         ? "Left empty, text A and text B of this input are compared, each read alone."

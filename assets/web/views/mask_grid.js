@@ -4,6 +4,7 @@ import { rgb, rgbText } from "../core/colors.js";
 import { context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
+import { fullHeight } from "./full_screen.js";
 
 /** @import { Rgb } from "../core/colors.js" */
 /** @typedef {[row: number, col: number]} Cell */
@@ -67,7 +68,10 @@ export class TokenGrid {
     const room = labelRoom(this.shown);
     this.left = Math.min(room.left, Math.floor(width * 0.34));
     this.top = room.top;
-    this.side = Math.max(60, Math.min(this.maxSide, width - this.left - RIGHT, this.maxCell * this.view.n));
+    const alone = fullHeight(this.node);
+    const usual = Math.min(this.maxSide, this.maxCell * this.view.n);
+    const most = alone ? Math.max(usual, alone - this.top - 12) : usual; // panels below each other are scrolled
+    this.side = Math.max(60, Math.min(most, width - this.left - RIGHT));
     this.width = this.left + this.side + RIGHT;
     this.height = this.top + this.side + 4;
     fit(this.canvas, this.width, this.height);

@@ -3,6 +3,7 @@
 import { largest, makeScale, shade } from "../core/colors.js";
 import { caption, css, el, number } from "../core/dom.js";
 import { walked } from "./cells.js";
+import { fullScreen } from "./full_screen.js";
 import { maskColors, swatches, TokenGrid } from "./mask_grid.js";
 import { gradient } from "./shading.js";
 
@@ -54,6 +55,11 @@ export class MaskPanels {
 
   constructor() {
     for (const grid of Object.values(this.grids)) this.#listen(grid);
+  }
+
+  // The button by which the whole part is alone in the window.
+  fullable(/** @type {HTMLElement} */ node) {
+    node.prepend(fullScreen(node, () => Object.values(this.grids).map((grid) => grid.layout())));
   }
 
   // What is said of a cell, and what becomes of one that is clicked: each tab knows.

@@ -72,8 +72,9 @@ export class SquareMatrix {
   }
 
   draw() {
-    const room = this.node.clientWidth;
-    if (!room || !this.view.n) return;
+    const { paddingLeft, paddingRight } = getComputedStyle(this.node);
+    const room = this.node.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
+    if (!(room > 0) || !this.view.n) return;
     Object.assign(this, this.layout(room));
     const [width, height] = [this.left + this.side + 2, this.top + this.side + 2];
     fit(this.canvas, width, height);

@@ -50,6 +50,7 @@ export class HeadsPanel {
   legend = el("div", { class: "viz-whatif-legend-room" });
   together = el("input", { type: "checkbox", id: "viz-whatif-together" });
   joined = status();
+  said = status(); // how far the removal is, or why it was not made
 
   constructor(/** @type {Acts} */ acts) {
     this.acts = acts;
@@ -69,7 +70,7 @@ export class HeadsPanel {
       el("div", { class: "viz-switch", role: "group", "aria-label": "What replaces a head" }, ...this.hows),
       this.ofPlain,
       ...[this.removing, this.twin.node, this.told],
-      el("div", { class: "viz-controls" }, this.remove, many),
+      el("div", { class: "viz-controls" }, this.remove, this.said, many),
       ...[this.joined, this.take, this.about],
     );
   }
@@ -90,6 +91,10 @@ export class HeadsPanel {
       each.title = each.disabled ? "Offered for texts" : "";
     }
     this.#press(this.twin.node.hidden ? how : "patch");
+  }
+
+  say(/** @type {string} */ sentence) {
+    this.said.textContent = sentence;
   }
 
   show(/** @type {HeadEffects} */ effects) {

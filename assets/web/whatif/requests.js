@@ -1,11 +1,11 @@
 // What the What if tab asks of the server; all of it is said of the run as nothing was changed in it.
 
+import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { streamed } from "../core/streamed.js";
 
 /** @import { FlipsFound, HeadEffects, JointEffect, Patched, Said, TextEffects } from "../core/payloads.d.ts" */
-/** @import { TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
+/** @import { MasksOffered, TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
 /** @import { Tell } from "../core/streamed.js" */
 /** @typedef {{ measure: string, how: string }} Way what is measured, and what replaces a head's output */
 
@@ -27,8 +27,8 @@ export const tokenEffects = (run, way, tell, signal) => streamed(url(run, "token
 /** @type {(run: Run, twin: string, tell: Tell, signal: AbortSignal) => Promise<Patched>} */
 export const patched = (run, twin, tell, signal) => streamed(url(run, "patch", { twin }), tell, { signal });
 
-/** @type {(run: Run, most: number, signal: AbortSignal) => Promise<FlipsFound>} */
-export const flips = (run, most, signal) => json(url(run, "flips", { most: String(most) }), { signal });
+/** @type {(run: Run, most: number, tell: Tell, signal: AbortSignal) => Promise<FlipsFound>} */
+export const flips = (run, most, tell, signal) => streamed(url(run, "flips", { most: String(most) }), tell, { signal });
 
 /** Heads removed at once, each by zeros. @type {(run: Run, heads: string[], measure: string, signal: AbortSignal) => Promise<JointEffect>} */
 export const joint = (run, heads, measure, signal) =>
@@ -39,4 +39,10 @@ export const joint = (run, heads, measure, signal) =>
 export function overTexts(run, texts, way, tell, signal) {
   const sent = { texts: texts.map(([, text]) => text), lines: texts.map(([line]) => line), ...way };
   return streamed(url(run, "texts"), tell, { body: JSON.stringify(sent), signal });
+}
+
+/** The run without the mask that a run was made with. @type {(run: Run) => Promise<Run | null>} */
+export async function withoutMask(run) {
+  /** @type {MasksOffered} */ const { plain } = await json(run.url("mask/offered"));
+  return plain ? new Run(plain) : null;
 }

@@ -3,7 +3,7 @@
 import { current } from "../core/app_state.js";
 import { hiding } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
-import { control, el, options } from "../core/dom.js";
+import { button, caption, control, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf } from "../core/selection.js";
 import { TabShell } from "../core/tab_shell.js";
@@ -11,10 +11,11 @@ import { AgainstAttention } from "./against_attention.js";
 import { headCode } from "./codes.js";
 import { Finding } from "./finding.js";
 import { HeadsPanel } from "./heads_panel.js";
-import { headEffects, offered, tokenEffects } from "./requests.js";
+import { headEffects, offered, tokenEffects, withoutMask } from "./requests.js";
 import { Texts } from "./texts.js";
 import { TokenTable } from "./token_table.js";
 import { WordRow } from "./word_row.js";
+import { linkedWay, noteWay } from "./way_link.js";
 import { unitOf } from "./wording.js";
 import { Work } from "./work.js";
 
@@ -54,10 +55,11 @@ class WhatIfTab extends TabShell {
   words = new WordRow((codes) => this.#change(codes));
   measures = el("select", { id: "viz-whatif-measure" });
   measuring = control("Measured:", this.measures);
+  measured = caption(); // what the chosen one is
   heads = new HeadsPanel({
     choose: (heads) => this.#choose(heads),
     how: (how) => this.#remeasure({ how }),
-    remove: () => this.#change(this.chosen.map(headCode)),
+    remove: () => this.#change(this.chosen.map(headCode), (sentence) => this.heads.say(sentence)),
   });
   against = new AgainstAttention(
     (place) => this.#choose([place]),
@@ -66,6 +68,7 @@ class WhatIfTab extends TabShell {
   tokens = new TokenTable({
     how: (how) => {
       this.tokensHow = how;
+      noteWay(this.way, this.tokensHow, this.offer?.usual);
       this.#hide();
     },
     hide: (tokens) => this.#change(hiding(tokens)),
@@ -76,7 +79,7 @@ class WhatIfTab extends TabShell {
 
   constructor(/** @type {HTMLElement} */ root) {
     super(root, "viz-whatif");
-    this.words.line.append(this.measuring);
+    this.words.line.append(this.measuring, this.measured);
     this.finding.wait.append(this.hiding.node);
     this.words.legend.after(this.finding.wait);
     this.measures.addEventListener("change", () => this.#remeasure({ measure: this.measures.value }));
@@ -95,7 +98,7 @@ class WhatIfTab extends TabShell {
     const other = this.plain?.key !== run.plainKey;
     this.#dim(other); // what is there is of another text, and a click would change a word of this one
     if (other) this.#asked.run((fresh) => this.#enter(run, fresh));
-    else if (this.offer?.missing) this.fail(this.offer.missing);
+    else if (this.offer?.missing) this.#refuse(run, this.offer.missing);
     else this.#mark(run);
   }
 
@@ -108,16 +111,17 @@ class WhatIfTab extends TabShell {
   async #enter(run, fresh) {
     const plain = await fresh(changedRun.plainOf(run));
     const offer = await fresh(offered(plain));
-    Object.assign(this, { plain, offer, effects: null, chosen: [], known: new Map(), tokensHow: "attention" });
-    this.tokens.how.value = "attention";
+    Object.assign(this, { plain, offer, effects: null, chosen: [], known: new Map() });
     this.#dim(false);
-    if (offer.missing) return this.fail(offer.missing);
+    if (offer.missing) return this.#refuse(run, offer.missing);
     this.body.hidden = false;
-    this.way = { measure: offer.usual, how: "zero" };
+    Object.assign(this, linkedWay(run, offer));
+    this.tokens.how.value = this.tokensHow;
     this.measures.replaceChildren(
       ...options(offer.measures.map(({ name, title }) => /** @type {const} */ ([name, title]))),
     );
-    this.measures.value = offer.usual;
+    this.measures.value = this.way.measure;
+    noteWay(this.way, this.tokensHow, this.offer?.usual);
     this.measuring.hidden = offer.measures.length < 2;
     this.words.enter(plain);
     this.texts.enter(plain, offer.text, this.way);
@@ -126,11 +130,29 @@ class WhatIfTab extends TabShell {
     if (plain.n <= SHORT) await this.#measure();
   }
 
+  // A run with a mask leads to the one without.
+  #refuse(/** @type {Run} */ run, /** @type {string} */ sentence) {
+    this.fail(sentence);
+    if (run.masked)
+      this.fault.append(
+        " ",
+        button("Open the run without its mask", () => this.#openPlain(run)),
+      );
+  }
+
+  #openPlain(/** @type {Run} */ run) {
+    this.#asked.run(async (fresh) => {
+      const plain = await fresh(withoutMask(run));
+      if (plain) current.enter(plain);
+    });
+  }
+
   // Another measure, or another stand-in for a head.
   #remeasure(/** @type {Partial<typeof this.way>} */ changes) {
     const { plain, offer, way } = this;
     if (!plain || !offer) return;
     this.way = { ...way, ...changes };
+    noteWay(this.way, this.tokensHow, this.offer?.usual);
     this.texts.enter(plain, offer.text, this.way);
     this.#begin();
     this.#mark();
@@ -147,6 +169,7 @@ class WhatIfTab extends TabShell {
     const { plain, offer } = this;
     if (!plain || !offer) return;
     this.effects = null;
+    this.measured.textContent = offer.measures.find(({ name }) => name === this.way.measure)?.about ?? "";
     delete this.body.dataset.painted;
     const long = plain.n > SHORT;
     for (const work of [this.finding.work, this.hiding]) work.stop();
@@ -241,10 +264,10 @@ class WhatIfTab extends TabShell {
   }
 
   // Make these changes of the plain run too, on all tabs; or take them back where all are made.
-  #change(/** @type {string[]} */ codes) {
+  #change(/** @type {string[]} */ codes, tell = (/** @type {string} */ sentence) => this.words.tell(sentence)) {
     this.body.classList.add("viz-whatif-changing");
     changedRun.toggleInPlain(codes, (sentence) => {
-      this.words.tell(sentence);
+      tell(sentence);
       if (!sentence.startsWith("Running")) this.body.classList.remove("viz-whatif-changing");
     });
   }

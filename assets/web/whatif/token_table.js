@@ -153,9 +153,13 @@ export class TokenTable {
   }
 
   #search(/** @type {Run} */ run) {
-    this.fewest.textContent = "Looking for the fewest that flip the answer …";
+    const looking = "Looking for the fewest tokens that flip the answer …";
+    this.fewest.textContent = looking;
     this.#asked.run(async (fresh) => {
-      const found = await fresh(flips(run, MOST_FLIPPED, fresh.signal));
+      const tell = (/** @type {number} */ done) => {
+        if (!fresh.signal.aborted) this.fewest.textContent = `${looking} ${Math.round(100 * done)}%`;
+      };
+      const found = await fresh(flips(run, MOST_FLIPPED, tell, fresh.signal));
       this.#say(run, found);
     });
   }

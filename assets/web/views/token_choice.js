@@ -1,18 +1,18 @@
-// The tokens or the patches at the top of the tab: one is chosen, and one is pointed at.
+// The tokens or the patches at the top of a tab: one is chosen, and one is pointed at.
 
 import { css, el, loadPicture, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { PatchCanvas } from "../views/patch_canvas.js";
-import { Words } from "../views/token_strip.js";
+import { PatchCanvas } from "./patch_canvas.js";
+import { Words } from "./token_strip.js";
 
 /** @import { Run, Unit } from "../core/run.js" */
-/** @import { Acts } from "./panel.js" */
+/** @typedef {{ hover: (token: number | null) => unknown, choose: (token: number) => unknown }} Acts */
 
 const [WIDEST, TALLEST] = [440, 260];
 
 export class TokenChoice {
   #entering = new Latest();
-  node = el("div", { class: "viz-hidden-source" });
+  node = el("div", { class: "viz-token-choice" });
   /** @type {Run | null} */
   run = null;
   /** @type {HTMLImageElement | null} */

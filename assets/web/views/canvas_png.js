@@ -1,0 +1,32 @@
+// What a canvas shows as a PNG, on the page's own background.
+
+import { context2d, css } from "../core/dom.js";
+
+/** @import { Saved } from "./save_row.js" */
+
+/** `stem` is the file's name without its ending. @type {(canvas: HTMLCanvasElement, stem: string) => Promise<Saved>} */
+export async function canvasPng(canvas, stem) {
+  const page = document.createElement("canvas");
+  [page.width, page.height] = [canvas.width, canvas.height];
+  const context = context2d(page);
+  context.fillStyle = css("--body-background-fill") || "#ffffff";
+  context.fillRect(0, 0, page.width, page.height);
+  context.drawImage(canvas, 0, 0, page.width, page.height);
+  const blob = await new Promise((/** @type {(made: Blob | null) => void} */ done) => page.toBlob(done));
+  return blob && { blob, name: `${fileName(stem)}.png` };
+}
+
+/** A table's file: its text in lines of cells. @type {(stem: string, lines: (string | number)[][]) => Saved} */
+export function csvFile(stem, lines) {
+  const text = lines.map((cells) => `${cells.map(quoted).join(",")}\r\n`).join("");
+  return { blob: new Blob([text], { type: "text/csv" }), name: `${fileName(stem)}.csv` };
+}
+
+const fileName = (/** @type {string} */ stem) => stem.replace(/[^A-Za-z0-9_.+-]+/g, "-");
+
+// As in RFC 4180; a text that begins like a formula stays text in a spreadsheet.
+function quoted(/** @type {string | number} */ cell) {
+  if (typeof cell === "number") return Number.isNaN(cell) ? "" : String(cell);
+  const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
