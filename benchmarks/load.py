@@ -24,6 +24,8 @@ import psutil
 
 import viz_encoder as vz
 from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.lesson.result_code import N_STEPS
+from viz_encoder.lesson.seats import seat
 
 USERS = (1, 16, 30)
 VISITS = 8  # of the visitor, alone and beside each neighbor
@@ -121,7 +123,7 @@ async def _tables(
 ) -> list[str]:
     lines = [
         "# Load\n",
-        "Seconds from the request to the first map, all measured in one run of the benchmark. "
+        "Seconds from the request to the first map, or through all twelve steps of the lesson (24 answers after a run), all measured in one run of the benchmark. "
         "× ideal is the slowest answer ÷ (users × the median of one user alone); mixed up counts "
         "answers with another text's tokens. Written by `python -m benchmarks.load`.\n",
         "| users at once | task | median | slowest | × ideal | errors | mixed up | RSS (MB) |",
@@ -131,7 +133,8 @@ async def _tables(
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(timeout=LONGEST, limits=limits) as client:
         people = [User(site, number, client) for number in range(max(counts))]
-        for name, act in (("open the page", _opens), ("run a text", _runs(truth))):
+        tasks = {"open the page": _opens, "run a text": _runs(truth), "follow the lesson": _learns}
+        for name, act in tasks.items():
             await act(people[0], -1)  # warm
             alone = [(await _all(act, people[:1], -2 - at)).seconds[0] for at in range(5)]
             for count in counts:
@@ -153,6 +156,19 @@ def _runs(truth: LoadedEncoder) -> Act:
         return tuple(await user.run(text)) == truth.read(text).samples[0].tokens
 
     return act
+
+
+async def _learns(user: User, _: int) -> bool:
+    """A seat's sentence, and in each step of the lesson one token's numbers and the questions."""
+    own = seat(1 + user.number)
+    made = await user.call("run_text", own.text, "", "grammar")
+    place = {"layer": 2, "head": 0, "query": own.masked + 1, "key": own.source + 1}
+    for step in range(1, N_STEPS + 1):
+        for part, more in (("token", {}), ("exercises", {"step": step, "seed": own.number})):
+            path = f"{user.site}viz/run/{made['key']}/learn/{part}"
+            answer = await user.client.get(path, params={**place, **more}, headers=user.headers)
+            answer.raise_for_status()
+    return tuple(made["tokens"][1:-1]) == tuple(own.text.split())
 
 
 async def _all(act: Act, users: list[User], turn: int) -> Found:
@@ -236,7 +252,7 @@ async def _again_and_again(neighbor: Neighbor, user: User, got: Counter[str]) ->
         await asyncio.sleep(0.2)
 
 
-def _nobody(_: User) -> list[Awaitable[object]]:
+def _no_neighbor(_: User) -> list[Awaitable[object]]:
     return []
 
 
@@ -291,7 +307,7 @@ async def _half_open(user: User) -> None:
 
 
 NEIGHBORS: dict[str, Neighbor] = {
-    "none": _nobody,
+    "none": _no_neighbor,
     "a set of 500 texts of 480 tokens": _set(500),
     "a set of 100 texts of 480 tokens": _set(100),
     "24 MB of `[],`": _brackets,
