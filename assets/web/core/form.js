@@ -2,6 +2,7 @@
 
 /** @typedef {keyof typeof BOXES} BoxName */
 
+const PATIENCE = 60_000; // milliseconds for the form to be built; the second text has no box where only one is asked for
 const BOXES = { a: "#viz-text-a textarea, #viz-text-a input", b: "#viz-text-b textarea, #viz-text-b input" };
 
 export const textBox = (/** @type {BoxName} */ name) =>
@@ -15,9 +16,23 @@ export function fill(name, text) {
   box.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+/** What `find` gives, once it gives something: the first map may be there before the form is.
+ * @template T @param {() => T | null} find @returns {Promise<T>} */
+export function built(find) {
+  const until = performance.now() + PATIENCE;
+  return new Promise((resolve) => {
+    const look = () => {
+      const found = find();
+      if (found) resolve(found);
+      else if (performance.now() < until) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look); // the form has taken over what the link holds by the frame after it is there
+  });
+}
+
 /** Run another text with all else as the form has it. @param {string} text */
-export function runText(text) {
+export async function runText(text) {
+  const run = await built(() => textBox("a") && document.getElementById("viz-run"));
   fill("a", text);
-  // The form takes the text over with its next update.
-  requestAnimationFrame(() => document.getElementById("viz-run")?.click());
+  requestAnimationFrame(() => run.click()); // the form takes the text over with its next update
 }

@@ -4,13 +4,12 @@
 // form would then hold the text of the run before, and Run would run that.
 
 import { current } from "./app_state.js";
-import { fill, textBox } from "./form.js";
+import { built, fill, textBox } from "./form.js";
 
 /** @import { BoxName } from "./form.js" */
 /** @typedef {Partial<Record<BoxName, string>>} Typed */
 
 const KEPT = "viz-typed"; // in the window's own memory, which a reload leaves and a new window lacks
-const PATIENCE = 10_000; // milliseconds for the form to be built; the second text has no box where only one is asked for
 const NAMES = /** @type {const} */ (["a", "b"]);
 
 /** What to put back into the form: what was typed, where it is not what ran.
@@ -37,14 +36,6 @@ export function keepTyped() {
     if (!run || kept === null) return;
     const back = unrun(kept, run.link);
     kept = null;
-    for (const [name, text] of back) fillWhenBuilt(name, text, performance.now() + PATIENCE);
-  });
-}
-
-// The form has taken over what the link holds by the frame after it is there.
-function fillWhenBuilt(/** @type {BoxName} */ name, /** @type {string} */ text, /** @type {number} */ until) {
-  requestAnimationFrame((now) => {
-    if (textBox(name)) fill(name, text);
-    else if (now < until) fillWhenBuilt(name, text, until);
+    for (const [name, text] of back) built(() => textBox(name)).then(() => fill(name, text));
   });
 }
