@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.analyses.findings.function_words import is_function_word
 from viz_encoder.analyses.findings.reading import Reading
 from viz_encoder.analyses.findings.role_weight import n_with
 from viz_encoder.analyses.findings.sweep import (
@@ -75,12 +76,12 @@ def measure(trace: Trace, number: int, reading: Reading, offsets: tuple[int, ...
 
 def _reach(reading: Reading, device: torch.device) -> Callable[[slice], Float[Tensor, "query key"]]:
     """ln(1 + distance), up to FAR, between two words that do not stand side by side; else 0."""
-    content, word = reading.content.to(device), reading.word.to(device)
-    places = torch.arange(len(content), device=device)
+    telling, word = reading.telling.to(device), reading.word.to(device)
+    places = torch.arange(len(telling), device=device)
 
     def reach(rows: slice) -> Float[Tensor, "query key"]:
         distance = (places[rows, None] - places).abs()
-        linked = content[rows, None] & content & (word[rows, None] != word)
+        linked = telling[rows, None] & telling & (word[rows, None] != word)
         return linked * distance.clamp_max(FAR).float().log1p_()
 
     kept: dict[tuple[int, int], Tensor] = {}
@@ -99,12 +100,15 @@ def _reach_across(
     reading: Reading, names: tuple[str, ...], n_keys: int, device: torch.device
 ) -> Callable[[slice], Float[Tensor, "query key"]]:
     """Between two sequences, where there is no distance: all words alike; 0 without any names."""
-    content = reading.content.to(device)
+    telling = reading.telling.to(device)
     known = len(names) == n_keys
     keys = torch.zeros(n_keys, dtype=torch.bool, device=device)
     if known:
-        keys |= torch.tensor([any(c.isalnum() for c in name) for name in names], device=device)
-    return lambda rows: (content[rows, None] & keys).float() * log1p(NEAR)
+        keys |= torch.tensor(
+            [any(c.isalnum() for c in name) and not is_function_word(name) for name in names],
+            device=device,
+        )
+    return lambda rows: (telling[rows, None] & keys).float() * log1p(NEAR)
 
 
 def _apart(layer: LayerTrace, reading: Reading) -> Float[Tensor, " head"]:

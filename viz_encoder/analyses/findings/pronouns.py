@@ -4,27 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.analyses.findings.function_words import FUNCTION_WORDS, PRONOUNS
 from viz_encoder.analyses.findings.reading import Reading
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import LayerTrace
 
 LEAST_RATIO = 2.0  # times what the average query gives the key
-
-
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-PRONOUNS = _listed(
-    "he him his himself she her hers herself it its itself they them their theirs themselves"
-)
-FUNCTION_WORDS = _listed(
-    "a about after all although am an and any are as at be because been before being but by can "
-    "could did do does each every for from had has have how i if in into is me my no nor not of on "
-    "or our over so some such than that the these this those though through to too under until us "
-    "very was we were what when where which while who whom whose why will with would you your "
-    "didn doesn don isn wasn couldn wouldn hadn hasn haven s t"
-)
 
 
 def pronouns_of(reading: Reading, sample: Sample) -> list[int]:

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from viz_encoder.analyses.findings.function_words import is_function_word
 from viz_encoder.inputs import Sample
 from viz_encoder.trace import Trace
 
@@ -20,6 +21,7 @@ class Reading:
     names: tuple[str, ...]
     real: Bool[Tensor, " token"]  # no padding
     content: Bool[Tensor, " token"]  # real; neither special nor unknown nor punctuation
+    telling: Bool[Tensor, " token"]  # content, but no English function word
     word: Int[Tensor, " token"]  # sub-words of one word share a number
     punctuation: Bool[Tensor, " token"]
     delimiter: Bool[Tensor, " token"]  # special, but not the first of the real tokens
@@ -41,12 +43,15 @@ def read(trace: Trace) -> Reading:
     special = torch.tensor(sample.special) & real
     unknown = torch.tensor([name.strip("[]<>").lower() == "unk" for name in names])
     lettered = torch.tensor([any(c.isalnum() for c in name) for name in names])
+    telling = torch.tensor([not is_function_word(name) for name in names])
+    content = real & ~special & ~unknown & lettered
     first = int(real.nonzero()[0]) if bool(real.any()) else 0
     others = torch.arange(len(names)) != first
     return Reading(
         names=names,
         real=real,
-        content=real & ~special & ~unknown & lettered,
+        content=content,
+        telling=content & telling,
         word=torch.tensor(_words(sample)),
         punctuation=real & ~special & ~lettered,
         delimiter=special & others,
