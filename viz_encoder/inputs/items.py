@@ -45,7 +45,9 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
         TooLong: more than 2,000 items, or a text of more than 10,000 characters.
     """
     if isinstance(source, Path):
-        items = _pictures(source) if _is_folder(source) else _rows(_content(source), source.suffix)
+        items = (
+            pictures_of(source) if _is_folder(source) else _rows(_content(source), source.suffix)
+        )
     else:
         items = _rows(source.removeprefix("\ufeff"), "")
     if not items:
@@ -125,7 +127,7 @@ def _table(content: str, delimiter: str, header: list[str]) -> list[Item]:
     return items
 
 
-def _pictures(folder: Path) -> list[Item]:
+def pictures_of(folder: Path) -> list[Item]:
     """The pictures of a folder, and those of its subfolders under the subfolder's name."""
     found = sorted(folder.glob("*")) + sorted(folder.glob("*/*"))
     paths = [path for path in found if path.suffix.lower() in PICTURES and path.is_file()]

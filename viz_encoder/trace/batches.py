@@ -1,6 +1,6 @@
 """Batches: many inputs through an encoder, sorted by length; hidden states, and nothing else."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,7 +57,7 @@ def batches(
     done, total = 0, len(sources)
     read = read or encoder.read
     for numbers, inputs in _planned(encoder, sources, read, batch_tokens):
-        padded = _joined(encoder, inputs)
+        padded = joined(encoder, inputs)
         ran = run(encoder, padded)
         states = read_through(encoder, ran.hidden, ran.output, padded.valid, layers)
         states = replace(states, n_prompt=padded.samples[0].n_prompt)  # one prompt goes before all
@@ -76,16 +76,23 @@ def _planned(
     for start in range(0, len(sources), step):
         part = range(start, min(start + step, len(sources)))
         read = {number: _read(read_one, sources, number) for number in part}
-        order = sorted(part, key=lambda number: (*_shape(encoder, read[number]), -number))
-        group: list[int] = []
-        for number in reversed(order):
-            if group and not _joins(
-                encoder, read[group[0]], read[number], len(group), batch_tokens
-            ):
-                yield group, [read[each] for each in group]
-                group = []
-            group.append(number)
-        yield group, [read[each] for each in group]
+        for group in by_length(encoder, read, batch_tokens):
+            yield group, [read[each] for each in group]
+
+
+def by_length(
+    encoder: LoadedEncoder, read: Mapping[int, Inputs], batch_tokens: int = BATCH_TOKENS
+) -> Iterator[list[int]]:
+    """Which inputs run together, by their numbers, the longest first; pictures of one size."""
+    order = sorted(read, key=lambda number: (*_shape(encoder, read[number]), -number))
+    group: list[int] = []
+    for number in reversed(order):
+        if group and not _joins(encoder, read[group[0]], read[number], len(group), batch_tokens):
+            yield group
+            group = []
+        group.append(number)
+    if group:
+        yield group
 
 
 def _read(read_one: Read, sources: Sequence[Any], number: int) -> Inputs:
@@ -113,7 +120,7 @@ def _joins(
     return _shape(encoder, longest) == _shape(encoder, inputs)
 
 
-def _joined(encoder: LoadedEncoder, parts: list[Inputs]) -> Inputs:
+def joined(encoder: LoadedEncoder, parts: Sequence[Inputs]) -> Inputs:
     """One batch, shorter texts padded behind."""
     samples = tuple(sample for part in parts for sample in part.samples)
     if encoder.kind != "text":

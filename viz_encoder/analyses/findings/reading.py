@@ -39,10 +39,10 @@ class Reading:
 def read(trace: Trace) -> Reading:
     """What each token of the run is, by its name and by what the tokenizer said of it."""
     sample, real = trace.sample, trace.valid.cpu()
-    names = tuple(token.lstrip(WORD_MARKS) or token for token in trace.tokens)
+    names = tuple(map(plain_name, trace.tokens))
     special = torch.tensor(sample.special) & real
-    unknown = torch.tensor([name.strip("[]<>").lower() == "unk" for name in names])
-    lettered = torch.tensor([any(c.isalnum() for c in name) for name in names])
+    unknown = torch.tensor(list(map(is_unknown, names)))
+    lettered = torch.tensor(list(map(is_lettered, names)))
     telling = torch.tensor([not is_function_word(name) for name in names])
     content = real & ~special & ~unknown & lettered
     first = int(real.nonzero()[0]) if bool(real.any()) else 0
@@ -59,6 +59,21 @@ def read(trace: Trace) -> Reading:
         masked=tuple(name.strip("[]<>").lower() == "mask" for name in names),
         first=first,
     )
+
+
+def plain_name(token: str) -> str:
+    """The token without the mark of the space before it."""
+    return token.lstrip(WORD_MARKS) or token
+
+
+def is_unknown(name: str) -> bool:
+    """Whether it stands for what the vocabulary lacks: [UNK], <unk>."""
+    return name.strip("[]<>").lower() == "unk"
+
+
+def is_lettered(name: str) -> bool:
+    """Whether it has a letter or a digit; what is neither this nor special is punctuation."""
+    return any(c.isalnum() for c in name)
 
 
 def _words(sample: Sample) -> list[int]:
