@@ -121,6 +121,13 @@ def test_effects_run_as_they_say():
     assert ran.printed.count("holds") == 4 and "FAILS" not in ran.printed
 
 
+def test_the_corpus_runs_as_it_says():
+    ran = run_page("corpus.md")
+    assert ran.shown[1].iloc[0]["previous"] > 0.99
+    lines = ran.printed.splitlines()
+    assert len(lines) == 3 and all(" → " in line and "[" in line for line in lines)
+
+
 def test_the_roles_of_grammar_are_those_of_the_table():
     assert roles.table() in PAGES["effects.md"]
 

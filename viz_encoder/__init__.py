@@ -11,6 +11,7 @@ from viz_encoder.audit import audit_batch as audit_batch
 from viz_encoder.audit import audit_mask as audit_mask
 from viz_encoder.checkpoints import load as load
 from viz_encoder.config import EncoderConfig as EncoderConfig
+from viz_encoder.corpora import corpus as corpus
 from viz_encoder.effects import effect as effect
 from viz_encoder.effects import knock as knock
 from viz_encoder.effects import patch as patch

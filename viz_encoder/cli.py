@@ -10,6 +10,7 @@ from viz_encoder import __version__
 from viz_encoder.audit.command import add_audit
 from viz_encoder.checkpoints import BUILTIN, Plan, known_families, load, plan
 from viz_encoder.config.anatomy import anatomy
+from viz_encoder.corpus_command import add_corpus
 from viz_encoder.effect_command import add_effect
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.figure_command import add_figure
@@ -100,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add_audit(commands)
     add_pool(commands)
     add_effect(commands)
+    add_corpus(commands)
     add_lesson(commands)
     models = commands.add_parser("models", help="list what can be loaded, or look at one model")
     models.add_argument("model", nargs="?", help="a built-in name, a folder, or organization/name")

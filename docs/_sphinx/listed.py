@@ -10,11 +10,14 @@ from typing import Any
 
 import viz_encoder as vz
 import viz_encoder.audit
+import viz_encoder.corpora
 import viz_encoder.effects
 from viz_encoder import errors
 
 # Each has a page of its own.
-APART = ("viz_encoder.analyses", "viz_encoder.audit", "viz_encoder.effects", "viz_encoder.errors")
+APART = tuple(
+    f"viz_encoder.{name}" for name in ("analyses", "audit", "corpora", "effects", "errors")
+)
 
 
 def listed(group: str) -> list[str]:
@@ -70,6 +73,10 @@ def _audit() -> list[str]:
     return _public(viz_encoder.audit)
 
 
+def _corpora() -> list[str]:
+    return _public(viz_encoder.corpora)
+
+
 def _effects() -> list[str]:
     return _public(viz_encoder.effects)
 
@@ -108,6 +115,7 @@ _GROUPS = {
     "analyses": _analyses,
     "figures": _figures,
     "audit": _audit,
+    "corpora": _corpora,
     "effects": _effects,
     "errors": _errors,
     "endpoints": _endpoints,

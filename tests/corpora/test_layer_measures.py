@@ -1,0 +1,148 @@
+"""A batch's statistics against plain loops in float64, and against the analyses of one text."""
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from viz_encoder.analyses import role_shares, survey
+from viz_encoder.config import EncoderConfig
+from viz_encoder.corpora import layer_measures
+from viz_encoder.corpora.measured_batch import measure_batch
+from viz_encoder.corpora.statistics import OFFSETS, STATISTICS, offset_name
+from viz_encoder.trace.batches import joined
+from viz_encoder.trace.capture import captured
+
+NAMES = list(STATISTICS)
+TEXTS = [
+    "The bank, said she, approved the loan.",
+    "Hi",
+    ("A dog barks at 3 a.m.", "A cat sleeps, now."),
+    "a river runs through it and it is wide, wide and wide!",
+]
+ROLES = ("delimiter", "sink", "punctuation")
+PAIRED = ("across", "a_to_b", "b_to_a")
+
+
+def traces_of(encoder, sources):
+    """The traces of the same padded batch: a text run alone is rounded otherwise."""
+    return captured(encoder, joined(encoder, [encoder.read(one) for one in sources]))
+
+
+def of_batch(encoder, sources):
+    return measure_batch(encoder, range(len(sources)), [encoder.read(one) for one in sources])
+
+
+def by_loops(weights: np.ndarray, special: list[bool]) -> dict[str, float]:
+    """One head's map of one text, without padding, in float64."""
+    n, places = len(weights), range(len(weights))
+    found = {
+        "entropy": -np.mean([sum(w * np.log(w) for w in row if w > 0) for row in weights]),
+        "distance": np.mean([sum(weights[i, j] * abs(i - j) for j in places) for i in places]),
+        "first": weights[:, 0].mean(),
+        "special": np.mean([sum(weights[i, j] for j in places if special[j]) for i in places]),
+        "largest": weights.max(),
+        "confidence": np.mean([max(row) for row in weights]),
+    }
+    for offset in OFFSETS:
+        pairs = [weights[i, i + offset] for i in places if 0 <= i + offset < n]
+        found[offset_name(offset)] = np.mean(pairs) if pairs else np.nan
+    return found
+
+
+def strongest(weights: np.ndarray, special: list[bool]) -> tuple[float, int, int]:
+    plain = [at for at in range(len(weights)) if not special[at]]
+    return max((weights[i, j], i, j) for i in plain for j in plain)
+
+
+def close(found: np.ndarray, wanted: np.ndarray, what: object, limit: float = 1e-6) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=limit, err_msg=str(what))
+
+
+@pytest.fixture(scope="module")
+def batch(minilm):
+    """Texts of different lengths in one padded batch."""
+    return of_batch(minilm, TEXTS)
+
+
+def check_by_loops(encoder, sources, found):
+    for number, trace in enumerate(traces_of(encoder, sources)):
+        special, n = list(trace.sample.special), int(trace.valid.sum())
+        for layer, head in np.ndindex(found.score.shape[1:]):
+            weights = trace.attention(layer, head)[:n, :n].numpy().astype(np.float64)
+            for name, wanted in by_loops(weights, special).items():
+                at = number, layer, head, NAMES.index(name)
+                # From scores of 20 and more, as `survey` has it: float32 keeps 6 of their digits.
+                limit = 4e-6 if name == "entropy" else 1e-6
+                close(found.statistics[at], wanted, (name, *at), limit)
+            score, query, key = strongest(weights, special)
+            at = number, layer, head
+            assert abs(found.score[at] - score) < 1e-6
+            assert abs(weights[found.query[at], found.key[at]] - score) < 1e-6, (query, key)
+
+
+def test_statistics_and_places_are_those_of_loops_over_each_map(minilm, batch):
+    check_by_loops(minilm, TEXTS, batch)
+
+
+def test_they_are_the_numbers_of_survey_and_role_shares(minilm, batch):
+    for of_text, source in zip(batch.statistics, TEXTS, strict=True):
+        trace = vz.capture(minilm, source)
+        for layer, surveyed in enumerate(survey(trace)):
+            for name, wanted in surveyed.statistics.items():
+                close(of_text[layer, :, NAMES.index(name)], wanted, (source, name))
+        for role in ROLES:
+            wanted = role_shares(trace, role).shares
+            close(of_text[:, :, NAMES.index(role)], wanted, (source, role))
+        for offset in OFFSETS:
+            if abs(offset) < trace.n_tokens:
+                wanted = role_shares(trace, "offset", offset=offset).shares
+                close(of_text[:, :, NAMES.index(offset_name(offset))], wanted, (source, offset))
+
+
+def test_a_pair_has_weights_across_and_a_single_text_has_none(minilm, batch):
+    for role in PAIRED:
+        found = batch.statistics[..., NAMES.index(role)]
+        close(found[2], role_shares(vz.capture(minilm, TEXTS[2]), role).shares, role)
+        assert np.isnan(found[[0, 1, 3]]).all()
+    single = of_batch(minilm, TEXTS[:2])  # where the whole batch has no pair
+    assert np.isnan(single.statistics[..., NAMES.index("across")]).all()
+
+
+@pytest.mark.parametrize("n_bytes", [1, 4 * 4 * 16 * 3, 4 * 4 * 16 * 16 * 2])
+def test_blocks_of_any_size_give_the_same(minilm, batch, monkeypatch, n_bytes):
+    monkeypatch.setattr(layer_measures, "BLOCK_BYTES", n_bytes)
+    again = of_batch(minilm, TEXTS)
+    np.testing.assert_allclose(again.statistics, batch.statistics, rtol=1e-6, atol=2e-7)
+    assert np.abs(again.score - batch.score).max() < 1e-6
+
+
+AXES = {
+    "relative": {"positions": "none", "relative_buckets": 8, "relative_distance": 16},
+    "causal": {"causal": True},
+    "window": {"window": 4},
+}
+
+
+@pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
+def test_masks_and_relative_positions_count(axes):
+    torch.manual_seed(3)
+    config = EncoderConfig(n_layers=2, n_heads=3, d_model=24, d_ff=32, vocab_size=50, **axes)
+    model = vz.Encoder(config).eval()
+    if config.relative_buckets:
+        torch.nn.init.normal_(model.relative, std=2.0)
+    encoder = vz.load(model)
+    ids = [torch.randint(1, 50, (1, n)) for n in (11, 5)]
+    found = measure_batch(encoder, (0, 1), [encoder.read(one) for one in ids])
+    check_by_loops(encoder, ids, found)
+    before = found.statistics[..., NAMES.index("next")]
+    assert (before.max() == 0) is np.bool_("causal" in axes)
+
+
+def test_half_precision_is_measured_in_float32():
+    config = EncoderConfig(n_layers=1, n_heads=2, d_model=16, d_ff=32, vocab_size=50)
+    torch.manual_seed(0)
+    encoder = vz.load(vz.Encoder(config).to(torch.bfloat16))
+    ids = torch.randint(1, 50, (1, 9))
+    found = measure_batch(encoder, (0,), [encoder.read(ids)])
+    check_by_loops(encoder, [ids], found)

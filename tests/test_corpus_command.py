@@ -1,0 +1,57 @@
+"""The corpus command: a CSV in, a table out, its first heads and examples on the screen."""
+
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.cli import main
+from viz_encoder.corpora import HeadTable
+
+TEXTS = ["the keys are old", "the key to the cabinet is small", "copy : a b = a b"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The command on a CSV of three texts and an empty one."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{number},{text}\n" for number, text in enumerate([*TEXTS, ""]))
+    (tmp_path / "texts.csv").write_text(f"id,text\n{rows}", encoding="utf-8")
+    return lambda *given: main(
+        ["corpus", "texts.csv", "--model", "grammar", "--device", "cpu", *given]
+    )
+
+
+def test_the_table_is_that_of_the_library(run, tmp_path, capsys, grammar):
+    assert run("-o", "heads.parquet") == 0
+    out, err = capsys.readouterr()
+    wanted = vz.corpus(grammar, [*TEXTS, ""])
+    table = HeadTable.load("heads.parquet")
+    assert (table["previous"].mean == wanted["previous"].mean).all()
+    assert table.examples.found == wanted.examples.found
+    assert out.startswith(f"heads.parquet: {table.sentence}") and "Item 3: " in err
+    layer, head = table.ranked("previous", 1)[0]
+    assert f"  {layer}.{head}  {table['previous'].mean[layer, head]:.3f} ± " in out
+    assert table.of_head(layer, head)[0].marked in out
+
+
+def test_options_reach_the_library(run, tmp_path, capsys):
+    assert (
+        run("-o", "heads.json", "--measures", "roles", "--rank", "punctuation", "--resume", "parts")
+        == 0
+    )
+    assert "Weight on punctuation" in capsys.readouterr().out
+    assert len(list((tmp_path / "parts").iterdir())) == 1
+    assert not HeadTable.load("heads.json").examples.found
+    assert run("-o", "heads.json", "--examples", "1", "--rank", "nothing") == 0
+    assert len(HeadTable.load("heads.json").examples) == 16
+
+
+def test_faults_are_told_before_the_work(run, capsys):
+    for given, said in (
+        (("-o", "heads.xls"), "known ending"),
+        (("-o", "no/heads.csv"), "cannot be written"),
+        (("-o", "heads.csv", "--column", "body"), "'id', 'text', and no column 'body'"),
+        (("-o", "heads.csv", "--measures", "speed"), "no measure 'speed'"),
+        (("-o", "heads.csv", "--rank", "previous", "--examples", "0"), "1 or more"),
+    ):
+        assert run(*given) == 1
+        assert said in capsys.readouterr().err

@@ -1,0 +1,11 @@
+"""Heads over a corpus: sums that merge, the table they become, and who makes them."""
+
+from viz_encoder.corpora.corpus import corpus as corpus
+from viz_encoder.corpora.examples import Example as Example
+from viz_encoder.corpora.examples import Examples as Examples
+from viz_encoder.corpora.head_sums import HeadSums as HeadSums
+from viz_encoder.corpora.head_table import About as About
+from viz_encoder.corpora.head_table import Failure as Failure
+from viz_encoder.corpora.head_table import HeadTable as HeadTable
+from viz_encoder.corpora.progress import Done as Done
+from viz_encoder.corpora.spread import Spread as Spread

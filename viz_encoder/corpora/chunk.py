@@ -1,0 +1,178 @@
+"""Chunks: a corpus in parts of some items each, what a part adds, and the files to resume from."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from PIL.Image import Image
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.corpora.corpus_items import Unreadable
+from viz_encoder.corpora.head_sums import HeadSums
+from viz_encoder.corpora.head_table import Failure
+from viz_encoder.corpora.measured_batch import measure_batch
+from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.errors import InputError, TraceError, VizEncoderError
+from viz_encoder.inputs import Inputs, TextReader
+from viz_encoder.trace.batches import BATCH_TOKENS, PICTURES, by_length
+from viz_encoder.whole_file import write_whole
+
+CHUNK_ITEMS = 1024  # enough for batches of like length, few enough that little is lost
+FORMAT = 1  # of the files to resume from
+Tell = Callable[[int], None]  # how many items are done
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of every item."""
+
+    measures: tuple[str, ...]
+    k: int
+    batch_tokens: int = BATCH_TOKENS
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Items that follow each other; `first` is the number of the first in the corpus."""
+
+    first: int
+    sources: tuple[Any, ...]
+
+    def digest(self) -> str:
+        """Of the items and their numbers.
+
+        Raises:
+            InputError: items of a kind that cannot be told apart.
+        """
+        found = hashlib.sha256(str(self.first).encode())
+        for source in self.sources:
+            for part in _content(source):
+                found.update(len(part).to_bytes(8, "little") + part)
+        return found.hexdigest()
+
+
+def chunks(items: Iterable[Any], size: int | None = None) -> Iterator[Chunk]:
+    """The items in chunks, in order."""
+    rest, first = iter(items), 0
+    while sources := tuple(islice(rest, size or CHUNK_ITEMS)):
+        yield Chunk(first, sources)
+        first += len(sources)
+
+
+def measure_chunk(
+    encoder: LoadedEncoder, chunk: Chunk, settings: Settings, tell: Tell = lambda n: None
+) -> HeadSums:
+    """What a chunk adds, its items run in batches of like length; `tell` is called after each."""
+    config = encoder.config
+    sums = HeadSums.empty(config.n_layers, config.n_heads, k=settings.k)
+    step = len(chunk.sources) if encoder.kind == "text" else PICTURES
+    for start in range(0, len(chunk.sources), step):
+        read = dict[int, Inputs]()
+        for number, source in enumerate(chunk.sources[start : start + step], chunk.first + start):
+            try:
+                read[number] = _read(encoder, source)
+            except VizEncoderError as fault:
+                sums.fail([Failure(number, str(fault))])
+                tell(1)
+        for group in by_length(encoder, read, settings.batch_tokens):
+            _add(encoder, group, [read.pop(number) for number in group], sums)
+            tell(len(group))
+    return sums
+
+
+def _read(encoder: LoadedEncoder, source: Any) -> Inputs:
+    if isinstance(source, Unreadable):
+        raise InputError(source.reason)
+    inputs = source if isinstance(source, Inputs) else encoder.read(source)
+    if len(inputs.samples) != 1:
+        raise InputError(f"It holds {len(inputs.samples):,} inputs; give each one by itself.")
+    return inputs
+
+
+def _add(
+    encoder: LoadedEncoder, numbers: Sequence[int], inputs: Sequence[Inputs], sums: HeadSums
+) -> None:
+    """A batch; where it cannot be run, one by one, so that only those are left out that fail."""
+    try:
+        sums.add(measure_batch(encoder, numbers, inputs))
+    except VizEncoderError as fault:
+        if len(numbers) == 1:
+            sums.fail([Failure(numbers[0], str(fault))])
+            return
+        for number, one in zip(numbers, inputs, strict=True):
+            _add(encoder, [number], [one], sums)
+
+
+def model_digest(encoder: LoadedEncoder) -> str:
+    """Of the weights, the config and the tokenizer; the name does not count."""
+    found = hashlib.sha256(repr(encoder.config).encode())
+    for name, tensor in sorted(encoder.model.state_dict().items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    reader = encoder.reader
+    told = reader.tokenizer.to_str() if isinstance(reader, TextReader) else repr(reader)
+    found.update(told.encode())
+    return found.hexdigest()
+
+
+class Parts:
+    """A folder of chunks that are done, each under a digest of data, model and settings."""
+
+    def __init__(self, folder: str | Path, model: str, settings: Settings) -> None:
+        """The folder is made if it is not there.
+
+        Raises:
+            TraceError: it cannot be made.
+        """
+        self.folder = Path(folder)
+        told = f"{FORMAT} {settings} {list(STATISTICS)} {model}"
+        self._of_all = hashlib.sha256(told.encode()).hexdigest()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise TraceError(f"{folder} cannot be used as a folder: {fault.strerror}.") from fault
+
+    def path(self, chunk: Chunk) -> Path:
+        """Where this chunk's sums are kept."""
+        key = hashlib.sha256(f"{self._of_all} {chunk.digest()}".encode()).hexdigest()
+        return self.folder / f"part-{key[:32]}.npz"
+
+    def kept(self, chunk: Chunk) -> HeadSums | None:
+        """This chunk's sums; None where they are not there or not whole."""
+        try:
+            return HeadSums.from_bytes(self.path(chunk).read_bytes())
+        except (OSError, TraceError):
+            return None
+
+    def keep(self, chunk: Chunk, sums: HeadSums) -> None:
+        """Put a chunk's sums there; the file appears whole or not at all."""
+        write_whole([sums.to_bytes()], self.path(chunk))
+
+
+def _content(source: Any) -> tuple[bytes, ...]:
+    match source:
+        case str():
+            return b"text", source.encode("utf-8", "surrogatepass")
+        case Unreadable():
+            return b"unreadable", source.reason.encode("utf-8", "surrogatepass")
+        case tuple():
+            return b"pair", *(part for each in source for part in _content(each))
+        case Path():
+            return b"picture", source.read_bytes() if source.is_file() else b""
+        case Image():
+            return b"image", f"{source.mode} {source.size}".encode(), source.tobytes()
+        case torch.Tensor():
+            plain = source.detach().cpu().contiguous()
+            about = f"{plain.dtype} {tuple(plain.shape)}".encode()
+            return b"tensor", about, plain.flatten().view(torch.uint8).numpy().tobytes()
+        case None | int() | float():
+            return b"other", repr(source).encode()
+        case list():
+            return b"list", *(part for each in source for part in _content(each))
+    raise InputError(
+        f"Items of type {type(source).__name__} have no digest to resume by; leave out folder=."
+    )

@@ -1,0 +1,113 @@
+"""corpus: every head of an encoder over a set of texts or pictures of any size."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from viz_encoder.checkpoints import LoadedEncoder, as_loaded
+from viz_encoder.corpora.chunk import Parts, Settings, chunks, model_digest
+from viz_encoder.corpora.corpus_items import Columns, CorpusItems
+from viz_encoder.corpora.head_sums import HeadSums
+from viz_encoder.corpora.head_table import About, HeadTable
+from viz_encoder.corpora.local_engine import measured_here
+from viz_encoder.corpora.progress import Progress, Watch
+from viz_encoder.corpora.statistics import OF_MEASURE
+from viz_encoder.errors import InputError, SelectionError
+
+MEASURES = (*OF_MEASURE, "examples")
+ENGINES = ("local", "ray")
+N_EXAMPLES = 10
+
+
+def corpus(
+    encoder: Any,
+    items: Any,
+    *,
+    measures: Sequence[str] = MEASURES,
+    k: int = N_EXAMPLES,
+    column: str = "text",
+    second: str | None = None,
+    folder: str | Path | None = None,
+    progress: Progress | None = None,
+) -> HeadTable:
+    """What every head does over a corpus: statistics and roles over texts, strongest examples.
+
+    Everything comes from each batch's queries and keys; no map is kept, and memory does not grow
+    with the corpus. Statistics are those of `vz.analyses.survey` and `vz.analyses.role_shares`,
+    averaged over texts (after Clark et al., 2019, arXiv:1906.04341; confidence after Voita et al.,
+    2019, arXiv:1905.09418). They say where heads look, not what the model's answers rest on.
+
+    Args:
+        encoder: what `vz.load` returned, or a vz.Encoder.
+        items: the path of a .txt file (one text a line), .csv, .tsv, .jsonl or .parquet file, or of
+            a folder of pictures; or any iterable of what `capture` takes, or of rows, such as a
+            `datasets.Dataset`.
+        measures: any of "statistics", "roles" (offsets −8 … 8, delimiters, punctuation, the other
+            text of a pair) and "examples".
+        k: how many examples a head.
+        column: the column of the texts, where there are columns.
+        second: that of text B, where rows are pairs.
+        folder: where parts that are done are kept, so that the same call resumes after it was
+            stopped. Parts are found by digests of items, model and measures.
+        progress: called with a `Done` after each batch; if it returns False, the run stops.
+
+    Raises:
+        InputError: no item, or a file that cannot be read. An item that cannot be read does not
+            stop the run; it is listed in the table's failures.
+        SelectionError: no such measure.
+        TraceError: stopped by `progress`.
+    """
+    loaded = _loaded(encoder)
+    asked = _checked(measures)
+    settings = Settings(asked, _k(asked, k))
+    given = CorpusItems(items, Columns(column, second))
+    digest = model_digest(loaded)
+    parts = None if folder is None else Parts(folder, digest, settings)
+    watch = Watch(given.total, progress, folder)
+    sums = HeadSums.empty(loaded.config.n_layers, loaded.config.n_heads, k=settings.k)
+    for part in measured_here(loaded, chunks(given), settings, parts, watch):
+        sums.merge(part)
+    if not sums.n_texts:
+        raise InputError(_nothing(sums))
+    return sums.finish(_about(loaded, asked, given.source, digest))
+
+
+def _loaded(encoder: Any) -> LoadedEncoder:
+    found = as_loaded(encoder)
+    if found is None:
+        raise InputError(
+            f"corpus takes what vz.load returns, not {type(encoder).__name__}; write "
+            "vz.corpus(vz.load(model), items)."
+        )
+    return found
+
+
+def _checked(measures: Sequence[str]) -> tuple[str, ...]:
+    given = (measures,) if isinstance(measures, str) else tuple(measures)
+    for name in given:
+        if name not in MEASURES:
+            raise SelectionError(
+                f"There is no measure {name!r}; choose some of {', '.join(MEASURES)}."
+            )
+    if not given:
+        raise SelectionError(f"No measure is named; choose some of {', '.join(MEASURES)}.")
+    return tuple(name for name in MEASURES if name in given)
+
+
+def _k(measures: tuple[str, ...], k: int) -> int:
+    if k < 1:
+        raise SelectionError(f"k is {k}; give 1 or more examples a head.")
+    return k if "examples" in measures else 0
+
+
+def _nothing(sums: HeadSums) -> str:
+    if not sums.n_failed:
+        return "The corpus is empty; give at least one item."
+    item, reason = sums.failures[0]
+    return f"None of {sums.n_failed:,} items could be measured. Item {item}: {reason}"
+
+
+def _about(encoder: LoadedEncoder, measures: tuple[str, ...], source: str, digest: str) -> About:
+    statistics = tuple(name for one in measures for name in OF_MEASURE.get(one, ()))
+    name, untrained = encoder.card.name, encoder.card.untrained
+    return About(name, measures, statistics, source, digest, encoder.kind, untrained)

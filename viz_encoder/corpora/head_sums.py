@@ -1,0 +1,144 @@
+"""HeadSums: what a part of a corpus adds to a head table; add batches, merge parts, finish."""
+
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from viz_encoder.corpora.examples import StrongestPlaces
+from viz_encoder.corpora.head_table import About, Failure, HeadTable
+from viz_encoder.corpora.measured_batch import MeasuredBatch
+from viz_encoder.corpora.spread import SpreadSums
+from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.errors import TraceError
+
+MOST_FAILURES = 1_000  # that are listed; all are counted
+NOT_NUMBERS = "Its attention weights are not numbers (NaN); run the model in float32."
+
+
+@dataclass(eq=False)
+class HeadSums:
+    """Float64 sums, counts and the k strongest examples: kilobytes, whatever the corpus's size.
+
+    Parts may be merged in any order: examples are ordered by score and then by item number, and
+    sums differ by float64's rounding only.
+    """
+
+    spreads: SpreadSums
+    strongest: StrongestPlaces
+    n_texts: int = 0
+    n_tokens: int = 0
+    n_failed: int = 0
+    failures: list[Failure] = field(default_factory=list)  # those of the lowest numbers
+
+    @classmethod
+    def empty(cls, n_layers: int, n_heads: int, *, k: int = 10) -> "HeadSums":
+        """Of no text yet."""
+        spreads = SpreadSums.empty(n_layers, n_heads, len(STATISTICS))
+        return cls(spreads, StrongestPlaces(k))
+
+    def add(self, batch: MeasuredBatch) -> None:
+        """Add the texts of a batch; one whose weights are no numbers is listed as failed."""
+        if batch.broken:
+            self.fail(Failure(item, NOT_NUMBERS) for item in batch.broken)
+            batch = batch.without(set(batch.broken))
+        if not batch.items:
+            return
+        self.spreads.merge(SpreadSums.of(batch.statistics))
+        places = batch.score, batch.query, batch.key
+        self.strongest.add(batch.items, batch.samples, *places)
+        self.n_texts += len(batch.items)
+        self.n_tokens += batch.n_tokens
+
+    def fail(self, failures: Iterable[Failure]) -> None:
+        """List texts that could not be measured."""
+        found = list(failures)
+        self.n_failed += len(found)
+        self.failures = sorted([*self.failures, *found])[:MOST_FAILURES]
+
+    def merge(self, other: "HeadSums") -> None:
+        """Add another part of the corpus.
+
+        Raises:
+            TraceError: a part of another model or made with other settings.
+        """
+        same_shape = self.spreads.total.shape == other.spreads.total.shape
+        if not same_shape or self.strongest.k != other.strongest.k:
+            raise TraceError(
+                "These parts do not belong together: the model's layers and heads or the number of "
+                "examples differ. Make all parts with one model and the same settings."
+            )
+        self.spreads.merge(other.spreads)
+        self.strongest.merge(other.strongest)
+        self.n_texts += other.n_texts
+        self.n_tokens += other.n_tokens
+        self.n_failed += other.n_failed
+        self.failures = sorted([*self.failures, *other.failures])[:MOST_FAILURES]
+
+    def finish(self, about: About) -> HeadTable:
+        """The table."""
+        places = {name: at for at, name in enumerate(STATISTICS)}
+        return HeadTable(
+            about,
+            self.n_texts,
+            self.n_tokens,
+            {name: self.spreads.spread(places[name]) for name in about.statistics},
+            self.strongest.examples(),
+            tuple(self.failures),
+            self.n_failed,
+        )
+
+    def to_bytes(self) -> bytes:
+        """All of it, exactly; `from_bytes` reads it."""
+        rest = {
+            "counts": [self.n_texts, self.n_tokens, self.n_failed],
+            "failures": [list(one) for one in self.failures],
+            "strongest": self.strongest.as_data(),
+        }
+        file = io.BytesIO()
+        np.savez(file, allow_pickle=False, rest=_as_array(rest), **self.spreads.arrays())
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "HeadSums":
+        """The same from `to_bytes`.
+
+        Raises:
+            TraceError: something else.
+        """
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                rest = json.loads(arrays["rest"].tobytes())
+                spreads = SpreadSums.from_arrays(arrays)
+            failures = [Failure(*one) for one in rest["failures"]]
+            strongest = StrongestPlaces.from_data(rest["strongest"])
+            n_texts, n_tokens, n_failed = rest["counts"]
+            return cls(spreads, strongest, n_texts, n_tokens, n_failed, failures)
+        except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as fault:
+            raise TraceError(f"These are no sums of a corpus: {fault}.") from fault
+
+
+def _as_array(data: Any) -> np.ndarray:
+    """JSON as bytes; floats come back as the same floats."""
+    return np.frombuffer(json.dumps(data).encode(), dtype=np.uint8)
+
+
+def merged(parts: Iterable[HeadSums]) -> HeadSums:
+    """All parts as one, in the order given.
+
+    Raises:
+        TraceError: no part, or parts that do not belong together.
+    """
+    whole: HeadSums | None = None
+    for part in parts:
+        if whole is None:
+            whole = part
+        else:
+            whole.merge(part)
+    if whole is None:
+        raise TraceError("There is no part to merge; give at least one.")
+    return whole

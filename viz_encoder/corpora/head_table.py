@@ -1,0 +1,152 @@
+"""HeadTable: what every head of an encoder does over a corpus."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from viz_encoder.corpora.examples import Example, Examples
+from viz_encoder.corpora.spread import Spread
+from viz_encoder.errors import SelectionError
+from viz_encoder.result import Columns, TableResult, largest, long_columns
+from viz_encoder.shown import OneLine
+
+SUFFIXES = {"mean": "", "sd": "_sd", "least": "_least", "most": "_most"}
+
+
+class Failure(NamedTuple):
+    """A text that could not be measured: its number in the corpus, from 0, and the reason."""
+
+    item: int
+    reason: str
+
+
+@dataclass(frozen=True, repr=False)
+class About(OneLine):
+    """Which model the table is of, what was asked for, and what of the data is known.
+
+    digest: of the model's weights, config and tokenizer.
+    kind: what the items are: "text", "image" or "vector".
+    """
+
+    model: str
+    measures: tuple[str, ...]
+    statistics: tuple[str, ...]
+    source: str = ""
+    digest: str = ""
+    kind: str = "text"
+    untrained: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadTable(TableResult):
+    """Every head over a corpus: each statistic with its spread over texts, and examples.
+
+    As a table (with pandas): `table.to_frame().nlargest(4, "previous")`; and
+    `table.examples.to_frame()`.
+
+    statistics: by name; `viz_encoder.corpora.statistics` says each in words. Every text counts
+        once: a statistic's mean is the mean of what `vz.analyses.survey` and
+        `vz.analyses.role_shares` give for each text that has it.
+    examples: of each head, the texts in which its weight is strongest.
+    failures: texts that could not be measured, at most 1,000 of them; n_failed counts all.
+    """
+
+    about: About
+    n_texts: int
+    n_tokens: int
+    statistics: Mapping[str, Spread]
+    examples: Examples
+    failures: tuple[Failure, ...] = ()
+    n_failed: int = 0
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the model."""
+        return len(next(iter(self.statistics.values())).mean)
+
+    @property
+    def n_heads(self) -> int:
+        """Heads of a layer."""
+        return next(iter(self.statistics.values())).mean.shape[1]
+
+    def __getitem__(self, name: str) -> Spread:
+        """One statistic: table["previous"].mean.
+
+        Raises:
+            SelectionError: no such statistic.
+        """
+        if name not in self.statistics:
+            names = ", ".join(self.statistics)
+            raise SelectionError(f"There is no statistic {name!r}; choose one of {names}.")
+        return self.statistics[name]
+
+    def ranked(self, name: str, n: int = 10) -> tuple[tuple[int, int], ...]:
+        """The n heads with the largest mean, as (layer, head).
+
+        Raises:
+            SelectionError: no such statistic.
+        """
+        return largest(self[name].mean, n)
+
+    def of_head(self, layer: int, head: int) -> tuple[Example, ...]:
+        """A head's examples, the strongest first.
+
+        Raises:
+            SelectionError: no such head.
+        """
+        if not (0 <= layer < self.n_layers and 0 <= head < self.n_heads):
+            raise SelectionError(
+                f"There is no head {layer}.{head}; layers are 0 to {self.n_layers - 1}, heads 0 to "
+                f"{self.n_heads - 1}."
+            )
+        return tuple(one for one in self.examples if (one.layer, one.head) == (layer, head))
+
+    @property
+    def sentence(self) -> str:
+        """What it is of, in one sentence."""
+        what = {"text": "text", "image": "picture"}.get(self.about.kind, "input")
+        of = f"{self.n_texts:,} {what}{'' if self.n_texts == 1 else 's'}"
+        failed = f"; {self.n_failed:,} could not be measured" if self.n_failed else ""
+        heads = f"{self.n_layers} layers × {self.n_heads} heads of {self.about.model}"
+        return f"{heads} over {of}, {self.n_tokens:,} tokens{failed}."
+
+    def columns(self) -> Columns:
+        """One line per layer and head; of each statistic the mean, _sd, _least and _most."""
+        axes = {"layer": range(self.n_layers), "head": range(self.n_heads)}
+        values: dict[str, Float[np.ndarray, "layer head"]] = {
+            f"{name}{suffix}": getattr(spread, part)
+            for name, spread in self.statistics.items()
+            for part, suffix in SUFFIXES.items()
+        }
+        return long_columns(axes, values)
+
+    def save(self, path: str | Path) -> int:
+        """Write the table, and give the file's size in bytes.
+
+        Args:
+            path: ends in .parquet (needs pyarrow; opens in DuckDB and pandas), .npz or .json, which
+                `load` reads, or .csv.
+
+        Raises:
+            SelectionError: no such kind of file.
+            TraceError: pyarrow is missing, or the file cannot be written.
+        """
+        from viz_encoder.corpora.table_files import save_table  # it knows what a table is
+
+        return save_table(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "HeadTable":
+        """A table from a file that `save` wrote, every number as it was.
+
+        Raises:
+            SelectionError: no such kind of file.
+            TraceError: a file that holds no table, or that cannot be read.
+        """
+        from viz_encoder.corpora.table_files import load_table
+
+        return load_table(path)

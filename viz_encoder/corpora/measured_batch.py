@@ -1,0 +1,72 @@
+"""Measured batch: some texts run together, and every head's statistics for each of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.corpora.batch_tokens import batch_tokens
+from viz_encoder.corpora.layer_measures import measure_layer
+from viz_encoder.inputs import Inputs, Sample
+from viz_encoder.model import EncoderOutput
+from viz_encoder.trace.batches import joined
+from viz_encoder.trace.capture import run
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredBatch:
+    """Each text's numbers, in the order of `items`, which are its numbers in the corpus."""
+
+    items: tuple[int, ...]
+    samples: tuple[Sample, ...]  # without padding
+    statistics: Float[np.ndarray, "text layer head statistic"]  # in the order of STATISTICS
+    score: Float[np.ndarray, "text layer head"]  # the strongest weight between plain tokens
+    query: Int[np.ndarray, "text layer head"]
+    key: Int[np.ndarray, "text layer head"]
+
+    @property
+    def n_tokens(self) -> int:
+        """Real tokens, over all texts."""
+        return sum(len(sample.tokens) for sample in self.samples)
+
+    def without(self, dropped: set[int]) -> "MeasuredBatch":
+        """The texts but those of these numbers."""
+        kept = [at for at, item in enumerate(self.items) if item not in dropped]
+        arrays = (self.statistics, self.score, self.query, self.key)
+        return MeasuredBatch(
+            tuple(self.items[at] for at in kept),
+            tuple(self.samples[at] for at in kept),
+            *(array[kept] for array in arrays),
+        )
+
+    @property
+    def broken(self) -> tuple[int, ...]:
+        """Texts whose weights are no numbers."""
+        entropy = np.isfinite(self.statistics[..., 0]).all(axis=(1, 2))
+        return tuple(item for item, fine in zip(self.items, entropy, strict=True) if not fine)
+
+
+def measure_batch(
+    encoder: LoadedEncoder, items: Sequence[int], inputs: Sequence[Inputs]
+) -> MeasuredBatch:
+    """Run some inputs as one padded batch and measure every head of each, layer by layer."""
+    padded = joined(encoder, list(inputs))
+    return measured(tuple(items), padded, run(encoder, padded))
+
+
+def measured(items: tuple[int, ...], padded: Inputs, ran: EncoderOutput) -> MeasuredBatch:
+    """The same of a batch that ran with capture."""
+    like = ran.records[0].q.new_empty(0, dtype=torch.float32)
+    tokens = batch_tokens(padded.samples, padded.valid, like)
+    with torch.inference_mode():
+        layers = [measure_layer(record, tokens) for record in ran.records]
+        statistics, score, query, key = (
+            torch.stack([getattr(layer, name) for layer in layers], dim=1).cpu().numpy()
+            for name in ("statistics", "score", "query", "key")
+        )
+    return MeasuredBatch(
+        items, padded.samples, statistics.astype(np.float64), score.astype(np.float64), query, key
+    )

@@ -1,0 +1,96 @@
+"""Spread: mean, deviation, least and most of every statistic over texts, from sums that merge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from viz_encoder.shown import OneLine
+
+PARTS = ("n", "total", "squares", "least", "most")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spread(OneLine):
+    """One statistic of every head over the texts that have it; each text counts once.
+
+    sd: the standard deviation over these texts (n − 1); NaN for a single text.
+    """
+
+    mean: Float[np.ndarray, "layer head"]
+    sd: Float[np.ndarray, "layer head"]
+    least: Float[np.ndarray, "layer head"]
+    most: Float[np.ndarray, "layer head"]
+    n_texts: int
+
+
+@dataclass(eq=False)
+class SpreadSums:
+    """Float64 sums over texts, for statistics in a fixed order.
+
+    `squares` are of the deviations from the mean; two parts are merged as in Chan, Golub & LeVeque,
+    1979, "Updating formulae and a pairwise algorithm for computing sample variances", which loses
+    no digits where all texts are alike.
+    """
+
+    n: Int[np.ndarray, " statistic"]
+    total: Float[np.ndarray, "layer head statistic"]
+    squares: Float[np.ndarray, "layer head statistic"]
+    least: Float[np.ndarray, "layer head statistic"]
+    most: Float[np.ndarray, "layer head statistic"]
+
+    @classmethod
+    def empty(cls, n_layers: int, n_heads: int, n_statistics: int) -> "SpreadSums":
+        """Of no text yet."""
+        shape = n_layers, n_heads, n_statistics
+        total, squares = np.zeros(shape), np.zeros(shape)
+        least, most = np.full(shape, np.inf), np.full(shape, -np.inf)
+        return cls(np.zeros(n_statistics, dtype=np.int64), total, squares, least, most)
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, "text layer head statistic"]) -> "SpreadSums":
+        """Of these texts; NaN where a text does not have a statistic, in all of its heads alike."""
+        there = ~np.isnan(values[:, :1, :1])
+        n = there.sum(axis=(0, 1, 2))
+        total = np.where(there, values, 0.0).sum(axis=0)
+        apart = np.where(there, values - total / np.maximum(n, 1), 0.0)
+        return cls(
+            n,
+            total,
+            np.square(apart).sum(axis=0),
+            np.where(there, values, np.inf).min(axis=0),
+            np.where(there, values, -np.inf).max(axis=0),
+        )
+
+    def merge(self, other: "SpreadSums") -> None:
+        """Add the texts of another part to these."""
+        n = np.maximum(self.n + other.n, 1)
+        apart = other.total / np.maximum(other.n, 1) - self.total / np.maximum(self.n, 1)
+        self.squares += other.squares + np.square(apart) * (self.n * other.n / n)
+        self.n = self.n + other.n
+        self.total += other.total
+        self.least = np.minimum(self.least, other.least)
+        self.most = np.maximum(self.most, other.most)
+
+    def spread(self, at: int) -> Spread:
+        """One statistic's; NaN where no text has it."""
+        n = int(self.n[at])
+        if not n:
+            none = np.full(self.total.shape[:2], np.nan)
+            return Spread(none, none, none, none, 0)
+        sd = np.full(self.total.shape[:2], np.nan)
+        if n > 1:
+            sd = np.sqrt(self.squares[..., at] / (n - 1))
+        return Spread(
+            self.total[..., at] / n, sd, self.least[..., at].copy(), self.most[..., at].copy(), n
+        )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The sums by name, exactly."""
+        return {name: getattr(self, name) for name in PARTS}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "SpreadSums":
+        """The same from `arrays`."""
+        return cls(*(arrays[name] for name in PARTS))

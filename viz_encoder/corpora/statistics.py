@@ -1,0 +1,66 @@
+"""Statistics of a corpus: what each number of a head is, in words, and which measure it is of."""
+
+from viz_encoder.trace.head_statistics import STATISTICS as OF_ONE_TEXT
+from viz_encoder.trace.head_statistics import Statistic
+
+FARTHEST = 8  # tokens before or after the query
+OFFSETS = tuple(range(-FARTHEST, FARTHEST + 1))
+NAMED_OFFSETS = {-1: "previous", 0: "diagonal", 1: "next"}  # those of `survey`
+WORDS_OF = "Over the words of that text; special tokens and punctuation do not count as words."
+
+
+def offset_name(offset: int) -> str:
+    """The statistic of an offset: "offset_-2", "previous", "diagonal", "next", "offset_+2"."""
+    return NAMED_OFFSETS.get(offset, f"offset_{offset:+d}")
+
+
+def _offset(offset: int) -> Statistic:
+    where = f"{abs(offset)} tokens {'after' if offset > 0 else 'before'}"
+    return Statistic(
+        f"Weight on the token {where}",
+        "share",
+        f"heads that look at the token {where}",
+        "Queries that have no such token are left out.",
+    )
+
+
+CONFIDENCE = Statistic(
+    "Confidence", "share", "how much of its weight a query gives to one key (Voita et al., 2019)"
+)
+KEY_ROLES = {
+    "delimiter": Statistic(
+        "Weight on delimiters", "share", "heads that look at special tokens other than the first"
+    ),
+    "sink": Statistic(
+        "Weight on sinks", "share", "heads that look at the first token or at special tokens"
+    ),
+    "punctuation": Statistic(
+        "Weight on punctuation", "share", "heads that look at punctuation; 0 where there is none"
+    ),
+}
+PAIR_ROLES = {
+    "across": Statistic(
+        "Weight on the other text of a pair",
+        "share",
+        "heads that look from words to words of the other text",
+        over="Over the words of both texts; special tokens and punctuation do not count as words.",
+    ),
+    "a_to_b": Statistic(
+        "Weight from text A to text B",
+        "share",
+        "heads that look from words of text A to words of text B",
+        over=WORDS_OF,
+    ),
+    "b_to_a": Statistic(
+        "Weight from text B to text A",
+        "share",
+        "heads that look from words of text B to words of text A",
+        over=WORDS_OF,
+    ),
+}
+OFFSET_ROLES = {offset_name(at): _offset(at) for at in OFFSETS if at not in NAMED_OFFSETS}
+OF_MEASURE: dict[str, dict[str, Statistic]] = {
+    "statistics": OF_ONE_TEXT | {"confidence": CONFIDENCE},
+    "roles": KEY_ROLES | PAIR_ROLES | OFFSET_ROLES,
+}
+STATISTICS = {name: each for found in OF_MEASURE.values() for name, each in found.items()}

@@ -1,0 +1,178 @@
+"""Table files: a head table as Parquet, npz, JSON or CSV; all but CSV are read back exactly."""
+
+import csv
+import importlib.util
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from viz_encoder.corpora.examples import Example, Examples
+from viz_encoder.corpora.head_table import SUFFIXES, About, Failure, HeadTable
+from viz_encoder.corpora.spread import Spread
+from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.whole_file import shortened, write_whole
+
+KINDS = (".parquet", ".npz", ".json", ".csv")
+FORMAT = 1
+KEY = b"viz_encoder.head_table"  # of a Parquet file's metadata
+MAX_BYTES = 200_000_000
+
+
+def check_kind(path: str | Path) -> str:
+    """The kind of a file, refused before anything is run where it cannot be written."""
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind not in KINDS:
+        name = shortened(path.name)
+        raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
+    if kind == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise TraceError(
+            ".parquet files need pyarrow, which is not installed. Run: pip install pyarrow, or "
+            "choose .npz, .json or .csv."
+        )
+    return kind
+
+
+def save_table(table: HeadTable, path: str | Path) -> int:
+    """See `HeadTable.save`."""
+    path = Path(path)
+    kind = check_kind(path)
+    if kind == ".csv":
+        return write_whole([_csv(table).encode()], path)
+    if kind == ".json":
+        return write_whole([json.dumps(as_data(table), allow_nan=False).encode()], path)
+    file = io.BytesIO()
+    if kind == ".npz":
+        rest = np.frombuffer(json.dumps(_rest(table)).encode(), dtype=np.uint8)
+        np.savez_compressed(file, allow_pickle=False, about=rest, **_arrays(table))
+    else:
+        _write_parquet(table, file)
+    return write_whole([file.getvalue()], path)
+
+
+def load_table(path: str | Path) -> HeadTable:
+    """See `HeadTable.load`."""
+    path = Path(path)
+    kind = check_kind(path)
+    if kind == ".csv":
+        raise SelectionError("A CSV holds means but no examples; open the .parquet, .npz or .json.")
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise TraceError(f"{shortened(path)} is over {MAX_BYTES // 10**6} MB; no table is.")
+        return _read(path, kind)
+    except OSError as fault:
+        raise TraceError(f"{shortened(path)} cannot be read: {fault.strerror or fault}.") from fault
+    except (ValueError, KeyError, TypeError, IndexError, EOFError, BadZipFile) as fault:
+        raise TraceError(f"{shortened(path)} holds no head table: {fault}.") from fault
+
+
+def _read(path: Path, kind: str) -> HeadTable:
+    if kind == ".json":
+        return from_data(json.loads(path.read_bytes()))
+    if kind == ".npz":
+        with np.load(path, allow_pickle=False) as arrays:
+            return _made(json.loads(arrays["about"].tobytes()), arrays)
+    from pyarrow import parquet
+
+    read = parquet.read_table(path)
+    rest = json.loads((read.schema.metadata or {})[KEY])
+    shape = rest["shape"]
+    columns = {
+        name: np.array(read[name].to_numpy(), dtype=np.float64).reshape(shape)
+        for name in read.column_names
+        if name not in ("layer", "head")
+    }
+    return _made(rest, columns)
+
+
+def as_data(table: HeadTable) -> dict[str, Any]:
+    """The table as plain data; a value that is no number is None."""
+    arrays = {
+        name: [[None if cell != cell else cell for cell in row] for row in array.tolist()]
+        for name, array in _arrays(table).items()
+    }
+    return _rest(table) | {"arrays": arrays}
+
+
+def from_data(data: dict[str, Any]) -> HeadTable:
+    """The same from `as_data`.
+
+    Raises:
+        TraceError, KeyError, ValueError, TypeError: something else.
+    """
+    arrays = {name: np.array(rows, dtype=np.float64) for name, rows in data["arrays"].items()}
+    return _made(data, arrays)
+
+
+def _arrays(table: HeadTable) -> dict[str, np.ndarray]:
+    """Each statistic's arrays, "layer head"."""
+    return {
+        f"{name}{suffix}": getattr(spread, part)
+        for name, spread in table.statistics.items()
+        for part, suffix in SUFFIXES.items()
+    }
+
+
+def _rest(table: HeadTable) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "about": asdict(table.about),
+        "shape": [table.n_layers, table.n_heads],
+        "counts": [table.n_texts, table.n_tokens, table.n_failed],
+        "n_texts": {name: spread.n_texts for name, spread in table.statistics.items()},
+        "examples": [asdict(one) for one in table.examples],
+        "failures": [list(one) for one in table.failures],
+    }
+
+
+def _made(rest: dict[str, Any], arrays: Any) -> HeadTable:
+    if rest.get("format") != FORMAT:
+        raise TraceError(
+            f"This table is of format {rest.get('format')!r}, and this version reads {FORMAT}; "
+            "make it again."
+        )
+    statistics = {
+        name: Spread(**{part: arrays[f"{name}{s}"] for part, s in SUFFIXES.items()}, n_texts=n)
+        for name, n in rest["n_texts"].items()
+    }
+    if any(list(spread.mean.shape) != rest["shape"] for spread in statistics.values()):
+        raise TraceError("The statistics are not of the shape that the table says; make it again.")
+    n_texts, n_tokens, n_failed = rest["counts"]
+    return HeadTable(
+        About(**_tuples(rest["about"])),
+        n_texts,
+        n_tokens,
+        statistics,
+        Examples(tuple(Example(**_tuples(one)) for one in rest["examples"])),
+        tuple(Failure(*one) for one in rest["failures"]),
+        n_failed,
+    )
+
+
+def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where there were tuples."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+
+
+def _csv(table: HeadTable) -> str:
+    columns, text = table.columns(), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    rows = zip(*columns.values(), strict=True)
+    writer.writerows(["" if cell != cell else cell for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _write_parquet(table: HeadTable, file: io.BytesIO) -> None:
+    """One row per head, as `columns` has it; examples and the rest are in the file's metadata."""
+    import pyarrow as pa  # only who asks for these files needs it
+    from pyarrow import parquet
+
+    written = pa.table(table.columns())
+    metadata = {KEY: json.dumps(_rest(table))}
+    parquet.write_table(written.replace_schema_metadata(metadata), file)

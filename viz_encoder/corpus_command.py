@@ -1,0 +1,87 @@
+"""The command `corpus`: what every head does over a set of texts or pictures of any size."""
+
+import argparse
+import sys
+
+from viz_encoder.checkpoints import load
+from viz_encoder.corpora import Done, HeadTable, corpus
+from viz_encoder.corpora.corpus import MEASURES
+from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.whole_file import require_writable
+
+N_SHOWN = 5  # heads, and examples of the first
+
+
+def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to those of viz-encoder."""
+    command = commands.add_parser("corpus", help="what every head does over a corpus")
+    command.add_argument(
+        "source", help=".txt (one text per line), .csv, .tsv, .jsonl, .parquet, or a folder"
+    )
+    command.add_argument(
+        "-o", "--output", required=True, help="ends in .parquet, .npz, .json or .csv"
+    )
+    command.add_argument("--column", default="text", help="the column of the texts (%(default)s)")
+    command.add_argument("--second", help="the column of text B, where rows are pairs")
+    command.add_argument(
+        "--measures",
+        default=",".join(MEASURES),
+        help="some of these (%(default)s)",
+    )
+    command.add_argument(
+        "--examples", type=int, default=10, help="strongest examples of each head (%(default)s)"
+    )
+    command.add_argument(
+        "--resume", metavar="FOLDER", help="keep finished parts there, and go on from them"
+    )
+    command.add_argument(
+        "--rank", default="previous", help="the statistic by which heads are listed (%(default)s)"
+    )
+    command.add_argument(
+        "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"
+    )
+    command.add_argument("--part", default="", help="text or vision, for a model that has both")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (%(default)s)")
+    command.set_defaults(run=_corpus)
+
+
+def _corpus(given: argparse.Namespace) -> None:
+    from viz_encoder.corpora.table_files import check_kind
+
+    check_kind(given.output)
+    require_writable(given.output)
+    encoder = load(given.model, device=given.device, part=given.part)
+    table = corpus(
+        encoder,
+        given.source,
+        measures=given.measures.split(","),
+        k=given.examples,
+        column=given.column,
+        second=given.second,
+        folder=given.resume,
+        progress=_tell,
+    )
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    size = table.save(given.output)
+    print(f"{given.output}: {table.sentence} {size:,} bytes.")
+    for failure in table.failures:
+        print(f"Item {failure.item}: {failure.reason}", file=sys.stderr)
+    if given.rank in table.statistics:
+        _show(table, given.rank)
+
+
+def _show(table: HeadTable, name: str) -> None:
+    """The first heads by a statistic, and where the first one is strongest."""
+    ranked, spread = table.ranked(name, N_SHOWN), table[name]
+    print(f"{STATISTICS[name].title}, mean over {spread.n_texts:,} texts:")
+    for layer, head in ranked:
+        mean, sd = spread.mean[layer, head], spread.sd[layer, head]
+        print(f"  {layer}.{head}  {mean:.3f} ± {sd:.3f}")
+    for one in table.of_head(*ranked[0])[:N_SHOWN] if ranked else ():
+        print(f"  {one.score:.3f}  {one.query_token} → {one.key_token}  {one.marked}")
+
+
+def _tell(done: Done) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done.sentence}\033[K", end="", file=sys.stderr)
