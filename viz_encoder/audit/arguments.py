@@ -11,7 +11,7 @@ from torch import Tensor
 from viz_encoder.audit.measure.setting import FIRST_LENGTH, Intent
 from viz_encoder.errors import InputError
 
-LONGEST = 4096  # a map of it takes 64 MiB a head and sample
+LONGEST = 4096  # an intent of it takes 16 MiB a sample
 SMALLEST = {"d_model": 1, "n_layers": 1, "window": 1, "max_positions": 2, "vocab_size": 2}
 Model = Callable[[Tensor, Any], Any]
 Progress = Callable[[float], object]  # is told the share that is done
@@ -174,8 +174,8 @@ def _require_lengths(lengths: Any) -> None:
 def _require_short(where: str, lengths: Sequence[int]) -> None:
     if max(lengths, default=0) > LONGEST:
         raise InputError(
-            f"{where} {max(lengths):,} tokens; an audit goes up to {LONGEST:,} because it makes "
-            "whole maps. Faults of a mask show in short inputs, too."
+            f"{where} {max(lengths):,} tokens; an audit goes up to {LONGEST:,} because your "
+            "intent is a whole mask. Faults of a mask show in short inputs, too."
         )
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool
@@ -73,6 +74,7 @@ class AuditContext:
     stopped: bool = False  # it does not run, so nothing else can be asked
     more_layers: bool = False  # more may attend than were seen, so their number is unknown
     answers: dict[str, Answer] = field(default_factory=dict)
+    _known: WeakKeyDictionary[Case, dict[int, Allowed]] = field(default_factory=WeakKeyDictionary)
 
     @cached_property
     def base(self) -> Case:
@@ -157,7 +159,14 @@ class AuditContext:
 
     def may(self, case: Case) -> Allowed:
         """Of whom each row of the output may know; after any number of layers, if unknown."""
-        known = may_know(case.allowed, self.n_layers or case.valid.shape[1])
+        n_layers = self.n_layers or case.valid.shape[1]
+        kept = self._known.setdefault(case, {})
+        if n_layers not in kept:
+            kept[n_layers] = self._may(case, n_layers)
+        return kept[n_layers]
+
+    def _may(self, case: Case, n_layers: int) -> Allowed:
+        known = may_know(case.allowed, n_layers)
         if self.maps.cross:
             known = known | self._by_cross(case)
         return _pool(known, case) if self.is_pooled else known
@@ -193,15 +202,24 @@ class AuditContext:
         """Of whom each row of the output is meant to know; after one layer, if unknown."""
         return must_know(case.allowed, self.n_layers or 1)
 
-    @cached_property
+    @property
     def grad_fault(self) -> str:
         """What the model raises with gradients on, though it runs without; "" if nothing."""
+        return self._with_grad if isinstance(self._with_grad, str) else ""
+
+    @property
+    def grad_out(self) -> Tensor:
+        """The output on the base case with gradients on; only where there is no grad_fault."""
+        assert isinstance(self._with_grad, Tensor)
+        return self._with_grad
+
+    @cached_property
+    def _with_grad(self) -> Tensor | str:
         _ = self.out
         try:
-            self.subject.run(self.base, grad=True)
+            return self.subject.run(self.base, grad=True).detach()
         except ModelFault as fault:
             return str(fault)
-        return ""
 
     @property
     def has_tokens(self) -> bool:

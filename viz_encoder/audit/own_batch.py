@@ -140,7 +140,7 @@ def _maps(context: AuditContext) -> Answer:
             f"{len(context.base.allowed)} intents."
         )
     fault = maps_check.find_fault(context, context.base, found)
-    heads = sum(layer.weights.shape[1] for layer in found.layers)
+    heads = sum(layer.shape[1] for layer in found.layers)
     return fault or passes(
         f"{heads} heads of {len(found.layers)} layers look where they may, and nowhere else."
     )

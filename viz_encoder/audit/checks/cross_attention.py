@@ -6,7 +6,7 @@ from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
-from viz_encoder.audit.measure.maps import Layer
+from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.report import Verdict
 
@@ -25,10 +25,10 @@ def ask(context: AuditContext) -> Answer:
             "AuditScope(cross=…)."
         )
     for number, layer in enumerate(layers):
-        if layer.weights.shape[2:] != allowed.shape[1:]:
+        if layer.shape[2:] != allowed.shape[1:]:
             return untested(
-                f"Cross-attention: {layer.name} has {layer.weights.shape[2]} queries and "
-                f"{layer.weights.shape[3]} keys; AuditScope(cross=…) gave {tuple(allowed.shape)}."
+                f"Cross-attention: {layer.name} has {layer.shape[2]} queries and "
+                f"{layer.shape[3]} keys; AuditScope(cross=…) gave {tuple(allowed.shape)}."
             )
         found = _fault(context, number, layer, allowed)
         if found is not None:
@@ -38,25 +38,36 @@ def ask(context: AuditContext) -> Answer:
 
 def _fault(context: AuditContext, number: int, layer: Layer, allowed: Tensor) -> Answer | None:
     rows = _rows(context, allowed)
-    forbidden = (~allowed & rows[:, :, None])[:, None]
-    weights = layer.weights.nan_to_num(0.0).double()
-    leaks = weights.masked_fill(~forbidden, 0.0)
-    cell = tuple(int(n) for n in torch.unravel_index(leaks.argmax(), leaks.shape))
-    amount = float(leaks[cell])
-    closed = (allowed & rows[:, :, None])[:, None] & ~layer.opened
-    if amount > MASS:
-        sample, head, query, key = cell
-        text = f"gives {amount:.3g} of its attention to memory {key}, which it may not attend to"
-    elif bool(closed.any()) and layer.sure:
-        sample, head, query, key = (int(n) for n in closed.nonzero()[0])
-        text = f"never looks at memory {key}, which it may attend to"
+    seen = layer.judged(allowed, rows)
+    amount = float(seen.leak.max())
+    leaks = amount > MASS
+    if leaks:
+        row = torch.unravel_index(seen.leak.argmax(), seen.leak.shape)
+    elif bool(seen.lost.any()) and layer.sure:
+        row = seen.lost.nonzero()[0].unbind()
     else:
         return None
+    sample, head, query = (int(n) for n in row)
+    key = _key(layer, allowed, (sample, head, query), leaks)
+    text = f"never looks at memory {key}, which it may attend to"
+    if leaks:
+        text = f"gives {amount:.3g} of its attention to memory {key}, which it may not attend to"
     text = f"Cross-attention {layer.name}, head {head}, sample {sample}: query {query} {text}."
-    opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
+    opened = layer.looked_at(MASS)
     return Answer(
         Verdict.FAIL, text, head=head, sample=sample, query=query, key=key, amount=amount
     ).because(_cause(opened, allowed, rows))
+
+
+def _key(layer: Layer, allowed: Tensor, row: tuple[int, int, int], leaks: bool) -> int:
+    """The key of that row (sample, head, query) that has the worst of it."""
+    sample, head, query = row
+    one, may = slice(query, query + 1), allowed[sample, query]
+    if leaks:
+        weights = layer.weights(one)[sample, head, 0].nan_to_num(0.0)
+        return int(weights.masked_fill(may, 0.0).argmax())
+    opened = layer.opened(one)[sample]
+    return int((may & ~opened[min(head, len(opened) - 1), 0]).nonzero()[0])
 
 
 def _rows(context: AuditContext, allowed: Tensor) -> Bool[Tensor, "batch query"]:

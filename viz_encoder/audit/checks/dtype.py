@@ -54,10 +54,11 @@ def ask(context: AuditContext) -> Answer:
 def _leak(context: AuditContext, case: Case) -> Answer | None:
     for number, layer in enumerate(maps_of(context.subject, case).layers):
         allowed = context.intent(case, number)
-        judged = (case.valid & allowed.any(dim=-1))[:, None, :, None]
-        mass = layer.weights.nan_to_num(1.0).masked_fill(allowed[:, None] | ~judged, 0.0)
-        if float(mass.max()) > MASS:
-            text = f"layer {number} gives {float(mass.max()):.2g} of a row to forbidden keys."
+        seen = layer.judged(allowed, case.valid)
+        judged = case.valid & allowed.any(dim=-1) & ~allowed.all(dim=-1)
+        mass = float(seen.leak.masked_fill(seen.nan & judged[:, None], 1.0).max())
+        if mass > MASS:
+            text = f"layer {number} gives {mass:.2g} of a row to forbidden keys."
             return Answer(Verdict.FAIL, text, layer=number).because(
                 diagnose("constant", sure=False)
             )

@@ -12,7 +12,7 @@ def ask(context: AuditContext) -> Answer:
     case = context.base
     if context.grad_fault:
         return untested(f"With gradients: the model raised {context.grad_fault}.")
-    grad = context.subject.run(case, grad=True).detach()
+    grad = context.grad_out
     with torch.inference_mode():
         inference = context.subject.run(case)
     limit = context.tolerance(context.out)

@@ -1,7 +1,5 @@
 """Whether any head of any layer looks where it may not, or never where it may."""
 
-from dataclasses import replace
-
 import torch
 from torch import Tensor
 
@@ -16,7 +14,8 @@ from viz_encoder.audit.audit_context import (
 from viz_encoder.audit.checks import padding_invariance, perturbation
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
-from viz_encoder.audit.measure.maps import Layer, Maps, maps_of
+from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.pictures import picture_of_map
 from viz_encoder.audit.report import Verdict
@@ -38,11 +37,11 @@ def ask(context: AuditContext) -> Answer:
             f"{len(context.maps.layers)} attention calls were seen for {len(context.base.allowed)} "
             "intents: which belongs to which layer cannot be told."
         )
-    if any(_holds_nan(layer, context.base) for layer in context.maps.layers):
+    if any(_holds_nan(context, number) for number in range(len(context.maps.layers))):
         return untested("Attention maps: could not be judged: rows of real tokens are NaN.")
     layers = len(context.maps.layers)
-    heads = sum(layer.weights.shape[1] for layer in context.maps.layers)
-    sinks = [layer.sink for layer in context.maps.layers if layer.sink is not None]
+    heads = sum(layer.shape[1] for layer in context.maps.layers)
+    sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
     text = f"{heads} heads of {layers} layers give no weight above {MASS:g} to a forbidden key."
     if sinks:
         share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
@@ -85,14 +84,15 @@ def find_fault(context: AuditContext, case: Case, maps: Maps) -> Answer | None:
     """The worst that the maps of one run show; None where they are as meant."""
     if len(case.allowed) > 1 and len(maps.layers) != len(case.allowed):
         return None
-    leaks = [_leak(layer, context.intent(case, n), case) for n, layer in enumerate(maps.layers)]
+    seen = [one.judged(context.intent(case, n), case.valid) for n, one in enumerate(maps.layers)]
+    leaks = [one.leak for one in seen]
     amounts = [float(leak.max()) for leak in leaks]
     if amounts and max(amounts) > MASS and _is_sorted_inside(context, case, maps):
         return None
     if amounts and max(amounts) > MASS:
         return _leaking(context, case, maps, leaks)
     for number, layer in enumerate(maps.layers):
-        lost = _lost(layer, context.intent(case, number), case)
+        lost = seen[number].lost
         if bool(lost.any()) and (layer.sure or _stays_lost(context, case, number)):
             return _losing(context, case, number, layer, lost)
     return None
@@ -108,8 +108,10 @@ def _is_sorted_inside(context: AuditContext, case: Case, maps: Maps) -> bool:
     counts = case.valid.sum(dim=1)
     for descending in (True, False):
         back = counts.argsort(descending=descending, stable=True).argsort()
-        turned = [replace(one, weights=one.weights[back]) for one in maps.layers]
-        leaks = [_leak(layer, context.intent(case, n), case) for n, layer in enumerate(turned)]
+        turned = [one.in_order(back) for one in maps.layers]
+        leaks = [
+            one.judged(context.intent(case, n), case.valid).leak for n, one in enumerate(turned)
+        ]
         if max(float(leak.max()) for leak in leaks) <= MASS:
             out = context.subject.run(case)
             return case.padded and padding_invariance.find_fault(context, case, out) is None
@@ -121,19 +123,15 @@ def _rows(case: Case, layer: int = 0) -> Tensor:
     return case.valid & case.allowed[layer if len(case.allowed) > 1 else 0].any(dim=-1)
 
 
-def _holds_nan(layer: Layer, case: Case) -> bool:
-    judged = _rows(case)[:, None].expand(layer.weights.shape[:3])
-    return bool(layer.weights.isnan().any(dim=-1)[judged].any())
+def _holds_nan(context: AuditContext, number: int) -> bool:
+    case, layer = context.base, context.maps.layers[number]
+    nan = layer.judged(context.intent(case, number), case.valid).nan
+    return bool((nan & _rows(case)[:, None]).any())
 
 
-def _leak(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
-    judged = (case.valid & allowed.any(dim=-1))[:, None, :, None]
-    forbidden = layer.weights.masked_fill(allowed[:, None] | ~judged, 0.0)
-    return forbidden.nan_to_num_(0.0)  # NaN is told by "runs"
-
-
-def _lost(layer: Layer, allowed: Tensor, case: Case) -> Tensor:
-    return (allowed & case.valid[:, :, None])[:, None] & ~layer.opened
+def _sink(layer: Layer) -> Tensor:
+    """What goes to slots of no token, "batch head query"."""
+    return torch.cat([layer.sink(rows) for rows in layer.row_blocks()], dim=2)
 
 
 def _stays_lost(context: AuditContext, case: Case, number: int) -> bool:
@@ -142,7 +140,8 @@ def _stays_lost(context: AuditContext, case: Case, number: int) -> bool:
         flat = maps_of(context.subject, case)
     if len(flat.layers) <= number:
         return False
-    return bool(_lost(flat.layers[number], context.intent(case, number), case).any())
+    judged = flat.layers[number].judged(context.intent(case, number), case.valid)
+    return bool(judged.lost.any())
 
 
 def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor]) -> Answer:
@@ -154,9 +153,10 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
     ]
     number = max(range(len(leaks)), key=lambda n: float(leaks[n].max()))
     first = bad[0][0]
-    cell = _argmax(leaks[number])
-    sample, head, query, key = cell
-    amount = float(leaks[number][cell])
+    worst = _argmax(leaks[number])
+    sample, head, query = worst
+    key = _leaking_key(context, case, maps.layers[number], number, worst)
+    amount = float(leaks[number][worst])
     n_maps = sum(leak.shape[1] for leak in leaks)
     text = (
         f"Layer {number} head {head}, sample {sample}: token {query} gives {amount:.3g} of its "
@@ -165,7 +165,7 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
     )
     diagnosis = cause_of_layer(context, case, maps.layers[first], first)
     pictures = tuple(
-        picture_of_map(context, case, maps.layers[n].weights[s, h], (n, h, s))
+        picture_of_map(context, case, maps.layers[n].map(s, h), (n, h, s))
         for n, h, s in dict.fromkeys([(number, head, sample), *((n, h, sample) for n, h in bad)])
     )[:4]
     answer = Answer(
@@ -180,6 +180,16 @@ def _leaking(context: AuditContext, case: Case, maps: Maps, leaks: list[Tensor])
         pictures=pictures,
     )
     return answer.because(diagnosis)
+
+
+def _leaking_key(
+    context: AuditContext, case: Case, layer: Layer, number: int, row: tuple[int, ...]
+) -> int:
+    """The forbidden key with the largest weight in that row (sample, head, query)."""
+    sample, head, query = row
+    weights = layer.weights(slice(query, query + 1))[sample, head, 0].nan_to_num(0.0)
+    allowed = context.intent(case, number)[sample, query]
+    return int(weights.masked_fill(allowed, 0.0).argmax())
 
 
 def _argmax(x: Tensor) -> tuple[int, ...]:
@@ -205,12 +215,15 @@ def _only(bad: list[tuple[int, int]], leaks: list[Tensor]) -> str:
 
 
 def _losing(context: AuditContext, case: Case, number: int, layer: Layer, lost: Tensor) -> Answer:
-    sample, head, query, key = (int(n) for n in lost.nonzero()[0])
+    sample, head, query = (int(n) for n in lost.nonzero()[0])
+    opened = layer.opened(slice(query, query + 1))[sample]
+    closed = context.intent(case, number)[sample, query] & ~opened[min(head, len(opened) - 1), 0]
+    key = int(closed.nonzero()[0])
     text = (
         f"Layer {number} head {head}, sample {sample}: token {query} never looks at token {key}, "
         f"which it may attend to; {int(lost.sum())} allowed pairs are closed."
     )
-    shot = picture_of_map(context, case, layer.weights[sample, head], (number, head, sample))
+    shot = picture_of_map(context, case, layer.map(sample, head), (number, head, sample))
     diagnosis = equal_mask(context, case, layer, number)
     return Answer(
         Verdict.FAIL,

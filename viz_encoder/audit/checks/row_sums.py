@@ -1,12 +1,11 @@
 """Whether each row of a map sums to 1: less is a mask after the softmax, or a sink."""
 
-import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
-from viz_encoder.audit.measure.maps import Layer
+from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.report import Verdict
 
@@ -33,7 +32,7 @@ def ask(context: AuditContext) -> Answer:
     flat = int(away.argmax())
     sample, rest = divmod(flat, away[0].numel())
     head, query = divmod(rest, away.shape[2])
-    total = float(layer.weights[sample, head, query].sum())
+    total = float(layer.map(sample, head)[query].sum())
     text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
     found = Answer(
         Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total
@@ -59,8 +58,8 @@ def _of_nan(context: AuditContext, number: int) -> Answer:
 
 
 def _nan(context: AuditContext, number: int, layer: Layer) -> bool:
-    rows = _judged(context, number).expand(layer.weights.shape[:3])
-    return bool(layer.weights.isnan().any(dim=-1)[rows].any())
+    nan = layer.judged(context.intent(context.base, number), context.base.valid).nan
+    return bool((nan & _judged(context, number)).any())
 
 
 def _judged(context: AuditContext, number: int) -> Tensor:
@@ -71,8 +70,7 @@ def _judged(context: AuditContext, number: int) -> Tensor:
 
 def _away(context: AuditContext, number: int, layer: Layer) -> Tensor:
     rows = _judged(context, number)
-    sums = layer.weights.sum(dim=-1, dtype=torch.double)
-    sums = sums if layer.sink is None else sums + layer.sink
+    sums = layer.judged(context.intent(context.base, number), context.base.valid).sums
     return (sums - 1).abs().nan_to_num(0.0).masked_fill(~rows, 0.0)
 
 

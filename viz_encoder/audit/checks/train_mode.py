@@ -1,10 +1,12 @@
 """Whether masks hold in training mode as well, with every dropout at 0."""
 
+import torch
 from torch import nn
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.checks import gradient, maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.measure.subject import without_dropout
@@ -54,18 +56,15 @@ def _without(context: AuditContext) -> Answer:
 
 def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:
     """Dropout may take weights away and never open a pair: no forbidden one may have any."""
+    on_cpu = context.subject.device.type == "cpu"
     with context.subject.in_mode(training=True):
         for _ in range(DRAWS):
-            for number, layer in enumerate(
-                maps_of(context.subject, context.base, grad=grad).layers
-            ):
-                allowed = context.intent(context.base, number)
-                rows = (context.base.valid & allowed.any(dim=-1))[:, None, :, None]
-                open_ = (layer.weights.nan_to_num(0.0) > MASS) & ~allowed[:, None] & rows
-                if number < len(context.maps.layers):  # not what is open without dropout, too
-                    open_ = open_ & ~(context.maps.layers[number].weights > MASS)
-                if bool(open_.any()):
-                    sample, head, query, key = (int(n) for n in open_.nonzero()[0])
+            before = torch.get_rng_state()
+            layers = maps_of(context.subject, context.base, grad=grad).layers
+            for number, layer in enumerate(layers):
+                cell = _opened_by_dropout(context, number, layer)
+                if cell is not None:
+                    sample, head, query, key = cell
                     text = (
                         f"In training mode, with dropout: layer {number} head {head}, sample "
                         f"{sample}: token {query} looks at token {key}, which it may not attend to."
@@ -73,7 +72,28 @@ def _with_dropout(context: AuditContext, grad: bool) -> Answer | None:
                     found = Answer(Verdict.FAIL, text, layer=number, head=head, sample=sample)
                     found = found._replace(query=query, key=key)
                     return found.because(diagnose("mask_dropout"))
+            if on_cpu and torch.equal(before, torch.get_rng_state()):
+                break  # nothing was drawn, so another run would be the same
     return None
+
+
+def _opened_by_dropout(
+    context: AuditContext, number: int, layer: Layer
+) -> tuple[int, int, int, int] | None:
+    """The first forbidden pair (sample, head, query, key) that only dropout has opened."""
+    case = context.base
+    allowed = context.intent(case, number)
+    leaks = layer.judged(allowed, case.valid).leak > MASS
+    usual = context.maps.layers[number] if number < len(context.maps.layers) else None
+    cells = []
+    for rows in layer.row_blocks() if bool(leaks.any()) else ():
+        open_ = layer.weights(rows).nan_to_num(0.0) > MASS
+        open_ = open_ & ~allowed[:, None, rows] & leaks[:, :, rows, None]
+        if usual is not None:  # not what is open without dropout, too
+            open_ = open_ & ~(usual.weights(rows) > MASS)
+        for cell in open_.nonzero()[:1].tolist():
+            cells.append((cell[0], cell[1], cell[2] + rows.start, cell[3]))
+    return min(cells, default=None)
 
 
 QUESTION = Question("train_mode", "Training mode", ask, ("runs", "grad_mode"), order=230)

@@ -1,6 +1,7 @@
 """Why one layer's map is wrong: by the numbers themselves, then by the mask that it equals."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,7 +17,8 @@ from viz_encoder.audit.diagnose.diagnosis import (
 from viz_encoder.audit.diagnose.mixing import by_order
 from viz_encoder.audit.diagnose.passed_mask import readings, suspicions
 from viz_encoder.audit.measure.constants import too_small
-from viz_encoder.audit.measure.maps import Layer, maps_of
+from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS, Case, ModelFault
 
 NOT_MASKED = ("ignored", "padding_ignored", "pattern_ignored", "")
@@ -69,17 +71,52 @@ def _measured(context: AuditContext, case: Case, number: int, forbidden: Tensor)
     """
     with context.subject.weights(lambda weight: weight * FLATTER):
         layers = maps_of(context.subject, case).layers
-    if len(layers) <= number or layers[number].sink is not None:
+    if len(layers) <= number or layers[number].has_sink:
         return None
-    weights = layers[number].weights.double()
-    allowed = context.intent(case, number) & _rows(context, case, number)[:, :, None]
-    both = (forbidden.any(dim=-1) & allowed.any(dim=-1))[:, None].expand(weights.shape[:3])
-    open_ = (weights * allowed[:, None]).sum(dim=-1) / allowed.sum(dim=-1)[:, None]
-    apart = (weights / open_[..., None].clamp_min(1e-300)).log()
-    found = apart[(forbidden[:, None] & both[..., None]).expand_as(apart)]
-    if not found.numel() or not bool(found.isfinite().all()) or float(found.std()) > 0.5:
-        return None
-    return float(found.mean())
+    layer, allowed = layers[number], context.intent(case, number)
+    total = Spread()
+    for rows in layer.row_blocks():
+        meant = allowed[:, rows] & _rows(context, case, number)[:, rows, None]
+        both = forbidden[:, rows].any(dim=-1) & meant.any(dim=-1)
+        weights = layer.weights(rows).double()
+        open_ = (weights * meant[:, None]).sum(dim=-1) / meant.sum(dim=-1)[:, None]
+        apart = (weights / open_[..., None].clamp_min(1e-300)).log()
+        total = total.with_more(
+            apart[(forbidden[:, rows] & both[..., None])[:, None].expand_as(apart)]
+        )
+    return total.mean if total.is_one_number else None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Numbers that come in parts: how many, their sum, and that of their squares."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    infinite: bool = False
+
+    def with_more(self, values: Tensor) -> "Spread":
+        """With these as well."""
+        return Spread(
+            self.count + values.numel(),
+            self.total + float(values.sum()),
+            self.squares + float((values * values).sum()),
+            self.infinite or not bool(values.isfinite().all()),
+        )
+
+    @property
+    def mean(self) -> float:
+        """Of all."""
+        return self.total / self.count
+
+    @property
+    def is_one_number(self) -> bool:
+        """Whether they are all about the same: their standard deviation is at most 0.5."""
+        if not self.count or self.infinite:
+            return False
+        rest = self.squares - self.total**2 / self.count
+        return rest <= 0.25 * max(1, self.count - 1)
 
 
 def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> Diagnosis:
@@ -104,10 +141,8 @@ def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> 
 
 
 def _seen(context: AuditContext, case: Case, layer: Layer, number: int) -> Seen:
-    opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
-    if not layer.sure:  # a row whose scores are all the lowest number is uniform: it is empty
-        spread = layer.weights.amax(dim=-1) - layer.weights.amin(dim=-1)
-        opened = opened & (spread > 1e-7)[..., None]
+    # A row whose scores are all the lowest number is uniform: it is empty.
+    opened = layer.looked_at(MASS, unless_even=True)
     return Seen(opened, context.intent(case, number), context.pattern(case, number), case.valid)
 
 

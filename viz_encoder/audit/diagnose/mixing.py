@@ -6,7 +6,8 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import AuditContext, gap
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.measure.gradients import Gradients
-from viz_encoder.audit.measure.maps import Layer, maps_of
+from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import GRADIENT, MASS, Case, ModelFault
 
 UNKNOWN = Diagnosis(
@@ -95,7 +96,7 @@ def _obeys(context: AuditContext, case: Case, other: Case) -> bool:
 
 
 def _same(layer: Layer, allowed: Tensor, rows: Tensor) -> bool:
-    opened = layer.opened if layer.sure else layer.weights.nan_to_num(1.0) > MASS
+    opened = layer.looked_at(MASS)
     judged = (rows & allowed.any(dim=-1))[:, None].expand(opened.shape[:3])
     return torch.equal(opened[judged], allowed[:, None].expand_as(opened)[judged])
 

@@ -1,31 +1,17 @@
 """The maps that a model made: each layer, head and sample; or why none can be seen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
+from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
-from viz_encoder.trace import LayerTrace, record
-from viz_encoder.trace.mask_parsing import NEVER
+from viz_encoder.trace import record
+from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.module_stack import RecordedCall
-
-
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """What one attention layer did in one run."""
-
-    name: str
-    weights: Float[Tensor, "batch head query key"]
-    opened: Bool[Tensor, "batch head query key"]  # by the mask that ran, or where weight is > 0
-    sure: bool  # opened is the mask itself, so that a closed pair is closed on every input
-    sink: Float[Tensor, "batch head query"] | None  # attention to slots that are no token
-    bias: Tensor | None  # what was added to the scores, where it was
-    dtype: torch.dtype  # in which it ran
-    by_hand: bool  # a softmax of the model's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,31 +54,18 @@ def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | Non
 def _layer(call: RecordedCall, valid: Tensor) -> Layer | None:
     n_samples, n_tokens = valid.shape
     n_batch, _, n_queries, n_keys = call.shape
-    ran = call.attention
     extra = n_keys - n_queries
     if n_batch not in (1, n_samples) or call.cross or extra < 0:
         return None
-    if n_queries != n_tokens and not ran.ragged:
+    if n_queries != n_tokens and not call.attention.ragged:
         return None
+    ran = call.attention
     if ran.ragged and not _holds_the_real(call, valid):
         return None
-    with torch.no_grad():
-        weights = torch.stack([_weights(call, sample) for sample in range(n_batch)])
-        mask = _opened(call, weights)
-        opened = weights > 0 if mask is None else mask
-        if ran.ragged:
-            weights, opened = _spread(weights, valid), _spread(opened, valid)
-    whole = (n_samples, *weights.shape[1:])
-    weights, opened = weights.expand(whole), opened.expand(whole)
-    first = _first_token(opened, extra)
-    if first is None:
-        return None
-    tokens = slice(first, first + n_tokens)
-    cut = (weights[..., tokens], opened[..., tokens])
-    sink = weights.sum(dim=-1) - cut[0].sum(dim=-1) if extra else None
-    return Layer(
-        call.name, *cut, mask is not None, sink, ran.bias, ran.v.dtype, call.kind == "softmax"
-    )
+    ran = unpacked(ran, valid) if ran.ragged else ran
+    layer = Layer(call.name, ran, n_samples, by_hand=call.kind == "softmax")
+    first = _first_token(layer, extra)
+    return None if first is None else replace(layer, first=first, n_keys=n_tokens)
 
 
 def _cross(call: RecordedCall, valid: Tensor) -> Layer | None:
@@ -100,14 +73,8 @@ def _cross(call: RecordedCall, valid: Tensor) -> Layer | None:
     n_batch = call.shape[0]
     if not call.cross or call.attention.ragged or n_batch not in (1, len(valid)):
         return None
-    with torch.no_grad():
-        weights = torch.stack([_weights(call, sample) for sample in range(n_batch)])
-        mask = _opened(call, weights)
-    opened = weights > 0 if mask is None else mask
-    whole = (len(valid), *weights.shape[1:])
-    ran, by_hand = call.attention, call.kind == "softmax"
-    both = weights.expand(whole), opened.expand(whole)
-    return Layer(_name(call), *both, mask is not None, None, ran.bias, ran.v.dtype, by_hand)
+    by_hand = call.kind == "softmax"
+    return Layer(_name(call), call.attention, len(valid), by_hand=by_hand)
 
 
 def _name(call: RecordedCall) -> str:
@@ -119,11 +86,16 @@ def _in_words(call: RecordedCall) -> str:
     return f"{_name(call)} ({call.shape[2]} queries, {call.shape[3]} keys)"
 
 
-def _first_token(opened: Tensor, extra: int) -> int | None:
+def _first_token(layer: Layer, extra: int) -> int | None:
     """The column of token 0: slots of no token, open to all, stand after the tokens or before."""
-    if not extra or bool(opened[..., -extra:].all()):
+    if not extra:
         return 0
-    return extra if bool(opened[..., :extra].all()) else None
+    after = before = True
+    for rows in layer.row_blocks():
+        opened = layer.opened(rows)
+        after = after and bool(opened[..., -extra:].all())
+        before = before and bool(opened[..., :extra].all())
+    return 0 if after else extra if before else None
 
 
 def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]:
@@ -138,28 +110,6 @@ def not_over_tokens(subject: Subject, short: Case, long: Case) -> frozenset[int]
     return frozenset(n for n, (a, b) in enumerate(zip(*found, strict=True)) if a == b)
 
 
-def _weights(call: RecordedCall, sample: int) -> Tensor:
-    ran = call.attention
-    mask, bias, maps = (
-        None if part is None else part[sample if part.shape[0] > 1 else 0]
-        for part in (ran.mask, ran.bias, ran.maps)
-    )
-    q, k, v = ran.q[sample], ran.k[sample], ran.v[sample]
-    one = LayerTrace(q=q, k=k, v=v, scale=ran.scale, mask=mask, bias=bias, maps=maps)
-    return one.weights(slice(None), slice(None))
-
-
-def _opened(call: RecordedCall, weights: Tensor) -> Tensor | None:
-    """The mask that ran, as "batch head query key"; None where only the weights are known."""
-    ran = call.attention
-    if ran.maps is not None:
-        return None
-    opened = torch.ones_like(weights, dtype=torch.bool)
-    if ran.mask is not None:
-        opened = opened & ran.mask
-    return opened & (ran.bias > NEVER) if ran.bias is not None else opened
-
-
 def _holds_the_real(call: RecordedCall, valid: Tensor) -> bool:
     """Whether a nested tensor has as many tokens as are real; else where they stood is unknown."""
     mask = call.attention.mask
@@ -167,12 +117,21 @@ def _holds_the_real(call: RecordedCall, valid: Tensor) -> bool:
     return bool((valid.sum(dim=1) == counts).all())
 
 
-def _spread(compact: Tensor, valid: Tensor) -> Tensor:
+def unpacked(ran: AttentionCall, valid: Tensor) -> AttentionCall:
     """From the places in a nested tensor, which has no padding, to those in the batch."""
     n_samples, n_tokens = valid.shape
-    wide = compact.new_zeros(n_samples, compact.shape[1], n_tokens, n_tokens)
+    mask = ran.mask
+    if mask is None:
+        mask = torch.ones(1, 1, *ran.shape[2:], dtype=torch.bool, device=ran.q.device)
+    q, k, v = (x.new_zeros(n_samples, x.shape[1], n_tokens, x.shape[3]) for x in ran[1:4])
+    wide = mask.new_zeros(n_samples, mask.shape[1], n_tokens, n_tokens)
     for sample in range(n_samples):
         places = valid[sample].nonzero()[:, 0]
-        count = len(places)
-        wide[sample][:, places[:, None], places] = compact[sample, :, :count, :count]
-    return wide
+        count, one = len(places), sample if ran.shape[0] > 1 else 0
+        for filled, packed in ((q, ran.q), (k, ran.k), (v, ran.v)):
+            filled[sample][:, places] = packed[one][:, :count]
+        given = mask[sample if mask.shape[0] > 1 else 0]
+        wide[sample][:, places[:, None], places] = given.expand(-1, *ran.shape[2:])[
+            :, :count, :count
+        ]
+    return ran._replace(q=q, k=k, v=v, mask=wide)

@@ -37,10 +37,46 @@ def may_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:
     What such a row gives is settled by no mask: kernels give zeros, NaN or the mean of all.
     """
     empty = [~one.any(dim=-1, keepdim=True) for one in layers]
-    loose = [one | none for one, none in zip(layers, empty, strict=True)]
-    return reach(loose[0], n_layers)[-1] if len(loose) == 1 else reach(loose)[-1]
+    return _after_all([one | none for one, none in zip(layers, empty, strict=True)], n_layers)
 
 
 def must_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:
     """Of whom a token is meant to know after the last layer."""
-    return reach(layers[0], n_layers)[-1] if len(layers) == 1 else reach(list(layers))[-1]
+    return _after_all(list(layers), n_layers)
+
+
+def _after_all(layers: list[Allowed], n_layers: int) -> Allowed:
+    """The last of `reach`, sample by sample, without the steps between."""
+    found: list[Tensor] = []
+    for sample in range(len(layers[0])):
+        masks = [one[sample] for one in layers]
+        same = sample > 0 and all(torch.equal(one[sample - 1], one[sample]) for one in layers)
+        found.append(found[-1] if same else _power(masks * (n_layers if len(masks) == 1 else 1)))
+    return torch.stack(found)
+
+
+def _power(masks: list[Bool[Tensor, "query key"]]) -> Bool[Tensor, "query key"]:
+    """The product of all A ∪ I; of one and the same mask by squaring, until it grows no more."""
+    itself = torch.eye(masks[0].shape[-1], dtype=torch.bool, device=masks[0].device)
+    if any(one is not masks[0] for one in masks):
+        known: Tensor = (masks[0] | itself).float()
+        for one in masks[1:]:
+            known = _then((one | itself).float(), known)
+        return known > 0
+    found: Tensor | None = None
+    power, left = (masks[0] | itself).float(), len(masks)
+    while left:
+        if left & 1:
+            found = power if found is None else _then(power, found)
+        left >>= 1
+        if left:
+            twice = _then(power, power)
+            if torch.equal(twice, power):  # closed: however many more there are, it is the same
+                return power > 0
+            power = twice
+    assert found is not None
+    return found > 0
+
+
+def _then(step: Tensor, known: Tensor) -> Tensor:
+    return (step @ known > 0).float()

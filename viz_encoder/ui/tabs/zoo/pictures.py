@@ -67,9 +67,9 @@ def _map(context: AuditContext, case: Case, place: tuple[int, int, int]) -> Pict
     context.subject.run(case)  # a model that raises is told from one whose maps cannot be seen
     layers = maps_of(context.subject, case).layers
     layer, head, sample = place
-    if len(layers) <= layer or layers[layer].weights.shape[1] <= head:
+    if len(layers) <= layer or layers[layer].shape[1] <= head:
         return _gradient(context, case, sample) or _unseen(context, case, place)
-    return picture_of_map(context, case, layers[layer].weights[sample, head], place)
+    return picture_of_map(context, case, layers[layer].map(sample, head), place)
 
 
 def _gradient(context: AuditContext, case: Case, sample: int) -> Picture | None:

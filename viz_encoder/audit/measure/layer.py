@@ -1,0 +1,199 @@
+"""One attention layer of one run, read in blocks of rows, so that no map has to be held whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from viz_encoder.trace import LayerTrace
+from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.trace.mask_parsing import NEVER
+
+BLOCK_BYTES = 16 * 2**20  # weights of all samples and heads that are held at once
+HUGE = 1e30  # scores below it cannot overflow, so their softmax is no NaN
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is wrong in each row of a layer's maps, of all samples and heads."""
+
+    leak: Float[Tensor, "batch head query"]  # the largest weight on a key that is forbidden
+    lost: Int[Tensor, "batch head query"]  # allowed keys that are closed
+    sums: Float[Tensor, "batch head query"]  # float64, with what goes to slots of no token
+    nan: Bool[Tensor, "batch head query"]  # whether any weight is
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What one attention layer did in one run."""
+
+    name: str
+    ran: AttentionCall
+    n_samples: int
+    first: int = 0  # the column of token 0: slots of no token may stand before it
+    n_keys: int = 0  # tokens among the keys; all of them if 0
+    by_hand: bool = False  # a softmax of the model's own
+    order: Int[Tensor, " batch"] | None = None  # of the samples, if not that in which they ran
+    _known: dict[str, tuple[Tensor, Tensor, Judged]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Samples, heads, queries and the keys that are tokens."""
+        _, n_heads, n_queries, n_keys = self.ran.shape
+        return self.n_samples, n_heads, n_queries, self.n_keys or n_keys
+
+    @property
+    def sure(self) -> bool:
+        """Whether what is open is the mask itself, so that it is so on every input."""
+        return self.ran.maps is None
+
+    @property
+    def bias(self) -> Tensor | None:
+        """What was added to the scores, where it was."""
+        return self.ran.bias
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """In which it ran."""
+        return self.ran.v.dtype
+
+    @property
+    def has_sink(self) -> bool:
+        """Whether some keys are no tokens."""
+        return self.shape[3] != self.ran.shape[3]
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether closed pairs must have weight 0 and open rows sum to 1: no NaN can arise."""
+        ran = self.ran
+        if ran.maps is not None or ran.bias is not None or self.has_sink:
+            return False
+        largest = [float(x.abs().max()) if x.numel() else 0.0 for x in (ran.q, ran.k)]
+        bound = largest[0] * largest[1] * ran.q.shape[-1] * max(1.0, abs(ran.scale))
+        return bound < HUGE  # False where either is NaN
+
+    def in_order(self, order: Int[Tensor, " batch"]) -> "Layer":
+        """The same with its samples in another order."""
+        return replace(self, order=order, _known={})
+
+    def row_blocks(self) -> Iterator[slice]:
+        """Rows in pieces of at most BLOCK_BYTES of weights."""
+        n_samples, n_heads, n_queries, _ = self.shape
+        step = max(1, BLOCK_BYTES // (4 * n_samples * n_heads * max(1, self.ran.shape[3])))
+        for start in range(0, n_queries, step):
+            yield slice(start, min(start + step, n_queries))
+
+    def opened(self, rows: slice) -> Bool[Tensor, "batch #head row key"]:
+        """Open by the mask that ran, or where weight is above 0."""
+        whole = self._mask(rows) if self.sure else self._weights(rows) > 0
+        return whole[..., self._tokens]
+
+    def weights(self, rows: slice) -> Float[Tensor, "batch head row key"]:
+        """Those rows of all samples' and heads' maps, without slots of no token."""
+        return self._weights(rows)[..., self._tokens]
+
+    def map(self, sample: int, head: int) -> Float[Tensor, "query key"]:
+        """One map, whole."""
+        return torch.cat([self.weights(rows)[sample, head] for rows in self.row_blocks()])
+
+    def sink(self, rows: slice) -> Float[Tensor, "batch head row"]:
+        """The attention to slots that are no token."""
+        whole = self._weights(rows)
+        return whole.sum(dim=-1) - whole[..., self._tokens].sum(dim=-1)
+
+    def looked_at(self, least: float, *, unless_even: bool = False) -> Bool[Tensor, "b head q k"]:
+        """All that is open, whole: by the mask, or where a weight is above `least` or NaN.
+
+        Args:
+            least: a weight up to it counts as 0.
+            unless_even: a row with all weights alike is closed: its scores all were the lowest.
+        """
+        return torch.cat([self._looked_at(r, least, unless_even) for r in self.row_blocks()], dim=2)
+
+    def _looked_at(self, rows: slice, least: float, unless_even: bool) -> Tensor:
+        if self.sure:
+            opened = self.opened(rows)
+            return opened.expand(-1, self.shape[1], -1, -1)
+        weights = self.weights(rows)
+        opened = weights.nan_to_num(1.0) > least
+        if unless_even:
+            opened &= (weights.amax(dim=-1) - weights.amin(dim=-1) > 1e-7)[..., None]
+        return opened
+
+    def judged(
+        self, allowed: Bool[Tensor, "batch query key"], valid: Bool[Tensor, "batch query"]
+    ) -> Judged:
+        """Each row against what it may attend to; rows of padding, or without any key, are right.
+
+        Asked again with the same tensors, it is not computed again.
+        """
+        known = self._known.get("judged")
+        if known is not None and known[0] is allowed and known[1] is valid:
+            return known[2]
+        with torch.no_grad():
+            parts = [self._judge(r, allowed[:, r], valid[:, r]) for r in self.row_blocks()]
+        found = Judged(*(torch.cat(part, dim=2) for part in zip(*parts, strict=True)))
+        self._known["judged"] = (allowed, valid, found)
+        return found
+
+    def _judge(self, rows: slice, allowed: Tensor, valid: Tensor) -> tuple[Tensor, ...]:
+        whole = (*self.shape[:2], allowed.shape[1])
+        forbidden = (~allowed & (valid & allowed.any(dim=-1))[:, :, None])[:, None]
+        if self.is_plain:
+            opened = self.opened(rows)
+            lost = (allowed[:, None] & ~opened).sum(dim=-1) * valid[:, None]
+            if not bool((opened & forbidden).any()):
+                sums = opened.any(dim=-1).double().expand(whole)
+                none = sums.new_zeros(whole, dtype=torch.float32)
+                return none, lost.expand(whole), sums, none.bool()
+        weights = self._weights(rows)
+        tokens = weights[..., self._tokens]
+        opened = self.opened(rows) if self.sure else tokens > 0
+        lost = (allowed[:, None] & ~opened).sum(dim=-1) * valid[:, None]
+        leak = tokens.masked_fill(~forbidden, 0.0).nan_to_num_(0.0).amax(dim=-1)
+        sums = tokens.sum(dim=-1, dtype=torch.double)
+        sums = sums + self.sink(rows) if self.has_sink else sums
+        return leak, lost.expand(whole), sums, tokens.isnan().any(dim=-1)
+
+    @property
+    def _tokens(self) -> slice:
+        return slice(self.first, self.first + self.shape[3])
+
+    def _mask(self, rows: slice) -> Bool[Tensor, "batch #head row key"]:
+        ran = self.ran
+        opened = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=ran.q.device)
+        if ran.mask is not None:
+            opened = opened & rows_of(ran.mask, rows)
+        if ran.bias is not None:
+            opened = opened & (rows_of(ran.bias, rows) > NEVER)
+        n_rows = len(range(*rows.indices(ran.shape[2])))
+        return self._ordered(opened.expand(-1, -1, n_rows, ran.shape[3]))
+
+    def _weights(self, rows: slice) -> Float[Tensor, "batch head row slot"]:
+        """With slots of no token."""
+        samples = range(self.ran.shape[0])
+        with torch.no_grad():
+            return self._ordered(torch.stack([self._of_sample(one, rows) for one in samples]))
+
+    def _of_sample(self, sample: int, rows: slice) -> Tensor:
+        ran = self.ran
+        mask, bias, maps = (
+            None if part is None else part[sample if part.shape[0] > 1 else 0]
+            for part in (ran.mask, ran.bias, ran.maps)
+        )
+        q, k, v = ran.q[sample], ran.k[sample], ran.v[sample]
+        one = LayerTrace(q=q, k=k, v=v, scale=ran.scale, mask=mask, bias=bias, maps=maps)
+        return one.weights(slice(None), rows)
+
+    def _ordered(self, x: Tensor) -> Tensor:
+        """Of each sample, where one stands for all; in the order that was asked for."""
+        x = x.expand(self.n_samples, *x.shape[1:])
+        return x if self.order is None else x[self.order]
+
+
+def rows_of(part: Tensor, rows: slice) -> Tensor:
+    """Those rows of a "… #query key" tensor."""
+    return part[:, :, rows] if part.shape[2] > 1 else part
