@@ -32,6 +32,21 @@ def test_each_module_runs_once_in_its_own_scope_before_who_needs_it(join, browse
     page.close()
 
 
+def test_another_module_stands_in_for_one_and_may_need_it(tmp_path, browser):
+    sources = {
+        "page": 'import { said } from "./a.js";\ndocument.title = said;\n',
+        "a": 'export const said = "a";\n',
+        "b": 'import { said as before } from "./a.js";\nexport const said = `${before} and b`;\n',
+    }
+    for name, source in sources.items():
+        (tmp_path / f"{name}.js").write_text(source)
+    instead = {tmp_path / "a.js": tmp_path / "b.js"}
+    page = browser.new_page()
+    page.set_content(f"<script>{join_modules(tmp_path / 'page.js', tmp_path, instead)}</script>")
+    assert page.title() == "a and b"
+    page.close()
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -38,11 +38,14 @@ def softmax(scores):
 
 
 class Run:
-    """All that happens to one text, by layer; `allowed` is "query key", True = may attend."""
+    """All that happens to one text, by layer; `allowed` is "query key", True = may attend.
 
-    def __init__(self, text, allowed=None, positions=True):
-        self.words = ["[CLS]", *text.split(), "[SEP]"]
-        self.ids = [VOCABULARY[word] for word in self.words]
+    Heads that are removed, as (layer, head), put out 0.
+    """
+
+    def __init__(self, text, allowed=None, positions=True, removed=()):
+        self.words, self.removed = ["[CLS]", *text.split(), "[SEP]"], removed
+        self.ids = [VOCABULARY.get(word, VOCABULARY["[UNK]"]) for word in self.words]
         n = len(self.ids)
         self.rows = WEIGHTS["embed.tokens.word.weight"][self.ids]
         self.places = WEIGHTS["embed.position"][:n] * positions
@@ -50,17 +53,19 @@ class Run:
         self.allowed = np.ones((n, n), bool) if allowed is None else allowed
         self.states, self.blocks = [x], []
         for number in range(4):
-            x = self.block(x, f"layers.{number}")
+            x = self.block(x, number)
             self.states.append(x)
         self.output = norm(x, "final_norm")
 
-    def block(self, x, name):
+    def block(self, x, number):
+        name = f"layers.{number}"
         entering = norm(x, f"{name}.attn_norm")
         q, k, v = (self.heads(linear(entering, f"{name}.attn.{one}")) for one in "qkv")
         products = q @ k.transpose(0, 2, 1)
         scores = np.where(self.allowed, products / math.sqrt(WIDTH // N_HEADS), -np.inf)
         weights = softmax(scores)
         mixed = weights @ v
+        mixed[[head for layer, head in self.removed if layer == number]] = 0
         matrix = WEIGHTS[f"{name}.attn.o.weight"]
         parts = np.stack([mixed[h] @ matrix[:, 16 * h : 16 * h + 16].T for h in range(N_HEADS)])
         attention = parts.sum(axis=0) + WEIGHTS[f"{name}.attn.o.bias"]

@@ -1,6 +1,7 @@
 """Browser modules joined into one script, for a page that may load nothing."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 IMPORT = re.compile(r'^import \{([^{}]*)\} from "(\.[^"]*\.js)";\n', re.MULTILINE)
@@ -12,7 +13,7 @@ TYPE = re.compile(r"/\*\* @\w+ (?:[^*]|\*(?!/))*\*/ ?")
 INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
-def join_modules(entry: Path, root: Path) -> str:
+def join_modules(entry: Path, root: Path, instead: Mapping[Path, Path] | None = None) -> str:
     """The entry's script, after all that it needs; each module is a function of its own.
 
     Only named imports and named exports of functions, classes and constants are known. Comments
@@ -21,11 +22,13 @@ def join_modules(entry: Path, root: Path) -> str:
     Args:
         entry: the module that the page begins with.
         root: the folder by which modules are called.
+        instead: modules in whose place others stand, which may themselves import what they replace.
 
     Raises:
         ValueError: a form that is not known, a name that nobody exports, or modules in a circle.
     """
     exported: dict[Path, list[str]] = {}
+    others = {old.resolve(): new.resolve() for old, new in (instead or {}).items()}
     parts = ['"use strict";', "const MODULES = {};"]
 
     def add(path: Path, importers: tuple[Path, ...]) -> None:
@@ -36,7 +39,9 @@ def join_modules(entry: Path, root: Path) -> str:
         source = path.read_text(encoding="utf-8")
         imports = []
         for found in IMPORT.finditer(source):
-            needed = (path.parent / found[2]).resolve()
+            named = (path.parent / found[2]).resolve()
+            other = others.get(named, named)
+            needed = named if other == path else other
             add(needed, (*importers, path))
             names = _taken(found[1], exported[needed], path)
             imports.append(f"const {{ {names} }} = {_place(needed, root)};")

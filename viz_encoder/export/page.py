@@ -1,9 +1,7 @@
 """One offline page: the atlas, the map of every head, and one map exact, in a single HTML file."""
 
 import base64
-import hashlib
 import json
-import re
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +14,7 @@ from viz_encoder.analyses.overview import Tile, overview
 from viz_encoder.bundled import asset
 from viz_encoder.effects.outcome import Outcome
 from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.export.document import digest, filled
 from viz_encoder.export.modules import join_modules
 from viz_encoder.export.quantize import Packed, pack
 from viz_encoder.export.strip import strip_facts
@@ -101,12 +100,8 @@ def document(name: str, *, pictures: bool = False, **parts: str) -> str:
     """
     script = join_modules(OFFLINE / f"{name}.js", OFFLINE.parent)
     style = _asset("strip.css") + _asset(f"{name}.css")
-    policy = (
-        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
-        f"{'img-src data:; ' if pictures else ''}base-uri 'none'; form-action 'none'"
-    )
-    every = {"policy": policy, "script": script, "style": style, **parts}
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: every[found[1]], _asset(f"{name}.html"))
+    rules = [f"style-src {digest(style)}", *(["img-src data:"] if pictures else [])]
+    return filled(_asset(f"{name}.html"), script, style, rules, parts)
 
 
 def _facts(trace: Trace) -> dict[str, Any]:
@@ -234,8 +229,3 @@ def _filled(facts: dict[str, Any], maps: str, exact: str) -> bytes:
 
 def _asset(name: str) -> str:
     return (OFFLINE / name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    """What the policy allows to run or to style: this text and no other."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode()}'"

@@ -9,7 +9,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.lesson.asked import Asked, asked_of
 from viz_encoder.lesson.posed import exercises
 from viz_encoder.lesson.result_code import Place, decode
-from viz_encoder.lesson.seats import seat
+from viz_encoder.lesson.seats import OWN_SENTENCE, seat
 from viz_encoder.lesson.texts import FIRST, Given, Shown, Texts, Token, texts_of
 from viz_encoder.trace.capture import captured
 
@@ -17,8 +17,8 @@ MOST_CODES = 10_000
 
 
 def asked_at(encoder: LoadedEncoder, number: int) -> Asked:
-    """A seat's sentence, run, and where the lesson looks in it."""
-    inputs = encoder.read(seat(number).text)
+    """A seat's sentence, run, and where the lesson looks in it; seat 0 has the lesson's own."""
+    inputs = encoder.read(seat(number).text if number else OWN_SENTENCE)
     return asked_of(encoder, inputs, captured(encoder, inputs)[0], seat=number)
 
 

@@ -226,4 +226,34 @@ export const DE = {
     head: (head) => `Kopf ${head} herausnehmen`,
     positions: "Positionen auf null setzen",
   },
+  file: {
+    title: "Der Weg eines Tokens durch einen Encoder",
+    text: "Text",
+    run: "Rechnen",
+    seat: "Platz",
+    open: "Öffnen",
+    words: (n) => `Die ${n} Wörter, die dieses Modell kennt`,
+    empty: "Schreib zuerst einen Text.",
+    unknown: (words) => `Das Modell kennt ${words} nicht und liest dort [UNK].`,
+    cut: (n, most) => `Das Modell liest ${most} Tokens; die letzten ${n} fehlen.`,
+    noSeat: (seat, seats) => `Platz ${seat} fehlt in dieser Datei; sie hat ${seats || "keine"}.`,
+    changed: "Geänderter Lauf",
+    causal: "kausale Maske",
+    head: (head) => `Kopf ${head} herausgenommen`,
+    positions: "Positionen auf null gesetzt",
+    undo: (what) => `Rückgängig: ${what}`,
+    restore: "Zurücksetzen",
+    answer: (was, now) => `Die Antwort war ${was}; jetzt ist sie ${now}.`,
+    agrees: (error) =>
+      `Alle Zahlen werden in deinem Browser gerechnet. Für den Satz der Lektion stimmen die Ausgaben auf ${error} des größten Werts mit denen von PyTorch überein.`,
+    differs: (error) =>
+      `Die Zahlen dieses Browsers weichen um ${error} des größten Werts von denen von PyTorch ab und werden deshalb nicht gezeigt. Nimm einen anderen Browser.`,
+    alone:
+      "Diese Datei braucht kein Netz und kein Python und speichert nichts. Für andere Modelle, für Bilder und um einen eigenen Encoder laufen zu lassen oder zu speichern, nimm viz-encoder.",
+    tokens:
+      "Dieses Modell kennt nur ganze Wörter: jedes andere Wort wird zu [UNK]. Der Tokenizer fügt [CLS] und [SEP] hinzu. Ein Klick auf ein Token verfolgt es durch den Encoder.",
+    questions:
+      "Diese Datei hat Fragen zum Satz der Lektion und zu den Sätzen ihrer Plätze, solange am Lauf nichts geändert ist.",
+    build: "Diese Datei zählt die Gewichte. Um so einen Encoder laufen zu lassen oder zu speichern, nimm viz-encoder.",
+  },
 };

@@ -247,6 +247,39 @@ export const EN = {
     head: (/** @type {string} */ head) => `remove head ${head}`,
     positions: "set the positions to zero",
   },
+  // Of the lesson as one file, which works without a server.
+  file: {
+    title: "One token’s way through an encoder",
+    text: "Text",
+    run: "Run",
+    seat: "Seat",
+    open: "Open",
+    words: (/** @type {number} */ n) => `The ${n} words that this model knows`,
+    empty: "Type a text first.",
+    unknown: (/** @type {string} */ words) => `The model does not know ${words} and reads [UNK] instead.`,
+    cut: (/** @type {number} */ n, /** @type {number} */ most) =>
+      `The model reads ${most} tokens; the last ${n} were cut.`,
+    noSeat: (/** @type {number} */ seat, /** @type {string} */ seats) =>
+      `This file has no seat ${seat}; it has ${seats || "none"}.`,
+    changed: "Changed run",
+    causal: "causal mask",
+    head: (/** @type {string} */ head) => `head ${head} removed`,
+    positions: "positions set to zero",
+    undo: (/** @type {string} */ what) => `Undo: ${what}`,
+    restore: "Restore",
+    answer: (/** @type {string} */ was, /** @type {string} */ now) => `The answer was ${was}; now it is ${now}.`,
+    agrees: (/** @type {string} */ error) =>
+      `All numbers are computed in your browser. For the lesson’s sentence, the outputs agree with PyTorch’s to ${error} of the largest.`,
+    differs: (/** @type {string} */ error) =>
+      `This browser’s numbers differ from PyTorch’s by ${error} of the largest, so they are not shown. Try another browser.`,
+    alone:
+      "This file needs no network and no Python, and stores nothing. For other models, for pictures, and for running or saving an encoder of your own, use viz-encoder.",
+    tokens:
+      "This model knows whole words only: any other word becomes [UNK]. The tokenizer adds [CLS] and [SEP]. Click a token to follow it through the encoder.",
+    questions:
+      "This file has questions on the lesson’s sentence and on those of its seats, as long as nothing is changed in the run.",
+    build: "This file counts the weights. To run or save such an encoder, use viz-encoder.",
+  },
 };
 
 /** @typedef {typeof EN} Texts */

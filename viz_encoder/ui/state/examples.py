@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from viz_encoder.lesson.seats import OWN_SENTENCE
+
 PICTURES = {"a digit": "examples/digit.png", "a wide scene": "examples/wide.png"}
 
 
@@ -35,7 +37,7 @@ EXAMPLES = (
     Example(
         "keys … [MASK]: is or are?",
         "A small model that was trained on grammar finds the subject, not the nearest noun.",
-        text="the keys to the cabinet [MASK] old",
+        text=OWN_SENTENCE,
         model="grammar",
         swap=("keys", "key"),
     ),

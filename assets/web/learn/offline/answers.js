@@ -1,0 +1,83 @@
+// What the server would answer to the steps of the lesson, computed here.
+
+import { knockOut } from "./knock_out.js";
+import { predictions } from "./prediction.js";
+import { tokenNumbers } from "./token_numbers.js";
+import { weightCounts } from "./weight_counts.js";
+
+/** @import { Numbers } from "../../core/payloads.d.ts" */
+/** @import { Questions } from "./questions.js" */
+/** @import { Held, Runs } from "./runs.js" */
+/** @typedef {Uint8Array | string | null} Body */
+/** @typedef {{ held: Held, asked: URLSearchParams, body: Body }} Asked */
+
+const OF_A_RUN = /^viz\/run\/([^/]+)\/(.+)$/;
+const NOT_HERE = "This file cannot compute that; the page of viz-encoder can.";
+
+export class Answers {
+  /** @param {Runs} runs @param {Questions} questions */
+  constructor(runs, questions) {
+    this.runs = runs;
+    this.questions = questions;
+  }
+
+  /** The answer to a request; for one with raw numbers, as core/server.js gives them.
+   * @param {string} path @param {Body} [body] @returns {unknown} */
+  answer(path, body = null) {
+    const [place, query] = path.split("?");
+    const asked = new URLSearchParams(query);
+    if (place === "viz/learn/build" && body === null) return weightCounts(Object.fromEntries(asked));
+    const [, key, what] = OF_A_RUN.exec(place) ?? [];
+    const route = Object.hasOwn(this.#routes, what) ? this.#routes[what] : null;
+    if (!route) throw new Error(NOT_HERE);
+    return route({ held: this.runs.held(key), asked, body });
+  }
+
+  /** @type {Record<string, (asked: Asked) => unknown>} */
+  #routes = {
+    "learn/token": ({ held, asked }) => tokenNumbers(this.runs.model, held.ran, placeOf(asked)),
+    "learn/outputs": ({ held }) => outputs(held),
+    "learn/exercises": ({ held, asked }) => ({ exercises: this.#exercises(held, asked) }),
+    predictions: ({ held, asked }) => predictions(this.runs.model, held.ran, blocksOf(asked)),
+    "whatif/offered": ({ held }) => ({ missing: "", measures: [], usual: "answer", twin: "", text: held.text }),
+    "whatif/tokens": ({ held }) => knockOut(this.runs.model, this.runs.of(held.text).ran),
+    "whatif/changed": ({ held, body }) => this.#changed(held, JSON.parse(String(body)).changes),
+    "mask/run": ({ held, body }) => {
+      const mask = unpacked(/** @type {Uint8Array} */ (body), held.ran.ids.length);
+      return { run: this.runs.described(this.runs.of(held.text, held.codes, mask)) };
+    },
+  };
+
+  // They are about runs in which nothing is changed.
+  #exercises(/** @type {Held} */ { text, codes }, /** @type {URLSearchParams} */ asked) {
+    const [seat, step] = [Number(asked.get("seed")), Number(asked.get("step"))];
+    return codes.length ? [] : this.questions.about(text, seat, step, asked.get("language") ?? "");
+  }
+
+  #changed(/** @type {Held} */ { text }, /** @type {string[]} */ codes) {
+    const both = { run: this.runs.of(text, codes), plain: this.runs.of(text) };
+    return Object.fromEntries(Object.entries(both).map(([name, held]) => [name, this.runs.described(held)]));
+  }
+}
+
+const placeOf = (/** @type {URLSearchParams} */ asked) => {
+  const at = (/** @type {string} */ name) => Number(asked.get(name));
+  return { layer: at("layer"), head: at("head"), query: at("query"), key: at("key"), dim: at("dim") };
+};
+
+const blocksOf = (/** @type {URLSearchParams} */ asked) =>
+  asked.has("layer") ? Number(asked.get("layer")) : undefined;
+
+/** The vectors after the final norm. @type {(held: Held) => Numbers} */
+function outputs({ ran: { last } }) {
+  const rows = last.map(({ out }) => out);
+  const shape = [rows.length, rows[0].length];
+  const nothing = { tops: null, total: Number.NaN, empty: 0, answer: "", about: null };
+  return { shape, values: Float32Array.from(rows.flat()), step: [1, 1], ...nothing };
+}
+
+/** A mask as bits, row by row, the first cell in the highest bit. @type {(bits: Uint8Array, n: number) => boolean[][]} */
+function unpacked(bits, n) {
+  const cell = (/** @type {number} */ at) => Boolean(bits[at >> 3] & (128 >> (at & 7)));
+  return Array.from({ length: n }, (_, row) => Array.from({ length: n }, (_, col) => cell(row * n + col)));
+}

@@ -1,0 +1,56 @@
+// Over the lesson, while something is changed in the run: what, what became of the answer, and the way back.
+
+import { current } from "../../core/app_state.js";
+import { changedRun, codesOf } from "../../core/changed_run.js";
+import { button, el } from "../../core/dom.js";
+import { quoted } from "../../core/token_names.js";
+import { fixed } from "../printed.js";
+import { predictions } from "./prediction.js";
+
+/** @import { Run } from "../../core/run.js" */
+/** @import { Texts } from "../types.d.ts" */
+/** @import { Runs } from "./runs.js" */
+
+export class ChangeNote {
+  title = el("b");
+  chips = el("span", { class: "viz-changes" });
+  back = button("", () => changedRun.restore(() => {}));
+  said = el("p", { class: "viz-lesson-answer" });
+  node = el("section", { class: "viz-lesson-changed", role: "status", hidden: true });
+
+  /** @param {Runs} runs @param {Texts} texts */
+  constructor(runs, texts) {
+    this.runs = runs;
+    this.texts = texts;
+    this.node.append(el("div", { class: "viz-lesson-line" }, this.title, this.chips, this.back), this.said);
+    current.on((run) => this.#show(run));
+  }
+
+  speak(/** @type {Texts} */ texts) {
+    this.texts = texts;
+    this.#show(current.run);
+  }
+
+  #show(/** @type {Run | null} */ run) {
+    const [codes, words] = [codesOf(run), this.texts.file];
+    this.node.hidden = !codes.length;
+    if (!run || !codes.length) return;
+    this.title.textContent = `${words.changed} ${this.texts.switches.untrained}`;
+    this.back.textContent = words.restore;
+    this.chips.replaceChildren(...codes.map((code) => this.#chip(code)));
+    const [was, now] = [run.plainKey, run.key].map((key) => this.#answer(key));
+    this.said.textContent = was && now ? words.answer(was, now) : "";
+  }
+
+  #chip(/** @type {string} */ code) {
+    const words = this.texts.file;
+    const said = code === "c" ? words.causal : code === "p" ? words.positions : words.head(code.slice(1));
+    const drop = () => changedRun.drop(code, () => {});
+    return button(`${said} ✕`, drop, { class: "viz-small", "data-code": code, "aria-label": words.undo(said) });
+  }
+
+  #answer(/** @type {string} */ key) {
+    const [found] = predictions(this.runs.model, this.runs.held(key).ran);
+    return found ? `${quoted(found.labels[0])} (${fixed(found.shares[0] ?? 0, 3)})` : "";
+  }
+}

@@ -1,0 +1,64 @@
+// Each token hidden from all others, and what becomes of the answer, or of the pooled vector where none is asked for.
+
+import { dot, lengthOf } from "./arithmetic.js";
+import { forward } from "./forward.js";
+import { best, logits, masked } from "./prediction.js";
+
+/** @import { TokenEffects } from "../../core/payloads.d.ts" */
+/** @import { Vector } from "./arithmetic.js" */
+/** @import { Model, Ran } from "./forward.js" */
+/** @typedef {{ words: string, skip: number, value: (ran: Ran) => number, said: (ran: Ran) => { word: string, share: number } | null }} Measure
+ *   `skip` is the token that is asked about */
+
+/** @type {(model: Model, ran: Ran) => TokenEffects} */
+export function knockOut(model, ran) {
+  const measure = measureOf(model, ran);
+  const without = ran.ids.map((_, at) => (at === measure.skip ? null : forward(model, ran.ids, { hidden: [at] })));
+  const before = measure.value(ran);
+  const said = without.map((each) => each && measure.said(each));
+  const untouched = measure.said(ran);
+  return {
+    sentence: "",
+    measure: measure.words,
+    before,
+    untouched: { answer: untouched?.word ?? "", share: untouched?.share ?? null },
+    values: without.map((each) => each && measure.value(each) - before),
+    answers: said.map((each) => each?.word ?? ""),
+    shares: said.map((each) => each?.share ?? null),
+    labels: ["", ""],
+    pair: [],
+  };
+}
+
+/** @type {(model: Model, ran: Ran) => Measure} */
+function measureOf(model, ran) {
+  const [at] = masked(model, ran);
+  return at === undefined ? turned(ran) : preferred(model, ran, at);
+}
+
+/** The logit of the answer less that of the next one. @type {(model: Model, ran: Ran, at: number) => Measure} */
+function preferred(model, ran, at) {
+  const scores = (/** @type {Ran} */ each) => logits(model, each.last[at].out);
+  const first = scores(ran);
+  const [answer, other] = first.map((_, word) => word).sort((a, b) => first[b] - first[a]);
+  return {
+    words: `logit of “${model.words[answer]}” − “${model.words[other]}” at token ${at}`,
+    skip: at,
+    value: (each) => scores(each)[answer] - scores(each)[other],
+    said: (each) => best(model, scores(each)),
+  };
+}
+
+/** How far the mean over the tokens has turned. @type {(ran: Ran) => Measure} */
+function turned(ran) {
+  const pooled = meanOf(ran);
+  return {
+    words: "1 − cosine between the pooled vector (mean) and the untouched one",
+    skip: -1,
+    value: (each) => 1 - dot(meanOf(each), pooled) / lengthOf(meanOf(each)) / lengthOf(pooled),
+    said: () => null,
+  };
+}
+
+/** @type {(ran: Ran) => Vector} */
+const meanOf = ({ last }) => last[0].out.map((_, at) => last.reduce((sum, { out }) => sum + out[at], 0) / last.length);

@@ -1,0 +1,91 @@
+// The runs of this page by their keys: a text, what is changed in it, and all numbers of its forward pass.
+
+import { forward } from "./forward.js";
+import { masked } from "./prediction.js";
+
+/** @import { RunDescription } from "../../core/payloads.d.ts" */
+/** @import { Changes, HeadPlace, Model, Ran } from "./forward.js" */
+/** @import { Read, Vocabulary } from "./vocabulary.js" */
+/** @typedef {{ key: string, text: string, codes: string[], read: Read, ran: Ran }} Held */
+
+export const PLACE = { layer: 2, head: 0 }; // where the lesson looks
+const HEAD = /^h(\d+)\.(\d+)$/;
+const SWITCHES = /** @type {Record<string, Changes>} */ ({ c: { causal: true }, p: { positions: false } });
+
+export class Runs {
+  /** @type {Map<string, Held>} */
+  #held = new Map();
+  /** @type {Map<string, string>} */
+  #keys = new Map();
+
+  /** @param {Model} model @param {Vocabulary} vocabulary @param {string} name of the model */
+  constructor(model, vocabulary, name) {
+    this.model = model;
+    this.vocabulary = vocabulary;
+    this.name = name;
+  }
+
+  /** The run of a text; changes are codes, such as "c", "p" or "h2.0"; of a mask, a row is a query.
+   * @param {string} text @param {string[]} [codes] @param {boolean[][] | null} [mask] @returns {Held} */
+  of(text, codes = [], mask = null) {
+    const what = JSON.stringify([text, codes, mask]);
+    const key = this.#keys.get(what) ?? `run${this.#keys.size}`;
+    if (!this.#keys.has(what)) {
+      const read = this.vocabulary.read(text);
+      const ran = forward(this.model, read.ids, { ...changesOf(codes), mask });
+      this.#held.set(key, { key, text, codes, read, ran });
+      this.#keys.set(what, key);
+    }
+    return this.held(key);
+  }
+
+  /** @param {string} key @returns {Held} */
+  held(key) {
+    const found = this.#held.get(key);
+    if (!found) throw new Error("This page does not have that run.");
+    return found;
+  }
+
+  /** What the page is told of a run. @param {Held} held @returns {RunDescription} */
+  described({ key, text, codes, read, ran }) {
+    const own = read.tokens.map((_, at) => (read.special[at] ? null : at - 1));
+    const plain = codes.length ? this.of(text).key : "";
+    return {
+      ...{ key, kind: "text", model: this.name, device: "", dtype: "", kernel: "", revision: "", weights: "" },
+      link: { a: text, ...(codes.length ? { cut: codes.join(",") } : {}) },
+      ...{ tasks: ["masked"], masked: "" },
+      changed: codes.length ? { plain, changes: codes.map((code) => ({ code, words: code })) } : null,
+      ...{ nLayers: this.model.config.n_layers, nHeads: this.model.config.n_heads },
+      ...{ tokens: read.tokens, special: read.special, valid: read.tokens.map(() => true) },
+      ...{ segments: read.tokens.map(() => 0), words: own, grid: null, notes: [], swap: null, example: false },
+      opening: { ...PLACE, ...this.place(ran) },
+      vocabulary: { statistics: {}, scales: {} },
+    };
+  }
+
+  /** The token that is asked for, else the first word, and the key that it attends to most.
+   * @param {Ran} ran */
+  place(ran) {
+    const query = masked(this.model, ran)[0] ?? Math.min(1, ran.ids.length - 1);
+    const weights = ran.blocks[PLACE.layer].heads[PLACE.head].weights[query];
+    return { query, key: weights.indexOf(Math.max(...weights)) };
+  }
+}
+
+/** @type {(codes: string[]) => Changes} */
+function changesOf(codes) {
+  const heads = codes.flatMap((code) => {
+    const found = HEAD.exec(code);
+    return found ? [/** @type {HeadPlace} */ ([Number(found[1]), Number(found[2])])] : [];
+  });
+  return Object.assign({ removed: heads }, ...codes.map((code) => SWITCHES[code] ?? {}));
+}
+
+/** Of the codes in a link, those that this page can make. @type {(listed: string, model: Model) => string[]} */
+export function knownCodes(listed, { config }) {
+  const known = (/** @type {string} */ code) => {
+    const [, layer, head] = HEAD.exec(code) ?? [];
+    return Object.hasOwn(SWITCHES, code) || (Number(layer) < config.n_layers && Number(head) < config.n_heads);
+  };
+  return [...new Set(listed.split(",").filter(known))];
+}

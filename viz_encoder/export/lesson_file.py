@@ -1,0 +1,114 @@
+"""The lesson as one HTML file that computes in the browser: the Learn tab without a server."""
+
+import base64
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from viz_encoder import __version__
+from viz_encoder.bundled import asset
+from viz_encoder.checkpoints import LoadedEncoder, load
+from viz_encoder.errors import SelectionError
+from viz_encoder.export.document import digest, filled
+from viz_encoder.export.modules import join_modules
+from viz_encoder.lesson.answer_list import asked_at
+from viz_encoder.lesson.posed import exercises
+from viz_encoder.lesson.seats import OWN_SENTENCE, seat
+from viz_encoder.lesson.texts import FIRST, languages, texts_of
+from viz_encoder.trace import capture
+
+MODEL = "grammar"  # whose forward pass assets/web/learn/offline computes
+MAX_BYTES = 3_000_000
+MOST_SEATS = 90  # for which there is room
+WEB = asset("web")
+OFFLINE = WEB / "learn" / "offline"
+STYLES = ("core/core.css", "views/views.css", "learn/tab.css", "learn/offline/lesson.css")
+INSTEAD = {  # of the modules that ask a server
+    WEB / "core" / "server.js": OFFLINE / "server.js",
+    WEB / "learn" / "texts.js": OFFLINE / "texts.js",
+}
+
+
+def draw_lesson(seats: Iterable[int], language: str = FIRST) -> bytes:
+    """The whole file: the lesson's steps, the model's own files, and the exercises of the seats.
+
+    It opens from a disk, and its policy forbids it any network. The numbers come from the browser's
+    own forward pass, in doubles; it compares its outputs for the lesson's sentence with those of
+    PyTorch, which the file holds, and shows nothing if they differ.
+
+    Args:
+        seats: whose sentences it has; the lesson's own sentence is always there.
+        language: the one it opens in; the others can be chosen in it.
+
+    Raises:
+        SelectionError: no such seat or language, or too many seats for a file of 3 MB.
+    """
+    numbers = sorted(set(seats))
+    if len(numbers) > MOST_SEATS:
+        raise SelectionError(
+            f"The file has room for {MOST_SEATS} seats, not for {len(numbers)}; write several "
+            "files, such as one with seats 1 to 30 and one with 31 to 60."
+        )
+    code, folder = texts_of(language).code, asset(f"models/{MODEL}")
+    encoder = load(MODEL, device="cpu")
+    script = join_modules(OFFLINE / "page.js", WEB, INSTEAD)
+    style = "".join((WEB / each).read_text(encoding="utf-8") for each in STYLES)
+    rules = [f"style-src-elem {digest(style)}", "style-src-attr 'unsafe-inline'"]
+    parts = {
+        "language": code,
+        "facts": _json(_facts(encoder, code)),
+        "questions": _json(_questions(encoder, numbers)),
+        "weights": base64.b64encode((folder / "model.safetensors").read_bytes()).decode("ascii"),
+    }
+    template = (OFFLINE / "lesson.html").read_text(encoding="utf-8")
+    return filled(template, script, style, rules, parts).encode("utf-8")
+
+
+def _facts(encoder: LoadedEncoder, language: str) -> dict[str, Any]:
+    config, folder = encoder.config, asset(f"models/{MODEL}")
+    sizes = ("n_layers", "n_heads", "d_head", "d_model", "d_ff", "vocab_size", "max_positions")
+    return {
+        "model": MODEL,
+        "config": {name: getattr(config, name) for name in (*sizes, "norm_eps")},
+        "tokenizer": json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")),
+        "language": language,
+        "version": __version__,
+        "reference": capture(encoder, OWN_SENTENCE).output.tolist(),
+    }
+
+
+def _questions(encoder: LoadedEncoder, seats: Iterable[int]) -> dict[str, Any]:
+    """The exercises of each seat in each language; a text that several share is there once."""
+    texts: dict[str, int] = {}
+    kept = {}
+    for number in (0, *seats):
+        asked = asked_at(encoder, number)
+        kept[str(number)] = {
+            "text": seat(number).text if number else OWN_SENTENCE,
+            "exercises": {
+                code: [_line(each, texts) for each in exercises(asked, language=code)]
+                for code in languages()
+            },
+        }
+    return {"texts": list(texts), "seats": kept}
+
+
+def _line(exercise: dict[str, Any], texts: dict[str, int]) -> list[Any]:
+    """The values of an exercise, each text by its number; offline/questions.js reads them."""
+
+    def short(value: Any) -> Any:
+        if isinstance(value, str):
+            return texts.setdefault(value, len(texts))
+        if isinstance(value, list):
+            return [short(each) for each in value]
+        return [short(each) for each in value.values()] if isinstance(value, dict) else value
+
+    line = [short(value) for value in exercise.values()]
+    line[list(exercise).index("kind")] = exercise["kind"]
+    return line
+
+
+def _json(content: Any) -> str:
+    """Without a character that could open or close a tag."""
+    told = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return told.replace("<", "\\u003c")
