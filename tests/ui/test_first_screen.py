@@ -262,3 +262,27 @@ def test_a_link_holds_the_tab(visit):
     again.page.wait_for_function("window.vizTab?.run?.link.a.includes('bank')", timeout=60_000)
     again.page.get_by_role("tab", name="Attention").click()
     again.page.wait_for_function("!location.search.includes('tab=')")
+
+
+def test_what_is_on_its_way_is_said_to_load(profile, site):
+    held, page = [], profile.new_page()
+    page.route("**/viz/first", lambda route: held.append(route))
+    with page.expect_request("**/viz/first"):
+        page.goto(site)
+    page.wait_for_function("document.querySelector('.viz-empty')?.textContent === 'Loading …'")
+    page.wait_for_selector("#viz-run")
+    assert page.inner_text(".viz-empty >> visible=true") == "Loading …"
+    held[0].continue_()
+    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    assert page.locator(".viz-empty >> visible=true").count() == 0
+    page.close()
+
+
+def test_where_nothing_can_be_opened_the_form_is_named(profile, site):
+    page = profile.new_page()
+    page.goto(f"{site}?run=nowhere")
+    page.wait_for_selector("#viz-notice .viz-alert", timeout=60_000)
+    page.wait_for_function(
+        "document.querySelector('.viz-empty')?.textContent.startsWith('Type a text')"
+    )
+    page.close()

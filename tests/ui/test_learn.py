@@ -341,3 +341,16 @@ def test_the_words_that_decide_are_named(learn):
     page.wait_for_selector(".viz-learn-effects tbody tr")
     headline = page.inner_text(".viz-learn-headline")
     assert "keys" in headline and "cabinet" not in headline
+
+
+def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, site):
+    held, page = [], profile.new_page()
+    page.route("**/learn/tab.js", lambda route: held.append(route))
+    with page.expect_request("**/learn/tab.js"):
+        page.goto(f"{site}?learn=5&seed=17")
+    page.wait_for_function("new URLSearchParams(location.search).has('a')", timeout=60_000)
+    held[0].continue_()
+    shown(page, 5)
+    place = page.evaluate("vizLearn.shown.place")
+    assert (place["layer"], place["head"], place["query"]) == (LAYER, HEAD, seat(17).masked + 1)
+    page.close()

@@ -13,6 +13,7 @@ class Current {
   #pointed = new Emitter();
   /** @type {number | null} */
   hovered = null;
+  coming = true; // what the page opens on is on its way
 
   get run() {
     return this.#run.value;
@@ -22,6 +23,12 @@ class Current {
   enter(/** @type {Run | null} */ run) {
     if (run) this.selection.enter(run);
     this.#run.set(run);
+  }
+
+  // Nothing is on its way: what was awaited is there, or cannot be.
+  settle() {
+    this.coming = false;
+    if (!this.run) this.enter(null);
   }
 
   // Told of each new run, and at once of the one that is there.

@@ -47,6 +47,7 @@ export async function mount(root, read, watch, trigger) {
     /** @type {HTMLElement | null} */ (document.querySelector("#viz-inputs textarea"))?.focus({ preventScroll: true });
   });
   if (!(await first?.catch(() => null))) trigger("submit");
+  current.settle();
 }
 
 function enter(/** @type {RunDescription} */ description) {

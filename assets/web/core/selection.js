@@ -99,6 +99,7 @@ export class Selection extends Emitter {
   order = "";
   fallen = ""; // what of the heads was left when the run changed
   tab = ""; // which is open; nothing for the first
+  arrived = location.search; // the link that the page was opened by; the address is written anew with the first run
   opened = ""; // the key of the first run, which the link asked for
   /** @type {boolean | { query: number, key: number }} */
   held = false; // the next run keeps the chosen tokens, whatever it is of, or has this pair

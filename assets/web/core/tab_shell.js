@@ -5,13 +5,15 @@ import { el, onTheme, onWidth } from "./dom.js";
 
 /** @import { Run } from "./run.js" */
 
+const withoutRun = () => (current.coming ? "Loading …" : "Type a text or drop a picture, and press Run.");
+
 export class TabShell {
   /** @type {Run | null} */
   run = null;
   seen = false;
   always = false; // brought up to date out of sight too
   saysMask = false; // that a run was made with a mask, above all else
-  empty = el("p", { class: "viz-empty" }, "Type a text or drop a picture, and press Run.");
+  empty = el("p", { class: "viz-empty" }, withoutRun());
   masked = el("p", { class: "viz-masked", hidden: true });
   fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
 
@@ -43,6 +45,7 @@ export class TabShell {
   refresh() {
     const { run } = this;
     this.empty.hidden = Boolean(run);
+    this.empty.textContent = withoutRun();
     this.masked.hidden = !(this.saysMask && run?.masked);
     this.masked.textContent = `This run was made with a mask: ${run?.masked}.`;
     if (!run) this.body.hidden = this.fault.hidden = true;

@@ -74,7 +74,8 @@ export class Question {
     if (exercise.kind === "choice") this.#choices(exercise);
     else this.#number(exercise);
     const next = exercises.length > 1 ? [button(words.next, () => this.#next())] : [];
-    const say = `${words.is(answerText(exercise))}${exercise.right}`;
+    const answer = answerText(exercise); // where the reason begins with it, it is said once
+    const say = exercise.right.startsWith(answer) ? exercise.right : words.is(answer) + exercise.right;
     this.buttons.replaceChildren(
       button(words.give, () => this.#say(say, false)),
       ...next,

@@ -34,7 +34,7 @@ class LearnTab extends TabShell {
   saysMask = true;
   step = USUAL;
   #asked = new Latest((sentence) => this.fail(sentence));
-  #opening = new LessonOpening(location.search);
+  #opening = new LessonOpening(current.selection.arrived);
   #questions = new Latest(() => this.question.show([], this.texts));
   texts = TEXTS[languageOf(current.selection.noted(LANGUAGE))];
   dim = 0;
