@@ -242,10 +242,12 @@ def test_changes_run_here_and_are_taken_back(opened):
     n = len(OWN_SENTENCE.split()) + 2
     places = np.arange(n)
     causal = places[:, None] >= places
+    hidden = causal & (places != KEY)
     steps = (
         ("mask: causal", Run(OWN_SENTENCE, causal)),
         ("remove head 2.0", Run(OWN_SENTENCE, causal, removed=((2, 0),))),
         ("set the positions", Run(OWN_SENTENCE, causal, positions=False, removed=((2, 0),))),
+        ("hide “keys”", Run(OWN_SENTENCE, hidden, positions=False, removed=((2, 0),))),
     )
     for label, run in steps:
         page.locator(".viz-learn-switches label", has_text=label).locator("input").click()
@@ -257,7 +259,7 @@ def test_changes_run_here_and_are_taken_back(opened):
         )
         until(page, "() => vizLearn.shown?.run === vizLearn.run")
         near(weights(page), run.blocks[LAYER]["weights"][HEAD, QUERY])
-    until(page, "() => location.search.includes('cut=c%2Ch2.0%2Cp')")
+    until(page, "() => location.search.includes('cut=c%2Ch2.0%2Cp%2Ct2')")
     page.reload()
     shown(page, 4)
     near(weights(page), steps[-1][1].blocks[LAYER]["weights"][HEAD, QUERY])

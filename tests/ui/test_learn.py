@@ -228,6 +228,21 @@ def test_switches_run_the_real_weights_again(learn, grammar):
     assert not learn.faults
 
 
+def test_the_chosen_key_is_hidden_from_all(learn, grammar):
+    page = learn()
+    box = page.locator(".viz-learn-switches label", has_text="hide “keys”").locator("input")
+    box.check()
+    page.wait_for_function("vizLearn.shown.run.changed?.changes[0].code === 't2'")
+    shown(page, 4)
+    ran = vz.effects.changed(grammar, TEXT, [f"t{KEY}"])
+    expected = ran.attention(LAYER, HEAD)[QUERY].numpy()
+    np.testing.assert_allclose(weights(page), expected, atol=2e-6)
+    assert weights(page)[KEY] == 0 and box.is_checked()
+    box.uncheck()
+    page.wait_for_function("!vizLearn.shown.run.changed")
+    assert not learn.faults
+
+
 def test_a_question_is_answered_and_a_known_mistake_is_named(learn, row):
     page = learn()
     page.wait_for_selector(".viz-learn-question input")

@@ -180,5 +180,5 @@ test("requests are answered by runs of this page", () => {
   const window = asked(`${url}mask/run`, packed({ kind: "window", width: 2 }, 9)).run;
   near(runs.held(window.key).ran.last[8].out, numbers.runs[6].output[8]);
   assert.throws(() => asked(`${url}picture.png`), /cannot compute that/);
-  assert.deepEqual(knownCodes("c,h9.0,h1.3,t2,p,c", model), ["c", "h1.3", "p"]);
+  assert.deepEqual(knownCodes("c,h9.0,h1.3,t2,t9,p,c", model, 9), ["c", "h1.3", "t2", "p"]);
 });

@@ -1,7 +1,9 @@
 // Switches of the model that is loaded: its real weights run again, as they were not trained.
 
+import { hiding } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
 import { el } from "../core/dom.js";
+import { quoted } from "../core/token_names.js";
 
 /** @import { Shown } from "./types.d.ts" */
 
@@ -16,6 +18,7 @@ export class Switches {
   head = el("input", { type: "checkbox", onchange: () => this.#toggle(this.#headCode) });
   causal = el("input", { type: "checkbox", onchange: () => this.#toggle(CAUSAL) });
   positions = el("input", { type: "checkbox", onchange: () => this.#toggle(NO_POSITIONS) });
+  token = el("input", { type: "checkbox", onchange: () => this.#hide() });
   /** @type {Shown | null} */
   shown = null;
 
@@ -32,6 +35,7 @@ export class Switches {
       line(words.causal, this.causal),
       line(words.head(`${place.layer}.${place.head}`), this.head),
       line(words.positions, this.positions),
+      line(words.hide(quoted(run.tokens[place.key])), this.token),
     ];
     this.list.replaceChildren(...lines);
     const codes = codesOf(run);
@@ -39,6 +43,13 @@ export class Switches {
     this.head.checked = codes.includes(this.#headCode);
     this.causal.checked = codes.includes(CAUSAL);
     this.positions.checked = codes.includes(NO_POSITIONS);
+    this.token.checked = changedRun.has(run, hiding([place.key]));
+  }
+
+  // The chosen key, by its place in the shown text.
+  #hide() {
+    const tell = (/** @type {string} */ sentence) => this.said.replaceChildren(sentence);
+    if (this.shown) changedRun.toggle(hiding([this.shown.place.key]), tell);
   }
 
   // Made and taken back as every change of the shown run is.

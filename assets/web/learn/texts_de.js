@@ -225,6 +225,7 @@ export const DE = {
     causal: "Maske: kausal",
     head: (head) => `Kopf ${head} herausnehmen`,
     positions: "Positionen auf null setzen",
+    hide: (word) => `${word} vor allen Tokens verbergen`,
   },
   file: {
     title: "Der Weg eines Tokens durch einen Encoder",
@@ -241,6 +242,7 @@ export const DE = {
     causal: "kausale Maske",
     head: (head) => `Kopf ${head} herausgenommen`,
     positions: "Positionen auf null gesetzt",
+    hidden: (word) => `${word} verborgen`,
     undo: (what) => `Rückgängig: ${what}`,
     restore: "Zurücksetzen",
     answer: (was, now) => `Die Antwort war ${was}; jetzt ist sie ${now}.`,

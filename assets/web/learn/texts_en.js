@@ -246,6 +246,7 @@ export const EN = {
     causal: "mask: causal",
     head: (/** @type {string} */ head) => `remove head ${head}`,
     positions: "set the positions to zero",
+    hide: (/** @type {string} */ word) => `hide ${word} from all tokens`,
   },
   // Of the lesson as one file, which works without a server.
   file: {
@@ -265,6 +266,7 @@ export const EN = {
     causal: "causal mask",
     head: (/** @type {string} */ head) => `head ${head} removed`,
     positions: "positions set to zero",
+    hidden: (/** @type {string} */ word) => `${word} hidden`,
     undo: (/** @type {string} */ what) => `Undo: ${what}`,
     restore: "Restore",
     answer: (/** @type {string} */ was, /** @type {string} */ now) => `The answer was ${was}; now it is ${now}.`,

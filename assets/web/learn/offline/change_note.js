@@ -6,6 +6,7 @@ import { button, el } from "../../core/dom.js";
 import { quoted } from "../../core/token_names.js";
 import { fixed } from "../printed.js";
 import { predictions } from "./prediction.js";
+import { hiddenBy } from "./runs.js";
 
 /** @import { Run } from "../../core/run.js" */
 /** @import { Texts } from "../types.d.ts" */
@@ -37,16 +38,22 @@ export class ChangeNote {
     if (!run || !codes.length) return;
     this.title.textContent = `${words.changed} ${this.texts.switches.untrained}`;
     this.back.textContent = words.restore;
-    this.chips.replaceChildren(...codes.map((code) => this.#chip(code)));
+    this.chips.replaceChildren(...codes.map((code) => this.#chip(code, run.tokens)));
     const [was, now] = [run.plainKey, run.key].map((key) => this.#answer(key));
     this.said.textContent = was && now ? words.answer(was, now) : "";
   }
 
-  #chip(/** @type {string} */ code) {
+  #chip(/** @type {string} */ code, /** @type {string[]} */ tokens) {
     const words = this.texts.file;
-    const said = code === "c" ? words.causal : code === "p" ? words.positions : words.head(code.slice(1));
+    const said = this.#words(code, tokens);
     const drop = () => changedRun.drop(code, () => {});
     return button(`${said} ✕`, drop, { class: "viz-small", "data-code": code, "aria-label": words.undo(said) });
+  }
+
+  #words(/** @type {string} */ code, /** @type {string[]} */ tokens) {
+    const [words, hidden] = [this.texts.file, hiddenBy(code)];
+    if (hidden !== null) return words.hidden(quoted(tokens[hidden]));
+    return code === "c" ? words.causal : code === "p" ? words.positions : words.head(code.slice(1));
   }
 
   #answer(/** @type {string} */ key) {

@@ -7,7 +7,7 @@ import { isSeat } from "../result_code.js";
 import { mount } from "../tab.js";
 import { languageOf, TEXTS } from "../texts.js";
 import { ChangeNote } from "./change_note.js";
-import { facts, questions, runs } from "./page_data.js";
+import { facts, questions, runs, vocabulary } from "./page_data.js";
 import { knownCodes } from "./runs.js";
 import { TextForm } from "./text_form.js";
 
@@ -31,7 +31,7 @@ function open() {
   const asked = params.get("seed") ?? "";
   const seat = isSeat(asked) ? Number(asked) : 0;
   const text = params.get("a") || questions.sentence(seat);
-  const codes = knownCodes(params.get("cut") ?? "", runs.model);
+  const codes = knownCodes(params.get("cut") ?? "", runs.model, vocabulary.read(text).ids.length);
   current.enter(new Run(runs.described(runs.of(text, codes))));
 
   const tab = el("div", { class: "viz-root" });

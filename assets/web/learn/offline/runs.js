@@ -10,6 +10,7 @@ import { masked } from "./prediction.js";
 
 export const PLACE = { layer: 2, head: 0 }; // where the lesson looks
 const HEAD = /^h(\d+)\.(\d+)$/;
+const TOKEN = /^t(\d+)$/;
 const SWITCHES = /** @type {Record<string, Changes>} */ ({ c: { causal: true }, p: { positions: false } });
 
 export class Runs {
@@ -25,7 +26,7 @@ export class Runs {
     this.name = name;
   }
 
-  /** The run of a text; changes are codes, such as "c", "p" or "h2.0"; of a mask, a row is a query.
+  /** The run of a text; changes are codes, such as "c", "p", "h2.0" or "t2"; of a mask, a row is a query.
    * @param {string} text @param {string[]} [codes] @param {boolean[][] | null} [mask] @returns {Held} */
   of(text, codes = [], mask = null) {
     const what = JSON.stringify([text, codes, mask]);
@@ -78,14 +79,23 @@ function changesOf(codes) {
     const found = HEAD.exec(code);
     return found ? [/** @type {HeadPlace} */ ([Number(found[1]), Number(found[2])])] : [];
   });
-  return Object.assign({ removed: heads }, ...codes.map((code) => SWITCHES[code] ?? {}));
+  const hidden = codes.flatMap((code) => hiddenBy(code) ?? []);
+  return Object.assign({ removed: heads, hidden }, ...codes.map((code) => SWITCHES[code] ?? {}));
 }
 
-/** Of the codes in a link, those that this page can make. @type {(listed: string, model: Model) => string[]} */
-export function knownCodes(listed, { config }) {
+/** The token that a change hides from all; null where it is another change. @type {(code: string) => number | null} */
+export function hiddenBy(code) {
+  const found = TOKEN.exec(code);
+  return found && Number(found[1]);
+}
+
+/** Of the codes in a link, those that this page can make of a text of so many tokens.
+ * @type {(listed: string, model: Model, nTokens: number) => string[]} */
+export function knownCodes(listed, { config }, nTokens) {
   const known = (/** @type {string} */ code) => {
     const [, layer, head] = HEAD.exec(code) ?? [];
-    return Object.hasOwn(SWITCHES, code) || (Number(layer) < config.n_layers && Number(head) < config.n_heads);
+    if (Object.hasOwn(SWITCHES, code) || (hiddenBy(code) ?? nTokens) < nTokens) return true;
+    return Number(layer) < config.n_layers && Number(head) < config.n_heads;
   };
   return [...new Set(listed.split(",").filter(known))];
 }
