@@ -351,6 +351,8 @@ def test_the_command_writes_it_in_german(opened, tmp_path, capsys):
     page = opened("", path=path)
     shown(page, 4)
     assert page.inner_text("h1") == "Der Weg eines Tokens durch einen Encoder"
+    said = page.inner_text(".viz-learn-main")
+    assert "Länge" in said and "Zeig auf eine Spalte" in said and "length" not in said
     page.select_option("select[aria-label=Language]", "en")
     until(page, "() => document.documentElement.lang === 'en'")
     assert page.inner_text("h1") == "One token’s way through an encoder"

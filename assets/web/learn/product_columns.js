@@ -5,6 +5,7 @@ import { el } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { addingUp, fixed, signedText } from "./printed.js";
 
+/** @import { Texts } from "./types.d.ts" */
 /** @typedef {{ name: string, values: number[] }} Named */
 
 const [HALF, LOW, FEW] = [34, 20, 16]; // pixels of the longest bar; where there are more products than a few
@@ -13,8 +14,8 @@ export class ProductColumns {
   node = el("div", { class: "viz-learn-products" });
   said = el("p", { class: "viz-learn-readout", role: "status" });
 
-  /** @type {(first: Named, second: Named) => void} */
-  show(first, second) {
+  /** @type {(first: Named, second: Named, words: Texts["attention"]) => void} */
+  show(first, second, words) {
     const products = first.values.map((value, at) => value * second.values[at]);
     const printed = addingUp(products, 2);
     const most = (/** @type {number[]} */ values) => Math.max(...values.map(Math.abs)) || 1;
@@ -27,7 +28,7 @@ export class ProductColumns {
     };
     const tell = (/** @type {number} */ at) =>
       this.said.replaceChildren(
-        `Number ${at}: ${fixed(first.values[at], 4)} × ${fixed(second.values[at], 4)} = ${fixed(products[at], 4)}`,
+        `${words.number(at)}: ${fixed(first.values[at], 4)} × ${fixed(second.values[at], 4)} = ${fixed(products[at], 4)}`,
       );
     this.node.style.setProperty("--half", `${half}px`);
     this.node.replaceChildren(
@@ -44,6 +45,6 @@ export class ProductColumns {
         );
       }),
     );
-    this.said.textContent = "Point at a column to see its product with four decimals.";
+    this.said.textContent = words.point;
   }
 }

@@ -79,7 +79,8 @@ export class AttentionStep {
     }
     const [query, key] = [run.tokens[place.query], run.tokens[place.key]].map(isolated);
     this.titles[0].textContent = words.products(query, key);
-    this.products.show({ name: words.q(query), values: found.q }, { name: words.k(key), values: found.k });
+    const named = [words.q(query), words.k(key)];
+    this.products.show({ name: named[0], values: found.q }, { name: named[1], values: found.k }, words);
     const bias = found.bias?.[place.key];
     const by = this.divided ? divisor(found) : words.undivided;
     const score = (this.divided ? found.scale : 1) * found.dots[place.key] + (bias ?? 0);
@@ -120,7 +121,7 @@ export class AttentionStep {
       found.sink === null ? "" : words.sinkNote(number(1 - table.now.weights.reduce((sum, each) => sum + each, 0)));
     this.note.textContent = `${found.v ? "" : words.long} ${sink}`.trim();
     this.values.node.setAttribute("aria-label", words.outOf);
-    this.values.show(this.#valueRows(shown, found), shown.place.around, 3);
+    this.values.show(this.#valueRows(shown, found), shown.place.around, shown.texts, 3);
   }
 
   /** @type {(shown: Shown, found: SeenAttention) => Row[]} */

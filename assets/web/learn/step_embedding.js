@@ -36,7 +36,7 @@ export class EmbeddingStep {
     if (rows.length > 1) rows.push({ name: words.sum, values: found.sum, part: "sum" });
     if (found.norm || rows.length < 1) rows.push({ name: words.out, values: found.out });
     this.rows.node.setAttribute("aria-label", words.vectors);
-    this.rows.show(rows, place.around, 3);
+    this.rows.show(rows, place.around, texts, 3);
     this.says.textContent = found.says ?? "";
     this.note.textContent = words.note;
   }

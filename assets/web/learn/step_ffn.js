@@ -40,6 +40,7 @@ export class FfnStep {
         { name: words.after, values: found.after },
       ],
       unit,
+      texts,
     );
     this.title.textContent = words.curve(found.activation);
     this.curve.replaceChildren(curveOf(found, texts));
@@ -57,7 +58,7 @@ export class FfnStep {
       ),
     );
     this.out.node.setAttribute("aria-label", words.out);
-    this.out.show([{ name: words.out, values: found.out }], place.around, 3);
+    this.out.show([{ name: words.out, values: found.out }], place.around, texts, 3);
     this.note.textContent = words.note(found.out.length, found.after.length);
   }
 

@@ -56,7 +56,7 @@ export class PoolingStep {
     rows.push({ name: words.mean, values: mean }, { name: words.first, values: vectors[0] });
     rows.push({ name: words.max, values: each((values) => Math.max(...values)) });
     this.rows.node.setAttribute("aria-label", words.vectors);
-    this.rows.show(rows, place.around, 3);
+    this.rows.show(rows, place.around, texts, 3);
     const dim = Math.min(place.around, mean.length - 1);
     const printed = vectors.slice(0, FIRST).map((vector, at) => (at ? signedText : fixed)(vector[dim], 3));
     const more = n > FIRST ? [words.others(n - FIRST)] : [];

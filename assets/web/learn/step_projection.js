@@ -45,7 +45,7 @@ export class ProjectionStep {
       { name: words.product, values: product },
     ];
     this.rows.node.setAttribute("aria-label", words.vectors);
-    this.rows.show(rows, place.around, 3);
+    this.rows.show(rows, place.around, texts, 3);
     const total = product.reduce((sum, value) => sum + value, 0);
     const bias = found.bias === null ? null : signedText(fixedSum(found.sum, total), 3);
     this.sum.textContent = words.sum(found.x.length, fixed(total, 3), bias, fixed(found.sum, 3));

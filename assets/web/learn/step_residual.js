@@ -32,7 +32,7 @@ export class ResidualStep {
     const rows = stages.flatMap(({ title, vector }) => (vector ? [{ name: title, values: vector }] : []));
     if (!rows.length) return;
     this.rows.node.setAttribute("aria-label", texts.residual.stages);
-    this.rows.show(rows, place.around, 2);
+    this.rows.show(rows, place.around, texts, 2);
     const sums = stages.flatMap((_, at) => added(stages, at, place.around));
     const norms = stages.flatMap(({ title, norm }) => (norm ? [worked(title, norm, place.around, texts)] : []));
     this.norms.replaceChildren(...sums, ...norms);

@@ -30,6 +30,7 @@ export const DE = {
   here: "Hier im Browser geändert; das Modell ist so nicht gelaufen.",
   reset: "Zurück zum Lauf",
   waiting: "Wird gerechnet …",
+  vectors: { length: "Länge", strip: (name, n) => `${name}, ${n} Zahlen. Ein Klick wählt, welche gedruckt werden.` },
   tokens: {
     headline: (n) => `Das Modell liest ${n} Tokens, jedes als seine Nummer im Vokabular.`,
     picture: (n) => `Das Modell liest ${n} Tokens: die Patches des Bildes, Reihe für Reihe.`,
@@ -82,6 +83,8 @@ export const DE = {
     values: "3 · Die Values addieren, jeder mal sein Gewicht",
     q: (name) => `q von ${name}`,
     k: (name) => `k von ${name}`,
+    number: (at) => `Zahl ${at}`,
+    point: "Zeig auf eine Spalte, um ihr Produkt mit vier Stellen zu sehen.",
     columns: { key: "Key", dot: "q·k", allowed: "darf schauen", exp: "e^(Score − max)", weight: "Gewicht" },
     drag: "ziehen",
     dragged: (name) => `Score von ${name}; ziehen oder mit den Pfeiltasten ändern`,

@@ -26,6 +26,11 @@ export const EN = {
   here: "Changed here, in your browser; the model did not run with this.",
   reset: "Back to what ran",
   waiting: "Computing …",
+  vectors: {
+    length: "length",
+    strip: (/** @type {string} */ name, /** @type {number} */ n) =>
+      `${name}, ${n} numbers. Click to choose which are printed.`,
+  },
   tokens: {
     headline: (/** @type {number} */ n) => `The model reads ${n} tokens, each as its number in the vocabulary.`,
     picture: (/** @type {number} */ n) => `The model reads ${n} tokens: the patches of the picture, row by row.`,
@@ -93,6 +98,8 @@ export const EN = {
     values: "3 · Add up the values, each times its weight",
     q: (/** @type {string} */ name) => `q of ${name}`,
     k: (/** @type {string} */ name) => `k of ${name}`,
+    number: (/** @type {number} */ at) => `Number ${at}`,
+    point: "Point at a column to see its product with four decimals.",
     columns: { key: "key", dot: "q·k", allowed: "allowed", exp: "e^(score − max)", weight: "weight" },
     drag: "drag",
     dragged: (/** @type {string} */ name) => `Score of ${name}; drag, or use the arrow keys`,

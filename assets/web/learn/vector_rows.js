@@ -4,7 +4,9 @@ import { rgbText } from "../core/colors.js";
 import { el, fit, onWidth } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { addingUp, fixed, lengthOf, signedText, windowStart } from "./printed.js";
+import { EN } from "./texts_en.js";
 
+/** @import { Texts } from "./types.d.ts" */
 /** @typedef {ArrayLike<number>} Vector */
 /** @typedef {{ name: string, values: Vector, part?: "addend" | "sum", press?: () => unknown, chosen?: boolean }} Row
  *   addends are printed so that they add up to the sum after them */
@@ -16,6 +18,8 @@ export class VectorRows {
   rows = [];
   dim = 0;
   decimals = 2;
+  /** @type {Texts["vectors"]} */
+  words = EN.vectors;
   node = el("div", { class: "viz-learn-vectors", role: "table" });
 
   /** `choose` is told the dimension that was clicked; `label` says what the vectors are.
@@ -26,9 +30,9 @@ export class VectorRows {
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
   }
 
-  /** @type {(rows: Row[], dim: number, decimals?: number) => void} */
-  show(rows, dim, decimals = 2) {
-    Object.assign(this, { rows, dim: Math.min(dim, rows[0].values.length - 1), decimals });
+  /** @type {(rows: Row[], dim: number, texts: Texts, decimals?: number) => void} */
+  show(rows, dim, { vectors: words }, decimals = 2) {
+    Object.assign(this, { rows, words, dim: Math.min(dim, rows[0].values.length - 1), decimals });
     this.draw();
   }
 
@@ -49,7 +53,7 @@ export class VectorRows {
       el("span", { role: "columnheader" }, ""),
       el("span", { role: "columnheader", class: "viz-learn-range" }, `0 … ${n - 1}`),
       ...dims.map((dim) => el("span", { role: "columnheader", "data-here": dim === this.dim }, String(dim))),
-      el("span", { role: "columnheader" }, "length"),
+      el("span", { role: "columnheader" }, this.words.length),
     );
     const lines = rows.map((row, at) => {
       const strip = this.#strip(row, start, printed, (value) => rgbText(color(value / largest)));
@@ -69,7 +73,7 @@ export class VectorRows {
     const n = values.length;
     const strip = el("canvas", {
       role: "cell",
-      "aria-label": `${name}, ${n} numbers. Click to choose which are printed.`,
+      "aria-label": this.words.strip(name, n),
       onclick: (event) => this.choose(dimAt(event, n)),
       onpointermove: (event) => {
         const dim = dimAt(event, n);
