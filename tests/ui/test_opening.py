@@ -1,5 +1,6 @@
 """Other models on the page: looked up, loaded, run, stopped and refused; what their heads say."""
 
+import html
 import re
 import threading
 
@@ -16,6 +17,7 @@ from tests.ui.conftest import serving
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.errors import CheckpointError, SelectionError
+from viz_encoder.ui.form.model_panel import model_panel
 from viz_encoder.ui.serve import Settings, make_app
 from viz_encoder.ui.state import models as models_module
 from viz_encoder.ui.state.models import Models
@@ -210,6 +212,16 @@ def test_the_page_says_what_the_encoder_is_made_of(visit, minilm):
     assert "post-norm" in said and "x ← norm(x + f(x))" in said and "Apache-2.0" in said
     opened.page.click("text=Picture")
     opened.page.wait_for_selector("#viz-about :text('pre-norm')")
+
+
+def test_a_small_vocabulary_is_listed_whole(grammar):
+    models = Models(local=True, device="cpu")
+    words = grammar.reader.tokenizer.get_vocab()
+    listed = model_panel(models, "grammar").split("<details")[1].split("</details>")[0]
+    assert f"The {len(words)} words it knows" in listed
+    said = re.findall(r"\S+", html.unescape(listed.split("<p>")[1].removesuffix("</p>")))
+    assert said == sorted(words, key=words.get)
+    assert "<details" not in model_panel(models, "all-MiniLM-L6-v2")
 
 
 def copied(folder, target):

@@ -5,8 +5,10 @@ import html
 from viz_encoder.checkpoints import HubModel, LoadedEncoder, Plan
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.config.anatomy import anatomy
+from viz_encoder.inputs import TextReader
 from viz_encoder.ui.state.models import Models, free_bytes
 
+LISTED = 1_000  # words of a vocabulary that are all shown
 READS = {Embedding.TOKEN: "texts", Embedding.PATCH: "pictures", Embedding.VECTOR: "vectors"}
 
 
@@ -15,7 +17,9 @@ def model_panel(models: Models, name: str) -> str:
     plan = models.plan(name)
     if plan is None:
         return _panel(models.get(name))
-    return _panel(plan, "in memory" if models.is_loaded(name) else "")
+    few = plan.config.embedding is Embedding.TOKEN and plan.config.vocab_size <= LISTED
+    words = _words(models.get(name).reader) if few else ""
+    return _panel(plan, "in memory" if models.is_loaded(name) else "", words)
 
 
 def plan_panel(plan: Plan) -> str:
@@ -45,7 +49,17 @@ def _listed(facts: list[tuple[str, str]]) -> str:
     return f"<dl>{''.join(rows)}</dl>"
 
 
-def _panel(model: Plan | LoadedEncoder, state: str = "") -> str:
+def _words(reader: object) -> str:
+    """All words of a small vocabulary, folded: any other is unknown to the model."""
+    if not isinstance(reader, TextReader):
+        return ""
+    known = sorted(reader.tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+    words = " ".join(html.escape(word) for word, _ in known)
+    summary = f"The {len(known)} words it knows; any other becomes [UNK]"
+    return f'<details class="viz-caption"><summary>{summary}</summary><p>{words}</p></details>'
+
+
+def _panel(model: Plan | LoadedEncoder, state: str = "", words: str = "") -> str:
     rows = "".join(
         f"<tr><th>{html.escape(part.name)}</th><td>{html.escape(part.words)}"
         f"<code>{html.escape(part.equation)}</code></td></tr>"
@@ -54,7 +68,8 @@ def _panel(model: Plan | LoadedEncoder, state: str = "") -> str:
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in model.card.notes)
     said = f'<ul class="viz-caption">{notes}</ul>' if notes else ""
     return (
-        f'<div class="viz-model">{_listed(_facts(model, state))}<table>{rows}</table>{said}</div>'
+        f'<div class="viz-model">{_listed(_facts(model, state))}{words}<table>{rows}</table>{said}'
+        "</div>"
     )
 
 
