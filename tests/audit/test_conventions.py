@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool, to_bool
-from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_array, read_mask
+from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_array, read_mask, read_masks
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS
 from viz_encoder.errors import InputError, SelectionError, TooLong, UnsafeFile
 
@@ -118,7 +118,7 @@ def test_other_arrays_that_do_not_fit():
         to_bool(ALLOWED, "added")
     with pytest.raises(InputError, match="give it as bool"):
         from_bool(torch.ones(2, 2), "keep")
-    with pytest.raises(SelectionError, match="'keep', 'ignore', 'added', 'ones'"):
+    with pytest.raises(SelectionError, match="'keep', 'ignore', 'added', 'ones', 'key-ignore'"):
         to_bool(ALLOWED, "true")
     assert torch.equal(to_bool(ALLOWED, "ones"), ALLOWED)
 
@@ -132,8 +132,11 @@ def test_what_comes_back_is_a_copy():
     assert torch.equal(given, ALLOWED)
 
 
+SQUARE = [each for each in Convention if not each.by_key]
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("convention", Convention)
+@pytest.mark.parametrize("convention", SQUARE)
 def test_a_saved_array_is_read_as_it_was(tmp_path, convention, order):
     passed = from_bool(ALLOWED, convention).numpy()
     np.save(tmp_path / "mask.npy", np.asarray(passed, order=order))
@@ -143,6 +146,48 @@ def test_a_saved_array_is_read_as_it_was(tmp_path, convention, order):
 def test_one_batch_and_one_head_are_taken_off(tmp_path):
     np.save(tmp_path / "mask.npy", ALLOWED.numpy()[None, None])
     assert torch.equal(read_mask(tmp_path / "mask.npy", "keep"), ALLOWED)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 1, 4), (3, 1, 1, 4)])
+def test_rows_of_a_batch_are_a_key_padding_mask(tmp_path, shape):
+    real = ALLOWED.numpy()[:3]
+    np.save(tmp_path / "mask.npy", ~real.reshape(shape))
+    assert read_masks(tmp_path / "mask.npy", "key-ignore").tolist() == real.tolist()
+    np.save(tmp_path / "mask.npy", real.reshape(shape).astype(int))
+    assert read_masks(tmp_path / "mask.npy", "key-ones").tolist() == real.tolist()
+    np.save(tmp_path / "mask.npy", ALLOWED.numpy())  # as many samples as tokens
+    assert read_masks(tmp_path / "mask.npy", "key-ones").tolist() == ALLOWED.tolist()
+
+
+@pytest.mark.parametrize("axes", [(), (1,), (2,)])
+def test_each_sample_of_a_batch_has_its_own_mask(tmp_path, axes):
+    batch = torch.rand(3, 4, 4, generator=torch.Generator().manual_seed(1)) > 0.4
+    saved = batch.numpy() if not axes else np.repeat(batch.numpy()[:, None], axes[0], axis=1)
+    np.save(tmp_path / "mask.npy", saved)
+    assert torch.equal(read_masks(tmp_path / "mask.npy", "keep"), batch)
+    with pytest.raises(InputError, match="masks of 3 samples"):
+        read_mask(tmp_path / "mask.npy", "keep")
+    np.save(tmp_path / "mask.npy", batch.numpy()[:, None, :1])  # (batch, 1, 1, token)
+    assert torch.equal(read_masks(tmp_path / "mask.npy", "keep"), batch[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("array", "convention", "says"),
+    [
+        (np.stack([np.eye(4), 1 - np.eye(4)])[None] > 0, "keep", "its 2 heads differ"),
+        (np.ones((2, 3, 4, 4)) > 0, "key-ones", r"one row per sample: \(batch, token\)"),
+        (np.ones((2, 3, 4)) > 0, "keep", r"yours.npy has shape \(2, 3, 4\)"),
+        (np.ones((0, 4, 4)) > 0, "keep", r"shape \(0, 4, 4\)"),
+        (np.ones((2, 0, 4, 4)) > 0, "keep", r"shape \(2, 0, 4, 4\)"),
+        (np.ones((2, 4)), "key-ignore", "yours.npy: The mask is float64"),
+    ],
+)
+def test_a_batch_that_is_no_mask_is_refused_by_the_name_of_its_file(
+    tmp_path, array, convention, says
+):
+    np.save(tmp_path / "mask.npy", array)
+    with pytest.raises(InputError, match=says):
+        read_masks(tmp_path / "mask.npy", convention, name="yours.npy")
 
 
 @pytest.mark.parametrize("dtype", [">i4", "<f8", "|u1", ">f2"])

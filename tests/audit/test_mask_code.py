@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,14 @@ TOLERANCE = 2e-5
 PAINTED = torch.rand(N_TOKENS, N_TOKENS, generator=torch.Generator().manual_seed(3)) > 0.5
 PAINTED |= torch.eye(N_TOKENS, dtype=torch.bool).roll(1, dims=1)
 MASKS = [*PRESETS, "painted"]
+BY_KEY = [name for name, target in TARGETS.items() if target.by_key]
+ONE_ROW = ["none", "padding-right", "padding-left", "keys"]
+COMPUTED = [
+    (name, target)
+    for target in TARGETS
+    for name in (ONE_ROW if target in BY_KEY else MASKS)
+    if target != "vz.capture"
+]
 # Uncompiled on purpose: what is tested is the mask.
 pytestmark = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 
@@ -89,23 +98,40 @@ def bert_by_hand(x: Tensor, model: nn.Module, allowed: Tensor) -> Tensor:
 
 def reference(target: str, left: dict, allowed: Tensor) -> Tensor:
     with torch.no_grad():
-        if target in ("scaled_dot_product_attention", "flex_attention"):
+        if "q" in left:
             return by_hand(left["q"], left["k"], left["v"], allowed)
         by = {
             "nn.MultiheadAttention": multihead_by_hand,
             "nn.TransformerEncoder": encoder_by_hand,
             "transformers": bert_by_hand,
         }
-        return by[target](left["x"], left["model"], allowed)
+        return by[target.partition(",")[0]](left["x"], left["model"], allowed)
 
 
-@pytest.mark.parametrize("target", [target for target in TARGETS if target != "vz.capture"])
-@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize(("name", "target"), COMPUTED)
 def test_the_snippet_computes_attention_with_that_mask(name, target):
     left = ran(name, target)
     expected = reference(target, left, wanted(name))
     apart = (left["output"] - expected).abs().max() / expected.abs().max()
     assert float(apart) < TOLERANCE
+
+
+@pytest.mark.parametrize("target", BY_KEY)
+def test_a_call_by_key_takes_one_row_for_all_queries(target):
+    with pytest.raises(SelectionError, match="1 may attend to other keys than 0") as told:
+        mask_code(torch.ones(3, 3).tril().bool(), target)
+    assert str(told.value).startswith(target)
+    code = mask_code(PRESETS["keys"].mask(4), target, rule="keys")
+    assert "0 = ignore" in code or "True = ignore" in code
+
+
+def test_a_long_mask_is_loaded_from_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("mask.npy", PAINTED.numpy())
+    for target in TARGETS.keys() - set(BY_KEY):
+        code = mask_code(PAINTED, target, file="mask.npy")
+        assert "np.load('mask.npy')" in code and "rows = [" not in code
+        assert torch.equal(run_as_written(code)["allowed"], PAINTED)
 
 
 @pytest.mark.parametrize("target", ["nn.MultiheadAttention", "nn.TransformerEncoder"])
@@ -186,9 +212,7 @@ def test_the_snippet_for_capture_masks_the_scope_alone(code):
 
 def test_calls_that_take_one_mask_refuse_a_scope():
     scope = MaskScope.parsed("1:0", 4, 5)
-    for target in TARGETS:
-        if target == "vz.capture":
-            continue
+    for target in TARGETS.keys() - {"vz.capture", *BY_KEY}:
         with pytest.raises(SelectionError, match=r"on layer 1, head 0 only, use vz\.capture"):
             mask_code(PAINTED, target, scope=scope)
         assert mask_code(PAINTED, target, scope=MaskScope.parsed("", 4, 5)) == mask_code(

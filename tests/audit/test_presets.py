@@ -14,6 +14,7 @@ BY_HAND = {
     "none": lambda q, k: True,
     "padding-right": lambda q, k, padding: k not in range(N_TOKENS)[N_TOKENS - padding :],
     "padding-left": lambda q, k, padding: k not in range(N_TOKENS)[:padding],
+    "keys": lambda q, k, first, count: k not in range(first, first + count),
     "causal": lambda q, k: k in range(q + 1),
     "window": lambda q, k, reach: k in range(q - reach, q + reach + 1),
     "causal-window": lambda q, k, width: k in range(q, q - width, -1),

@@ -197,7 +197,10 @@ def test_reach_is_a_power_of_the_mask(site, key, saved, plain, name):
 
 def test_code_is_that_of_the_package(site, key, saved, plain):
     n = plain.n_tokens
-    for kind in httpx.get(f"{site}viz/run/{key}/mask/offered").json()["targets"]:
+    for target in httpx.get(f"{site}viz/run/{key}/mask/offered").json()["targets"]:
+        kind = target["name"]
+        if target["byKey"]:
+            continue
         painted = speckled(n)
         answer = post(site, saved, f"snippet?kind={kind}", bits(painted))
         layers_heads = MaskScope.parsed("", plain.n_layers, plain.n_heads)
@@ -219,7 +222,7 @@ def file_of(array) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("convention", list(Convention))
+@pytest.mark.parametrize("convention", [each for each in Convention if not each.by_key])
 def test_a_file_is_read_by_its_convention(site, key, plain, convention):
     n = plain.n_tokens
     mask = speckled(n)
@@ -237,9 +240,40 @@ def test_one_row_of_a_file_is_meant_for_every_query(site, key, plain):
     np.testing.assert_array_equal(cells(answer.content, n, n), np.tile(row, (n, 1)))
 
 
+@pytest.mark.parametrize("convention", list(Convention))
+def test_a_sample_of_a_batch_is_chosen(site, key, plain, convention):
+    n = plain.n_tokens
+    rng = np.random.default_rng(5)
+    masks = rng.random((3, n, n)) < 0.6
+    if convention.by_key:
+        masks[:] = masks[:, :1]
+    sent = from_bool(torch.from_numpy(masks), convention).numpy()
+    sent = sent[:, None, :1] if convention == "key-ones" else sent[:, None]
+    sent = sent[:, 0, 0] if convention == "key-ignore" else sent
+    for sample, mask in enumerate(masks):
+        path = f"upload?name=b.npy&convention={convention}&sample={sample}"
+        answer = post(site, key, path, file_of(sent))
+        assert answer.headers["x-samples"] == "3"
+        np.testing.assert_array_equal(cells(answer.content, n, n), mask)
+
+
+def test_a_long_mask_is_loaded_and_a_row_is_code_of_its_own(site, client):
+    long = client.predict("word " * 60, api_name="/run_text")
+    n = len(long["tokens"])
+    code = post(site, long["key"], "snippet?kind=flex_attention", bits(speckled(n))).text
+    assert code == mask_code(torch.from_numpy(speckled(n)), "flex_attention", file="mask.npy")
+    made = json.dumps({"name": "causal"})
+    causal = np.tri(n, dtype=bool)
+    by_rule = post(site, long["key"], f"snippet?kind=flex_attention&made={made}", bits(causal)).text
+    assert by_rule == mask_code(n, "flex_attention", rule="causal")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "says"),
     [
+        ("upload?name=m.npy&convention=keep&sample=3", file_of(np.eye(15) > 0), "no sample 3 in m"),
+        ("snippet?kind=nn.MultiheadAttention, key_padding_mask", bits(np.tri(15)), "one row for"),
+        ("upload?name=my mask.npy&convention=keep", file_of(np.eye(9) > 0), "my mask.npy is for 9"),
         ("upload?name=m.npy&convention=added", file_of(np.eye(15, dtype="f4")), "mask nothing"),
         ("upload?name=m.npy&convention=keep", file_of(np.eye(15)), "takes bool"),
         ("upload?name=m.npy&convention=keep", file_of(np.eye(9) > 0), "this run has 15"),
@@ -247,7 +281,7 @@ def test_one_row_of_a_file_is_meant_for_every_query(site, key, plain):
         ("upload?name=m.npy&convention=odd", file_of(np.eye(15) > 0), "no mask convention"),
         ("upload?name=m.npy&convention=keep", b"\x93NUMPY nonsense", "not an array"),
         ("upload?name=m.npy&convention=keep", file_of(np.array([{}])), "Python objects"),
-        ("upload?name=m.csv&convention=keep", b"x" * 100_000, "at most"),
+        ("upload?name=m.csv&convention=keep", b"x" * 2_000_000, "m.csv has 2,000,000 bytes"),
         ("run", b"abc", "The mask has 3 bytes"),
         ("run", b"x" * 4000, "at most 29"),
         ("run?mistake=odd", bytes(29), "no mistake"),
@@ -270,8 +304,15 @@ def test_one_row_of_a_file_is_meant_for_every_query(site, key, plain):
 def test_what_does_not_fit_is_a_sentence(site, key, path, body, says):
     answer = post(site, key, path, body)
     told = answer.json()["message"]
-    assert answer.status_code in (404, 422)
+    assert answer.status_code == 422
     assert says in told and told.endswith(".") and len(told) < 400
+    page = post(site, key, f"{path}{'&' if '?' in path else '?'}told=1", body)
+    assert page.status_code == 200 and page.headers["x-fault"] == "1"
+    assert page.json() == {"message": told}
+
+
+def test_a_run_that_expired_stays_410_even_where_faults_are_told(site):
+    assert post(site, "gone", "preset?told=1", b'{"name": "causal"}').status_code == 410
 
 
 def test_a_saved_run_keeps_all_but_running(site, saved):

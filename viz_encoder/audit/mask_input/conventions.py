@@ -26,6 +26,13 @@ class Convention(StrEnum):
     IGNORE = "ignore"
     ADDED = "added"
     ONES = "ones"
+    KEY_IGNORE = "key-ignore"
+    KEY_ONES = "key-ones"
+
+    @property
+    def by_key(self) -> bool:
+        """Whether it has one row a sample, meant for all queries, in place of a square."""
+        return self in (Convention.KEY_IGNORE, Convention.KEY_ONES)
 
     @property
     def words(self) -> str:
@@ -45,6 +52,8 @@ _WORDS = {
     Convention.IGNORE: "bool, True = ignore (nn.MultiheadAttention, nn.TransformerEncoder)",
     Convention.ADDED: "float added to scores, 0 = may attend, -inf = ignore",
     Convention.ONES: "1 = keep, 0 = ignore (transformers attention_mask)",
+    Convention.KEY_IGNORE: "key_padding_mask (batch, token): bool, True = ignore",
+    Convention.KEY_ONES: "(batch, 1, 1, token): 1 = keep, 0 = ignore (masked_fill(mask == 0, …))",
 }
 
 
@@ -61,7 +70,7 @@ def to_bool(
     given = torch.from_numpy(array.copy()) if isinstance(array, np.ndarray) else array
     if convention is Convention.ADDED:
         return _from_added(given)
-    if convention is Convention.ONES:
+    if convention in (Convention.ONES, Convention.KEY_ONES):
         return _from_ones(given)
     if given.dtype != torch.bool:
         raise InputError(
@@ -89,9 +98,9 @@ def from_bool(
         raise InputError(f"The mask is {_kind(mask)}; give it as bool, True = may attend.")
     if convention is Convention.KEEP:
         return mask.clone()
-    if convention is Convention.IGNORE:
+    if convention in (Convention.IGNORE, Convention.KEY_IGNORE):
         return ~mask
-    if convention is Convention.ONES:
+    if convention in (Convention.ONES, Convention.KEY_ONES):
         return mask.long()
     return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask.cpu(), -torch.inf)
 

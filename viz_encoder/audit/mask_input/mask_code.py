@@ -16,6 +16,10 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.trace.mask_scope import MaskScope
 
 N_NAMED = 5  # empty rows that are named, of however many there are
+BY_KEY = (
+    "{target} takes one row for all queries, and in this mask queries differ: {one} may attend to "
+    "other keys than 0. Pass it as (query, key), as the other calls take it."
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Target:
     name: str
     imports: tuple[str, ...]
     lines: tuple[str, ...]
+    by_key: bool = False  # it takes one row a sample, for all queries
 
 
 def mask_code(
@@ -36,6 +41,7 @@ def mask_code(
     scope: MaskScope | None = None,
     model: str = "",
     source: Source | None = None,
+    file: str = "",
 ) -> str:
     """Python that runs `target` with this mask and gives `output`.
 
@@ -47,9 +53,11 @@ def mask_code(
         sizes: of that preset; its defaults if not given.
         scope: the layers and heads that the mask applies to; all if None.
         model, source: for "vz.capture", what it loads and reads.
+        file: a .npy file that holds the mask, loaded in place of rows that are written out.
 
     Raises:
-        SelectionError: there is no such target or preset, or the target takes no scope.
+        SelectionError: there is no such target or preset, the target takes no scope, or it takes
+            one row for all queries and these differ.
         InputError: the mask is not square and bool, or a size is wrong.
     """
     if target not in TARGETS:
@@ -64,7 +72,9 @@ def mask_code(
         if isinstance(mask, int):
             raise SelectionError("A number of tokens is not a mask; name the preset that makes it.")
         square = custom(mask)
-        made = _written_out(square)
+        made = _loaded(file) if file else _written_out(square)
+    if chosen.by_key and bool((differ := (square != square[0]).any(dim=1)).any()):
+        raise SelectionError(BY_KEY.format(target=target, one=int(differ.int().argmax())))
     imported, lines = chosen.imports, chosen.lines
     if target == CAPTURE:
         imported, lines = capture_imports(source), capture_lines(scope, model, source)
@@ -73,7 +83,11 @@ def mask_code(
             f"{target} takes one mask for everything it runs; for a mask on {scope.words} only, "
             f"use {CAPTURE}."
         )
-    imports = ("import torch", *imported)
+    imports = (
+        *(("import numpy as np",) if file and rule is None else ()),
+        "import torch",
+        *imported,
+    )
     heading = ("# Rows = queries (who looks), columns = keys; True = may attend.", *made)
     return "\n".join([*imports, "", *heading, *_warnings(square), "", *lines, ""])
 
@@ -98,6 +112,13 @@ def _written_out(mask: Tensor) -> tuple[str, ...]:
     )
 
 
+def _loaded(file: str) -> tuple[str, ...]:
+    return (
+        f"allowed = torch.from_numpy(np.load({file!r}))  # (query, key), bool",
+        "n_tokens = len(allowed)",
+    )
+
+
 def _warnings(mask: Tensor) -> tuple[str, ...]:
     """A comment that names the rows without a key, if there are any."""
     empty = (~mask.any(dim=1)).nonzero()[:, 0].tolist()
@@ -112,6 +133,7 @@ def _warnings(mask: Tensor) -> tuple[str, ...]:
 
 
 _HEADS = "q, k, v = torch.randn(3, 1, 2, n_tokens, 8)  # yours: (batch, head, token, d_head)"
+_ROW = "ignored = ~allowed[:1]  # (batch, token): one row for all queries; here True = ignore"
 _TOKENS = "x = torch.randn(1, n_tokens, 16)  # yours: (batch, token, d_model)"
 TARGETS: dict[str, Target] = {
     target.name: target
@@ -148,6 +170,44 @@ TARGETS: dict[str, Target] = {
             ),
         ),
         Target(
+            "nn.MultiheadAttention, key_padding_mask",
+            ("from torch import nn",),
+            (
+                "model = nn.MultiheadAttention(16, num_heads=2, batch_first=True).eval()  # yours",
+                _TOKENS,
+                _ROW,
+                "output, weights = model(",
+                "    x, x, x, key_padding_mask=ignored, average_attn_weights=False",
+                ")",
+            ),
+            by_key=True,
+        ),
+        Target(
+            "nn.TransformerEncoder, src_key_padding_mask",
+            ("from torch import nn",),
+            (
+                "layer = nn.TransformerEncoderLayer(16, nhead=2, batch_first=True)",
+                "model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()"
+                "  # yours",
+                _TOKENS,
+                _ROW,
+                "output = model(x, src_key_padding_mask=ignored)",
+            ),
+            by_key=True,
+        ),
+        Target(
+            "masked_fill, (batch, 1, 1, token)",
+            (),
+            (
+                _HEADS,
+                "keep = allowed[0].long()[None, None, None]  # (batch, 1, 1, token): 0 = ignore",
+                "scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5",
+                "weights = scores.masked_fill(keep == 0, -torch.inf).softmax(dim=-1)",
+                "output = weights @ v",
+            ),
+            by_key=True,
+        ),
+        Target(
             "flex_attention",
             ("from torch.nn.attention.flex_attention import create_block_mask, flex_attention",),
             (
@@ -179,6 +239,21 @@ TARGETS: dict[str, Target] = {
                 "output = model(inputs_embeds=x, attention_mask=added[None, None])"
                 ".last_hidden_state",
             ),
+        ),
+        Target(
+            "transformers, attention_mask (batch, token)",
+            ("from transformers import BertConfig, BertModel",),
+            (
+                "config = BertConfig(",
+                "    hidden_size=16, num_hidden_layers=2, num_attention_heads=2, "
+                "intermediate_size=32",
+                ")",
+                "model = BertModel(config).eval()  # yours, from AutoModel.from_pretrained",
+                _TOKENS,
+                "keep = allowed[:1].long()  # (batch, token): 1 = keep, 0 = ignore",
+                "output = model(inputs_embeds=x, attention_mask=keep).last_hidden_state",
+            ),
+            by_key=True,
         ),
         Target(CAPTURE, capture_imports(None), capture_lines()),
     )

@@ -23,7 +23,7 @@ MAX_BYTES = 64 * 1024 * 1024
 def read_mask(
     path: Path, convention: Convention | str, most: int = MAX_TOKENS
 ) -> Bool[Tensor, "*axes"]:
-    """A mask from a .npy or .csv file, True = may attend: "query key" or, of one row, " token".
+    """The one mask of a .npy or .csv file, True = may attend: "query key" or, of a row, " token".
 
     Args:
         path: the file.
@@ -31,25 +31,60 @@ def read_mask(
         most: the most tokens a mask may have; reading a CSV stops there.
 
     Raises:
-        InputError: no such file, not a square or one row, or values that do not fit.
+        InputError: no such file, masks of several samples, a shape that is none, or values that do
+            not fit.
         TooLong: more than `most` or MAX_TOKENS tokens, or MAX_BYTES bytes.
         UnsafeFile: a .npy file that holds Python objects.
     """
-    return to_bool(read_array(path, most), convention)
+    masks = read_masks(path, convention, most)
+    if len(masks) > 1:
+        raise InputError(
+            f"{path.name} holds the masks of {len(masks)} samples; give that of one of them."
+        )
+    return masks[0]
+
+
+def read_masks(
+    path: Path, convention: Convention | str, most: int = MAX_TOKENS, name: str = ""
+) -> Bool[Tensor, "sample *axes"]:
+    """The masks of a file, one a sample: "sample query key", or "sample token" of rows alone.
+
+    Args:
+        path: the file.
+        convention: what its values mean; those by key have a row a sample.
+        most: the most tokens a mask may have; reading a CSV stops there.
+        name: of the file, in sentences; its own if not given.
+
+    Raises:
+        InputError, TooLong, UnsafeFile: as in `read_mask`.
+    """
+    name = shortened(name or path.name)
+    convention = Convention(convention)
+    array = _array(path, name, most)
+    each = _rows(array, name) if convention.by_key else _squares(array, name)
+    try:
+        return to_bool(each, convention)
+    except InputError as fault:
+        raise InputError(f"{name}: {fault}") from fault
 
 
 def read_array(path: Path, most: int = MAX_TOKENS) -> Shaped[np.ndarray, "*axes"]:
     """The numbers of a .npy or .csv file as they are: a square, or one row of tokens."""
+    squares = _squares(_array(path, shortened(path.name), most), path.name)
+    return squares[0] if len(squares) == 1 else squares
+
+
+def _array(path: Path, name: str, most: int) -> np.ndarray:
     if path.suffix.lower() not in (".npy", ".csv"):
-        raise InputError(f"{path.name} is neither .npy nor .csv; save the mask as one of these.")
+        raise InputError(f"{name} is neither .npy nor .csv; save the mask as one of these.")
     if not is_file(path):
-        raise InputError(f"There is no file {shortened(path.name)}.")
+        raise InputError(f"There is no file {name}.")
     if (size := path.stat().st_size) > MAX_BYTES:
-        raise TooLong(f"{path.name} has {size:,} bytes; a mask may have at most {MAX_BYTES:,}.")
+        raise TooLong(f"{name} has {size:,} bytes; a mask may have at most {MAX_BYTES:,}.")
     if path.suffix.lower() == ".csv":
-        return _require_square(_read_csv(path.read_bytes(), path.name, most), path.name)
+        return _read_csv(path.read_bytes(), name, most)
     with path.open("rb") as file:
-        return _require_square(_read_npy(file, path.name), path.name)
+        return _read_npy(file, name)
 
 
 def _read_csv(content: bytes, name: str, most: int) -> np.ndarray:
@@ -122,17 +157,48 @@ def _require_sizes(shape: tuple[int, ...], name: str) -> None:
         raise TooLong(f"{name} has shape {shape}; a mask may have at most {MAX_TOKENS:,} tokens.")
 
 
-def _require_square(array: np.ndarray, name: str) -> np.ndarray:
-    """The array, if it is "query key" or, as one row or column, " token"."""
+def _squares(array: np.ndarray, name: str) -> Shaped[np.ndarray, "sample *axes"]:
+    """The masks of (query, key), one row of tokens, (batch, query, key) or (batch, head, …).
+
+    The heads of a sample must be alike: where a mask applies is said beside it, not in the file.
+    """
     _require_sizes(array.shape, name)
-    while array.ndim > 2 and array.shape[0] == 1:  # one batch and one head, as models are given it
-        array = array[0]
-    if array.ndim == 2 and array.shape[0] != array.shape[1] and 1 in array.shape:
-        array = array.reshape(-1)
-    square = array.ndim == 2 and array.shape[0] == array.shape[1]
-    if array.size == 0 or not (square or array.ndim == 1):
-        raise InputError(
-            f"{name} has shape {array.shape}; give a square (query, key) or one row, one value per "
-            "token."
-        )
+    shape = array.shape
+    if array.ndim == 4 and array.size:
+        if not all(np.array_equal(array[:, 0], array[:, head]) for head in range(1, shape[1])):
+            raise InputError(
+                f"{name} has shape {shape}, and its {shape[1]} heads differ; save the mask of one "
+                "head, and choose the heads that it applies in."
+            )
+        array = array[:, 0]
+    if array.ndim == 2 and (shape[0] == shape[1] or 1 in shape):
+        array = array[None] if shape[0] == shape[1] else array.reshape(1, -1)
+    elif array.ndim == 1:
+        array = array[None]
+    elif array.ndim == 3 and array.shape[1] == 1:  # (batch, 1, 1, token), or without the heads
+        array = array[:, 0]
+    elif array.ndim != 3 or array.shape[1] != array.shape[2]:
+        raise InputError(_no_mask(name, shape))
+    if array.size == 0:
+        raise InputError(_no_mask(name, shape))
     return array
+
+
+def _no_mask(name: str, shape: tuple[int, ...]) -> str:
+    return (
+        f"{name} has shape {shape}; give a square (query, key), one row, one value per token, or a "
+        "batch of them (batch, 1, query, key)."
+    )
+
+
+def _rows(array: np.ndarray, name: str) -> Shaped[np.ndarray, "sample token"]:
+    """The rows of (batch, token) or (batch, 1, 1, token); one row is one sample."""
+    _require_sizes(array.shape, name)
+    shape = array.shape
+    between = shape[1:-1] if array.ndim > 2 else ()
+    if array.size == 0 or array.ndim not in (1, 2, 3, 4) or any(side != 1 for side in between):
+        raise InputError(
+            f"{name} has shape {shape}; this convention has one row per sample: (batch, token) or "
+            "(batch, 1, 1, token)."
+        )
+    return array.reshape(-1 if array.ndim > 1 else 1, shape[-1])

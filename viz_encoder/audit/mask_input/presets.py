@@ -135,6 +135,10 @@ def _padding_left(query: Position, key: Position, n_tokens: int, padding: int) -
     return (query >= 0) & (key >= padding)
 
 
+def _keys(query: Position, key: Position, n_tokens: int, first: int, count: int) -> Tensor:
+    return (query >= 0) & ((key < first) | (key >= first + count))
+
+
 def _causal(query: Position, key: Position, n_tokens: int) -> Tensor:
     return key <= query
 
@@ -174,7 +178,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "padding-right",
             "Padding at the end",
-            "No token may attend to the padding at the end of the sequence.",
+            "No token may attend to the padding at the end: a key_padding_mask (batch, token).",
             _padding_right,
             "(query >= 0) & (key < n_tokens - {padding})",
             (_PADDING,),
@@ -182,10 +186,21 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "padding-left",
             "Padding at the start",
-            "No token may attend to the padding at the start of the sequence.",
+            "No token may attend to the padding at the start: a key_padding_mask (batch, token).",
             _padding_left,
             "(query >= 0) & (key >= {padding})",
             (_PADDING,),
+        ),
+        Preset(
+            "keys",
+            "Ignored keys",
+            "No token may attend to these keys: one row, (batch, 1, 1, token), 0 = ignore.",
+            _keys,
+            "(query >= 0) & ((key < {first}) | (key >= {first} + {count}))",
+            (
+                Control("first", "First ignored key", 0, 1),
+                Control("count", "How many", 1, 2),
+            ),
         ),
         Preset(
             "causal",

@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 
 from viz_encoder.errors import Expired, VizEncoderError
 
+FAULT = "x-fault"  # of an answer that is a fault, told
 log = logging.getLogger(__name__)
 UNFORESEEN = (
     "That part of the run could not be computed; the server's log says why. Choose another part, "
@@ -42,6 +43,32 @@ class ErrorRoute(APIRoute):
                 return sentence(UNFORESEEN, 422)
 
         return handle_plainly
+
+
+class ToldRoute(ErrorRoute):
+    """A route whose faults are of what was sent: 422, or with "told" in the query an answer.
+
+    Browsers report every refusal in their console; a page that can say what is wrong asks for the
+    answer, which is marked with x-fault.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, with what is wrong with a request turned into its answer."""
+        handle = super().get_route_handler()
+
+        async def handle_told(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except Expired:
+                raise
+            except VizEncoderError as fault:
+                if "told" not in request.query_params:
+                    return sentence(str(fault), 422)
+                answer = sentence(str(fault), 200)
+                answer.headers[FAULT] = "1"
+                return answer
+
+        return handle_told
 
 
 def add_error_sentences(app: FastAPI) -> None:

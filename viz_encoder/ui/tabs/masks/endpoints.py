@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from viz_encoder.audit.mask_input.mask_code import mask_code as code_lines
 from viz_encoder.audit.mask_input.presets import custom
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
@@ -38,7 +39,7 @@ def mask_reach(runner: Runner, key: str, rows: list[str], scope: str = "") -> li
 
 def mask_code(runner: Runner, rows: list[str], call: str) -> str:
     """Python that gives this mask to a call, such as "nn.MultiheadAttention"."""
-    return requests.code_of(_mask(rows), call, None)
+    return code_lines(_mask(rows), call)
 
 
 ENDPOINTS = (mask_preset, mask_run, mask_reach, mask_code)

@@ -13,17 +13,21 @@ from torch import Tensor
 from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
 from viz_encoder.audit.mask_input.mask_code import TARGETS, mask_code
-from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_mask
+from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_masks
 from viz_encoder.audit.mask_input.packed import packed
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, Preset, preset
-from viz_encoder.errors import InputError, TooLong
+from viz_encoder.errors import InputError, SelectionError, TooLong
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_mistake import Mistake
+from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.store import Entry
+from viz_encoder.whole_file import shortened
 
 PAINTED = 512  # up to so many tokens a mask is painted cell by cell
 CELL_BYTES = 32  # of a file, a cell written out as text included
-FILE_BYTES = 2**16  # of a file, whatever its size
+FILE_BYTES = 2**20  # of a file, whatever its size: a batch of short masks
+WRITTEN_OUT = 48  # up to so many rows are written out in code; more are loaded from a file
+FILE = "mask.npy"
 MAX_JSON = 2**16
 MAX_DOCUMENTS = 4096
 Mask = Bool[Tensor, "query key"]
@@ -37,11 +41,17 @@ def offered() -> dict[str, Any]:
         "most": MAX_TOKENS,
         "presets": [_preset(each) for each in PRESETS.values()],
         "conventions": [
-            {"name": str(c), "words": c.words, "cells": [_cell(v) for v in from_bool(one, c)]}
+            {
+                "name": str(c),
+                "words": c.words,
+                "cells": [_cell(v) for v in from_bool(one, c)],
+                "byKey": c.by_key,
+            }
             for c in Convention
         ],
         "mistakes": [{"name": str(each), "words": each.words} for each in Mistake],
-        "targets": list(TARGETS),
+        "targets": [{"name": t.name, "byKey": t.by_key} for t in TARGETS.values()],
+        "file": FILE,
         "scoped": CAPTURE,  # the one call of them that takes a mask by layer and head
     }
 
@@ -122,25 +132,35 @@ def _sizes(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def file_bytes(n_tokens: int) -> int:
     """The largest file that can be a mask of so many tokens."""
-    return min(MAX_BYTES, FILE_BYTES + CELL_BYTES * require_size(n_tokens) ** 2)
+    return min(MAX_BYTES, FILE_BYTES + CELL_BYTES * n_tokens**2)
 
 
-def from_file(content: bytes, name: str, convention: str, n_tokens: int) -> Mask:
-    """A mask from an uploaded .npy or .csv; one row, a value a token, is meant for every query.
+def from_file(
+    content: bytes, name: str, convention: str, n_tokens: int, sample: int = 0
+) -> tuple[Mask, int]:
+    """One mask of an uploaded .npy or .csv, and of how many samples the file has them.
+
+    One row, a value a token, is meant for every query.
 
     Raises:
         InputError: it is no mask, not of this run, or does not fit the convention.
+        SelectionError: the file has no such sample.
     """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"The file{Path(name).suffix[:8].lower()}")
+        path = Path(folder, f"mask{Path(name).suffix[:8].lower()}")
         path.write_bytes(content)
-        mask = read_mask(path, convention, n_tokens)
-    if mask.shape[-1] != n_tokens:
+        masks = read_masks(path, convention, n_tokens, printable(name) or "The file")
+    if masks.shape[-1] != n_tokens:
         raise InputError(
-            f"The file's mask is for {mask.shape[-1]:,} tokens; this run has {n_tokens:,}, "
-            "including padding and special tokens."
+            f"{shortened(printable(name))} is for {masks.shape[-1]:,} tokens; this run has "
+            f"{n_tokens:,}, including padding and special tokens."
         )
-    return mask.expand(n_tokens, n_tokens).clone()
+    if not 0 <= sample < len(masks):
+        raise SelectionError(
+            f"There is no sample {sample} in {shortened(printable(name))}, which has {len(masks)}, "
+            "counted from 0."
+        )
+    return masks[sample].expand(n_tokens, n_tokens).clone(), len(masks)
 
 
 def call_of(entry: Entry, scope: str) -> dict[str, Any]:
@@ -165,8 +185,10 @@ def code_of(mask: Mask, target: str, given: object, call: Mapping[str, Any] | No
 
     `call` is what vz.capture is called with, as `call_of` gives it.
 
+    A longer mask without a rule is loaded from the file that the page saves.
+
     Raises:
-        TooLong: no rule makes it, and it is too large to be written out.
+        SelectionError: the call takes no such mask.
     """
     n_tokens = len(mask)
     if isinstance(given, Mapping) and given.get("name") and given.get("lengths") is None:
@@ -174,9 +196,5 @@ def code_of(mask: Mask, target: str, given: object, call: Mapping[str, Any] | No
         made = _named(given)
         if torch.equal(made.mask(n_tokens, **sizes), mask):
             return mask_code(n_tokens, target, rule=made.name, sizes=sizes, **(call or {}))
-    if n_tokens > PAINTED:
-        raise TooLong(
-            f"This mask has {n_tokens:,} rows; up to {PAINTED} can be written out. Choose a "
-            "preset, whose rule is one line."
-        )
-    return mask_code(mask, target, **(call or {}))
+    file = FILE if n_tokens > WRITTEN_OUT else ""
+    return mask_code(mask, target, file=file, **(call or {}))

@@ -13,6 +13,7 @@ from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import CHANGED, MODEL_GONE, run_masked
 from viz_encoder.ui.state.plain_run import plain_of
+from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import masked_of, reach_of, result_of
 from viz_encoder.ui.wire import bytes as answers
@@ -20,9 +21,10 @@ from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
 from viz_encoder.ui.wire.bodies import body_of
 from viz_encoder.ui.wire.bytes import FRESH
 from viz_encoder.ui.wire.concurrency import Places
-from viz_encoder.ui.wire.errors import ErrorRoute
+from viz_encoder.ui.wire.errors import ToldRoute
+from viz_encoder.whole_file import shortened
 
-ROUTER = APIRouter(prefix="/viz/run/{run}/mask", route_class=ErrorRoute)
+ROUTER = APIRouter(prefix="/viz/run/{run}/mask", route_class=ToldRoute)
 PLACES = Places(1)
 
 
@@ -49,7 +51,8 @@ def offered(run: str, entry: Held, runs: Runs) -> Response:
     plain = entry.masked and json.loads(runs.again(plain_of(runs.store, run)[0]))
     scope = entry.masked.scope.code if entry.masked else ""
     told = {"missing": missing, "plain": plain, "scope": scope}
-    return answers.plain({**requests.offered(), **told}, FRESH)
+    most = requests.file_bytes(entry.trace.n_tokens)
+    return answers.plain({**requests.offered(), **told, "fileBytes": most}, FRESH)
 
 
 @ROUTER.get("/intent")
@@ -67,12 +70,18 @@ async def preset(n_tokens: Size, request: Request) -> Response:
 
 
 @ROUTER.post("/upload")
-async def upload(n_tokens: Size, request: Request, name: str, convention: str) -> Response:
-    """The mask in a .npy or .csv file, as bits."""
-    content = await body_of(request, requests.file_bytes(n_tokens), "The file")
-    return await PLACES.answer(
-        request, lambda: _bits(requests.from_file(content, name, convention, n_tokens))
-    )
+async def upload(
+    n_tokens: Size, request: Request, name: str, convention: str, sample: int = 0
+) -> Response:
+    """The mask of a sample in a .npy or .csv file, as bits; x-samples says how many it has."""
+    what = shortened(printable(name))
+    content = await body_of(request, requests.file_bytes(n_tokens), what)
+
+    def work() -> Response:
+        mask, samples = requests.from_file(content, name, convention, n_tokens, sample)
+        return _bits(mask, **{"x-samples": str(samples)})
+
+    return await PLACES.answer(request, work)
 
 
 @ROUTER.post("/run")
@@ -139,8 +148,8 @@ async def empty(entry: Held, request: Request) -> Response:
     )
 
 
-def _bits(mask: Any) -> Response:
-    headers = {**FRESH, "x-shape": ",".join(map(str, mask.shape))}
+def _bits(mask: Any, **more: str) -> Response:
+    headers = {**FRESH, **more, "x-shape": ",".join(map(str, mask.shape))}
     return Response(requests.packed_bits(mask), media_type=answers.BYTES, headers=headers)
 
 
