@@ -162,7 +162,11 @@ def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
     assert page.inner_text("#viz-mask-scope-fault") == fault
     assert page.is_disabled("#viz-mask-run")
     assert page.text_content("#viz-mask-code") == ""  # none for another scope than what is typed
-    assert page.locator("[aria-label=Code]").get_by_role("button", name="Copy").is_disabled()
+    assert (
+        page.locator("[aria-label=Code]")
+        .get_by_role("button", name="Copy", exact=True)
+        .is_disabled()
+    )
     assert page.is_hidden(".viz-mask-scope .viz-caption")
     page.fill("#viz-mask-layers", "3 – 5")
     page.locator("#viz-mask-heads").press_sequentially("1, 4")
@@ -227,7 +231,5 @@ def test_other_tabs_say_where_the_mask_applies(visit):
     page = enter(visit, tab="masks", ran="causal", scope="2:0", kind="text",
                  model="all-MiniLM-L6-v2", a=TEXT)  # fmt: skip
     page.get_by_role("tab", name="Flow").click()
-    told = page.wait_for_selector(".viz-root:has(> .viz-flow) > .viz-masked")
-    assert told.inner_text() == (
-        "This run was made with a mask: causal, 105 of 225 pairs forbidden, in layer 2, head 0."
-    )
+    told = page.wait_for_selector("#viz-masked-chip:visible").inner_text()
+    assert told == "mask: causal, 105 of 225 pairs forbidden, in layer 2, head 0 ✕"

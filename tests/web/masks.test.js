@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { numbersOf } from "../../assets/web/masks/convention.js";
 import { History, listed, Mask } from "../../assets/web/masks/mask_bits.js";
+import { csvOf, npyOf } from "../../assets/web/masks/mask_file.js";
 import { MaskScope } from "../../assets/web/masks/mask_scope.js";
 import { lengthsOf, sizeOf } from "../../assets/web/masks/presets.js";
 import { painted } from "../../assets/web/masks/strokes.js";
@@ -201,4 +202,20 @@ test("what is no scope is refused in a sentence", () => {
   assert.equal(said("", ", 0"), "“, 0” is not a list of heads; write numbers, such as 3-5 or 1, 4");
   assert.equal(said("x", ""), "“x” is not a list of layers; write numbers, such as 3-5 or 1, 4");
   assert.equal(said(",", ""), "“,” is not a list of layers; write numbers, such as 3-5 or 1, 4");
+});
+
+test("a mask is one row for all queries where its rows are alike", () => {
+  assert.ok(maskOf(["101", "101", "101"]).byKey && new Mask(1).byKey && new Mask(4).byKey);
+  assert.ok(!maskOf(["101", "101", "100"]).byKey && !maskOf(["10", "01"]).byKey);
+});
+
+test("a file of a mask is numpy's own, its header of whole 64 bytes", () => {
+  const mask = maskOf(["101", "001", "110"]);
+  const file = npyOf(mask);
+  const header = String.fromCharCode(...file.subarray(0, file.length - 9));
+  assert.ok(header.startsWith("\x93NUMPY\x01\x00") && header.endsWith(" \n") && header.length % 64 === 0);
+  assert.equal(file[8] + 256 * file[9], header.length - 10);
+  assert.ok(header.includes("{'descr': '|b1', 'fortran_order': False, 'shape': (3, 3), }"));
+  assert.deepEqual([...file.subarray(header.length)], [1, 0, 1, 0, 0, 1, 1, 1, 0]);
+  assert.equal(csvOf(mask), "True,False,True\nFalse,False,True\nTrue,True,False\n");
 });

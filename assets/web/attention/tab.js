@@ -177,7 +177,6 @@ class AttentionTab extends TabShell {
     const size = run.grid ? `${run.grid.rows} rows × ${run.grid.cols} columns of patches` : `${count(run.n)} tokens`;
     const facts = [
       [run.model, "The model"],
-      ...(run.masked ? [[`mask: ${run.masked}`, "This run was made with a mask"]] : []),
       [`${run.nLayers} layers × ${run.nHeads} heads`, "Sizes"],
       [size, "Length of the input"],
       [`${run.device} · ${run.dtype} · ${run.kernel} kernel`, "Where and how the attention ran"],

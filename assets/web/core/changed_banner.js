@@ -105,10 +105,11 @@ export class ChangedBanner {
   }
 }
 
-const openTab = () => /** @type {HTMLElement | null} */ (document.querySelector("#viz-tabs [aria-selected=true]"));
+export const openTab = () =>
+  /** @type {HTMLElement | null} */ (document.querySelector("#viz-tabs [aria-selected=true]"));
 
 // What a person looks at keeps its place on the screen, whatever room the banner takes.
-function steadily(/** @type {() => unknown} */ change) {
+export function steadily(/** @type {() => unknown} */ change) {
   const tabs = document.getElementById("viz-tabs");
   const before = tabs?.getBoundingClientRect().top ?? 0;
   change();

@@ -320,9 +320,11 @@ export interface MasksOffered {
   painted: number; // up to so many tokens a mask is painted cell by cell
   most: number;
   presets: MaskPreset[];
-  conventions: { name: string; words: string; cells: string[] }[];
+  conventions: { name: string; words: string; cells: string[]; byKey: boolean }[];
   mistakes: { name: string; words: string }[];
-  targets: string[];
+  targets: { name: string; byKey: boolean }[]; // by key: one row for all queries
+  file: string; // from which code loads a mask that is too long to be written out
+  fileBytes: number; // the most of an uploaded file
   scoped: string; // the one of them that takes a mask by layer and head
   missing: string;
   plain: RunDescription | null;

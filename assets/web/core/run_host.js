@@ -3,6 +3,7 @@
 import { current } from "./app_state.js";
 import { ChangedBanner } from "./changed_banner.js";
 import { Connection } from "./connection.js";
+import { MaskedBanner } from "./masked_banner.js";
 import { patient } from "./queue_patience.js";
 import { placed } from "./queue_place.js";
 import { Run } from "./run.js";
@@ -35,6 +36,7 @@ first?.then(
 export async function mount(root, read, watch, trigger) {
   follow(read, watch, enter);
   new ChangedBanner(root);
+  new MaskedBanner(root);
   new Connection();
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented) return; // the text's own Enter runs it already

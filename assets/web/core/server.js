@@ -8,6 +8,7 @@ import { Emitter } from "./emitter.js";
 /** @typedef {{ signal?: AbortSignal, body?: BodyInit }} Sent what goes along; with a body it is posted */
 
 const EXPIRED = 410;
+const FAULT = "x-fault"; // of an answer that is told what is wrong with what was asked, not refused
 
 /** Told of each answer that never came, and of each run that the server holds no more.
  * @type {Emitter<[path: string]>} */
@@ -59,7 +60,7 @@ async function answered(path, asking, signal) {
     unanswered.tell(path);
     throw new Error("The server is not responding; is it still running?");
   });
-  if (response.ok) return response;
+  if (response.ok && !response.headers.get(FAULT)) return response;
   if (response.status === EXPIRED) unanswered.tell(path);
   const { message } = await response.json().catch(() => ({}));
   return refuse(response, message);

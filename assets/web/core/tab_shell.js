@@ -12,16 +12,14 @@ export class TabShell {
   run = null;
   seen = false;
   always = false; // brought up to date out of sight too
-  saysMask = false; // that a run was made with a mask, above all else
   empty = el("p", { class: "viz-empty" }, withoutRun());
-  masked = el("p", { class: "viz-masked", hidden: true });
   fault = el("div", { class: "viz-alert", role: "alert", hidden: true });
 
   /** @param {HTMLElement} root @param {string} name the class of its body */
   constructor(root, name) {
     this.root = root;
     this.body = el("div", { class: name, hidden: true });
-    root.replaceChildren(this.empty, this.masked, this.fault, this.body);
+    root.replaceChildren(this.empty, this.fault, this.body);
   }
 
   // Once it is laid out.
@@ -46,8 +44,6 @@ export class TabShell {
     const { run } = this;
     this.empty.hidden = Boolean(run);
     this.empty.textContent = withoutRun();
-    this.masked.hidden = !(this.saysMask && run?.masked);
-    this.masked.textContent = `This run was made with a mask: ${run?.masked}.`;
     if (!run) this.body.hidden = this.fault.hidden = true;
     if (!run || !(this.always || this.root.clientWidth)) return;
     this.body.hidden = false;

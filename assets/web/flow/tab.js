@@ -35,7 +35,6 @@ export function mount(/** @type {HTMLElement} */ root) {
 }
 
 class FlowTab extends TabShell {
-  saysMask = true;
   #asked = new Latest((sentence) => {
     this.#drop();
     this.figure.fail(sentence);

@@ -25,7 +25,6 @@ export function mount(/** @type {HTMLElement} */ root) {
 }
 
 class HiddenTab extends TabShell {
-  saysMask = true;
   depth = new Depth();
   player = new Player(this.depth, () => this.loading);
   /** @type {Promise<unknown> | undefined} */

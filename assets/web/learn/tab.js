@@ -31,7 +31,6 @@ export function mount(/** @type {HTMLElement} */ root) {
 }
 
 class LearnTab extends TabShell {
-  saysMask = true;
   step = USUAL;
   #asked = new Latest((sentence) => this.fail(sentence));
   #opening = new LessonOpening(current.selection.arrived);

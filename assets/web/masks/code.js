@@ -3,7 +3,9 @@
 import { button, control, controls, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { copyText } from "../views/copy.js";
+import { saveRow } from "../views/save_row.js";
 import { section } from "../views/headed.js";
+import { csvOf, npyOf } from "./mask_file.js";
 import { code } from "./requests.js";
 
 /** @import { MasksOffered } from "../core/payloads.d.ts" */
@@ -19,6 +21,9 @@ export class Code {
   /** @type {Made | null} */
   made = null;
   scoped = ""; // the call that takes a mask by layer and head
+  file = "mask.npy"; // as the code of a long mask names it
+  /** @type {Set<string>} */
+  byKey = new Set(); // the calls that take one row for all queries
   choice = el("select", { id: "viz-mask-target", onchange: () => this.#ask(0) });
   lines = el("pre", {
     ...{ class: "viz-mask-code", id: "viz-mask-code", tabindex: "0" },
@@ -27,12 +32,17 @@ export class Code {
   copy = button("Copy", () => copyText(this.lines, this.said));
   said = el("span", { class: "viz-caption", role: "status" });
   bar = controls(control("For", this.choice), this.copy, this.said);
-  node = section("viz-mask-box", "Code", "This mask in your code", this.bar, this.lines);
+  files = saveRow("Save the mask", [
+    ["Save .npy", "The whole mask as an array of numpy: bool, True = may attend", () => this.#saved("npy")],
+    ["Save .csv", "The whole mask as a table: True = may attend", () => this.#saved("csv")],
+  ]);
+  node = section("viz-mask-box", "Code", "This mask in your code", this.bar, this.lines, this.files);
   #asked = new Latest((sentence) => this.#tell("", sentence));
 
-  offer(/** @type {MasksOffered} */ { targets, scoped }) {
-    this.scoped = scoped;
-    if (!this.choice.length) this.choice.append(...options(targets.map((name) => [name, name])));
+  offer(/** @type {MasksOffered} */ { targets, scoped, file }) {
+    Object.assign(this, { scoped, file });
+    this.byKey = new Set(targets.flatMap(({ name, byKey }) => (byKey ? [name] : [])));
+    if (!this.choice.length) this.choice.append(...options(targets.map(({ name }) => [name, name])));
   }
 
   // No code for a mask that cannot be, and why.
@@ -45,9 +55,23 @@ export class Code {
   // Most calls take one mask for all that they run.
   show(/** @type {Made} */ made) {
     this.made = made;
-    for (const option of this.choice.options) option.disabled = !made.scope.whole && option.value !== this.scoped;
-    if (this.choice.selectedOptions[0]?.disabled) this.choice.value = this.scoped;
+    const { scope, mask } = made;
+    for (const option of this.choice.options)
+      option.disabled = (!scope.whole && option.value !== this.scoped) || (this.byKey.has(option.value) && !mask.byKey);
+    if (this.choice.selectedOptions[0]?.disabled) this.choice.value = scope.whole ? this.#square : this.scoped;
     this.#ask(PAUSE);
+  }
+
+  // The first call that takes any mask.
+  get #square() {
+    return Array.from(this.choice.options).find(({ disabled }) => !disabled)?.value ?? this.scoped;
+  }
+
+  #saved(/** @type {"npy" | "csv"} */ kind) {
+    if (!this.made) throw new Error("There is no mask to save.");
+    const { mask } = this.made;
+    const name = `${this.file.replace(/\.npy$/, "")}.${kind}`;
+    return { blob: new Blob([kind === "npy" ? npyOf(mask) : csvOf(mask)]), name };
   }
 
   #ask(/** @type {number} */ pause) {

@@ -9,6 +9,7 @@ import { Mask } from "./mask_bits.js";
 /** @import { MasksOffered } from "../core/payloads.d.ts" */
 
 const SIDE = 8; // rows and columns that are written out
+const ROW = 32; // numbers of the one row of a mask by key
 
 export class Convention {
   /** @type {MasksOffered["conventions"]} */
@@ -43,14 +44,21 @@ export class Convention {
     const { tokens, mask } = this;
     const convention = this.conventions.find(({ name }) => name === this.value);
     if (!convention || !mask.n) return;
-    const { words, cells } = convention;
-    const rows = numbersOf(mask, cells);
-    const side = rows.length;
-    const part = side < mask.n ? `The first ${side} × ${side} of ${mask.n} × ${mask.n} numbers` : "All numbers";
+    const { words, cells, byKey } = convention;
+    const none = byKey && !mask.byKey;
+    this.scroll.hidden = none;
+    if (none) {
+      this.words.textContent = `${words}: one row for all queries. In this mask queries differ, so that no row can hold it; pass it as (query, key).`;
+      return;
+    }
+    const rows = byKey ? numbersOf(mask, cells, ROW).slice(0, 1) : numbersOf(mask, cells);
+    const side = rows[0].length;
+    const shape = byKey ? `${side} of ${mask.n}` : `${side} × ${side} of ${mask.n} × ${mask.n}`;
+    const part = side < mask.n ? `The first ${shape} numbers` : "All numbers";
     this.words.textContent = `${part}: ${words}. Here, “may attend” is ${cells[0]} and “forbidden” is ${cells[1]}.`;
-    const names = rows.map((_, at) => el("th", { scope: "col", title: tokens[at] }, String(at)));
+    const names = rows[0].map((_, at) => el("th", { scope: "col", title: tokens[at] }, String(at)));
     const lines = rows.map((row, at) => {
-      const name = el("th", { scope: "row" }, el("bdi", {}, `${at} ${tokens[at]}`));
+      const name = el("th", { scope: "row" }, byKey ? "all queries" : el("bdi", {}, `${at} ${tokens[at]}`));
       return el("tr", {}, name, ...row.map((number) => colored(number, number === cells[0])));
     });
     const head = el("thead", {}, el("tr", {}, el("td"), ...names));

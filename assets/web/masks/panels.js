@@ -6,11 +6,12 @@ import { Latest } from "../core/latest.js";
 import { headsOf, mapName } from "../core/selection.js";
 import { section } from "../views/headed.js";
 import { maskColors } from "../views/mask_grid.js";
-import { MaskPanels } from "../views/mask_panels.js";
+import { leakTints, MaskPanels } from "../views/mask_panels.js";
 import { listed } from "./mask_bits.js";
 import { MaskScope } from "./mask_scope.js";
 import { panels } from "./requests.js";
 
+/** @import { Rgb } from "../core/colors.js" */
 /** @import { Head, MaskResult } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 /** @import { Cell } from "../views/mask_grid.js" */
@@ -23,6 +24,9 @@ const TITLES = {
   passed: "Passed: what the layer got",
   observed: "Observed: the attention weights",
 };
+
+const OUTLINED = 60; // cells a side beyond which not every cell has room for an outline
+const TINTED = "leaking, by weight, where cells are too small for an outline";
 
 export class Panels extends MaskPanels {
   /** @type {Found | null} */
@@ -73,12 +77,14 @@ export class Panels extends MaskPanels {
     const leaking = [...found.leaking.keys()].filter((at) => found.leaking[at]);
     const scale = this.fill(step > 1 ? blocks : run.tokens, found, TITLES, leaking);
     this.title.textContent = `The mask in ${typeof head === "number" ? "head " : ""}${mapName(layer, head)}`;
+    /** @type {Record<string, Rgb | string>} */
     const squares = {
       "may attend": allowed,
       forbidden,
       "weight exactly 0": theme().zero,
       [`leaking (${count(leaking.length)} cells)`]: "border: 2px solid var(--viz-leak)",
     };
+    if (leaking.length && n > OUTLINED) squares[TINTED] = leakTints();
     this.explain(squares, scale, "attention weight (share of the query’s total)");
     this.facts.textContent = factsOf(found, leaking.length);
   }

@@ -1,10 +1,10 @@
 // Where a mask comes from: a preset with its sizes, or a file in a convention that one names.
 
-import { caption, control, controls, el, options } from "../core/dom.js";
+import { caption, control, controls, count, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { preset, uploaded } from "./requests.js";
 
-/** @import { MaskPreset } from "../core/payloads.d.ts" */
+/** @import { MaskPreset, MasksOffered } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
 /** @typedef {number | string} Size as it was typed where it is no number, for the server to say so */
@@ -17,6 +17,7 @@ export class Presets {
   run = null;
   /** @type {MaskPreset[]} */
   presets = [];
+  most = 0; // bytes of a file
   /** @type {HTMLInputElement[]} */
   fields = []; // one a size
   choice = el("select", { id: "viz-mask-preset", onchange: () => this.#choose() });
@@ -32,8 +33,13 @@ export class Presets {
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
   file = el("input", { type: "file", id: "viz-mask-file", accept: ".npy,.csv", onchange: () => this.#upload() });
   upload = control("Or a file (.npy, .csv), read by the convention below", this.file);
+  /** @type {File | null} */
+  batch = null; // the file whose samples can be chosen
+  /** @type {HTMLSelectElement} */
+  sample = el("select", { id: "viz-mask-sample", onchange: () => this.#reread() });
+  samples = control("Sample of the batch", this.sample);
   bar = controls(control("Preset", this.choice), this.sizes);
-  node = el("div", {}, this.bar, this.sentence, controls(this.upload), this.fault);
+  node = el("div", {}, this.bar, this.sentence, controls(this.upload, this.samples), this.fault);
   #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
 
   /** `made` gets each mask with what made it; `convention` is the one that is chosen.
@@ -42,11 +48,12 @@ export class Presets {
     this.made = made;
     this.convention = convention;
     this.upload.classList.add("viz-mask-upload");
+    this.#batch(null, 1, 0);
   }
 
-  /** @type {(run: Run, presets: MaskPreset[]) => void} */
-  show(run, presets) {
-    Object.assign(this, { run, presets });
+  /** @type {(run: Run, offered: MasksOffered) => void} */
+  show(run, { presets, fileBytes: most }) {
+    Object.assign(this, { run, presets, most });
     this.#asked.stop();
     this.choice.replaceChildren(
       ...options(presets.map(({ name, label }) => [name, label])),
@@ -54,7 +61,13 @@ export class Presets {
     );
     this.#controls();
     this.file.value = "";
+    this.#batch(null, 1, 0);
     this.#say("");
+  }
+
+  // What was asked for counts no more, for another mask is there.
+  leave() {
+    this.#asked.stop();
   }
 
   // What made the mask that is there: a preset with its sizes, or a hand.
@@ -62,7 +75,8 @@ export class Presets {
     const other = by !== null && this.choice.value !== by.name; // the fields are those of another preset
     this.choice.value = by?.name ?? "custom";
     this.sizes.hidden = !by;
-    if (by && (other || JSON.stringify(by) !== JSON.stringify(this.#origin()))) this.#controls(by);
+    if (other) this.#controls(by);
+    else if (by && JSON.stringify(by) !== JSON.stringify(this.#origin())) this.#fill(by);
     this.sentence.textContent = by ? this.#preset().sentence : "Painted cell by cell, or read from a file.";
   }
 
@@ -97,6 +111,12 @@ export class Presets {
     this.sentence.textContent = sentence;
   }
 
+  // The sizes of a mask that is there again, in the fields that have the focus still.
+  #fill(/** @type {Origin} */ { sizes = {}, lengths }) {
+    for (const field of this.fields) field.value = String(sizes[field.dataset.size ?? ""] ?? field.value);
+    this.lengths.value = lengths?.join(", ") ?? "";
+  }
+
   /** @returns {Origin} */
   #origin() {
     const { name, controls, lengths } = this.#preset();
@@ -117,17 +137,44 @@ export class Presets {
     );
   }
 
+  #reread() {
+    return this.#read(this.batch, Number(this.sample.value));
+  }
+
   async #upload() {
-    const file = this.file.files?.[0];
-    const { run } = this;
-    if (!file || !run) return;
-    await this.#asked.run(async (fresh) => this.#take(await fresh(uploaded(run, file, this.convention())), null));
+    await this.#read(this.file.files?.[0] ?? null, 0);
     this.file.value = "";
+  }
+
+  /** One sample of a file. @type {(file: File | null, sample: number) => Promise<unknown> | void} */
+  #read(file, sample) {
+    const { run, most } = this;
+    if (!file || !run) return;
+    if (file.size > most)
+      return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(most)} are allowed here.`);
+    return this.#asked.run(async (fresh) => {
+      const { mask, samples } = await fresh(uploaded(run, file, this.convention(), sample));
+      this.#take(mask, null);
+      this.#batch(file, samples, sample);
+    });
+  }
+
+  /** @type {(file: File | null, samples: number, chosen: number) => void} */
+  #batch(file, samples, chosen) {
+    this.batch = file;
+    this.samples.hidden = samples < 2;
+    const names = Array.from(
+      { length: samples },
+      (_, at) => /** @type {[number, string]} */ ([at, `${at} of ${samples}`]),
+    );
+    this.sample.replaceChildren(...options(names));
+    this.sample.value = String(chosen);
   }
 
   /** @type {(mask: Mask, by: Origin | null) => void} */
   #take(mask, by) {
     this.#say("");
+    this.#batch(null, 1, 0);
     this.made(mask, by);
   }
 

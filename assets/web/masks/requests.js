@@ -10,7 +10,9 @@ import { Mask } from "./mask_bits.js";
 /** @typedef {{ n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
  *   leaking: Float32Array }} Maps of n × n cells, row by row */
 
-const url = (/** @type {Run} */ run, /** @type {string} */ path) => run.url(`mask/${path}`);
+// What is wrong with what is asked is told in an answer; browsers report refusals as errors.
+const url = (/** @type {Run} */ run, /** @type {string} */ path) =>
+  run.url(`mask/${path}${path.includes("?") ? "&" : "?"}told=1`);
 
 /** @type {(run: Run, path: string, sent?: Sent) => Promise<Uint8Array>} */
 const bytes = async (run, path, sent) => new Uint8Array(await (await ask(url(run, path), sent)).arrayBuffer());
@@ -26,9 +28,14 @@ export const intent = (/** @type {Run} */ run) => bits(run, "intent");
 export const preset = (/** @type {Run} */ run, /** @type {Origin} */ by) =>
   bits(run, "preset", { body: JSON.stringify(by) });
 
-/** @type {(run: Run, file: File, convention: string) => Promise<Mask>} */
-export const uploaded = (run, file, convention) =>
-  bits(run, `upload?${new URLSearchParams({ name: file.name, convention })}`, { body: file });
+/** The mask of one sample of a file, and of how many samples it has one.
+ * @type {(run: Run, file: File, convention: string, sample: number) => Promise<{ mask: Mask, samples: number }>} */
+export async function uploaded(run, file, convention, sample) {
+  const asked = new URLSearchParams({ name: file.name, convention, sample: String(sample) });
+  const response = await ask(url(run, `upload?${asked}`), { body: file });
+  const mask = Mask.unpack(run.n, new Uint8Array(await response.arrayBuffer()));
+  return { mask, samples: Number(response.headers.get("x-samples") ?? 1) };
+}
 
 /** @type {(run: Run, signal: AbortSignal) => Promise<MaskResult>} */
 export const result = (run, signal) => json(url(run, "result"), { signal });

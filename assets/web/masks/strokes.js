@@ -116,7 +116,9 @@ export class Strokes {
   }
 }
 
-const TYPED = "textarea, [contenteditable=true], input:not([type=checkbox], [type=radio], [type=range], [type=file])";
+// A number beside a preset is part of the mask: there the keys undo the mask, and the number with it.
+const KEYLESS = ["checkbox", "radio", "range", "file", "number"].map((type) => `[type=${type}]`).join(", ");
+const TYPED = `textarea, [contenteditable=true], input:not(${KEYLESS})`;
 
 /** How far a key goes in the masks that were there: −1 is undo, 1 is redo, 0 none; where text is typed
  * these keys are the text's own. @type {(event: KeyboardEvent) => -1 | 0 | 1} */

@@ -125,7 +125,7 @@ class MasksTab extends TabShell {
     this.body.hidden = !this.run;
     this.convention.offer(offer.conventions);
     this.code.offer(offer);
-    this.presets.show(plain, offer.presets);
+    this.presets.show(plain, offer);
     this.result.enter(plain, offer);
     this.reach.enter(plain);
     this.ready = true;
@@ -148,6 +148,7 @@ class MasksTab extends TabShell {
       this.#made(mask, by);
       this.#changed(this.mask);
       this.#linkFault = wrong;
+      this.#note(); // which says it
       if (ran && !wrong) await this.result.begin(mistake);
     } catch (fault) {
       const why = sentenceOf(fault).replace(/\.$/, "");
@@ -226,6 +227,7 @@ class MasksTab extends TabShell {
     const steps = this.ready && this.root.clientWidth ? stepsOf(event) : 0;
     if (!steps) return;
     event.preventDefault();
+    this.presets.leave();
     this.painter.go(steps);
   }
 

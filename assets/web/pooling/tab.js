@@ -37,7 +37,6 @@ export function mount(/** @type {HTMLElement} */ root) {
 }
 
 class PoolingTab extends TabShell {
-  saysMask = true;
   picked = current.selection.noted(METHOD); // the method that the person, or the link, chose; else the model's own
   method = "";
   stale = true; // not yet drawn, of this run and with the latest learned query

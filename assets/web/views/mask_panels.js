@@ -1,7 +1,7 @@
 // Three maps on the same axes, intended, passed and observed: pointed at, chosen and walked through as one.
 
-import { largest, makeScale, shade } from "../core/colors.js";
-import { caption, css, el, number } from "../core/dom.js";
+import { largest, makeScale, rgb, rgbText, shade } from "../core/colors.js";
+import { caption, css, el, isDark, number } from "../core/dom.js";
 import { walked } from "./cells.js";
 import { fullScreen } from "./full_screen.js";
 import { maskColors, swatches, TokenGrid } from "./mask_grid.js";
@@ -81,6 +81,7 @@ export class MaskPanels {
     this.n = names.length;
     this.#all((panel) => this.captions[panel].replaceChildren(captions[panel]));
     [observed.outlined, observed.dashed] = [leaking, losing];
+    observed.tint = (at) => leakTint(parts.observed[at], scale);
     passed.node.hidden = !parts.passed;
     intended.show(names, may(parts.intended));
     passed.show(names, may(parts.passed ?? []));
@@ -145,6 +146,23 @@ export class MaskPanels {
     return /** @type {const} */ (["intended", "passed", "observed"]).map(each);
   }
 }
+
+// A leaking cell too small for an outline, which would hide its weight: red, the stronger the larger the weight.
+const TINTS = { light: [rgb("#fca5a5"), rgb("#7f1d1d")], dark: [rgb("#7f1d1d"), rgb("#fecaca")] };
+
+/** @type {(value: number, scale: Scale) => Rgb} */
+export function leakTint(value, scale) {
+  const [weak, strong] = TINTS[isDark() ? "dark" : "light"];
+  const share = Math.min(1, Math.max(0, scale.share(value)));
+  const part = (/** @type {0 | 1 | 2} */ i) => Math.round(weak[i] + (strong[i] - weak[i]) * share);
+  return [part(0), part(1), part(2)];
+}
+
+/** The style of a square that shows all tints of leaking cells. */
+export const leakTints = () => {
+  const [weak, strong] = TINTS[isDark() ? "dark" : "light"];
+  return `background: linear-gradient(to right, ${rgbText(weak)}, ${rgbText(strong)})`;
+};
 
 const made = () => new Grid({ maxSide: 420, maxCell: 30 });
 

@@ -40,9 +40,3 @@ export function overTexts(run, texts, way, tell, signal) {
   const sent = { texts: texts.map(([, text]) => text), lines: texts.map(([line]) => line), ...way };
   return streamed(url(run, "texts"), tell, { body: JSON.stringify(sent), signal });
 }
-
-/** The run without the mask that a run was made with. @type {(run: Run) => Promise<Run | null>} */
-export async function withoutMask(run) {
-  /** @type {MasksOffered} */ const { plain } = await json(run.url("mask/offered"));
-  return plain ? new Run(plain) : null;
-}

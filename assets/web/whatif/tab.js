@@ -5,13 +5,14 @@ import { hiding } from "../core/change_codes.js";
 import { changedRun, codesOf } from "../core/changed_run.js";
 import { button, caption, control, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { withoutMask } from "../core/masked_banner.js";
 import { headsOf } from "../core/selection.js";
 import { TabShell } from "../core/tab_shell.js";
 import { AgainstAttention } from "./against_attention.js";
 import { headCode } from "./codes.js";
 import { Finding } from "./finding.js";
 import { HeadsPanel } from "./heads_panel.js";
-import { headEffects, offered, tokenEffects, withoutMask } from "./requests.js";
+import { headEffects, offered, tokenEffects } from "./requests.js";
 import { Texts } from "./texts.js";
 import { TokenTable } from "./token_table.js";
 import { WordRow } from "./word_row.js";
@@ -32,7 +33,6 @@ export function mount(/** @type {HTMLElement} */ root) {
 }
 
 class WhatIfTab extends TabShell {
-  saysMask = true;
   #asked = new Latest((sentence) => {
     this.plain = null; // so that it is tried again when it is seen again
     this.fail(sentence);

@@ -1,0 +1,258 @@
+"""Masks in and out of files, what the Masks tab says of faults and links, and what shows a mask."""
+
+import io
+
+import numpy as np
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.ui.test_masks import RAN, TEXT, painted_mask, speckled
+from viz_encoder.audit.mask_input.presets import PRESETS
+
+pytestmark = pytest.mark.browser
+LONG = "The quick brown fox jumps over the lazy dog. " * 6
+
+
+@pytest.fixture
+def masks(visit):
+    def enter(**query):
+        opened = visit(tab="masks", **query)
+        opened.page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
+        return opened.page
+
+    return enter
+
+
+def send(page, name: str, array) -> None:
+    content = io.BytesIO()
+    np.save(content, array)
+    file = {"name": name, "mimeType": "", "buffer": content.getvalue()}
+    page.set_input_files("#viz-mask-file", files=[file])
+
+
+def test_a_sample_of_an_uploaded_batch_is_chosen(masks):
+    page = masks()
+    assert page.is_hidden("#viz-mask-sample")
+    batch = np.stack([speckled(15), np.tri(15, dtype=bool), speckled(15).T])
+    send(page, "batch.npy", batch[:, None])
+    page.wait_for_selector("#viz-mask-sample:visible")
+    np.testing.assert_array_equal(painted_mask(page), batch[0])
+    options = page.locator("#viz-mask-sample option").all_inner_texts()
+    assert options == ["0 of 3", "1 of 3", "2 of 3"]
+    for sample in (2, 1):
+        page.select_option("#viz-mask-sample", str(sample))
+        page.wait_for_function(
+            "cells => vizMasks.mask.cells.join() === cells",
+            arg=",".join(map(str, batch[sample].astype(int).ravel())),
+        )
+        assert page.input_value("#viz-mask-sample") == str(sample)
+    page.select_option("#viz-mask-preset", "window")
+    page.wait_for_selector("#viz-mask-sample", state="hidden")
+
+
+def test_rows_of_a_batch_are_read_as_a_key_padding_mask(masks):
+    page = masks()
+    real = np.arange(15) < np.array([9, 15, 4])[:, None]
+    page.select_option("#viz-mask-convention", "key-ones")
+    send(page, "lengths.npy", real[:, None, None].astype(np.int64))
+    page.wait_for_selector("#viz-mask-sample:visible")
+    np.testing.assert_array_equal(painted_mask(page), np.tile(real[0], (15, 1)))
+    row = page.locator(".viz-mask-numbers tbody td").all_inner_texts()
+    assert row == [str(int(cell)) for cell in real[0]]
+    page.select_option("#viz-mask-convention", "key-ignore")
+    row = page.locator(".viz-mask-numbers tbody td").all_inner_texts()
+    assert row == [str(not cell) for cell in real[0]]
+    by_key = "masked_fill, (batch, 1, 1, token)"
+    page.select_option("#viz-mask-target", by_key)
+    page.wait_for_selector(f"[aria-label=Code][data-painted='{by_key}']")
+    left: dict = {}
+    exec(compile(page.text_content("#viz-mask-code"), "snippet", "exec"), left)
+    assert torch.equal(left["weights"][0, 0] > 0, torch.from_numpy(np.tile(real[0], (15, 1))))
+    page.select_option("#viz-mask-preset", "causal")  # not one row for all queries
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
+    assert page.input_value("#viz-mask-target") == "scaled_dot_product_attention"
+    assert page.is_disabled(f"#viz-mask-target option[value='{by_key}']")
+    assert "queries differ" in page.inner_text("[aria-label=Convention] .viz-caption")
+    page.select_option("#viz-mask-preset", "keys")
+    page.wait_for_function("vizMasks.mask.byKey && vizMasks.mask.at(0, 0) === 1")
+    np.testing.assert_array_equal(painted_mask(page), PRESETS["keys"].mask(15).numpy())
+    assert not page.is_disabled(f"#viz-mask-target option[value='{by_key}']")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("müller & co.npy", b"nonsense", "müller & co.npy is not an array saved by numpy."),
+        ("notes.csv", b"1,2\n3\n", "The rows of notes.csv have 1 to 2 cells; all must have the"),
+        ("big.csv", b"1," * 2_000_000, "big.csv has 4,000,000 bytes; at most 1,055,776 are"),
+        ("ones.npy", None, "ones.npy: The mask is float64; this convention takes bool."),
+    ],
+)
+def test_a_fault_names_the_file_and_is_no_error_of_the_page(masks, name, content, said):
+    page = masks()
+    if content is None:
+        send(page, name, np.ones((15, 15)))
+    else:
+        file = {"name": name, "mimeType": "", "buffer": content}
+        page.set_input_files("#viz-mask-file", files=[file])
+    told = page.wait_for_selector("#viz-masks .viz-alert:visible").inner_text()
+    assert told.startswith(said) and told.endswith(".") and not told.endswith("..")
+    page.select_option("#viz-mask-preset", "window")
+    page.fill("[data-size=reach]", "-1")  # the server's sentence too is no error of the console
+    page.wait_for_function(
+        "document.querySelector('#viz-masks .viz-alert:not([hidden])')?.textContent"
+        ".includes('at least 0')"
+    )
+
+
+def test_a_long_painted_mask_is_saved_and_loaded_by_its_code(masks, tmp_path, monkeypatch):
+    page = masks(kind="text", model="all-MiniLM-L6-v2", a=LONG)
+    n = page.evaluate("vizMasks.mask.n")
+    assert n > 48
+    mask = speckled(n)
+    send(page, "speckled.npy", mask)
+    page.wait_for_function("vizMasks.mask.summary().forbidden > 0")
+    page.select_option("#viz-mask-target", "flex_attention")
+    page.wait_for_selector("[aria-label=Code][data-painted=flex_attention]")
+    code = page.text_content("#viz-mask-code")
+    assert len(code.splitlines()) < 25 and "np.load('mask.npy')" in code
+    for kind in ("npy", "csv"):
+        with page.expect_download() as saved:
+            page.click(f"text=Save .{kind}")
+        assert saved.value.suggested_filename == f"mask.{kind}"
+        saved.value.save_as(tmp_path / f"mask.{kind}")
+    np.testing.assert_array_equal(np.load(tmp_path / "mask.npy"), mask)
+    words = [line.split(",") for line in (tmp_path / "mask.csv").read_text().splitlines()]
+    np.testing.assert_array_equal(np.array(words) == "True", mask)
+    monkeypatch.chdir(tmp_path)
+    left: dict = {}
+    lines = code.splitlines()
+    exec(
+        "\n".join(lines[: next(i for i, line in enumerate(lines) if line.startswith("def "))]), left
+    )
+    assert torch.equal(left["allowed"], torch.from_numpy(mask))
+    page.select_option("#viz-mask-preset", "none")
+    page.wait_for_function("vizMasks.mask.summary().forbidden === 0")
+    page.set_input_files("#viz-mask-file", str(tmp_path / "mask.csv"))  # comes back as it was
+    page.wait_for_function("vizMasks.mask.summary().forbidden > 0")
+    np.testing.assert_array_equal(painted_mask(page), mask)
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("z.damaged", "it is damaged; copy the whole link again"),
+        ("z.%%%", "it is damaged; copy the whole link again"),
+        ("z.eNoDAAAAAAE", "it was made for another number of tokens"),
+        ("window:reach=-3", "Neighbors on either side is -3; it must be a whole number of at"),
+        ("window:odd=3", "Sliding window has no size 'odd'; it has reach"),
+        ("documents:90", "These documents have 90 tokens together"),
+        ("diagonal", "“diagonal” is not a preset; the presets are none, padding-right"),
+    ],
+)
+def test_a_damaged_mask_of_a_link_is_one_plain_sentence(masks, code, why):
+    page = masks(**{"masks.mask": code})
+    said = page.wait_for_function(
+        "[...document.querySelectorAll('.viz-mask-box [role=status]')]"
+        ".map(e => e.textContent).find(t => t.includes('in this link'))"
+    ).json_value()
+    assert said.startswith(f"The painted mask in this link is not shown: {why}")
+    assert said.endswith(".") and ".." not in said and "fetch" not in said
+    assert painted_mask(page).all()
+
+
+def test_a_painted_mask_of_a_link_is_kept_where_its_scope_is_wrong(masks):
+    page = masks(**{"masks.mask": "causal", "masks.scope": "9-12", "masks.ran": "1"})
+    said = page.wait_for_function(
+        "[...document.querySelectorAll('.viz-mask-box [role=status]')]"
+        ".map(e => e.textContent).find(t => t.includes('in this link'))"
+    ).json_value()
+    assert said == (
+        "The layers and heads in this link are not used: There are no layers 9–12: this model has "
+        "6 layers, 0 to 5. The mask applies to all of them."
+    )
+    np.testing.assert_array_equal(painted_mask(page), np.tri(15, dtype=bool))
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_banner_over_all_tabs_names_the_mask_and_leads_back(masks, width):
+    page = masks(ran="causal", kind="text", model="all-MiniLM-L6-v2", a=TEXT, width=width)
+    said = "mask: causal, 105 of 225 pairs forbidden ✕"
+    tabs = page.evaluate(
+        "[...document.querySelectorAll('#viz-tabs [role=tab]')]"
+        ".map(tab => tab.id).filter(id => id.startsWith('viz-tab-'))"
+    )
+    assert width < 900 or len(tabs) > 7
+    for tab in tabs if width > 900 else ["viz-tab-masks-button"]:  # a phone has them in a menu
+        page.evaluate("id => document.getElementById(id).click()", tab)
+        page.wait_for_selector(f"#{tab}[aria-selected=true]", state="attached")
+        banner = page.locator(".viz-masking")
+        assert page.inner_text("#viz-masked-chip") == said
+        if width > 900:  # in sight wherever one is
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            page.wait_for_function(
+                "document.querySelector('.viz-masking').getBoundingClientRect().top >= 0"
+            )
+        box = banner.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        page.evaluate("scrollTo(0, 0)")
+    key = page.evaluate("vizTab.run.key")
+    page.click("#viz-unmask")
+    page.wait_for_selector(".viz-masking", state="hidden")
+    assert page.evaluate("vizTab.run.masked") == "" and page.evaluate("vizTab.run.key") != key
+
+
+def test_small_leaking_cells_show_their_weight(masks, minilm):
+    text = "The animal didn't cross the street because it was too tired. " * 20
+    page = masks(kind="text", model="all-MiniLM-L6-v2", a=text, ran="window", mistake="ignored")
+    page.wait_for_selector(RAN, timeout=60_000)
+    page.wait_for_selector(".viz-mask-result [data-painted$=':0:0']")
+    weights = vz.capture(minilm, text).attention(0, 0).numpy()
+    n = len(weights)
+    assert 250 < n < 512
+    rows, cols = np.indices(weights.shape)
+    far, near = (np.abs(rows - cols) > 2), weights.diagonal()
+    small, large = (
+        np.unravel_index(np.where(far, weights, fill).__getattribute__(kind)(), weights.shape)
+        for kind, fill in (("argmin", 2.0), ("argmax", -1.0))
+    )
+    shades = page.evaluate(
+        """cells => {
+          const grid = vizMasks.result.panels.grids.observed;
+          const one = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+          return cells.map(([row, col]) => {
+            one.drawImage(grid.tinted, col, row, 1, 1, 0, 0, 1, 1);
+            return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
+          });
+        }""",
+        [[int(at) for at in cell] for cell in (small, large, (5, 5), (5, 7))],
+    )
+    weak, strong, own, allowed = shades
+    assert weak[0] - weak[1] > 60 and strong[0] - strong[1] > 60  # both red …
+    assert sum(weak) - sum(strong) > 150  # … and the larger weight the darker
+    plain = page.evaluate(
+        """cells => {
+          const { color } = vizMasks.result.panels.grids.observed;
+          return cells.map(([row, col]) => color(row * vizMasks.mask.n + col));
+        }""",
+        [[5, 5], [5, 7]],
+    )
+    assert [own, allowed] == plain and near[5] > 0  # what may be attended to keeps its color
+    for _ in range(6):
+        page.evaluate(
+            "() => { const { grids } = vizMasks.result.panels; "
+            "grids.observed.view.zoom(0.5, 5.5, 5.5); grids.observed.draw(); }"
+        )
+    outlined = page.evaluate(
+        """() => {
+          const grid = vizMasks.result.panels.grids.observed;
+          const [x, y] = grid.view.middle(5, 9, grid);
+          const at = [x, y].map((each) => Math.floor(each * devicePixelRatio));
+          const one = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+          one.drawImage(grid.canvas, ...at, 1, 1, 0, 0, 1, 1);
+          return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        }"""
+    )
+    expected = page.evaluate("vizMasks.result.panels.grids.observed.color(5 * vizMasks.mask.n + 9)")
+    assert outlined == expected  # there is room for an outline around the weight's own color
