@@ -19,6 +19,7 @@ import { Result } from "./result.js";
 import { ScopeFields } from "./scope_fields.js";
 import { stepsOf } from "./strokes.js";
 
+/** @import { MaskPreset } from "../core/payloads.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Origin } from "./presets.js" */
 
@@ -35,6 +36,14 @@ const PLAIN = { name: "none", sizes: {} }; // what a run begins with
 // Called by the page once; the run and the selection are those of all tabs.
 export function mount(/** @type {HTMLElement} */ root) {
   window.vizMasks = new MasksTab(root); // so that a script or a test can ask what is shown
+}
+
+/** The preset that a run was made with, by the name that its link has. @type {(run: Run, presets: MaskPreset[]) => Origin | null} */
+function ranBy({ link }, presets) {
+  const made = presets.find(({ name }) => name === link.ran);
+  return made
+    ? { name: made.name, sizes: Object.fromEntries(made.controls.map((size) => [size.name, size.default])) }
+    : null;
 }
 
 class MasksTab extends TabShell {
@@ -118,7 +127,8 @@ class MasksTab extends TabShell {
     const linked = run.key === current.selection.opened ? noted() : null;
     const offer = await fresh(offered(run));
     const mask = offer.plain ? await fresh(intent(run)) : new Mask(run.n);
-    if (!offer.plain) this.origins.set(mask, PLAIN);
+    const by = offer.plain ? ranBy(run, offer.presets) : PLAIN;
+    if (by) this.origins.set(mask, by);
     const plain = offer.plain ? new Run(offer.plain) : run;
     this.plain = plain;
     this.family.add(plain.key);
