@@ -4,7 +4,7 @@ import { quoted } from "../core/token_names.js";
 
 /** @import { Run, RunDescription, Selection } from "./types.d.ts" */
 
-const PARTS = ["kind", "model", "a", "b", "example", "run", "ran", "mistake", "scope", "cut", "from"];
+const PARTS = ["kind", "model", "a", "b", "example", "run", "ran", "pad", "mistake", "scope", "cut", "from"];
 const FIRST_WORDS = 25; // characters
 const LAST_WORDS = 15;
 const SAME = "ref.same"; // the reference is the run that is shown

@@ -63,6 +63,7 @@ export class MaskedBanner {
 
 /** The run without the mask that a run was made with. @type {(run: Run) => Promise<Run | null>} */
 export async function withoutMask(run) {
-  /** @type {MasksOffered} */ const { plain } = await json(run.url("mask/offered"));
-  return plain ? new Run(plain) : null;
+  /** @type {MasksOffered} */ const { plain, alone } = await json(run.url("mask/offered"));
+  const found = alone ?? plain; // without its padding too
+  return found ? new Run(found) : null;
 }

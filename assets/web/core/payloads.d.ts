@@ -328,6 +328,8 @@ export interface MasksOffered {
   scoped: string; // the one of them that takes a mask by layer and head
   missing: string;
   plain: RunDescription | null;
+  alone: RunDescription | null; // of a run with [PAD], the run without them
+  made: { name: string; sizes: Record<string, number> } | null; // the preset that makes the run's mask
   scope: string; // of the mask that the run was made with, "" for all layers and heads
 }
 export interface MaskPreset {
@@ -336,10 +338,12 @@ export interface MaskPreset {
   sentence: string;
   controls: { name: string; label: string; minimum: number; default: number }[];
   lengths: boolean;
+  pads: string; // where it puts real [PAD] tokens: "end", "start", or "" where nowhere
 }
 export interface MaskResult {
   run: RunDescription;
   plain: string;
+  alone: string; // whether padding changes the real tokens; "" where that cannot be said
   mistake: string;
   scope: { code: string; words: string; heads: number }; // where the mask applies; code is "" for all
   sentence: string;

@@ -16,8 +16,6 @@ const TOOLS = { cell: "Cells", row: "Rows", column: "Columns", rectangle: "Recta
 export class Painter {
   grid = new TokenGrid({ label: "Mask" });
   tool = "cell";
-  /** @type {string[]} */
-  tokens = [];
   history = new History(new Mask(0));
   /** @type {Mask | null} */
   seen = null; // a stroke that is under way, not kept yet
@@ -34,9 +32,11 @@ export class Painter {
   node = el("div", { class: "viz-mask-painter" }, this.#tools(), this.grid.node, this.legend, this.said, this.facts);
   strokes = new Strokes(this);
 
-  // `changed` is called whenever another mask is there.
-  constructor(/** @type {(mask: Mask) => unknown} */ changed) {
+  /** `changed` is called whenever another mask is there; `tokensOf` names the tokens of a mask.
+   * @param {(mask: Mask) => unknown} changed @param {(mask: Mask) => string[]} tokensOf */
+  constructor(changed, tokensOf) {
     this.changed = changed;
+    this.tokensOf = tokensOf;
     this.node.prepend(fullScreen(this.node, () => this.grid.layout()));
   }
 
@@ -44,14 +44,19 @@ export class Painter {
     return this.history.now;
   }
 
+  // With padding there are more than without.
+  get tokens() {
+    return this.tokensOf(this.mask);
+  }
+
   get editable() {
     return this.mask.n <= this.limit;
   }
 
   /** A run's mask to begin with; nothing before it can be brought back.
-   * @type {(tokens: string[], mask: Mask, limit: number) => void} */
-  start(tokens, mask, limit) {
-    Object.assign(this, { tokens, limit, history: new History(mask) });
+   * @type {(mask: Mask, limit: number) => void} */
+  start(mask, limit) {
+    Object.assign(this, { limit, history: new History(mask) });
     this.grid.chosen = [0, 0];
     this.grid.view = new Viewport(0);
     for (const control of [...this.choices, this.symmetric]) control.disabled = !this.editable;

@@ -2,7 +2,7 @@
 
 import { caption, control, controls, count, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { preset, uploaded } from "./requests.js";
+import { padded, preset, uploaded } from "./requests.js";
 
 /** @import { MaskPreset, MasksOffered } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
@@ -14,7 +14,9 @@ const PAUSE = 150; // ms without another size before the server is asked
 
 export class Presets {
   /** @type {Run | null} */
-  run = null;
+  run = null; // without a mask and without padding
+  /** @type {Run | null} */
+  shown = null; // whose mask is there, with padding where it has some
   /** @type {MaskPreset[]} */
   presets = [];
   most = 0; // bytes of a file
@@ -42,8 +44,8 @@ export class Presets {
   node = el("div", {}, this.bar, this.sentence, controls(this.upload, this.samples), this.fault);
   #asked = new Latest((sentence) => this.#say(sentence)); // on a fault the mask stays as it was
 
-  /** `made` gets each mask with what made it; `convention` is the one that is chosen.
-   * @param {(mask: Mask, by: Origin | null) => unknown} made @param {() => string} convention */
+  /** `made` gets each mask with what made it and its run; `convention` is the one that is chosen.
+   * @param {(mask: Mask, by: Origin | null, run: Run) => unknown} made @param {() => string} convention */
   constructor(made, convention) {
     this.made = made;
     this.convention = convention;
@@ -53,7 +55,7 @@ export class Presets {
 
   /** @type {(run: Run, offered: MasksOffered) => void} */
   show(run, { presets, fileBytes: most }) {
-    Object.assign(this, { run, presets, most });
+    Object.assign(this, { run, shown: run, presets, most });
     this.#asked.stop();
     this.choice.replaceChildren(
       ...options(presets.map(({ name, label }) => [name, label])),
@@ -131,7 +133,8 @@ export class Presets {
       async (fresh) => {
         if (!this.run) return;
         const by = this.#origin();
-        this.#take(await fresh(preset(this.run, by)), by);
+        const run = await fresh(this.#padded(this.run, by));
+        this.#take(await fresh(preset(run, by)), by, run);
       },
       { pause },
     );
@@ -141,6 +144,13 @@ export class Presets {
     return this.#read(this.batch, Number(this.sample.value));
   }
 
+  /** The run that a preset masks: with real [PAD] where it is of padding. @type {(run: Run, by: Origin) => Promise<Run> | Run} */
+  #padded(run, { name, sizes = {} }) {
+    const { pads = "" } = this.presets.find((each) => each.name === name) ?? {};
+    const { padding } = sizes;
+    return pads && Number.isInteger(padding) && Number(padding) > 0 ? padded(run, `${pads}:${padding}`) : run;
+  }
+
   async #upload() {
     await this.#read(this.file.files?.[0] ?? null, 0);
     this.file.value = "";
@@ -148,13 +158,13 @@ export class Presets {
 
   /** One sample of a file. @type {(file: File | null, sample: number) => Promise<unknown> | void} */
   #read(file, sample) {
-    const { run, most } = this;
+    const { shown: run, most } = this;
     if (!file || !run) return;
     if (file.size > most)
       return this.#say(`${file.name} has ${count(file.size)} bytes; at most ${count(most)} are allowed here.`);
     return this.#asked.run(async (fresh) => {
       const { mask, samples } = await fresh(uploaded(run, file, this.convention(), sample));
-      this.#take(mask, null);
+      this.#take(mask, null, run);
       this.#batch(file, samples, sample);
     });
   }
@@ -171,11 +181,11 @@ export class Presets {
     this.sample.value = String(chosen);
   }
 
-  /** @type {(mask: Mask, by: Origin | null) => void} */
-  #take(mask, by) {
+  /** @type {(mask: Mask, by: Origin | null, run: Run) => void} */
+  #take(mask, by, run) {
     this.#say("");
     this.#batch(null, 1, 0);
-    this.made(mask, by);
+    this.made(mask, by, run);
   }
 
   #say(/** @type {string} */ sentence) {

@@ -1,10 +1,10 @@
 // What the Masks tab asks of the server.
 
+import { Run } from "../core/run.js";
 import { ask, json, numbers, text } from "../core/server.js";
 import { Mask } from "./mask_bits.js";
 
 /** @import { EmptyRow, Head, MaskResult, MasksOffered } from "../core/payloads.d.ts" */
-/** @import { Run } from "../core/run.js" */
 /** @import { Sent } from "../core/server.js" */
 /** @import { Origin } from "./presets.js" */
 /** @typedef {{ n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
@@ -27,6 +27,10 @@ export const intent = (/** @type {Run} */ run) => bits(run, "intent");
 
 export const preset = (/** @type {Run} */ run, /** @type {Origin} */ by) =>
   bits(run, "preset", { body: JSON.stringify(by) });
+
+/** The run with real [PAD] beside it, such as "end:2". @type {(run: Run, code: string) => Promise<Run>} */
+export const padded = async (run, code) =>
+  new Run(await json(url(run, `padded?${new URLSearchParams({ code })}`), { body: "" }));
 
 /** The mask of one sample of a file, and of how many samples it has one.
  * @type {(run: Run, file: File, convention: string, sample: number) => Promise<{ mask: Mask, samples: number }>} */

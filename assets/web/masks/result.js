@@ -16,7 +16,9 @@ import { result, runWith } from "./requests.js";
 
 export class Result {
   /** @type {Run | null} */
-  plain = null;
+  plain = null; // without the mask, with the padding that it has
+  /** @type {Run | null} */
+  home = null; // without either
   /** @type {Run | null} */
   run = null; // with a mask, once there is one
   /** @type {MaskResult | null} */
@@ -31,9 +33,10 @@ export class Result {
   effect = new Effect((query) => current.selection.set({ query }));
   guesses = new Guesses();
   sentence = el("p", { class: "viz-mask-sentence", id: "viz-mask-sentence" });
+  alone = el("p", { class: "viz-mask-alone", id: "viz-mask-alone" });
   stale = caption("The mask has changed since; run again to see its effect.");
   everywhere = button("Show this run in all tabs", () => current.enter(this.run), { id: "viz-mask-everywhere" });
-  back = button("Back to the run without a mask", () => current.enter(this.plain), { id: "viz-mask-back" });
+  back = button("Back to the run without a mask", () => current.enter(this.home), { id: "viz-mask-back" });
   shown = el("span", { class: "viz-caption", role: "status" });
   mistake = el("select", { id: "viz-mask-mistake", onchange: () => this.#warn() });
   start = button("Run with this mask", () => this.#run(), { id: "viz-mask-run", class: "viz-small viz-mask-run" });
@@ -43,7 +46,7 @@ export class Result {
   body = el(
     "div",
     { class: "viz-mask-result", hidden: true },
-    ...[this.sentence, this.stale, controls(this.everywhere, this.back, this.shown)],
+    ...[this.sentence, this.alone, this.stale, controls(this.everywhere, this.back, this.shown)],
     ...[this.leaks.node, this.panels.node, this.effect.node, this.guesses.node],
   );
   bar = controls(control("What if the code …", this.mistake), this.start, this.cancel, this.said);
@@ -59,11 +62,11 @@ export class Result {
   }
 
   /** A new run without a mask: nothing was tried on it yet.
-   * @type {(plain: Run, offered: MasksOffered) => void} */
-  enter(plain, { mistakes, missing }) {
+   * @type {(plain: Run, home: Run, offered: MasksOffered) => void} */
+  enter(plain, home, { mistakes, missing }) {
     if (!this.mistake.length) this.mistake.append(...options(mistakes.map(({ name, words }) => [name, words])));
     this.#asked.stop();
-    Object.assign(this, { plain, missing, result: null, run: null });
+    Object.assign(this, { plain, home, missing, result: null, run: null });
     this.body.hidden = true;
     this.panels.leave();
     this.#idle(missing);
@@ -88,17 +91,17 @@ export class Result {
 
   // Bring all parts in line with the selection.
   show() {
-    const { run, result: found, plain } = this;
-    if (!run || !found || !plain) return;
+    const { run, result: found, home } = this;
+    if (!run || !found || !home) return;
     const { selection } = current;
     this.leaks.show(found, selection);
     this.panels.show(run, found, selection);
     this.effect.show({ run, result: found, query: selection.query });
     const key = current.run?.key;
     this.everywhere.disabled = key === run.key;
-    this.back.disabled = key === plain.key;
+    this.back.disabled = key === home.key;
     const masked = key === run.key ? "the run with this mask" : "a run with an earlier mask";
-    this.shown.textContent = `All tabs show ${key === plain.key ? "the run without a mask" : masked}.`;
+    this.shown.textContent = `All tabs show ${key === home.key ? "the run without a mask" : masked}.`;
   }
 
   draw() {
@@ -160,6 +163,8 @@ export class Result {
     this.made(run);
     const planted = this.#plantedWords(found.mistake);
     this.sentence.textContent = `${planted ? `With a planted mistake (the code ${planted}): ` : ""}${found.sentence}`;
+    this.alone.textContent = found.alone;
+    this.alone.hidden = !found.alone;
     this.body.hidden = false;
     this.follow(this.mask, this.scope, this.wrong);
     this.show();

@@ -14,20 +14,19 @@ import { codeOf, MOST_CHARACTERS, maskFrom } from "./mask_link.js";
 import { Painter } from "./painter.js";
 import { Presets } from "./presets.js";
 import { Reach } from "./reach.js";
-import { intent, offered } from "./requests.js";
+import { intent, offered, padded } from "./requests.js";
 import { Result } from "./result.js";
 import { ScopeFields } from "./scope_fields.js";
 import { stepsOf } from "./strokes.js";
 
-/** @import { MaskPreset } from "../core/payloads.d.ts" */
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { Origin } from "./presets.js" */
 
-/** @typedef {{ mask: string, scope: string, mistake: string, ran: string }} Linked what a link has of this tab */
+/** @typedef {{ mask: string, pad: string, scope: string, mistake: string, ran: string }} Linked what a link has of this tab */
 
 const noted = () => {
   const note = (/** @type {string} */ name) => current.selection.noted(`masks.${name}`);
-  return { mask: note("mask"), scope: note("scope"), mistake: note("mistake"), ran: note("ran") };
+  return { mask: note("mask"), pad: note("pad"), scope: note("scope"), mistake: note("mistake"), ran: note("ran") };
 };
 
 /** @type {Origin} */
@@ -38,17 +37,13 @@ export function mount(/** @type {HTMLElement} */ root) {
   window.vizMasks = new MasksTab(root); // so that a script or a test can ask what is shown
 }
 
-/** The preset that a run was made with, by the name that its link has. @type {(run: Run, presets: MaskPreset[]) => Origin | null} */
-function ranBy({ link }, presets) {
-  const made = presets.find(({ name }) => name === link.ran);
-  return made
-    ? { name: made.name, sizes: Object.fromEntries(made.controls.map((size) => [size.name, size.default])) }
-    : null;
-}
-
 class MasksTab extends TabShell {
   /** @type {Run | null} */
-  plain = null; // the run without a mask, once its mask is there
+  plain = null; // the run without a mask, once its mask is there; with the padding that the mask is of
+  /** @type {Run | null} */
+  home = null; // the run without a mask and without padding
+  /** @type {WeakMap<Mask, Run>} */
+  runs = new WeakMap(); // of which run a mask is
   /** @type {Set<string>} */
   family = new Set(); // keys of the run without a mask, and of its runs with one
   /** @type {WeakMap<Mask, Origin>} */
@@ -59,9 +54,12 @@ class MasksTab extends TabShell {
   linkSaid = status();
   #linkFault = ""; // what of the link could not be used, until the mask is another
   convention = new Convention();
-  painter = new Painter((mask) => this.#changed(mask));
+  painter = new Painter(
+    (mask) => this.#changed(mask),
+    (mask) => (this.runs.get(mask) ?? this.plain)?.tokens ?? [],
+  );
   presets = new Presets(
-    (mask, by) => this.#made(mask, by),
+    (mask, by, run) => this.#made(mask, by, run),
     () => this.convention.value,
   );
   scope = new ScopeFields(() => this.#changed(this.mask));
@@ -127,22 +125,25 @@ class MasksTab extends TabShell {
     const linked = run.key === current.selection.opened ? noted() : null;
     const offer = await fresh(offered(run));
     const mask = offer.plain ? await fresh(intent(run)) : new Mask(run.n);
-    const by = offer.plain ? ranBy(run, offer.presets) : PLAIN;
+    const by = offer.plain ? offer.made : PLAIN;
     if (by) this.origins.set(mask, by);
     const plain = offer.plain ? new Run(offer.plain) : run;
     this.plain = plain;
-    this.family.add(plain.key);
+    const home = offer.alone ? new Run(offer.alone) : plain;
+    this.home = home;
+    for (const { key } of [plain, home]) this.family.add(key);
     this.body.hidden = !this.run;
     this.convention.offer(offer.conventions);
     this.code.offer(offer);
-    this.presets.show(plain, offer);
-    this.result.enter(plain, offer);
+    this.presets.show(home, offer);
+    this.presets.shown = plain;
+    this.result.enter(plain, home, offer);
     this.reach.enter(plain);
     this.ready = true;
     this.#ran = mask;
     this.#ranIn = offer.scope;
     this.scope.start(plain, offer.scope);
-    this.painter.start(plain.tokens, mask, offer.painted);
+    this.painter.start(mask, offer.painted);
     this.emptyRows.enter(plain);
     if (offer.plain) await fresh(this.result.fetch(run, mask));
     if (linked?.mask) await fresh(this.#restore(plain, linked));
@@ -150,12 +151,13 @@ class MasksTab extends TabShell {
   }
 
   /** The painted mask of a link, and its result where there was one. @type {(run: Run, linked: Linked) => Promise<void>} */
-  async #restore(run, { mask: code, scope, mistake, ran }) {
+  async #restore(plain, { mask: code, pad, scope, mistake, ran }) {
     try {
       const presets = this.presets.presets.map(({ name }) => name);
+      const run = pad ? await padded(plain, pad) : plain;
       const { mask, by } = await maskFrom(code, run, presets);
       const wrong = this.#restoreScope(run, scope);
-      this.#made(mask, by);
+      this.#made(mask, by, run);
       this.#changed(this.mask);
       this.#linkFault = wrong;
       this.#note(); // which says it
@@ -184,7 +186,8 @@ class MasksTab extends TabShell {
     const own = this.#isRan(mask, where);
     const code = own ? "" : await codeOf(mask, this.#origin());
     if (mask !== this.mask || where !== this.scope.scope.code) return; // another was painted meanwhile
-    current.selection.note({ "masks.mask": code, "masks.scope": code && where });
+    const pad = code && (this.plain?.link.pad ?? "");
+    current.selection.note({ "masks.mask": code, "masks.pad": pad, "masks.scope": code && where });
     this.linkSaid.textContent =
       own || code
         ? this.#linkFault
@@ -207,8 +210,9 @@ class MasksTab extends TabShell {
     return mask.equals(this.#ran) && where === this.#ranIn;
   }
 
-  /** @type {(mask: Mask, by: Origin | null) => void} */
-  #made(mask, by) {
+  /** @type {(mask: Mask, by: Origin | null, run: Run) => void} */
+  #made(mask, by, run) {
+    this.runs.set(mask, run);
     if (by) this.origins.set(mask, by);
     if (mask.equals(this.mask)) this.presets.mark(this.#origin());
     else this.painter.put(mask);
@@ -220,6 +224,9 @@ class MasksTab extends TabShell {
 
   #changed(/** @type {Mask} */ mask) {
     if (!this.ready || !this.plain) return;
+    const run = this.runs.get(mask) ?? this.plain;
+    this.runs.set(mask, run);
+    if (run !== this.plain) this.#stand(run);
     this.#linkFault = "";
     const by = this.#origin();
     const { scope, wrong } = this.scope;
@@ -230,6 +237,13 @@ class MasksTab extends TabShell {
     this.result.follow(mask, scope.code, wrong);
     this.#follow();
     this.#note();
+  }
+
+  // The mask is of another run now: one with padding, or back to the one without.
+  #stand(/** @type {Run} */ run) {
+    this.plain = this.presets.shown = this.result.plain = run;
+    this.family.add(run.key);
+    this.reach.enter(run);
   }
 
   // Undo and redo, wherever the focus is while this tab is seen.

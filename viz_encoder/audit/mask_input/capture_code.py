@@ -5,6 +5,7 @@ from pathlib import Path
 from viz_encoder.trace.mask_scope import MaskScope
 
 Source = str | tuple[str, str] | Path
+Pads = tuple[int, int, bool]
 NAME = "vz.capture"
 
 
@@ -15,7 +16,10 @@ def capture_imports(source: Source | None) -> tuple[str, ...]:
 
 
 def capture_lines(
-    scope: MaskScope | None = None, model: str = "", source: Source | None = None
+    scope: MaskScope | None = None,
+    model: str = "",
+    source: Source | None = None,
+    pads: Pads | None = None,
 ) -> tuple[str, ...]:
     """The lines, after `allowed` and `n_tokens` are there.
 
@@ -23,6 +27,7 @@ def capture_lines(
         scope: the layers and heads that the mask applies to; all if None.
         model: what `vz.load` takes; without it, a small untrained encoder stands for it.
         source: what it reads: a text, a pair or the path of a picture.
+        pads: padding that is put beside the text: its id, how many, and whether at the start.
 
     Any text is quoted by `repr`, so none can end the string it stands in.
     """
@@ -36,11 +41,28 @@ def capture_lines(
         encoder: tuple[str, ...] = (f"encoder = vz.load({model!r})",)
     else:
         read, encoder = "source", _stand_in(scope)
+    if pads is not None and model and source is not None:
+        encoder, read = (*encoder, *_padded(read, *pads)), "row"
     return (
         *encoder,
         *given,
         f"trace = vz.capture(encoder, {read}, mask={mask})",
         f"weights = trace.attention(layer={layer}, head={head})  # rows = queries, columns = keys",
+    )
+
+
+def _padded(read: str, pad_id: int, count: int, at_start: bool) -> tuple[str, ...]:
+    ids, segments = "pad, read.values", "0 * pad, read.segments"
+    if not at_start:
+        ids, segments = "read.values, pad", "read.segments, 0 * pad"
+    return (
+        f"read, pad = encoder.read({read}), torch.full((1, {count}), {pad_id})",
+        f"ids, segments = torch.cat([{ids}], dim=1), torch.cat([{segments}], dim=1)",
+        "row = {",
+        '    "input_ids": ids,',
+        '    "token_type_ids": segments,',
+        '    "attention_mask": torch.ones_like(ids),  # `allowed` says what is padding',
+        "}",
     )
 
 

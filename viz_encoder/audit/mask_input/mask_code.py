@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.mask_input.capture_code import NAME as CAPTURE
-from viz_encoder.audit.mask_input.capture_code import Source, capture_imports, capture_lines
+from viz_encoder.audit.mask_input.capture_code import Pads, Source, capture_imports, capture_lines
 from viz_encoder.audit.mask_input.presets import custom, preset
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace.mask_scope import MaskScope
@@ -42,6 +42,7 @@ def mask_code(
     model: str = "",
     source: Source | None = None,
     file: str = "",
+    pads: Pads | None = None,
 ) -> str:
     """Python that runs `target` with this mask and gives `output`.
 
@@ -53,6 +54,7 @@ def mask_code(
         sizes: of that preset; its defaults if not given.
         scope: the layers and heads that the mask applies to; all if None.
         model, source: for "vz.capture", what it loads and reads.
+        pads: for "vz.capture", padding beside the text: its id, how many, whether at the start.
         file: a .npy file that holds the mask, loaded in place of rows that are written out.
 
     Raises:
@@ -77,7 +79,7 @@ def mask_code(
         raise SelectionError(BY_KEY.format(target=target, one=int(differ.int().argmax())))
     imported, lines = chosen.imports, chosen.lines
     if target == CAPTURE:
-        imported, lines = capture_imports(source), capture_lines(scope, model, source)
+        imported, lines = capture_imports(source), capture_lines(scope, model, source, pads)
     elif scope is not None and not scope.whole:
         raise SelectionError(
             f"{target} takes one mask for everything it runs; for a mask on {scope.words} only, "

@@ -8,6 +8,7 @@ from viz_encoder.trace import capture
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_link import mask_code
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
+from viz_encoder.ui.state.padded import padded_trace
 from viz_encoder.ui.state.plain_run import RUNNING, plain_of
 from viz_encoder.ui.state.store import TraceStore, model_gone
 
@@ -44,9 +45,13 @@ def run_masked(
     passed = planted(intent, mistake)
     with RUNNING:
         mask = None if passed is None else places.mask(passed)
-        trace = capture(entry.encoder, entry.inputs, mask=mask)[0]
+        if plain.padded is None:
+            trace = capture(entry.encoder, entry.inputs, mask=mask)[0]
+        else:
+            trace = padded_trace(entry.encoder, entry.inputs, plain.padded, mask)
     made = store.put(trace, entry.encoder, entry.inputs, entry.owners)
     kept = store.get(made)
+    kept.padded = plain.padded
     kept.masked = Masked(intent, mistake, plain_key, places)
     also = {"mistake": "" if mistake is Mistake.NONE else str(mistake), "scope": places.code}
     parts = {"ran": mask_code(intent) or TOO_LARGE, **{k: v for k, v in also.items() if v}}

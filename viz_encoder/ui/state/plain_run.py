@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from viz_encoder.errors import Expired
 from viz_encoder.trace import capture
+from viz_encoder.ui.state.padded import padded_trace
 from viz_encoder.ui.state.run_description import MADE_FROM
 from viz_encoder.ui.state.store import Entry, TraceStore
 
@@ -32,9 +33,14 @@ def plain_of(store: TraceStore, key: str) -> tuple[str, Entry]:
         assert encoder is not None
         assert inputs is not None
         with RUNNING:
-            trace = capture(encoder, inputs)[0]
+            if entry.padded is None:
+                trace = capture(encoder, inputs)[0]
+            else:
+                trace = padded_trace(encoder, inputs, entry.padded)
     again = store.put(trace, encoder, inputs, entry.owners)
-    store.get(again).link = {k: v for k, v in entry.link.items() if k not in MADE_FROM}
+    store.get(again).padded = entry.padded
+    own = [name for name in MADE_FROM if name != "pad"]
+    store.get(again).link = {k: v for k, v in entry.link.items() if k not in own}
     if entry.masked is not None:
         entry.masked = replace(entry.masked, plain=again)
     elif entry.changed is not None:

@@ -4,13 +4,14 @@ import json
 from reprlib import repr as shown  # cut short: a client may send anything, of any length
 from typing import Any
 
-from viz_encoder.errors import SelectionError
+from viz_encoder.errors import SelectionError, TooLong
 from viz_encoder.ui.state.built import built_by_link
 from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.examples import OPENING, PICTURES
 from viz_encoder.ui.state.mask_link import mask_from_code
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import TOO_LARGE, run_masked
+from viz_encoder.ui.state.padded_run import run_padded
 from viz_encoder.ui.state.run_description import for_component
 from viz_encoder.ui.state.runner import KINDS, Runner, Tell, silent
 
@@ -82,11 +83,14 @@ def _with_mask(runner: Runner, query: dict[str, str], made: str) -> str:
     try:
         if query["ran"] == TOO_LARGE:
             raise SelectionError("The mask of this run was too large for its link")
-        mask = mask_from_code(query["ran"], len(plain["tokens"]))
+        key = plain["key"]
+        if query.get("pad"):
+            key = run_padded(runner.store, key, query["pad"])
+        mask = mask_from_code(query["ran"], runner.store.get(key).trace.n_tokens)
         mistake = Mistake(query.get("mistake", Mistake.NONE))
         scope = query.get("scope", "")
-        return runner.again(run_masked(runner.store, plain["key"], mask, mistake, scope))
-    except SelectionError as fault:
+        return runner.again(run_masked(runner.store, key, mask, mistake, scope))
+    except (SelectionError, TooLong) as fault:
         return _noted(plain, str(fault), UNMASKED)
 
 

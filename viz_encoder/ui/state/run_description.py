@@ -22,7 +22,7 @@ MAX_NAME = 80  # characters of a token's name that a label could ever show
 MAX_NOTE = 1000
 MAX_NOTES = 50
 # What a link says of a run that was made from another.
-MADE_FROM = ("ran", "mistake", "scope", "cut")
+MADE_FROM = ("ran", "pad", "mistake", "scope", "cut")
 
 
 def describe(

@@ -20,6 +20,7 @@ from viz_encoder.ui.state.expiring_store import GRACE_SECONDS as GRACE_SECONDS
 from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS as MAX_AGE_SECONDS
 from viz_encoder.ui.state.expiring_store import KeyedStore
 from viz_encoder.ui.state.mask_mistake import Masked
+from viz_encoder.ui.state.padded import Padded
 from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
 
 
@@ -49,6 +50,7 @@ class Entry:
     inputs: Inputs | None = None  # what it ran on, for whatever must run again
     link: dict[str, str] = field(default_factory=dict)  # what brings it back; empty if nothing can
     masked: Masked | None = None  # where it ran with a mask that somebody painted
+    padded: Padded | None = None  # where [PAD] tokens were put beside it
     changed: Changed | None = None  # where something was taken away from it
     weight_bytes: int = 0  # of a model that this run alone holds
     owners: set[str] = field(default_factory=set)

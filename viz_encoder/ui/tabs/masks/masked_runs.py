@@ -10,18 +10,20 @@ from torch import Tensor
 
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
+from viz_encoder.audit.mask_input.presets import PRESETS
 from viz_encoder.audit.measure.reach import reach
-from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.errors import Expired, SelectionError, TooLong
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.mask_scope import MaskScope
-from viz_encoder.ui.state.mask_mistake import Masked
+from viz_encoder.ui.state.mask_mistake import Masked, Mistake
 from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import Entry, TraceStore
 from viz_encoder.ui.wire.bytes import finite
 
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
+SAME = 1e-4  # of a vector's length; float32 stays a hundred times below it
 MAX_REACH = 512  # tokens; the closure of more would be read by nobody
 
 
@@ -53,6 +55,7 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
         "mistake": str(masked.mistake),
         "scope": {"code": scope.code, "words": scope.words, "heads": len(scope.places)},
         "sentence": sentence(entry.trace, masked, leaks),
+        "alone": alone_sentence(runner.store, entry),
         "forbidden": int((~masked.intent).sum()),
         "leak": finite(leaks.leak),
         "mass": finite(leaks.mass),
@@ -67,6 +70,37 @@ def result_of(runner: Runner, key: str) -> dict[str, Any]:
             for method, (cosine, apart) in effect.pooled.items()
         },
     }
+
+
+def alone_sentence(store: TraceStore, entry: Entry) -> str:
+    """Whether padding changes the real tokens: the padded row against the text alone; "" if not so.
+
+    Only where the mask is of the padding and of nothing else: any other one changes them too.
+    """
+    padded, masked = entry.padded, masked_of(entry)
+    if padded is None or not masked.scope.whole:
+        return ""
+    rule = PRESETS[padded.preset].mask(entry.trace.n_tokens, padding=padded.count)
+    if not torch.equal(rule, masked.intent):
+        return ""
+    try:
+        alone = store.get(padded.alone).trace.output.double()
+    except Expired:
+        return ""
+    ours = entry.trace.output[entry.trace.valid.to(entry.trace.output.device)].double()
+    apart = float(((ours - alone).norm(dim=1) / alone.norm(dim=1)).max())
+    if apart < SAME:
+        return (
+            "The real tokens come out as they do without padding: their outputs differ by at most "
+            f"{apart:.1e} of their length."
+        )
+    why = " Padding at the start also gives them other positions." * (
+        padded.side == "start" and masked.mistake is Mistake.NONE
+    )
+    return (
+        "The real tokens come out differently from how they do without padding: their outputs "
+        f"differ by up to {apart:.2g} of their length.{why}"
+    )
 
 
 def sentence(trace: Trace, masked: Masked, leaks: MaskLeaks) -> str:

@@ -17,8 +17,10 @@ from viz_encoder.audit.mask_input.mask_files import MAX_BYTES, read_masks
 from viz_encoder.audit.mask_input.packed import packed
 from viz_encoder.audit.mask_input.presets import MAX_TOKENS, PRESETS, Preset, preset
 from viz_encoder.errors import InputError, SelectionError, TooLong
+from viz_encoder.inputs.text import TextReader
 from viz_encoder.trace.mask_scope import MaskScope
 from viz_encoder.ui.state.mask_mistake import Mistake
+from viz_encoder.ui.state.padded import side_of
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.whole_file import shortened
@@ -31,15 +33,20 @@ FILE = "mask.npy"
 MAX_JSON = 2**16
 MAX_DOCUMENTS = 4096
 Mask = Bool[Tensor, "query key"]
+PADDED = (
+    "Real [PAD] tokens at the {side}, as in a batch with a longer text; no token may attend to "
+    "them: a key_padding_mask (batch, token)."
+)
 
 
-def offered() -> dict[str, Any]:
+def offered(entry: Entry) -> dict[str, Any]:
     """Presets, conventions, mistakes and calls as data, so that no script knows their names."""
     one = torch.tensor([True, False])
     return {
         "painted": PAINTED,
         "most": MAX_TOKENS,
-        "presets": [_preset(each) for each in PRESETS.values()],
+        "presets": [_preset(each, entry) for each in PRESETS.values()],
+        "made": _made(entry),
         "conventions": [
             {
                 "name": str(c),
@@ -56,12 +63,28 @@ def offered() -> dict[str, Any]:
     }
 
 
-def _preset(each: Preset) -> dict[str, Any]:
+def _made(entry: Entry) -> dict[str, Any] | None:
+    """The preset and its sizes that make the mask of a run, if one does."""
+    if entry.masked is None:
+        return None
+    intent, n_tokens = entry.masked.intent, entry.trace.n_tokens
+    for each in PRESETS.values():
+        sizes = each.sizes({})
+        if entry.padded is not None and each.name == entry.padded.preset:
+            sizes = {"padding": entry.padded.count}
+        if torch.equal(each.mask(n_tokens, **sizes), intent):
+            return {"name": each.name, "sizes": sizes}
+    return None
+
+
+def _preset(each: Preset, entry: Entry) -> dict[str, Any]:
     controls = [vars(control) for control in each.controls]
+    side = side_of(entry.encoder, entry.inputs, each.name)
     return {
         "name": each.name,
         "label": each.label,
-        "sentence": each.sentence,
+        "sentence": PADDED.format(side=side) if side else each.sentence,
+        "pads": side,  # where it puts real [PAD] tokens
         "controls": controls,
         "lengths": each.name == "documents",
     }
@@ -177,7 +200,11 @@ def call_of(entry: Entry, scope: str) -> dict[str, Any]:
     card = entry.encoder.card
     source = texts[0] if len(texts) == 1 else texts or Path("picture.png")
     model = card.source if Path(card.source).is_dir() else card.name
-    return {"scope": places, "model": model, "source": source}
+    call = {"scope": places, "model": model, "source": source}
+    if entry.padded is not None and isinstance(entry.encoder.reader, TextReader):
+        pad_id, padded = entry.encoder.reader.pad_id, entry.padded
+        call["pads"] = pad_id, padded.count, padded.side == "start"
+    return call
 
 
 def code_of(mask: Mask, target: str, given: object, call: Mapping[str, Any] | None = None) -> str:

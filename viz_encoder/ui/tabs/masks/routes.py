@@ -12,8 +12,10 @@ from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
 from viz_encoder.ui.state.masked_run import CHANGED, MODEL_GONE, run_masked
+from viz_encoder.ui.state.padded_run import run_padded
 from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.masks import requests
 from viz_encoder.ui.tabs.masks.masked_runs import masked_of, reach_of, result_of
 from viz_encoder.ui.wire import bytes as answers
@@ -50,9 +52,10 @@ def offered(run: str, entry: Held, runs: Runs) -> Response:
     missing = CHANGED if entry.changed else missing
     plain = entry.masked and json.loads(runs.again(plain_of(runs.store, run)[0]))
     scope = entry.masked.scope.code if entry.masked else ""
-    told = {"missing": missing, "plain": plain, "scope": scope}
+    alone = _alone(runs, run)
+    told = {"missing": missing, "plain": plain, "scope": scope, "alone": alone}
     most = requests.file_bytes(entry.trace.n_tokens)
-    return answers.plain({**requests.offered(), **told, "fileBytes": most}, FRESH)
+    return answers.plain({**requests.offered(entry), **told, "fileBytes": most}, FRESH)
 
 
 @ROUTER.get("/intent")
@@ -67,6 +70,17 @@ async def preset(n_tokens: Size, request: Request) -> Response:
     content = await body_of(request, requests.MAX_JSON, "What was sent")
     given = _json(content)
     return await run_in_threadpool(lambda: _bits(requests.made_by(given, n_tokens)))
+
+
+@ROUTER.post("/padded")
+async def padded(run: str, runs: Runs, request: Request, code: str) -> Response:
+    """The run with real [PAD] beside it and no mask, such as "end:2"; as runs are described."""
+
+    def work() -> Response:
+        made = run_padded(runs.store, run, code)
+        return answers.plain(json.loads(runs.again(made)), FRESH)
+
+    return await PLACES.answer(request, work)
 
 
 @ROUTER.post("/upload")
@@ -146,6 +160,12 @@ async def empty(entry: Held, request: Request) -> Response:
         request,
         lambda: answers.plain([{"way": r.way, "words": r.words} for r in empty_rows()]),
     )
+
+
+def _alone(runs: Runner, run: str) -> Any:
+    """The description of a padded run without its padding; null of any other run."""
+    _, plain = plain_of(runs.store, run)
+    return plain.padded and json.loads(runs.again(plain.padded.alone))
 
 
 def _bits(mask: Any, **more: str) -> Response:
