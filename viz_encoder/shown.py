@@ -11,18 +11,31 @@ MOST = 200  # characters of a line
 MOST_CELL = 300  # of a table's cell
 FEW = 4  # entries of a tuple that are written out
 LETTERS = 40  # of a text within a line
+ISOLATE, POP = "\u2068", "\u2069"
 TABLE = "border-collapse:collapse;font-size:13px;text-align:left"
 CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top"
 
 
-def quoted(text: str) -> str:
-    """A token or a word in a sentence: “text”.
+def isolated(text: str) -> str:
+    """The text; what is read from right to left within first strong isolate and pop (UAX 9).
 
-    What is read from right to left is isolated (UAX 9), so that it does not move the quotes and
-    numbers beside it.
+    Then it does not move the quotes and numbers beside it, and the ## of a piece of a word stands
+    where its word goes on.
     """
+    if text.startswith(ISOLATE):
+        return text
     turned = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
-    return f"“\u2068{text}\u2069”" if turned else f"“{text}”"
+    return f"{ISOLATE}{text}{POP}" if turned else text
+
+
+def unisolated(text: str) -> str:
+    """The text as it was before `isolated`, for files that other programs read."""
+    return text.replace(ISOLATE, "").replace(POP, "")
+
+
+def quoted(text: str) -> str:
+    """A token or a word in a sentence: “text”."""
+    return f"“{isolated(text)}”"
 
 
 def after_blocks(n: int) -> str:

@@ -319,3 +319,18 @@ def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
     page.click("[data-direction='who']")
     page.wait_for_selector(".viz-source[data-painted*=':who:'][data-painted$=':30']")
     assert "these show a query" in page.inner_text(".viz-source-aside [data-painted] > p")
+
+
+@pytest.mark.parametrize("width", [390, 360, 320])
+def test_a_phone_shows_the_sliders_whole(shaded, width):
+    page = shaded(width=width, **WIDE).page
+    page.wait_for_selector(".viz-narrow .viz-picture-controls")
+    inside = page.evaluate(
+        """() => [...document.querySelectorAll(".viz-picture-controls label")].map((line) => {
+          const words = document.createRange();
+          words.selectNodeContents(line);
+          const room = line.parentElement.getBoundingClientRect();
+          return room.right - words.getBoundingClientRect().right;
+        })"""
+    )
+    assert len(inside) == 2 and min(inside) >= 0

@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from viz_encoder.export.tables import harmless
+from viz_encoder.shown import unisolated
 
 DIMENSIONS = ("x", "y", "z", "text")
 SKIPPED = ("image",)  # the picture behind a heatmap is no measurement
@@ -95,8 +96,8 @@ def _cells(values: np.ndarray) -> list[str]:
 
 
 def _words(text: Any) -> str:
-    """Plotly's text as a person reads it: its line breaks and escapes undone."""
-    return "" if text is None else html.unescape(re.sub(r"<br>", " ", str(text)))
+    """Plotly's text as a person reads it: its line breaks, escapes and isolates undone."""
+    return "" if text is None else unisolated(html.unescape(re.sub(r"<br>", " ", str(text))))
 
 
 def _safe(cell: str) -> str:

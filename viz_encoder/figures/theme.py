@@ -6,6 +6,8 @@ import textwrap
 import numpy as np
 import plotly.graph_objects as go
 
+from viz_encoder.shown import isolated
+
 FONT = "system-ui, sans-serif"
 INK = "#64748b"
 CLEAR = "rgba(0,0,0,0)"
@@ -64,8 +66,8 @@ def add_masked(figure: go.Figure, values: np.ndarray, **place: object) -> None:
 
 
 def plain(text: str) -> str:
-    """A user's text for Plotly, which would read <b> and <a> as markup."""
-    return html.escape(text, quote=False)
+    """A user's text for Plotly, which would read <b> as markup and turn numbers beside it."""
+    return isolated(html.escape(text, quote=False))
 
 
 def head_name(layer: int, head: int | str | tuple[int, ...]) -> str:

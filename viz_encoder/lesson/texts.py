@@ -9,6 +9,7 @@ from typing import Any
 
 from viz_encoder.bundled import asset
 from viz_encoder.errors import SelectionError
+from viz_encoder.shown import isolated
 
 MINUS = "−"
 FIRST = "en"
@@ -62,7 +63,7 @@ class Texts:
             each = (" ".join(map(self.write, v)) if isinstance(v, tuple) else v for v in value)
             return self.separator.join(map(self.write, each))
         if isinstance(value, Token):
-            return f"{self.quotes[0]}{value.name}{self.quotes[1]}"
+            return f"{self.quotes[0]}{isolated(value.name)}{self.quotes[1]}"
         if isinstance(value, Shown):
             return self._number(f"{value.rounded + 0.0:,.{value.decimals}f}")
         return self._number(f"{value:,}") if isinstance(value, int) else value

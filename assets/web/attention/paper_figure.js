@@ -6,6 +6,7 @@ import { context2d, el, svg } from "../core/dom.js";
 import { thin } from "../core/labels.js";
 import { paperSigned, signedColors } from "../core/signed_colors.js";
 import { outside, sentence, ticks } from "./legend.js";
+import { isolated } from "../core/token_names.js";
 import { exactCells, paint, printed, scaled } from "./map_drawing.js";
 import { heading } from "./map_heading.js";
 import { withDpi } from "./png_resolution.js";
@@ -128,11 +129,11 @@ function names({ map, rows, cols }, { left, top, cell }) {
   const middle = (/** @type {number} */ place, /** @type {number} */ start) => (place - start + 0.5) * cell;
   const side = thin(rows, every, -1).map((row) => {
     const y = top + middle(row, rows[0]) + SIZE / 3;
-    return say(cut(map.shown[row].name, NAMES), left - GAP / 2, y, { "text-anchor": "end" });
+    return say(isolated(cut(map.shown[row].name, NAMES)), left - GAP / 2, y, { "text-anchor": "end" });
   });
   const above = thin(cols, every, -1).map((col) => {
     const [x, y] = [round(left + middle(col, cols[0]) + SIZE / 3), round(top - GAP / 2)];
-    return say(cut(map.shown[col].name, NAMES), x, y, { transform: `rotate(-${TILT} ${x} ${y})` });
+    return say(isolated(cut(map.shown[col].name, NAMES)), x, y, { transform: `rotate(-${TILT} ${x} ${y})` });
   });
   return [...side, ...above];
 }

@@ -2,7 +2,7 @@
 
 import { makeScale, picture, theme } from "../core/colors.js";
 import { control, controls, css, el, options } from "../core/dom.js";
-import { numbered } from "../core/token_names.js";
+import { isolated, numbered } from "../core/token_names.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { SquareMatrix, signedPicture } from "../views/matrix.js";
 import { bar, cut, fixed, HUES, signedBar } from "./results.js";
@@ -112,7 +112,7 @@ export class ItemMatrix extends SquareMatrix {
       free = middle + 6;
       context.fillStyle = css("--body-text-color");
       context.textAlign = "right";
-      context.fillText(cut(name, LETTERS), left - STRIP - 6, middle + 4);
+      context.fillText(isolated(cut(name, LETTERS)), left - STRIP - 6, middle + 4);
     }
   }
 

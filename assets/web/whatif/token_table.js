@@ -119,10 +119,11 @@ export class TokenTable {
   /** @type {(run: Run, token: number, effects: TokenEffects | null, labels: number, digits: number) => HTMLElement} */
   #row(run, token, effects, labels, digits) {
     const choose = () => current.selection.set({ query: token });
-    const name = button(run.tokens[token], choose, {
+    const name = button("", choose, {
       class: "viz-whatif-token",
       title: "Choose it as the query on all tabs",
     });
+    name.append(el("bdi", {}, run.tokens[token]));
     const numbers = !effects
       ? ["…"]
       : labels

@@ -1,6 +1,7 @@
 """Padded: real [PAD] tokens beside a text, as a row of a batch with a longer text has them."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool
@@ -61,7 +62,7 @@ def padded_inputs(encoder: LoadedEncoder, inputs: Inputs, side: str, count: int)
         pads = ids.new_full((1, count), value)
         return torch.cat([ids, pads] if side == "end" else [pads, ids], dim=1)
 
-    def around(own: tuple, value: object) -> tuple:
+    def around(own: tuple[Any, ...], value: object) -> tuple[Any, ...]:
         pads = (value,) * count if own else ()
         return (*own, *pads) if side == "end" else (*pads, *own)
 
