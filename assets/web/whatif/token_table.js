@@ -119,10 +119,7 @@ export class TokenTable {
   /** @type {(run: Run, token: number, effects: TokenEffects | null, labels: number, digits: number) => HTMLElement} */
   #row(run, token, effects, labels, digits) {
     const choose = () => current.selection.set({ query: token });
-    const name = button("", choose, {
-      class: "viz-whatif-token",
-      title: "Choose it as the query on all tabs",
-    });
+    const name = button("", choose, { class: "viz-whatif-token", title: "Choose it as the query on all tabs" });
     name.append(el("bdi", {}, run.tokens[token]));
     const numbers = !effects
       ? ["…"]
