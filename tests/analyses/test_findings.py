@@ -33,7 +33,21 @@ def tired(minilm):
 
 
 # Of TEXTS, the words of grammar alone: no finding links them.
-GRAMMATICAL = set("the didn t because was too although who had all to is an".split())
+GRAMMATICAL = {
+    "is",
+    "an",
+    "the",
+    "didn",
+    "t",
+    "because",
+    "was",
+    "too",
+    "although",
+    "who",
+    "had",
+    "all",
+    "to",
+}
 
 
 def best_link(trace):

@@ -38,7 +38,12 @@ export class BuildStep {
     "div",
     {},
     ...[this.presets, this.fields],
-    el("div", { class: "viz-learn-two" }, el("div", { class: "viz-learn-scroll" }, this.table), this.curve),
+    el(
+      "div",
+      { class: "viz-learn-two" },
+      el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
+      this.curve,
+    ),
     el("div", { class: "viz-controls" }, this.run, this.save, this.said),
   );
   /** @type {Built | null} */

@@ -17,7 +17,7 @@ export class DepthStep {
   table = el("table", { class: "viz-learn-depth" });
   play = button("", () => this.#play());
   note = caption();
-  node = el("div", {}, el("div", { class: "viz-learn-scroll" }, this.table), this.play, this.note);
+  node = el("div", {}, el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table), this.play, this.note);
   /** @type {{ run: Run, key: string, rows: Prediction[] } | null} one answer a number of blocks */
   found = null;
 

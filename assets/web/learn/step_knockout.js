@@ -24,7 +24,7 @@ export class KnockoutStep {
     {},
     el("div", { class: "viz-controls" }, this.start, this.progress),
     this.said,
-    el("div", { class: "viz-learn-scroll" }, this.table),
+    el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table),
     this.note,
   );
   /** @type {Shown | null} */
