@@ -369,3 +369,11 @@ def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, s
     place = page.evaluate("vizLearn.shown.place")
     assert (place["layer"], place["head"], place["query"]) == (LAYER, HEAD, seat(17).masked + 1)
     page.close()
+
+
+@pytest.mark.parametrize(("at", "tab"), [(0, "masks"), (1, "zoo")])
+def test_the_step_of_masks_leads_to_the_other_tabs(learn, at, tab):
+    page = learn(step=10)
+    page.locator(".viz-learn-main .viz-controls >> nth=-1").locator("button").nth(at).click()
+    page.wait_for_selector(f"#viz-tab-{tab}-button[aria-selected=true]")
+    assert page.is_visible(f"#viz-tab-{tab}")

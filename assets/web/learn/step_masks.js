@@ -1,9 +1,10 @@
 // Step 10: the model run again with a causal mask or a window, and what that does to its answer.
 
-import { caption, el, options } from "../core/dom.js";
+import { button, caption, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
+import { openTab } from "../core/tab_link.js";
 import { quoted } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
 import { fixed } from "./printed.js";
@@ -27,12 +28,16 @@ export class MasksStep {
   said = el("p", { class: "viz-learn-equation", role: "status" });
   reached = caption();
   note = caption();
+  padding = button("", () => openTab("masks"));
+  bugs = button("", () => openTab("zoo"));
+  more = el("div", { class: "viz-controls" }, this.padding, this.bugs);
   node = el(
     "div",
     {},
     el("div", { class: "viz-controls" }, this.kind, this.widthLabel),
     el("div", { class: "viz-learn-two" }, this.grid.node, el("div", {}, this.said, this.reached)),
     this.note,
+    this.more,
   );
   /** @type {Shown | null} */
   shown = null;
@@ -68,6 +73,9 @@ export class MasksStep {
     }
     this.shown = shown;
     this.note.textContent = texts.masks.note;
+    this.padding.textContent = texts.masks.padding;
+    this.bugs.textContent = texts.masks.bugs;
+    this.more.hidden = !document.getElementById("viz-tabs"); // a lesson in a file has no other tabs
     this.#draw();
   }
 

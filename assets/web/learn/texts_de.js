@@ -170,6 +170,8 @@ export const DE = {
     width: "Tokens nach jeder Seite",
     reach: (n, layers) => `Nach ${layers} Schichten kann Information von ${n} Tokens dieses erreicht haben.`,
     grid: "Die Maske",
+    padding: "Ein Batch mit echtem [PAD] (Reiter Masks)",
+    bugs: "Finde den Fehler in zehn Masken (Mask zoo)",
   },
   pooling: {
     headline: (n, d) => [`Ein Vektor von ${d} Zahlen für ${n} Tokens: [CLS] allein, oder das Mittel von allen?`],

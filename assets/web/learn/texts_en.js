@@ -193,6 +193,8 @@ export const EN = {
     reach: (/** @type {number} */ n, /** @type {number} */ layers) =>
       `After ${layers} layers, information from ${n} tokens can have reached this one.`,
     grid: "The mask",
+    padding: "A batch with real [PAD] (Masks tab)",
+    bugs: "Find the bug in ten masks (Mask zoo)",
   },
   pooling: {
     headline: (/** @type {number} */ n, /** @type {number} */ d) => [
