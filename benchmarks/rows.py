@@ -1,8 +1,10 @@
 """What is measured: one function a row of the table, each returning the ratio it names."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -75,6 +77,36 @@ def recorded_against_plain(model: nn.Module, run_it: Callable[[], object], round
             run_it()
 
     return ratio(recorded, plain, rounds)
+
+
+def watched_training(shape: Shape, n_samples: int, n_tokens: int) -> Callable[[int], float]:
+    """A look is one of EVERY steps: what it adds to one step, spread over all of them."""
+
+    def measure(rounds: int) -> float:
+        model = bert(shape, n_tokens, "sdpa").train()
+        optimizer = torch.optim.AdamW(model.parameters())
+        ids = inputs(n_tokens).values.expand(n_samples, -1)
+        counts = torch.linspace(n_tokens // 2, n_tokens, n_samples).long()
+        mask = (torch.arange(n_tokens) < counts[:, None]).long()
+
+        def to_real(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+            return (batch["attention_mask"] == 1)[:, None].expand(-1, n_tokens, -1)
+
+        def step() -> None:
+            model(input_ids=ids, attention_mask=mask).last_hidden_state.square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "watch.csv"
+
+            def looked_at() -> None:
+                with vz.watch(model, intent=to_real, log=log, pad_id=0):
+                    step()
+
+            return 1 + (ratio(looked_at, step, rounds) - 1) / EVERY
+
+    return measure
 
 
 def eager_against_ours(rounds: int) -> float:
@@ -192,7 +224,7 @@ def one_by_one_against_batches(rounds: int) -> float:
     return ratio(one_by_one, batched, rounds)
 
 
-N_TEXTS = 500
+N_TEXTS, EVERY = 500, 200
 LENGTHS = (128, 256, 512, 1024, 2048)
 ROWS = [
     *(
@@ -208,6 +240,10 @@ ROWS = [
         Row(f"record() on torch.nn's fused path ÷ without, MiniLM, T = {n}{', padded' * padded}", "≤ 1.2", fused_cost(n, padded=padded))
         for padded in (False, True)
         for n in (64, 256, 512)
+    ),
+    *(
+        Row(f"a training with vz.watch(every=200) ÷ without, MiniLM, {b} samples of T = {n}", "≤ 1.02", watched_training(MINILM, b, n))
+        for b, n in ((8, 128), (16, 64), (4, 512))
     ),
     Row("transformers eager with output_attentions ÷ ours with capture, MiniLM, T = 2,048", "≥ 2.5", eager_against_ours),
     Row("the same, large maps in fresh memory, as glibc gives it", "≥ 2.5", eager_against_ours, fresh=True),

@@ -22,6 +22,7 @@ from viz_encoder.model import pool as pool
 from viz_encoder.trace import Trace as Trace
 from viz_encoder.trace import capture as capture
 from viz_encoder.trace import record as record
+from viz_encoder.training import watch as watch
 
 # Imported only when they are asked for: Gradio and Plotly are slow.
 _LAZY = {

@@ -48,9 +48,7 @@ def audit_batch(
         InputError: intent(batch) is no Bool "batch query key".
     """
     start = time.perf_counter()
-    allowed = _meant(intent, batch)
-    valid = torch.stack([one.any(dim=1) for one in allowed]).any(dim=0)
-    case = Case(valid.long(), valid, allowed, batch)
+    case = case_of(intent, batch)
     context = AuditContext(Subject(_caller(model), module or _module(model)), _only(case))
     context.base = case
     checks = ask_all(context, _questions(pad_id))
@@ -60,6 +58,17 @@ def audit_batch(
         "Whether the intent itself is what you want.",
     )
     return report_of(context, checks, notes, time.perf_counter() - start)
+
+
+def case_of(intent: Meant, batch: Any) -> Case:
+    """The batch and what is meant; a token is real if any query is meant to attend to it.
+
+    Raises:
+        InputError: intent(batch) is no Bool "batch query key".
+    """
+    allowed = _meant(intent, batch)
+    valid = torch.stack([one.any(dim=1) for one in allowed]).any(dim=0)
+    return Case(valid.long(), valid, allowed, batch)
 
 
 def _meant(intent: Meant, batch: Any) -> tuple[Bool[Tensor, "batch query key"], ...]:
@@ -109,8 +118,8 @@ def _questions(pad_id: int | None) -> tuple[Question, ...]:
     return (
         Question("runs", "Gives numbers", _runs),
         Question("maps", "Attention maps", _maps, ("runs",)),
-        Question("pad_id", "Ids of padding", lambda context: _pad_id(context, pad_id)),
-        Question("length", "Lengths of the samples", _length),
+        Question("pad_id", "Ids of padding", lambda context: ids_of_padding(context.base, pad_id)),
+        Question("length", "Lengths of the samples", lambda context: lengths_of(context.base)),
     )
 
 
@@ -146,12 +155,13 @@ def _maps(context: AuditContext) -> Answer:
     )
 
 
-def _pad_id(context: AuditContext, pad_id: int | None) -> Answer:
+def ids_of_padding(case: Case, pad_id: int | None) -> Answer:
+    """Whether the tokens with the id of the padding are those that no query may attend to."""
     if pad_id is None:
         return untested("Real tokens with the id of the padding: no pad_id= was given.")
-    for name, ids in _ids(context.base):
-        real = (ids == pad_id) & context.base.valid
-        other = (ids != pad_id) & ~context.base.valid
+    for name, ids in _ids(case):
+        real = (ids == pad_id) & case.valid
+        other = (ids != pad_id) & ~case.valid
         place = (real | other).nonzero()
         if bool(real.any()):
             sample, query = (int(n) for n in place[0])
@@ -182,9 +192,9 @@ def _ids(case: Case) -> Iterator[tuple[str, Tensor]]:
     yield from named or [pair for pair in found if not set(pair[1].unique().tolist()) <= {0, 1}]
 
 
-def _length(context: AuditContext) -> Answer:
+def lengths_of(case: Case) -> Answer:
     """Told, not judged: what cutting and sorting leave behind."""
-    valid = context.base.valid
+    valid = case.valid
     counts, n_tokens = valid.sum(dim=1), valid.shape[1]
     full = int((counts == n_tokens).sum())
     told = [f"{int(counts.min())} to {int(counts.max())} real tokens of {n_tokens}"]

@@ -71,7 +71,7 @@ def diagnose_maps(seen: Sequence[Seen], n_heads: int, passed: Sequence[Allowed] 
     if len(codes) == 1:
         code, more = next(iter(codes.items()))
         return diagnose(code, more=more)
-    return _either(list(codes)) if codes else _described(seen[-1])
+    return _either(list(codes)) if codes else _reordered(seen) or _described(seen[-1])
 
 
 def _fitting(seen: Seen, n_heads: int) -> dict[str, str]:
@@ -105,6 +105,28 @@ def _either(codes: Sequence[str]) -> Diagnosis:
     first = diagnose(codes[0], sure=False)
     also = "; or ".join(CAUSES[code].sentence for code in codes)
     return Diagnosis(codes[0], f"consistent with: {also}.", first.cure)
+
+
+def _reordered(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Every sample has the whole mask of another one, in no order that is known by name."""
+    orders = [_order(one) for one in seen]
+    if any(not order or order == sorted(order) for order in orders):
+        return None
+    pairs = [f"{a} that of {b}" for a, b in enumerate(orders[0]) if a != b]
+    return diagnose("other_sample", more=f" (sample {', sample '.join(pairs)})")
+
+
+def _order(seen: Seen) -> list[int]:
+    """Whose mask each sample has, if that is one sample each; else empty."""
+    rows = (seen.valid & seen.allowed.any(dim=-1))[:, :, None]
+    found = []
+    for sample, opened in enumerate(seen.opened):
+        apart = (opened[None] ^ seen.meant[:, None]) & rows[sample]
+        [*same] = (~apart.flatten(1).any(dim=1)).nonzero()[:, 0].tolist()
+        if len(same) != 1:
+            return []
+        found += same
+    return found if len(set(found)) == len(found) else []
 
 
 def _described(seen: Seen) -> Diagnosis:

@@ -1,0 +1,127 @@
+"""What only real batches hold, planted in a loop, with its mended twin; and right loops."""
+
+import warnings
+
+import pytest
+import torch
+
+import viz_encoder as vz
+from tests.audit.plants import causal, padding
+from tests.training.loops import (
+    LENGTHS,
+    PAD,
+    Kernel,
+    Written,
+    batch,
+    bert,
+    hidden_of,
+    real,
+    to_real,
+)
+
+
+def looked(model, batches, intent, **options):
+    """A loop over these batches, each looked at."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with vz.watch(model.train(), 1, intent=intent, log=lambda look: None, **options) as watch:
+            for given in batches:
+                hidden_of(model(**given)).square().mean().backward()
+                optimizer.step()
+    return watch
+
+
+MODELS = {"sdpa": bert, "eager": lambda: bert(attn_implementation="eager"), "torch.nn": Kernel}
+MODELS["written out"] = Written
+
+
+def to_earlier(given):
+    return causal(given["attention_mask"] == 1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_pad_id_that_is_a_real_id(name):
+    """The mask is made of ids != PAD, and a real token has that id."""
+
+    def collated(mended):
+        given, valid = batch(), real()
+        given["input_ids"][2, 3] = PAD
+        mask = valid if mended else given["input_ids"] != PAD
+        return {**given, "attention_mask": mask.long()}
+
+    def intent(given):
+        return padding(real())
+
+    wrong = looked(MODELS[name](), [collated(False)], intent, pad_id=PAD).found
+    check = wrong["maps"].checks[0]
+    assert (check.sample, check.key, check.verdict) == (2, 3, "FAIL")
+    assert "never looks at token 3" in check.evidence
+    assert wrong["pad_id"].checks[1].evidence.startswith("1 real tokens of 'input_ids'")
+    assert float(wrong["maps"].heads["lost"].min()) == LENGTHS[2]  # from each of its queries
+    right = looked(MODELS[name](), [collated(True)], intent, pad_id=PAD)
+    assert set(right.found) == {"pad_id"} and right.last.ok  # which is still worth knowing
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_sort_order_that_mixes_the_masks_of_samples(name):
+    """Samples are sorted by length, their masks are not."""
+
+    def collated(mended):
+        given = batch()
+        order = given["attention_mask"].sum(dim=1).argsort(descending=True)
+        mask = given["attention_mask"][order] if mended else given["attention_mask"]
+        return {"input_ids": given["input_ids"][order], "attention_mask": mask}
+
+    def intent(given):
+        return padding(given["input_ids"] != PAD)
+
+    wrong = looked(MODELS[name](), [collated(False)], intent).last
+    assert not wrong.ok and wrong.checks[0].code in ("sorted", "other_sample"), wrong
+    assert "4 of 4 heads leak" in wrong.checks[0].evidence
+    right = looked(MODELS[name](), [collated(True)], intent)
+    assert right.found == {} and [check.name for check in right.last.checks] == ["length"]
+
+
+def test_texts_that_were_cut():
+    def collated(longest):
+        return batch(lengths=[min(n, longest) for n in (14, 4, 30, 12)])
+
+    cut = looked(bert(), [collated(9)], to_real)
+    assert cut.last.ok and "3 of 4 samples fill it completely" in str(cut.last)
+    whole = {
+        "input_ids": torch.randint(5, 40, (4, 30)),
+        "attention_mask": real((14, 4, 30, 12), 30),
+    }
+    assert looked(bert(), [whole], lambda b: padding(b["attention_mask"])).last.checks == ()
+
+
+def test_a_leak_that_begins_later_is_found_at_its_step():
+    def loop(masks):
+        rounds, model = iter(masks), Written()
+        model.mask = lambda valid: next(rounds)(valid)
+        return looked(model, [batch(n) for n in range(4)], to_earlier)
+
+    wrong = loop([causal, causal, padding, padding])
+    assert wrong.found["maps"].step == 2 and wrong.last.step == 3 and not wrong.last.ok
+    assert loop([causal] * 4).found == {}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_right_loop_has_nothing_to_say(name):
+    batches = [batch(n, torch.randperm(9)[:4].add(1).tolist()) for n in range(4)]
+    watch = looked(MODELS[name](), batches, to_real, pad_id=PAD)
+    assert watch.found == {} and watch.last.step == 3
+
+
+def test_each_layer_can_have_an_intent_of_its_own():
+    intents = [to_real, to_earlier]
+    wrong = looked(bert(), [batch()], intents).last.checks[0]
+    assert wrong.layer == 1 and wrong.code == "pattern_ignored"
+    few = looked(bert(), [batch()], [*intents, to_real]).found["maps"].checks[0]
+    assert few.verdict == "NOT TESTED" and "2 self-attention calls" in few.evidence
+
+
+def test_an_intent_of_other_tokens_is_not_passed_over():
+    found = looked(bert(), [batch()], lambda b: padding(real(n_tokens=12))).found["maps"].checks[0]
+    assert found.verdict == "NOT TESTED" and "0 self-attention calls" in found.evidence

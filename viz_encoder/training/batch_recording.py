@@ -1,0 +1,95 @@
+"""BatchRecording: a recording that judges each layer as it runs, and keeps a few samples of it.
+
+Queries and keys of a whole batch in all layers would be gigabytes beside a training step's own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.trace.attention_call import AttentionCall, LaterCall
+from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.module_stack import RecordedCall
+from viz_encoder.trace.record import Recording
+from viz_encoder.training.leaks import LayerLeaks, LeakFinder, Meant
+
+
+class BatchRecording(Recording):
+    """One call of a model: leaks of every sample, and what statistics need of some of them."""
+
+    def __init__(
+        self, module: nn.Module, meant: Sequence[Meant], n_kept: int, within: str = ""
+    ) -> None:
+        """`meant` is empty where nothing is to be judged, one for all layers or one a layer."""
+        super().__init__(module, hidden=False)
+        self.meant, self.n_kept = tuple(meant), n_kept
+        self.kept: list[int] = []
+        self._prefix = f"{within}." if within else ""
+        self._names = {id(part): f"{name}." for name, part in self.modules.items() if name}
+        self._pending: list[RecordedCall] = []
+        self._judged: list[tuple[RecordedCall, LayerLeaks]] = []
+        self._finder = LeakFinder()
+
+    @property
+    def leaks(self) -> tuple[LayerLeaks, ...]:
+        """Of the self-attention layers over the batch's tokens, in order."""
+        there = {id(call) for call in self.calls}
+        return tuple(leaks for call, leaks in self._judged if id(call) in there)
+
+    @property
+    def fault(self) -> Exception | None:
+        """What went wrong in looking; the model ran on."""
+        return self._fault
+
+    def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
+        """The running module has attended; whether to another sequence shows when it ends."""
+        last = self._calls[-1] if self._calls else None
+        super().attend(call, part)
+        if self._calls and self._calls[-1] is not last:
+            self._pending.append(self._calls[-1])
+
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
+        """A module has ended: its calls are judged, and most of what they ran on is let go."""
+        super().leave(module, args, kwargs, out)
+        if not self._pending or (id(module) not in self._names and module is not self.module):
+            return
+        name = self._names.get(id(module), "")
+        done = [call for call in self._pending if f"{call.name}.".startswith(name)]
+        self._pending = [call for call in self._pending if call not in done]
+        with detached_from_caller():
+            for call in done:
+                self._reduce(call)
+
+    def _reduce(self, call: RecordedCall) -> None:
+        ran = call.attention
+        if (meant := self._meant_for(call)) is not None:
+            self._judged.append((call, self._finder.find(ran, meant)))
+        n_samples = call.shape[0]
+        count = min(self.n_kept, n_samples)
+        self.kept = torch.linspace(0, n_samples - 1, count).round().int().tolist()
+        cut: dict[str, Any] = {
+            name: _some(getattr(ran, name), self.kept, n_samples) for name in BATCHED
+        }
+        call.ran = ran._replace(**cut)
+
+    def _meant_for(self, call: RecordedCall) -> Meant | None:
+        inside = f"{call.name}.".startswith(self._prefix)
+        if not self.meant or call.cross or call.attention.ragged or not inside:
+            return None
+        meant = self.meant[min(len(self._judged), len(self.meant) - 1)]
+        n_samples, n_tokens = meant.valid.shape
+        n_batch, _, n_queries, n_keys = call.shape
+        fits = n_batch == n_samples and n_queries == n_keys == n_tokens
+        return meant if fits else None
+
+
+BATCHED = ("q", "k", "v", "mask", "bias", "maps", "signature", "sink")
+
+
+def _some(x: Tensor | None, kept: list[int], n_samples: int) -> Tensor | None:
+    """Some samples, as a copy, so that the others are let go."""
+    return x if x is None or x.shape[0] != n_samples or n_samples == len(kept) else x[kept]

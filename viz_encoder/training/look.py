@@ -1,0 +1,150 @@
+"""Look: what one watched batch showed, as numbers a head, checks and a picture."""
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from viz_encoder.analyses.survey import LayerSurvey, survey
+from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.report import Check
+from viz_encoder.shown import OneLine
+from viz_encoder.trace import Trace
+from viz_encoder.training.atlas import atlas
+from viz_encoder.training.batch_recording import BatchRecording
+from viz_encoder.training.leaks import LayerLeaks
+
+SIZE = 32  # cells a side of a head in the atlas
+PerHead = Float[np.ndarray, "layer head"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Look(OneLine):
+    """One batch as it ran.
+
+    Attributes:
+        step: counted from 0.
+        heads: a number for each layer and head, by name. "leak" is the largest weight on a
+            forbidden key, "leak_share" the mean share of a query's weight on forbidden keys, "lost"
+            how many allowed pairs are closed, of all samples; the others are those of
+            `analyses.survey`, means over some samples. NaN where there is none.
+        checks: what was found; none, if all is as it is meant to be.
+        atlas: the maps of the first sample, a row a layer.
+    """
+
+    step: int
+    heads: Mapping[str, PerHead]
+    checks: tuple[Check, ...] = ()
+    atlas: UInt8[np.ndarray, "height width 3"] | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check is red."""
+        return not any(check.verdict.is_red for check in self.checks)
+
+    @property
+    def scalars(self) -> dict[str, float]:
+        """Every number by a name such as "entropy/layer_0_head_3"; "leak/largest" of all heads."""
+        found = {
+            f"{name}/layer_{layer}_head_{head}": value for name, layer, head, value in self.rows()
+        }
+        for name in ("leak", "lost"):
+            if name in self.heads:
+                found[f"{name}/largest"] = float(np.nanmax(self.heads[name]))
+        return found
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in words."""
+        return tuple(
+            f"{check.verdict}: {check.evidence}" + (f" Cause: {check.cause}" if check.cause else "")
+            for check in self.checks
+        )
+
+    def rows(self) -> Iterator[tuple[str, int, int, float]]:
+        """Name, layer, head and value of each number that is one."""
+        for name, values in self.heads.items():
+            for layer, head in np.argwhere(~np.isnan(values)):
+                yield name, int(layer), int(head), float(values[layer, head])
+
+    def __str__(self) -> str:
+        """The step and what was found."""
+        return f"step {self.step}: {' '.join(self.sentences) or 'PASS'}"
+
+
+def look_at(
+    step: int,
+    recording: BatchRecording,
+    checks: tuple[Check, ...],
+    batch: Any,
+    special_ids: Collection[int],
+    within: str,
+) -> Look:
+    """What a recording holds.
+
+    Raises:
+        TraceError: nothing was seen.
+    """
+    traces = list(_traces(recording, batch, special_ids, within))
+    surveys = [survey(trace, SIZE).layers for trace in traces]
+    heads = _leaks(recording.leaks) | _statistics(surveys)
+    if not special_ids:
+        heads.pop("special", None)
+    picture = atlas([layer.thumbnails_max for layer in surveys[0]])
+    return Look(step, heads, checks, picture)
+
+
+def _traces(
+    recording: BatchRecording, batch: Any, special_ids: Collection[int], within: str
+) -> Iterator[Trace]:
+    kept, meant = recording.kept, recording.meant
+    ids = _ids(batch, special_ids)
+    for number, sample in enumerate(kept or [0]):
+        tokens = valid = None
+        if ids is not None:
+            tokens = [f"[{n}]" if n in special_ids else str(n) for n in ids[sample].tolist()]
+        if recording.leaks:  # else it is of other tokens
+            valid = torch.stack([one.valid[sample] for one in meant]).any(dim=0)
+        try:
+            yield recording.trace(sample=number, tokens=tokens, valid=valid, within=within)
+        except ValueError:
+            yield recording.trace(sample=number, within=within)
+
+
+def _ids(batch: Any, special_ids: Collection[int]) -> Tensor | None:
+    found = dict(tensors_in(batch)) if special_ids else {}
+    whole = {n: x for n, x in found.items() if x.ndim == 2 and not x.is_floating_point()}
+    return whole.get("input_ids", next(iter(whole.values()), None))
+
+
+def _leaks(layers: tuple[LayerLeaks, ...]) -> dict[str, PerHead]:
+    if not layers:
+        return {}
+    return {
+        "leak": _table([one.largest for one in layers]),
+        "leak_share": _table([one.share for one in layers]),
+        "lost": _table([one.lost for one in layers]),
+    }
+
+
+def _statistics(surveys: list[tuple[LayerSurvey, ...]]) -> dict[str, PerHead]:
+    """Means over the samples that have the number."""
+    found = {}
+    for name in surveys[0][0].statistics:
+        each = [_table([layer.statistics[name] for layer in layers]) for layers in surveys]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a mean over no number is none
+            found[name] = np.nanmean(np.stack(each), axis=0)
+    return found
+
+
+def _table(rows: list[Any]) -> PerHead:
+    """A line a layer; NaN for heads that a layer does not have."""
+    values = [np.asarray(row.cpu() if isinstance(row, Tensor) else row, float) for row in rows]
+    wide = max(len(one) for one in values)
+    return np.stack([np.pad(one, (0, wide - len(one)), constant_values=np.nan) for one in values])

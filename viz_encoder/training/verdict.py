@@ -1,0 +1,100 @@
+"""Verdict: what a look says against the intent, with the cause where one mask explains it."""
+
+from typing import Any
+
+from viz_encoder.audit.audit_context import Answer, passes, untested
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, Seen, diagnose_maps
+from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.measure.setting import MASS, Case
+from viz_encoder.audit.own_batch import ids_of_padding, lengths_of
+from viz_encoder.audit.report import Check, Verdict
+from viz_encoder.training.leaks import LayerLeaks, Meant
+
+LARGEST = 2**24  # pairs of a batch up to which causes are compared with it
+NARROW = "vz.audit_batch(model, batch, intent) on such a batch narrows it down."
+
+
+def meant_in(case: Case) -> tuple[Meant, ...]:
+    """What each layer may look at, or all of them."""
+    return tuple(Meant(allowed, case.valid) for allowed in case.allowed)
+
+
+def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) -> tuple[Check, ...]:
+    """What is not as it is meant to be, and what the lengths of the samples tell."""
+    found = [
+        ("maps", "Attention maps", _maps(case, layers)),
+        ("pad_id", "Ids of padding", ids_of_padding(case, pad_id)),
+        ("length", "Lengths of the samples", lengths_of(case)),
+    ]
+    return tuple(
+        Check(name, title, **_fields(answer))
+        for name, title, answer in found
+        if answer.verdict is not Verdict.PASS
+        and (answer.verdict is not Verdict.NOT_TESTED or name == "maps")
+    )
+
+
+def _fields(answer: Answer) -> dict[str, Any]:
+    return {name: value for name, value in answer._asdict().items() if name != "pictures"}
+
+
+def _maps(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
+    """The worst leak, else the first layer with closed pairs."""
+    if not layers or len(case.allowed) not in (1, len(layers)):
+        return untested(
+            f"{len(layers)} self-attention calls over {case.sizes} were seen, and there are "
+            f"{len(case.allowed)} intents: nothing was judged."
+        )
+    leaking = [n for n, one in enumerate(layers) if one.leak]
+    losing = [n for n, one in enumerate(layers) if bool(one.lost.any())]
+    if not leaking and not losing:
+        return passes("All heads look where they may.")
+    worst = max(leaking, key=lambda n: float(layers[n].largest.max()), default=(losing or [0])[0])
+    place = layers[worst].place
+    assert place is not None
+    head, sample, query, key = place
+    amount = float(layers[worst].largest.max())
+    text = f"Layer {worst} head {head}, sample {sample}: token {query} "
+    if leaking:
+        bad = sum(int((one.largest > MASS).sum()) for one in layers)
+        n_heads = sum(len(one.largest) for one in layers)
+        kind = "token" if bool(case.valid[sample, key]) else "padding"
+        text += (
+            f"gives {amount:.3g} of its attention to {kind} {key}, which it may not attend to; "
+            f"{bad} of {n_heads} heads leak."
+        )
+    else:
+        text += (
+            f"never looks at token {key}, which it may attend to; "
+            f"{int(layers[worst].lost.max())} allowed pairs are closed."
+        )
+    first = (leaking or losing)[0]
+    cause = _cause(case, layers[first], first)
+    answer = Answer(
+        Verdict.FAIL,
+        text,
+        layer=worst,
+        head=head,
+        sample=sample,
+        query=query,
+        key=key,
+        amount=amount,
+    )
+    return answer.because(cause) if cause.code else answer._replace(cure=NARROW)
+
+
+def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
+    """By the mask alone, where it is one: what a number adds to scores is no mask."""
+    meant = Meant(case.allowed[min(number, len(case.allowed) - 1)], case.valid)
+    if layer.opened is None or layer.weak:
+        return Diagnosis()
+    n_samples, n_tokens = case.valid.shape
+    n_heads = layer.opened.shape[1]
+    if n_samples * n_heads * n_tokens**2 > LARGEST:
+        return Diagnosis()
+    opened = layer.opened.expand(n_samples, n_heads, n_tokens, n_tokens)
+    wrong = (opened ^ meant.allowed[:, None]) & meant.queries[:, None, :, None]
+    heads = wrong.any(dim=3).any(dim=2).any(dim=0)
+    seen = Seen(opened[:, heads], meant.allowed, meant.allowed, case.valid)
+    passed = [one.allowed for one in readings(case.passed, case.valid)]
+    return diagnose_maps([seen], n_heads if bool(heads.all()) else 1, passed)

@@ -1,0 +1,304 @@
+"""watch: every so many steps, look at the batch that a training loop runs, and write it down."""
+
+import inspect
+import warnings
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from viz_encoder.audit.measure.passed import mapped
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.own_batch import Meant, case_of
+from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError, VizEncoderError
+from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.diagnose import is_compiled
+from viz_encoder.trace.intercept import listening
+from viz_encoder.training.batch_recording import BatchRecording
+from viz_encoder.training.look import Look, look_at
+from viz_encoder.training.trainer import TrainerEvents
+from viz_encoder.training.undisturbed import undisturbed
+from viz_encoder.training.verdict import checks_of, meant_in
+from viz_encoder.training.writers import writer_of
+
+# torch runs these as one kernel only where no torch function mode is on, so they run beside.
+FUSED = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
+
+
+def watch(
+    model: nn.Module | None = None,
+    every: int = 200,
+    *,
+    intent: Meant | None = None,
+    log: Any = "watch.csv",
+    pad_id: int | None = None,
+    special_ids: Collection[int] = (),
+    samples: int = 4,
+    within: str = "",
+) -> "Watch":
+    """Look at a batch of a training loop every so many calls, and write heads and leaks to `log`.
+
+    Calls of `model` with gradients on are counted, so evaluation is not; the first is looked at.
+    With transformers: `Trainer(…, callbacks=[vz.watch(intent=…)])`; steps are the optimizer's. What
+    the model computes stays bit for bit as it is. A compiled model cannot be seen, so the original
+    is run once more beside it, without gradients; random states and buffers are then put back.
+
+    Args:
+        model: the module that the loop calls, torch.compile'd or not; with a Trainer, its own.
+        every: how many calls (or steps of a Trainer) from look to look.
+        intent: intent(batch) → Bool "batch query key", True = may attend; a list of them, one per
+            layer, if layers differ. batch is what the model is called with: its keywords as a dict
+            (several arguments by their names), or its one argument. Without it nothing is judged.
+        log: the path of a CSV file, to which is added; a TensorBoard SummaryWriter; a wandb run; or
+            a function of a `viz_encoder.training.Look`.
+        pad_id: the id of the padding; then real tokens that have it are counted.
+        special_ids: ids of special tokens, for the statistic "special".
+        samples: how many samples of a batch, spread evenly, statistics are means of; leaks are of
+            all of them.
+        within: only modules whose names start with this, if a model has several stacks.
+
+    Raises:
+        InputError: an argument is not what it must be, or intent(batch) at the first look.
+    """
+    for name, value in (("every", every), ("samples", samples)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{name} is {value!r}; it must be a whole number of 1 or more.")
+    if model is not None and not isinstance(model, nn.Module):
+        raise InputError(f"model is {type(model).__name__}; it must be a torch.nn.Module.")
+    started = Watch(every, intent, writer_of(log), pad_id, frozenset(special_ids), samples, within)
+    if model is not None:
+        started.start(model)
+    return started
+
+
+class Watch(TrainerEvents):
+    """A watched training; close() ends it, and so does the end of a `with` block.
+
+    Attributes:
+        last: the last Look; None before the first.
+        found: for each check that failed or warned, by its name, the first Look in which it did.
+    """
+
+    def __init__(
+        self,
+        every: int,
+        intent: Meant | None,
+        write: Callable[[Look], object],
+        pad_id: int | None,
+        special_ids: Collection[int],
+        samples: int,
+        within: str,
+    ) -> None:
+        """Nothing is watched yet."""
+        self.last: Look | None = None
+        self.found: dict[str, Look] = {}
+        self.n_calls = 0
+        self._every, self._intent, self._write = every, intent, write
+        self._pad_id, self._special_ids = pad_id, special_ids
+        self._samples, self._within = samples, within
+        self._module: nn.Module | None = None
+        self._installed = ExitStack()
+        self._open: tuple[ExitStack, BatchRecording, Any, Case | None] | None = None
+        self._expected: int | None = None  # the step of a Trainer whose first batch comes next
+        self._has_trainer = False
+        self._warned: set[str] = set()
+
+    def start(self, module: nn.Module) -> None:
+        """Begin to watch this module."""
+        self._remove()
+        self._module, self.n_calls = module, 0
+        if module._compiled_call_impl is not None:  # by module.compile(): hooks are compiled, too
+            call = module._compiled_call_impl
+            self._installed.callback(setattr, module, "_compiled_call_impl", call)
+            module._compiled_call_impl = _around(self, module, call)
+            return
+        before = module.register_forward_pre_hook(_Hook(self._before), with_kwargs=True)
+        after = module.register_forward_hook(_Hook(self._after), always_call=True)
+        self._installed.callback(before.remove)
+        self._installed.callback(after.remove)
+
+    def close(self) -> None:
+        """Stop watching; warns if the module was never seen to be called."""
+        watched = self._module is not None
+        self._remove()
+        if watched and not self.n_calls:
+            self._warn(
+                "calls",
+                "vz.watch has seen no call of the model with gradients. If another module that is "
+                "compiled calls it, give that one to vz.watch.",
+            )
+
+    def _remove(self) -> None:
+        self._leave_off()
+        self._installed.close()
+        self._module = None
+
+    def __enter__(self) -> "Watch":
+        """Itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Stop watching; what the loop raised goes on."""
+        if kind is None:
+            self.close()
+        else:
+            self._remove()
+
+    def expect(self, step: int) -> None:
+        """The next call of the module is the first of this step of a Trainer."""
+        self._has_trainer = True
+        self._expected = step if step % self._every == 0 else None
+
+    def _due(self) -> int | None:
+        """The step of the call that begins, if it is to be looked at."""
+        number, self.n_calls = self.n_calls, self.n_calls + 1
+        if self._has_trainer:
+            step, self._expected = self._expected, None
+            return step
+        return number if number % self._every == 0 else None
+
+    def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if module is not self._module or not torch.is_grad_enabled():
+            return
+        self._leave_off()  # of a call that was interrupted
+        step = self._due()
+        if step is None:
+            return
+        try:
+            self._begin(step, module, args, kwargs)
+        except InputError as fault:
+            if self.last is None:  # the arguments of watch() are wrong: better now than never
+                raise
+            self._missed(step, fault)
+        except Exception as fault:
+            self._missed(step, fault)
+
+    def _begin(
+        self, step: int, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        batch = _batch(module, args, kwargs)
+        case = None
+        if self._intent is not None:
+            with detached_from_caller():
+                case = case_of(self._intent, batch)
+        meant = () if case is None else meant_in(case)
+        inner = getattr(module, "_orig_mod", module)
+        recording = BatchRecording(inner, meant, self._samples, self._within)
+        if isinstance(module, FUSED) or is_compiled(module.modules()):
+            self._run_beside(inner, recording, args, kwargs)
+            self._finish(step, recording, batch, case)
+            return
+        opened = ExitStack()
+        opened.enter_context(listening(recording))
+        recording.enter(module, args)  # it began before anyone listened
+        self._open = (opened, recording, batch, case)
+        self._step = step
+
+    def _run_beside(
+        self,
+        inner: nn.Module,
+        recording: BatchRecording,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Where the run itself cannot be seen: once more, and not counted."""
+        module, self._module = self._module, None
+        try:
+            with undisturbed(inner), listening(recording):
+                inner(*mapped(args, Tensor.clone), **mapped(kwargs, Tensor.clone))
+        finally:
+            self._module = module
+
+    def _after(self, module: nn.Module, args: tuple[Any, ...], out: Any) -> None:
+        if self._open is None or module is not self._module:
+            return
+        opened, recording, batch, case = self._open
+        self._open = None
+        opened.close()
+        if out is not None:  # it has not failed
+            self._finish(self._step, recording, batch, case)
+
+    def _leave_off(self) -> None:
+        if self._open is not None:
+            self._open[0].close()
+            self._open = None
+
+    def _finish(self, step: int, recording: BatchRecording, batch: Any, case: Case | None) -> None:
+        try:
+            with detached_from_caller():
+                checks = () if case is None else checks_of(case, recording.leaks, self._pad_id)
+                look = look_at(step, recording, checks, batch, self._special_ids, self._within)
+            self.last = look
+            self._write(look)
+        except Exception as fault:
+            self._missed(step, fault)
+            return
+        for check, text in zip(look.checks, look.sentences, strict=True):
+            if check.verdict is not Verdict.INFO and check.name not in self.found:
+                self.found[check.name] = look
+                self._warn(check.name, f"vz.watch, step {step}: {text}")
+
+    def _missed(self, step: int, fault: Exception) -> None:
+        """Say why nothing was seen or written; the loop goes on."""
+        kind = "" if isinstance(fault, VizEncoderError) else f"{type(fault).__name__}: "
+        why = str(fault).replace("recording.trace(within", "vz.watch(within")
+        self._warn(f"{kind}{why}", f"vz.watch missed step {step}: {kind}{why}")
+
+    def _warn(self, what: str, text: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(text, stacklevel=2)
+
+
+class _Hook:
+    """A hook that is left behind where a module is copied or pickled."""
+
+    def __init__(self, act: Callable[..., None]) -> None:
+        self.act = act
+
+    def __call__(self, module: nn.Module, *given: Any) -> None:
+        if not torch.compiler.is_compiling():  # by a module around this one: nothing could be seen
+            self.act(module, *given)
+
+    def __reduce__(self) -> tuple[Callable[[], Callable[..., None]], tuple[()]]:
+        return _no_hook, ()
+
+
+def _no_hook() -> Callable[..., None]:
+    return _ignored
+
+
+def _ignored(*given: Any) -> None:
+    """What a copied or loaded module has in place of the hook."""
+
+
+def _around(one: Watch, module: nn.Module, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The compiled call, with a look before it."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not torch.compiler.is_compiling():
+            one._before(module, args, kwargs)
+        return call(*args, **kwargs)
+
+    return run
+
+
+def _batch(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the model was called with, as `intent` takes it."""
+    if not args:
+        return kwargs
+    if len(args) == 1 and not kwargs:
+        return args[0]
+    inner = getattr(module, "_orig_mod", module)
+    if isinstance(inner, nn.parallel.DistributedDataParallel):
+        inner = inner.module
+    return dict(inspect.signature(inner.forward).bind_partial(*args).arguments) | kwargs
