@@ -29,7 +29,9 @@ def atlas(
     return colors.round().astype(np.uint8)
 
 
-def _grown(layer: Float[np.ndarray, "head row col"]) -> Float[np.ndarray, "head row col"]:
+def _grown(
+    layer: Float[np.ndarray, "head row col"],
+) -> Float[np.ndarray, "head height width"]:
     """Each cell as a square of pixels, so that short texts can be seen."""
     factor = max(1, -(-LEAST // max(layer.shape[1:])))
     return layer.repeat(factor, axis=1).repeat(factor, axis=2)
