@@ -11,7 +11,7 @@ import torch
 import transformers
 from jaxtyping import config
 
-from tests.audit import correct_more, correct_transformers, transformers_zoo
+from tests.audit import correct_besides, correct_more, correct_transformers, transformers_zoo
 from viz_encoder.audit import MaskReport, Verdict, audit_mask
 from viz_encoder.audit.zoo import CORRECT as OF_TORCH
 from viz_encoder.audit.zoo import SPECIMENS as PLANTED
@@ -24,7 +24,12 @@ SPECIMENS = dict(
         key=lambda item: (item[0][0], int(item[0].partition("-")[0][1:])),
     )
 )
-CORRECT = {**OF_TORCH, **correct_transformers.CORRECT, **correct_more.CORRECT}
+CORRECT = {
+    **OF_TORCH,
+    **correct_transformers.CORRECT,
+    **correct_more.CORRECT,
+    **correct_besides.CORRECT,
+}
 SEEDS = 6
 HEAD = """\
 # Mask bugs, and what the audit says of them

@@ -14,6 +14,7 @@ from viz_encoder.errors import InputError
 LONGEST = 4096  # an intent of it takes 16 MiB a sample
 SMALLEST = {"d_model": 1, "n_layers": 1, "window": 1, "max_positions": 2, "vocab_size": 2}
 Model = Callable[[Tensor, Any], Any]
+Bias = Callable[[Tensor], Tensor]
 Progress = Callable[[float], object]  # is told the share that is done
 
 
@@ -62,6 +63,12 @@ class AuditScope:
         step: step(x of one token, cache or None) → (output, cache): the model with a KV cache. If
             it takes a third argument, it is tried with padding too, and given what your code passes
             for all tokens so far.
+        reorder: reorder(cache, order) → the cache of step with its samples in that order, as a beam
+            search has it: order is a whole number a sample, and one may come twice.
+        pool_over: pool_over(valid) → Bool "batch token": the tokens that the pooled vector is made
+            of, such as all real ones without [CLS] and [SEP].
+        bias: bias(valid) → numbers "#batch #head query key" that are to be added to the scores of
+            every layer (ALiBi, relative positions); a list of such functions, one a layer.
         cross: cross(valid) → Bool "batch query memory", True = may attend: what cross-attention may
             look at. Memory may have any number of tokens.
         variants: implementations that must agree with the model on real tokens, by name.
@@ -74,6 +81,9 @@ class AuditScope:
     documents: bool | Callable[[Tensor], Tensor] = False
     pooled: Callable[[Any, Tensor], Tensor] | None = None
     step: Callable[..., tuple[Tensor, Any]] | None = None
+    reorder: Callable[[Any, Tensor], Any] | None = None
+    pool_over: Callable[[Tensor], Tensor] | None = None
+    bias: Bias | Sequence[Bias] | None = None
     cross: Callable[[Tensor], Tensor] | None = None
     variants: Mapping[str, Model] = field(default_factory=dict)
 

@@ -31,7 +31,8 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
     if step is not None:
         if not takes_mask(step):
             yield "A KV cache with padding: step takes no mask; give step(x, cache, passed)."
-        yield "A KV cache whose samples are reordered, as in beam search."
+        if context.scope.reorder is None:
+            yield "A KV cache whose samples are reordered, as in beam search: give reorder=."
     if not context.base.x.is_floating_point() and inputs.make is None:
         yield f"Real tokens with the id of the padding ({inputs.pad_id}): none were drawn."
     for what in _unread(context.base.passed):

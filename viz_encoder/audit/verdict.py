@@ -6,6 +6,7 @@ from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, untested
 from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Check, MaskReport, Verdict
+from viz_encoder.errors import InputError
 
 SUSPECTING = ("static", "constants")
 COMPARING = (
@@ -71,6 +72,8 @@ def _answer(context: AuditContext, question: Question) -> Answer:
         return _unless_nan(context, question, question.ask(context))
     except ModelFault as fault:
         return Answer(Verdict.FAIL, f"The model raised {fault}.")
+    except InputError as fault:
+        return Answer(Verdict.ERROR, str(fault), cure="Mend what audit_mask is given.")
     except Exception as fault:
         last = traceback.extract_tb(fault.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"

@@ -202,4 +202,28 @@ CAUSES = {
         "Set batch_first=True, or pass x.transpose(0, 1); a (batch, token) mask is a "
         "key_padding_mask, not an attn_mask.",
     ),
+    "beam": Cause(
+        "the cache, or the mask beside it, is not put into the order of the beams in every layer",
+        "Index keys, values, positions and mask of every layer with order, along the batch.",
+    ),
+    "bias_lost": Cause(
+        "the bias is not added to the scores",
+        "scores + bias, before the softmax; a mask that is added must not replace it.",
+    ),
+    "bias_sign": Cause(
+        "the bias has the wrong sign: far tokens get more where they are to get less",
+        "-slope * distance, with slope > 0.",
+    ),
+    "bias_heads": Cause(
+        "heads have the bias of one another",
+        "slopes[None, :, None, None], in the order of the heads.",
+    ),
+    "bias_transposed": Cause(
+        "the bias of the pair (key, query) is added to (query, key)",
+        "bias.mT; in (query, key), rows are queries.",
+    ),
+    "pooled_special": Cause(
+        "tokens that are to be left out have a share in the pooled vector",
+        "(out * m).sum(1) / m.sum(1), with m = pool_over(valid)[..., None].",
+    ),
 }

@@ -12,6 +12,7 @@ from viz_encoder.audit.zoo import (
     conventions,
     empty_rows,
     hard,
+    meant_besides,
     memory,
     padding,
     pooling,
@@ -34,6 +35,7 @@ _SECTIONS: tuple[ModuleType, ...] = (
     batches,
     memory,
     wide_patterns,
+    meant_besides,
 )
 _ALL = [one for part in _SECTIONS for one in vars(part).values() if isinstance(one, Specimen)]
 

@@ -1,0 +1,77 @@
+"""Whether a cache whose samples were put into another order goes on as those samples would."""
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
+from viz_encoder.audit.checks.cache import takes_mask
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.subject import first_tensor
+from viz_encoder.audit.report import Verdict
+
+
+def ask(context: AuditContext) -> Answer:
+    """A prompt, then the beams in another order with one of them twice, against all at once."""
+    scope = context.scope
+    if scope.step is None or scope.reorder is None:
+        return untested("Beams in another order: no AuditScope(step=…, reorder=…) was given.")
+    found = _fault(context, context.full)
+    padded = takes_mask(scope.step) and context.setting.pads
+    if found is None and padded:
+        valid = context.setting.padding(context.base.valid.shape[1], left=True)
+        found = _fault(context, context.setting.case(valid))
+    where = "with padding and without" if padded else "without padding"
+    return found or passes(f"Reordered beams go on as those samples would, {where}.")
+
+
+def _fault(context: AuditContext, case: Case) -> Answer | None:
+    """The prompt of each beam is that of another sample; what follows is its own."""
+    n_samples, n_tokens = case.valid.shape
+    order = torch.arange(n_samples, device=case.x.device).roll(1)
+    order[0] = order[-1]  # one beam has ended, another goes on twice
+    half = max(n_tokens // 2, int((~case.valid).sum(dim=1).max()))  # then all are real
+    x = torch.cat([case.x[order, :half], case.x[:, half:]], dim=1)
+    valid = torch.cat([case.valid[order, :half], case.valid[:, half:]], dim=1)
+    whole = context.subject.run(context.setting.case(valid, x=x))
+    try:
+        out = _stepped(context, case, valid, order, half)
+    except Exception as fault:
+        text = f"With beams in another order, step raised {type(fault).__name__}: {fault}."
+        return Answer(Verdict.FAIL, text)
+    apart = gap(out, whole[:, half:], valid[:, half:])
+    if apart.amount <= context.tolerance(whole):
+        return None
+    with_padding = ", with padding before the prompt," if case.padded else ""
+    text = (
+        f"After beams were put into another order{with_padding} token {half + apart.query} of beam "
+        f"{apart.sample} differs by {apart.amount:.2g} from the same tokens all at once."
+    )
+    found = Answer(
+        Verdict.FAIL,
+        text,
+        sample=apart.sample,
+        query=half + apart.query,
+        amount=apart.amount,
+    )
+    return found.because(diagnose("beam", sure=False))
+
+
+def _stepped(context: AuditContext, case: Case, valid: Tensor, order: Tensor, half: int) -> Tensor:
+    """The prompt at once, then the rest token by token on the reordered cache."""
+    step, reorder = context.scope.step, context.scope.reorder
+    assert step is not None and reorder is not None
+
+    def more(seen: Tensor) -> list[object]:
+        return [context.setting.make_mask(seen)] if takes_mask(step) else []
+
+    with torch.no_grad():
+        _, cache = step(case.x[:, :half].clone(), None, *more(case.valid[:, :half]))
+        cache, rows = reorder(cache, order.clone()), []
+        for at in range(half, case.valid.shape[1]):
+            out, cache = step(case.x[:, at : at + 1].clone(), cache, *more(valid[:, : at + 1]))
+            rows.append(first_tensor(out))
+    return torch.cat(rows, dim=1)
+
+
+QUESTION = Question("beam_reorder", "Beams in another order", ask, ("runs", "cache"), order=212)

@@ -1,0 +1,151 @@
+"""Whether scores have the bias added that is meant: ALiBi, or relative positions.
+
+Where all tokens are the same vector, q·k is the same for all pairs of a row, so its softmax is that
+of the bias alone. Where positions reach the scores in another way as well, it cannot be told apart,
+and is not judged.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.maps import Maps, maps_of
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.token_axis import by_token, from_tokens
+from viz_encoder.audit.report import Verdict
+from viz_encoder.errors import InputError
+
+APART = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+Weights = Float[Tensor, "batch head query key"]
+
+
+def ask(context: AuditContext) -> Answer:
+    """The weights of each layer on equal tokens against softmax(bias)."""
+    given = context.scope.bias
+    if given is None:
+        return untested("What is added to the scores: no AuditScope(bias=…) was given.")
+    functions = (given,) if callable(given) else tuple(given)
+    cases = _equal_tokens(context) if context.has_tokens else ()
+    if len(cases) < 2:
+        return untested("What is added to the scores: the input has no tokens to be made equal.")
+    case = cases[0]
+    maps, others = (maps_of(context.subject, one) for one in cases)
+    if not maps.layers or len(functions) not in (1, len(maps.layers)):
+        return untested(
+            f"What is added to the scores: {len(maps.layers)} layers were seen, and "
+            f"{len(functions)} biases given."
+        )
+    for number, layer in enumerate(maps.layers):
+        bias = _as_meant(functions[number if len(functions) > 1 else 0], case, layer.weights)
+        tolerance = APART.get(layer.dtype, 1e-4)
+        meant = softmax_of(bias, context, case, number)
+        observed = _shown(layer.weights, context, case, number)
+        apart = (observed - meant).abs()
+        if float(apart.max()) <= tolerance:
+            continue
+        if _moves(maps, others, context, number, tolerance):
+            return untested(
+                "What is added to the scores: with equal tokens they differ from input to input: "
+                "positions reach them in another way, too."
+            )
+        sample, head, query, key = (
+            int(n) for n in torch.unravel_index(apart.argmax(), apart.shape)
+        )
+        text = (
+            f"Layer {number} head {head}, sample {sample}: with equal tokens, token {query} gives "
+            f"{float(observed[sample, head, query, key]):.3g} of its attention to token {key}, "
+            f"where the bias means {float(meant[sample, head, query, key]):.3g}."
+        )
+        code = _code(bias, observed, context, case, number, tolerance)
+        answer = Answer(
+            Verdict.FAIL,
+            text,
+            layer=number,
+            head=head,
+            sample=sample,
+            query=query,
+            key=key,
+            amount=float(apart.max()),
+        )
+        return answer.because(diagnose(code)) if code else answer
+    return passes(f"The scores of {len(maps.layers)} layers have the bias that is meant.")
+
+
+def _equal_tokens(context: AuditContext) -> tuple[Case, ...]:
+    """The base case in which every token is one and the same, for each of two tokens."""
+    case, n_tokens = context.base, context.base.valid.shape[1]
+    tokens = by_token(case.x, n_tokens)
+    real = tokens[case.valid]
+    other = real[(real != real[0]).any(dim=-1)]
+    ids = not case.x.is_floating_point() and case.x.shape == case.valid.shape
+    found = []
+    for one in (real[0], *other[:1]):
+        x = from_tokens(one.expand_as(tokens).contiguous(), case.x)
+        x = x.masked_fill(~case.valid, context.setting.pad_id) if ids else x
+        found.append(context.setting.with_x(case, x))
+    return tuple(found)
+
+
+def _as_meant(function: object, case: Case, weights: Weights) -> Weights:
+    given = function(case.valid) if callable(function) else None
+    try:
+        assert isinstance(given, Tensor)
+        return given.detach().to(weights).expand_as(weights)
+    except (AssertionError, RuntimeError):
+        what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+        raise InputError(
+            f"AuditScope(bias=…) gave {what}; it must give numbers that fit (batch, head, query, "
+            f"key) = {tuple(weights.shape)}."
+        ) from None
+
+
+def softmax_of(bias: Weights, context: AuditContext, case: Case, number: int) -> Weights:
+    """What a bias alone gives, over the keys that each real query may attend to."""
+    allowed = context.intent(case, number)[:, None]
+    scores = bias.double().masked_fill(~allowed, -torch.inf)
+    return _real(scores.softmax(dim=-1).nan_to_num(0.0), context, case, number)
+
+
+def _shown(weights: Weights, context: AuditContext, case: Case, number: int) -> Weights:
+    """As they are; of attention sinks, over the tokens alone."""
+    whole = weights.double().sum(dim=-1, keepdim=True).clamp_min(1e-300)
+    return _real((weights.double() / whole).nan_to_num(0.0), context, case, number)
+
+
+def _real(weights: Weights, context: AuditContext, case: Case, number: int) -> Weights:
+    rows = case.valid & context.intent(case, number).any(dim=-1)
+    return weights.masked_fill(~rows[:, None, :, None], 0.0)
+
+
+def _moves(maps: Maps, others: Maps, context: AuditContext, number: int, tolerance: float) -> bool:
+    """Whether other equal tokens have other weights."""
+    if len(others.layers) <= number:
+        return True
+    one, two = (
+        _shown(each.layers[number].weights, context, context.base, number)
+        for each in (maps, others)
+    )
+    return float((one - two).abs().max()) > tolerance
+
+
+def _code(
+    bias: Weights, observed: Weights, context: AuditContext, case: Case, number: int, tol: float
+) -> str:
+    """The one mistake that gives what was seen."""
+    candidates = {
+        "bias_lost": torch.zeros_like(bias),
+        "bias_sign": -bias,
+        "bias_heads": bias.flip(1),
+        "bias_transposed": bias.mT,
+    }
+    fits = [
+        code
+        for code, one in candidates.items()
+        if float((softmax_of(one, context, case, number) - observed).abs().max()) <= tol
+    ]
+    return fits[0] if len(fits) == 1 else ""
+
+
+QUESTION = Question("bias", "What is added to the scores", ask, ("runs", "maps"), order=67)

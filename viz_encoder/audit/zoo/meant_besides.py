@@ -1,0 +1,158 @@
+"""Section H, further: what is meant besides a mask: a bias, which tokens are pooled, beams."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from viz_encoder.audit.arguments import AuditScope
+from viz_encoder.audit.zoo.intents import Valid, earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.models import N_HEADS, Around, Heads, scores_of, sdpa, written_out
+from viz_encoder.audit.zoo.specimen import MaskedModel, plant
+
+
+def alibi(valid: Valid) -> Tensor:
+    """−slope · distance, a slope a head: 1/4, 1/16 (Press et al., 2022, for both directions)."""
+    place = torch.arange(valid.shape[1], device=valid.device)
+    slopes = 2.0 ** -torch.arange(2, 2 * N_HEADS + 1, 2, device=valid.device)
+    return -slopes[:, None, None] * (place[:, None] - place[None, :]).abs()
+
+
+@plant(
+    "H8-alibi-lost",
+    "ALiBi is lost where a mask is passed",
+    symptom="Everything runs; longer texts than those of the training give poor results.",
+    story="One argument, attn_mask, carries both: a caller that passes a mask of its own replaces "
+    "the bias.",
+    wrong="attn_mask=passed[:, None]",
+    right="bias.masked_fill(~passed[:, None], -torch.inf)",
+    flagged_by="bias",
+)
+def bias_is_lost(seed: int, fixed: bool) -> MaskedModel:
+    """A fused kernel, to which a mask and a bias are one tensor."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        bias = alibi(passed[:, 0])
+        if fixed:
+            bias = bias.masked_fill(~passed[:, None], -torch.inf)
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=passed[:, None])
+
+    scope = AuditScope(bias=alibi)
+    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+
+
+@plant(
+    "H9-alibi-heads",
+    "The slopes of ALiBi in the wrong order",
+    symptom="A checkpoint loads and runs, and its perplexity is off.",
+    story="Slopes are a power of 2 a head, largest first; counted from the other end, each head "
+    "has the reach of another.",
+    wrong="scores_of(q, k) + bias.flip(0)",
+    right="scores_of(q, k) + bias",
+    flagged_by="bias",
+)
+def slopes_reversed(seed: int, fixed: bool) -> MaskedModel:
+    """A softmax of its own, whose scores are not seen."""
+
+    def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+        bias = alibi(passed[:, 0])
+        scores = scores_of(q, k) + bias if fixed else scores_of(q, k) + bias.flip(0)
+        return scores.masked_fill(~passed[:, None], -torch.inf).softmax(dim=-1) @ v
+
+    scope = AuditScope(bias=alibi)
+    return MaskedModel(written_out(seed, attend), real_tokens, scope=scope)
+
+
+def between(valid: Valid) -> Tensor:
+    """Real tokens but the first and the last of them, which are [CLS] and [SEP]."""
+    return valid & valid.roll(1, 1) & valid.roll(-1, 1) & _inside(valid)
+
+
+def _inside(valid: Valid) -> Tensor:
+    place = torch.arange(valid.shape[1], device=valid.device)
+    return (place > 0) & (place < valid.shape[1] - 1)
+
+
+@plant(
+    "E14-special",
+    "Mean pooling counts [CLS] and [SEP]",
+    symptom="Vectors of short texts are all alike: two of their four tokens are the same.",
+    story="The attention_mask is 1 for special tokens too; a mean by it alone counts them.",
+    wrong="keep = valid",
+    right="keep = between(valid)",
+    flagged_by="pooled_tokens",
+)
+def special_tokens_pooled(seed: int, fixed: bool) -> MaskedModel:
+    """The mean inside the model."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        hidden = self.inner(x, real_tokens(valid))
+        keep = valid
+        if fixed:
+            keep = between(valid)
+        counts = keep.sum(dim=1, keepdim=True).clamp_min(1)
+        pooled: Tensor = hidden.mul(keep[:, :, None]).sum(dim=1) / counts
+        return pooled
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    scope = AuditScope(pool_over=between)
+    return MaskedModel(model, real_tokens, lambda valid: valid, scope=scope)
+
+
+@plant(
+    "H10-beams",
+    "Beams are reordered, the mask of their prompts is not",
+    symptom="Beam search is worse than greedy decoding, in batches of several prompts only.",
+    story="The cache is put into the order of the beams; what stands beside it, a mask or "
+    "positions, is not.",
+    wrong="(tokens[order], keep)",
+    right="(tokens[order], keep[order])",
+    flagged_by="beam_reorder",
+)
+def mask_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
+    """The cache holds the tokens so far and which of them are real."""
+    model = written_out(seed, sdpa)
+
+    def step(x: Tensor, cache: Any, passed: Tensor) -> tuple[Tensor, Any]:
+        new = passed[:, -1, -x.shape[1] :]
+        seen, keep = (x, new) if cache is None else map(_join, cache, (x, new))
+        allowed = keep[:, None] & torch.ones_like(passed).tril()
+        return model(seen, allowed)[:, -x.shape[1] :], (seen, keep)
+
+    def reorder(cache: Any, order: Tensor) -> Any:
+        tokens, keep = cache
+        return (tokens[order], keep[order]) if fixed else (tokens[order], keep)
+
+    scope = AuditScope(step=step, reorder=reorder)
+    return MaskedModel(model, earlier_tokens, scope=scope)
+
+
+@plant(
+    "H11-beam-tokens",
+    "The cache is not put into the order of the beams",
+    symptom="Beam search gives texts that change their subject in the middle.",
+    story="A cache of one's own has no reorder_cache, or one that gives back what it was given.",
+    wrong="cache",
+    right="cache[order]",
+    flagged_by="beam_reorder",
+)
+def cache_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
+    """The cache holds the tokens so far."""
+    model = written_out(seed, sdpa)
+
+    def step(x: Tensor, cache: Tensor | None) -> tuple[Tensor, Tensor]:
+        seen = x if cache is None else _join(cache, x)
+        everything = torch.ones(len(seen), seen.shape[1], seen.shape[1], dtype=torch.bool)
+        return model(seen, everything.tril())[:, -x.shape[1] :], seen
+
+    def reorder(cache: Tensor, order: Tensor) -> Tensor:
+        return cache[order] if fixed else cache
+
+    scope = AuditScope(step=step, reorder=reorder)
+    return MaskedModel(model, earlier_tokens, scope=scope)
+
+
+def _join(before: Tensor, more: Tensor) -> Tensor:
+    return torch.cat([before, more], dim=1)
