@@ -94,8 +94,9 @@ def test_the_planted_bug_is_found_and_mended():
     ran = run_page("masks.md")
     assert ran.scope["report"].verdict == "FAIL"
     assert [check.name for check in ran.scope["report"].failed] == ["constants"]
-    first, second, whole, cut = ran.printed.splitlines()
+    first, second, lost, whole, cut = ran.printed.splitlines()
     assert first == ran.scope["report"].sentence and second == f"FAIL: {first}"
+    assert lost == "the bias is not added to the scores."
     assert whole.startswith("step 0: PASS") and cut.startswith("step 1: INFO: 9 to 9 real tokens")
 
 

@@ -82,8 +82,75 @@ def test_the_effects_block_runs_as_it_says():
 
 def test_the_audit_block_runs_as_it_says():
     scope: dict[str, object] = {}
-    exec(block("audit_mask"), scope)
+    exec(block("report.verdict"), scope)
     assert scope["report"].verdict == "FAIL" and "~mask" in str(scope["report"])
+
+
+def test_each_kind_of_model_is_audited_as_it_says():
+    code = block("AuditScope(bias=").replace("vz.audit_mask", "vz.assert_mask")
+    model = Kinds().eval()
+    config = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    bert = transformers.BertModel(transformers.BertConfig(**config, intermediate_size=64)).eval()
+    looks: list[object] = []
+    scope = {
+        "vz": vz,
+        "model": model,
+        "bert": bert,
+        "intent": packed_in_threes,
+        "step": model.step,
+        "reorder": lambda cache, order: cache[order],
+        "documents": lambda valid: (torch.arange(valid.shape[1]) // 3).expand_as(valid),
+        "pooled": lambda hidden, valid: hidden[:, 0],
+        "pool_over": lambda valid: torch.arange(valid.shape[1]).eq(0).expand_as(valid),
+        "cross": lambda valid: torch.ones(*valid.shape, 5, dtype=torch.bool),
+        "alibi": alibi,
+        "of_batch": lambda batch: batch["allowed"],
+        "writer": looks.append,
+    }
+    valid = torch.arange(7) < torch.tensor([5, 3, 7])[:, None]
+    scope["batch"] = {"x": torch.randn(3, 7, 32), "allowed": packed_in_threes(valid)}
+    lines = code.splitlines()
+    kept = [line for line in lines if "(bert," not in line]  # it knows no packed documents
+    exec("\n".join(kept), scope)
+    (line,) = set(lines) - set(kept)
+    real = {**scope, "intent": lambda valid: valid[:, None].expand(-1, valid.shape[1], -1)}
+    exec("from viz_encoder.audit import AuditScope\n" + line, real)
+    model(**scope["batch"])
+    assert len(looks) == 1 and looks[0].ok
+
+
+def packed_in_threes(valid: torch.Tensor) -> torch.Tensor:
+    number = torch.arange(valid.shape[1]) // 3
+    return valid[:, None].expand(-1, valid.shape[1], -1).tril() & (number[:, None] == number)
+
+
+def alibi(valid: torch.Tensor) -> torch.Tensor:
+    place, slopes = torch.arange(valid.shape[1]), 2.0 ** -torch.arange(2, 9, 2)
+    return -slopes[:, None, None] * (place[:, None] - place).abs()
+
+
+class Kinds(torch.nn.Module):
+    """Takes ids or vectors, adds ALiBi, and looks at a memory of five tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.qkv = torch.nn.Embedding(30522, 32), torch.nn.Linear(32, 96)
+        self.memory = torch.nn.Parameter(torch.randn(1, 5, 32))
+        self.across = torch.nn.MultiheadAttention(32, 4, batch_first=True)
+
+    def forward(self, x: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
+        x = x if x.is_floating_point() else self.table(x)
+        q, k, v = self.qkv(x).unflatten(2, (3, 4, -1)).permute(2, 0, 3, 1, 4)
+        bias = alibi(x[..., 0]).masked_fill(~allowed[:, None], -torch.inf)
+        mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        x = x + mixed.transpose(1, 2).flatten(2)
+        seen = self.memory.expand(len(x), -1, -1)
+        return x + self.across(x, seen, seen)[0]
+
+    def step(self, x: torch.Tensor, cache: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+        seen = x if cache is None else torch.cat([cache, x], dim=1)
+        allowed = packed_in_threes(torch.ones(seen.shape[:2], dtype=torch.bool))
+        return self(seen, allowed)[:, -x.shape[1] :], seen
 
 
 def test_the_pooling_block_runs_as_it_says():
