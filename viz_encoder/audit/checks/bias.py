@@ -38,10 +38,11 @@ def ask(context: AuditContext) -> Answer:
             f"{len(functions)} biases given."
         )
     for number, layer in enumerate(maps.layers):
-        bias = _as_meant(functions[number if len(functions) > 1 else 0], case, layer.weights)
+        weights = layer.weights(slice(None))
+        bias = _as_meant(functions[number if len(functions) > 1 else 0], case, weights)
         tolerance = APART.get(layer.dtype, 1e-4)
         meant = softmax_of(bias, context, case, number)
-        observed = _shown(layer.weights, context, case, number)
+        observed = _shown(weights, context, case, number)
         apart = (observed - meant).abs()
         if float(apart.max()) <= tolerance:
             continue
@@ -124,7 +125,7 @@ def _moves(maps: Maps, others: Maps, context: AuditContext, number: int, toleran
     if len(others.layers) <= number:
         return True
     one, two = (
-        _shown(each.layers[number].weights, context, context.base, number)
+        _shown(each.layers[number].weights(slice(None)), context, context.base, number)
         for each in (maps, others)
     )
     return float((one - two).abs().max()) > tolerance
