@@ -12,7 +12,7 @@ from torch import Tensor
 from viz_encoder.model.attention import sign_off
 from viz_encoder.trace.mask_parsing import Allowed, Bias, Split
 
-Kind = Literal["sdpa", "multi_head_attention", "softmax"]
+Kind = Literal["sdpa", "multi_head_attention", "flex_attention", "softmax"]
 Shape = tuple[int, int, int, int]  # samples, heads, queries, keys
 
 

@@ -6,8 +6,9 @@ from torch import nn
 from torch.jit import ScriptModule
 
 SEEN = (
-    "record() sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder and "
-    "softmax times values; flash-attn, xformers and flex_attention kernels are not seen."
+    "record() sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder, "
+    "flex_attention and softmax times values; flash-attn, xformers and compiled kernels are not "
+    "seen."
 )
 
 
@@ -23,6 +24,11 @@ def why_nothing_was_captured(
         return f"{start}it is traced or scripted (TorchScript). Record the original nn.Module."
     if n_runs == 0:
         return f"{start}it was not called in the block. Call the module that was given to record()."
+    if compiled := compiled_function(module.modules()):
+        return (
+            f"{start}it calls {compiled}, which is compiled. To see it run uncompiled, put "
+            "torch.compiler.set_stance('force_eager') around the block."
+        )
     kernel = getattr(getattr(module, "config", None), "_attn_implementation", None)
     if kernel not in (None, "sdpa", "eager"):
         return (
@@ -32,6 +38,19 @@ def why_nothing_was_captured(
     if not eager:
         return f"{start}it may compute its softmax itself. Try record(module, eager=True). {SEEN}"
     return f"{start}it ran, but without any attention that record() can see. {SEEN}"
+
+
+def compiled_function(modules: Iterable[nn.Module]) -> str:
+    """The name of a compiled function that one of them holds, or that its forward names; or ""."""
+    for part in modules:
+        code, names = getattr(type(part).forward, "__code__", None), {}
+        if code is not None:
+            known = type(part).forward.__globals__
+            names = {name: known[name] for name in code.co_names if name in known}
+        for name, value in {**names, **vars(part)}.items():
+            if hasattr(value, "_torchdynamo_orig_callable"):
+                return name
+    return ""
 
 
 def is_compiled(modules: Iterable[nn.Module]) -> bool:

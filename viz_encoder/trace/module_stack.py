@@ -47,7 +47,7 @@ class RecordedCall:
 
     @property
     def kind(self) -> Kind:
-        """By what it was done: "sdpa", "multi_head_attention" or "softmax" (maps kept as is)."""
+        """By what it was done: "softmax" is a model's own, and its maps are kept as they were."""
         return self.ran.kind
 
     @property

@@ -25,8 +25,9 @@ def record(
     """Capture each attention call of `module` in the block; its outputs and gradients stay as is.
 
     It sees scaled_dot_product_attention, nn.MultiheadAttention, nn.TransformerEncoder (its fused
-    path too) and softmax times values, on this thread. It does not see traced or compiled modules,
-    or other kernels (flash-attn, xformers, flex_attention).
+    path too), flex_attention and softmax times values, on this thread. It does not see traced or
+    compiled code, or other kernels (flash-attn, xformers). Where a compiled flex_attention is
+    called, torch.compiler.set_stance("force_eager") runs it uncompiled.
 
     Args:
         module: the model, or the part of it to record; other models in the block are left out.

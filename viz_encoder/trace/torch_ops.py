@@ -17,6 +17,7 @@ from torch import Tensor
 
 from viz_encoder.trace.attention_call import AttentionCall, Kind, from_maps, from_tensors
 from viz_encoder.trace.capture import kernel_name
+from viz_encoder.trace.flex import from_flex
 from viz_encoder.trace.mask_parsing import GivenMasks
 
 Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -88,6 +89,12 @@ class Operations:
             cross=self.cross,
             kernel=kernel_name(q, k, v, mask, is_causal=is_causal),
         )
+
+    def flex(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """flex_attention that is not compiled, or by a backend that runs torch's own operators."""
+        outputs = func(*args, **kwargs)
+        self.caller.tell(lambda: from_flex(args, kwargs, outputs[0], self.caller.masks))
+        return outputs
 
     def multi_head(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """multi_head_attention_forward: its very code, but with our mode on inside it.
@@ -228,6 +235,7 @@ STARTS: dict[Any, str] = {  # a function, and the method of Operations that look
     F.multi_head_attention_forward: "multi_head",
     **dict.fromkeys((F.softmax, torch.softmax, Tensor.softmax), "soften"),
     torch.special.softmax: "soften",
+    torch.ops.higher_order.flex_attention: "flex",
 }
 FOLLOWS: dict[Any, str] = {  # of a softmax that is on its way, or inside multi_head
     **dict.fromkeys((F.dropout, torch.dropout), "drop"),

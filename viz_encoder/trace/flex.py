@@ -1,0 +1,78 @@
+"""A call of flex_attention, read: its mask_mod as a mask, its score_mod as what it adds to scores.
+
+A score_mod may be any function of a score. Where it adds the same to every score, such as ALiBi or
+a relative position, that is what is kept; otherwise, such as a soft cap, what it made of the very
+scores that ran. Both are T × T numbers a head, once a model if they come again layer by layer.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from viz_encoder.model.mask_mods import asked, from_mask_mod, over_pairs, shared
+from viz_encoder.trace.attention_call import AttentionCall, from_tensors
+from viz_encoder.trace.mask_parsing import GivenMasks, Split
+
+NAMES = (
+    *("query", "key", "value", "score_mod", "block_mask", "scale", "kernel_options"),
+    *("score_mod_other_buffers", "mask_mod_other_buffers"),
+)
+ROWS_AT_ONCE = 2**22  # scores of all samples and heads
+Scores = Float[Tensor, "batch head query key"]
+
+
+def from_flex(
+    args: tuple[Any, ...], kwargs: dict[str, Any], mixed: Tensor, masks: GivenMasks
+) -> AttentionCall:
+    """What the operator behind flex_attention was given, and put out."""
+    given = {**dict(zip(NAMES, args, strict=False)), **kwargs}
+    q, k, v = (given[name].detach() for name in NAMES[:3])
+    k, v = (x.expand(len(q), *x.shape[1:]) for x in (k, v))
+    sizes = (*q.shape[:3], k.shape[2])
+    more = given.get("mask_mod_other_buffers") or ()
+    mask = from_mask_mod(given["block_mask"][-1], sizes, q.device, more)
+    added = masks.split(_added(given, q, k))
+    mask = mask if added.mask is None else mask & added.mask
+    bias = None if added.bias is None else added.bias
+    split = Split(masks.split(mask).mask, bias)
+    call = from_tensors("flex_attention", q, k, v, mixed, split, float(given["scale"]))
+    return call._replace(kernel="flex_attention, not compiled")
+
+
+def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> Scores | None:
+    """What the score_mod adds to each score; None where that is nothing."""
+    more = tuple(given.get("score_mod_other_buffers") or ())
+    mod = over_pairs(given["score_mod"], scored=True, n_more=len(more))
+    b, h, keys = (torch.arange(size, device=q.device) for size in (*q.shape[:2], k.shape[2]))
+
+    def changed(scores: Tensor, rows: Tensor) -> Tensor:
+        return asked(lambda: mod(scores, b, h, rows, keys, *more))
+
+    whole = [_constant(scores, rows, changed) for rows, scores in _scores(q, k, given["scale"])]
+    if any(part is None for part in whole):
+        whole = [(changed(scores, rows) - scores) for rows, scores in _scores(q, k, given["scale"])]
+    bias = shared(torch.cat([part for part in whole if part is not None], dim=2))
+    return bias if bool((bias != 0).any()) else None
+
+
+def _constant(
+    scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], Tensor]
+) -> Scores | None:
+    """What is added to any score alike; None where it depends on the score."""
+    now, added = changed(scores, rows), changed(torch.zeros_like(scores), rows)
+    size = torch.maximum(scores.abs(), added.abs()).nan_to_num(0.0, 0.0, 0.0).clamp_min(1.0)
+    banned = (now == -torch.inf) & (added == -torch.inf)
+    same = (now - scores - added).abs() <= 4 * torch.finfo(scores.dtype).eps * size
+    return added if bool((same | banned).all()) else None
+
+
+def _scores(q: Tensor, k: Tensor, scale: float) -> Iterator[tuple[Tensor, Scores]]:
+    """In blocks of rows, as the kernel has them: float32 at least, scaled after the product."""
+    wide = torch.float64 if q.dtype == torch.float64 else torch.float32
+    keys = k.to(wide).repeat_interleave(q.shape[1] // k.shape[1], dim=1).mT
+    step = max(1, ROWS_AT_ONCE // max(1, q.shape[0] * q.shape[1] * k.shape[2]))
+    for rows in torch.arange(q.shape[2], device=q.device).split(step):
+        yield rows, q[:, :, rows].to(wide) @ keys * scale
