@@ -10,6 +10,7 @@ from torch import Tensor
 
 from viz_encoder.audit.measure.setting import FIRST_LENGTH, Intent
 from viz_encoder.errors import InputError
+from viz_encoder.model.mask_mods import is_mask_mod
 
 LONGEST = 4096  # an intent of it takes 16 MiB a sample
 SMALLEST = {"d_model": 1, "n_layers": 1, "window": 1, "max_positions": 2, "vocab_size": 2}
@@ -125,6 +126,11 @@ def require_intents(given: Any) -> tuple[Intent, ...]:
         raise InputError(
             "intent is a function of valid, or a list of such functions, one a layer: "
             "lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)"
+        )
+    if any(is_mask_mod(one) for one in intents):
+        raise InputError(
+            "intent is a mask_mod, a function of (batch, head, query, key). It must be a function "
+            "of valid, which may return one: intent=lambda valid: mask_mod, with padding in it."
         )
     return intents
 

@@ -60,8 +60,8 @@ def audit_mask(
         model: model(x, passed) → the output, "batch token d" (or "batch d" if it pools); a tensor,
             or a tuple or ModelOutput whose first tensor is taken. Or a module that is known:
             nn.TransformerEncoder, nn.MultiheadAttention, a transformers model, our Encoder.
-        intent: intent(valid) → Bool "batch query key", True = may attend; a list of them, one
-            per layer, if layers differ.
+        intent: intent(valid) → Bool "batch query key", True = may attend, or a BlockMask or
+            mask_mod of flex_attention; a list of them, one per layer, if layers differ.
         make_mask: make_mask(valid) → what your code passes; intent(valid) if not given.
         d_model: the width of x, "batch token d_model".
         n_layers: how often the model attends; counted in a recording if not given.

@@ -8,6 +8,7 @@ from torch import Tensor
 from viz_encoder.audit.arguments import AuditInputs
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks.cache import takes_mask
+from viz_encoder.audit.measure.flex_masks import is_flex
 from viz_encoder.audit.measure.passed import parts_of
 
 
@@ -42,5 +43,5 @@ def _gaps(context: AuditContext, inputs: AuditInputs) -> Iterator[str]:
 def _unread(passed: Any) -> Iterator[str]:
     """The kinds of the objects in what is passed that hide what they hold."""
     for part in parts_of(passed):
-        if not isinstance(part, Tensor | str | int | float | None):
+        if not isinstance(part, Tensor | str | int | float | None) and not is_flex(part):
             yield type(part).__name__

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.checks import maps as maps_check
+from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting
@@ -17,6 +18,7 @@ from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.report import MaskReport, Verdict
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError
+from viz_encoder.model.mask_mods import is_block_mask
 
 BatchIntent = Callable[[Any], Tensor]
 Meant = BatchIntent | Sequence[BatchIntent]
@@ -39,8 +41,8 @@ def audit_batch(
     Args:
         model: called as model(**batch) if the batch is a mapping, else as model(batch).
         batch: what your data loader gives.
-        intent: intent(batch) → Bool "batch query key", True = may attend; a list of them, one per
-            layer, if layers differ.
+        intent: intent(batch) → Bool "batch query key", True = may attend, or a BlockMask; a list
+            of them, one per layer, if layers differ.
         pad_id: the id of the padding; then real tokens that have it are counted.
         module: the nn.Module to watch, if `model` does not lead to it.
 
@@ -75,6 +77,9 @@ def _meant(intent: Meant, batch: Any) -> tuple[Bool[Tensor, "batch query key"], 
     found = []
     for one in (intent,) if callable(intent) else tuple(intent):
         given = one(batch)
+        if is_block_mask(given):
+            n_samples, _, n_tokens, _ = given.shape
+            given = meant_by_all_heads(given, torch.ones(n_samples, n_tokens, dtype=torch.bool))
         square = isinstance(given, Tensor) and given.ndim == 3 and given.shape[1] == given.shape[2]
         if not square or given.dtype != torch.bool:
             what = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__

@@ -1,6 +1,7 @@
 """Whether the mask that is passed has any influence at all."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,7 +9,8 @@ from torch import Tensor
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import readings
-from viz_encoder.audit.measure.passed import mapped, tensors_in
+from viz_encoder.audit.measure.flex_masks import is_flex, opposite
+from viz_encoder.audit.measure.passed import leaves_in, mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.report import Verdict
 
@@ -18,7 +20,7 @@ def ask(context: AuditContext) -> Answer:
     case = context.base
     if not readings(case.passed, case.valid):
         return untested("Nothing is passed that could be inverted: the model masks by itself.")
-    moved = _moved(context, {id(one) for _, one in tensors_in(case.passed)})
+    moved = _moved(context, {id(one) for _, one in leaves_in(case.passed)})
     if isinstance(moved, str):
         return passes(moved)
     if moved > 0:
@@ -36,7 +38,11 @@ def ask(context: AuditContext) -> Answer:
 def _moved(context: AuditContext, turned: set[int]) -> float | str:
     """How far the output moves where these tensors are inverted; a sentence if it is refused."""
     case = context.base
-    passed = mapped(case.passed, lambda one: _opposite(one, case) if id(one) in turned else one)
+    passed = mapped(
+        case.passed,
+        lambda one: _opposite(one, case) if id(one) in turned else one,
+        lambda one: opposite(one) if id(one) in turned else one,
+    )
     try:
         other = context.subject.run(Case(case.x, case.valid, case.allowed, passed))
     except ModelFault as fault:
@@ -46,7 +52,8 @@ def _moved(context: AuditContext, turned: set[int]) -> float | str:
 
 def _unused(context: AuditContext) -> str:
     """Which of several masks change nothing by themselves; "" where all do."""
-    masks = [(name, one) for name, one in tensors_in(context.base.passed) if _is_switch(one)]
+    leaves = leaves_in(context.base.passed)
+    masks = [(name, one) for name, one in leaves if is_flex(one) or _is_switch(one)]
     idle = [repr(name) for name, one in masks if _moved(context, {id(one)}) == 0.0]
     if len(masks) < 2 or not idle:
         return ""
@@ -55,8 +62,10 @@ def _unused(context: AuditContext) -> str:
     )
 
 
-def _is_switch(mask: Tensor) -> bool:
+def _is_switch(mask: Any) -> bool:
     """Whether it has exactly two values, and can therefore be inverted."""
+    if not isinstance(mask, Tensor):
+        return False
     return mask.numel() > 1 and (mask.dtype == torch.bool or set(mask.unique().tolist()) <= {0, 1})
 
 

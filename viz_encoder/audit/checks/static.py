@@ -1,11 +1,14 @@
 """What the mask that was passed says by itself, before anything runs."""
 
+from typing import Any
+
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.passed_mask import Reading, readings, suspicions
-from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.flex_masks import is_flex, name_of
+from viz_encoder.audit.measure.passed import leaves_in
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.report import Verdict
 
@@ -26,7 +29,7 @@ def ask(context: AuditContext) -> Answer:
         )
         cure = "Give the row one key, itself, or leave the token out of valid."
         return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query)
-    if worst is not None and worst.code == "saturated":
+    if worst is not None and worst.code in ("saturated", "block_mask"):
         return Answer(Verdict.WARN, _upper(worst.evidence)).because(diagnose(worst.code))
     text = _said(case)
     if worst is not None:
@@ -48,7 +51,7 @@ def _empty_row(case: Case) -> tuple[int, int] | None:
 
 
 def _said(case: Case) -> str:
-    tensors = list(tensors_in(case.passed))
+    tensors = [leaf for leaf in leaves_in(case.passed) if _is_mask(leaf[1])]
     if not tensors:
         return f"Nothing that could be a mask is passed ({type(case.passed).__name__})."
     kinds = [f"{_kind(tensor)}{f' as {where}' if where else ''}" for where, tensor in tensors]
@@ -59,7 +62,13 @@ def _said(case: Case) -> str:
     return text
 
 
-def _kind(tensor: Tensor) -> str:
+def _is_mask(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) or is_flex(leaf)
+
+
+def _kind(tensor: Any) -> str:
+    if not isinstance(tensor, Tensor):
+        return name_of(tensor)
     return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 

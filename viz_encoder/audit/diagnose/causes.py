@@ -55,6 +55,12 @@ CAUSES = {
         "keys after the token are closed: a causal mask replaced or joined yours",
         "Pass is_causal=False; is_causal=True is a hint that may replace attn_mask.",
     ),
+    "block_mask": Cause(
+        "the blocks were listed for one sample, or by another mask_mod, and compiled kernels "
+        "leave out all others",
+        "create_block_mask(mask_mod, B=len(valid), H=None, Q_LEN=n_tokens, KV_LEN=n_tokens): "
+        "B=None is for a mask_mod that is the same for all samples.",
+    ),
     "cross_causal": Cause(
         "cross-attention is causal: a query looks only at the first tokens of the memory",
         "Pass is_causal=False and no causal mask to cross-attention: all of the memory is there "

@@ -13,7 +13,8 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.measure.constants import SAFE
-from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.flex_masks import fault_of, is_flex, meant
+from viz_encoder.audit.measure.passed import leaves_in, tensors_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,9 @@ class Suspicion:
 def readings(passed: Any, valid: Tensor) -> list[Reading]:
     """Each mask that was passed, in each sense that its dtype allows."""
     found = []
+    for where, mask in leaves_in(passed):
+        if is_flex(mask) and (pairs := _as_flex_pairs(mask, valid)) is not None:
+            found.append(Reading(where, "True = may attend", pairs))
     for where, tensor in tensors_in(passed):
         shaped = _as_pairs(tensor, valid)
         if shaped is None:
@@ -53,6 +57,14 @@ def readings(passed: Any, valid: Tensor) -> list[Reading]:
         else:
             found.append(Reading(where, "added to the scores", shaped > -1e4))
     return found
+
+
+def _as_flex_pairs(mask: Any, valid: Tensor) -> Tensor | None:
+    """Head 0 of a BlockMask or mask_mod; None where it is of other sizes, or cannot be asked."""
+    try:
+        return meant(mask, valid)[:, 0]
+    except Exception:  # code of the caller, which may need what only its model has
+        return None
 
 
 def _as_pairs(tensor: Tensor, valid: Tensor) -> Tensor | None:
@@ -81,6 +93,10 @@ def _as_pairs(tensor: Tensor, valid: Tensor) -> Tensor | None:
 def suspicions(passed: Any, valid: Tensor) -> list[Suspicion]:
     """The faults that can be seen in the tensors alone, the surest first."""
     found = [one for where, tensor in tensors_in(passed) for one in _faults(where, tensor, valid)]
+    for _, mask in leaves_in(passed):
+        if is_flex(mask) and _as_flex_pairs(mask, valid) is not None:
+            evidence, sure = fault_of(mask, valid)
+            found += [Suspicion("block_mask", evidence, sure)] if evidence else []
     return sorted(found, key=lambda one: not one.sure)
 
 

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.measure.flex_masks import is_flex, meant_by_all_heads
 from viz_encoder.audit.measure.reach import Allowed
 from viz_encoder.audit.measure.token_axis import can_be_cut, has_tokens
 from viz_encoder.errors import InputError
@@ -172,6 +173,7 @@ def _misfit(x: Tensor, valid: Tensor) -> str:
 
 def _as_intent(given: Any, valid: Tensor) -> Allowed:
     whole = (*valid.shape, valid.shape[1])
+    given = meant_by_all_heads(given, valid) if is_flex(given) else given
     if not isinstance(given, Tensor) or given.dtype != torch.bool:
         found = given.dtype if isinstance(given, Tensor) else type(given).__name__
         raise InputError(

@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
 from viz_encoder.audit.zoo.intents import Valid, real_tokens
-from viz_encoder.audit.zoo.models import Around, sdpa, written_out
+from viz_encoder.audit.zoo.models import Around, flex, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 
 
@@ -102,3 +103,30 @@ def one_too_long(seed: int, fixed: bool) -> MaskedModel:
         return real_tokens(place <= lengths[:, None])
 
     return MaskedModel(written_out(seed, sdpa), real_tokens, make_mask)
+
+
+@plant(
+    "C10-block-mask",
+    "A BlockMask made for sample 0 and shared",
+    symptom="Right as long as it runs uncompiled; compiled, long texts lose the ends that sample 0 "
+    "does not have.",
+    story="meta-pytorch/attention-gym#98: with B=None, create_block_mask asks the mask_mod for "
+    "sample 0 alone. A compiled flex_attention skips blocks by that list, and asks the mask_mod "
+    "within the others. Blocks of 2 tokens stand for those of 128.",
+    wrong="samples = None",
+    right="samples = len(valid)",
+    flagged_by="static",
+)
+def blocks_of_one_sample(seed: int, fixed: bool) -> MaskedModel:
+    """Padding as a mask_mod."""
+
+    def make_mask(valid: Valid) -> BlockMask:
+        samples = None
+        if fixed:
+            samples = len(valid)
+        sizes = (samples, None, valid.shape[1], valid.shape[1])
+        return create_block_mask(
+            lambda b, h, query, key: valid[b, key], *sizes, valid.device, BLOCK_SIZE=2
+        )
+
+    return MaskedModel(written_out(seed, flex), real_tokens, make_mask)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
 from viz_encoder.audit.arguments import AuditScope
 from viz_encoder.audit.zoo.intents import (
@@ -22,6 +23,7 @@ from viz_encoder.audit.zoo.models import (
     Around,
     Heads,
     drawn,
+    flex,
     multihead,
     scores_of,
     sdpa,
@@ -66,6 +68,12 @@ def _future(valid: Valid) -> Tensor:
 
 def _future_added(valid: Valid) -> Tensor:
     return torch.zeros(_future(valid).shape).masked_fill(_future(valid), -torch.inf)
+
+
+def _block_mask(valid: Valid) -> BlockMask:
+    allowed, (n_samples, n_tokens) = earlier_tokens(valid), valid.shape
+    sizes = (n_samples, None, n_tokens, n_tokens)
+    return create_block_mask(lambda b, h, q, k: allowed[b, q, k], *sizes, valid.device)
 
 
 def _per_head(valid: Valid) -> Tensor:
@@ -204,6 +212,10 @@ CORRECT: dict[str, Correct] = {
         Correct(
             "viz_encoder, bfloat16",
             lambda s: _ours(s, real_tokens, torch.bfloat16, positions="none"),
+        ),
+        Correct(
+            "flex_attention, a BlockMask of each sample",
+            lambda s: MaskedModel(written_out(s, flex), earlier_tokens, _block_mask),
         ),
         Correct("sdpa, causal window", lambda s: MaskedModel(written_out(s, sdpa), last_tokens(3))),
     )

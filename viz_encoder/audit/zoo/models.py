@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
 from viz_encoder.model.attention import merge_heads, split_heads
 
@@ -140,6 +141,11 @@ def torch_encoder(
 def sdpa(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
     """torch's fused attention with a bool mask "batch query key", True = may attend."""
     return F.scaled_dot_product_attention(q, k, v, attn_mask=passed[:, None])
+
+
+def flex(q: Heads, k: Heads, v: Heads, passed: BlockMask) -> Heads:
+    """flex_attention with a BlockMask, not compiled."""
+    return flex_attention(q, k, v, block_mask=passed)
 
 
 def scores_of(q: Heads, k: Heads) -> Float[Tensor, "batch head query key"]:

@@ -1,0 +1,112 @@
+"""Masks of flex_attention in an audit: as an intent, as what is passed, and turned around."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from viz_encoder.errors import InputError
+from viz_encoder.model.mask_mods import (
+    as_compiled,
+    from_block_mask,
+    from_mask_mod,
+    is_block_mask,
+    is_mask_mod,
+)
+
+Allowed = Bool[Tensor, "batch query key"]
+
+
+def is_flex(given: Any) -> bool:
+    """Whether it is a BlockMask or a mask_mod."""
+    return is_block_mask(given) or is_mask_mod(given)
+
+
+def name_of(given: Any) -> str:
+    """What it is, in words."""
+    return f"BlockMask {tuple(given.shape)}" if is_block_mask(given) else "mask_mod"
+
+
+def meant(given: Any, valid: Bool[Tensor, "batch token"]) -> Bool[Tensor, "batch #head query key"]:
+    """It as bool for these samples, by its mask_mod.
+
+    Raises:
+        InputError: a BlockMask of other numbers of samples or tokens, or one that was sliced.
+    """
+    n_samples, n_tokens = valid.shape
+    if is_mask_mod(given):
+        found = from_mask_mod(given, (n_samples, 1, n_tokens, n_tokens), valid.device)
+    else:
+        _require_fit(given, n_samples, n_tokens)
+        found = from_block_mask(given, n_samples)
+    return found.expand(n_samples, -1, -1, -1)
+
+
+def meant_by_all_heads(given: Any, valid: Bool[Tensor, "batch token"]) -> Allowed:
+    """The same, where all heads have one mask.
+
+    Raises:
+        InputError: heads differ, or it does not fit.
+    """
+    found = meant(given, valid)
+    if found.shape[1] != 1:
+        raise InputError(
+            f"intent(valid) gave a {name_of(given)} whose heads differ; an intent is one for all "
+            "heads of a layer."
+        )
+    return found[:, 0]
+
+
+def fault_of(given: Any, valid: Bool[Tensor, "batch token"]) -> tuple[str, bool]:
+    """Where a BlockMask's blocks are not what its mask_mod says, and whether at this length.
+
+    Compiled kernels look at the listed blocks and leave out the others; an eager one asks the
+    mask_mod alone. So a list that was made for one sample is wrong for others, in the kernel only.
+    """
+    if not is_block_mask(given):
+        return "", False
+    by_mod = meant(given, valid)
+    n_samples, n_heads = by_mod.shape[0], max(by_mod.shape[1], given.shape[1])
+    away = as_compiled(given, n_samples, n_heads) != from_block_mask(given, n_samples, n_heads)
+    if bool(away.any()):
+        sample, _, query, key = (int(n) for n in away.expand(n_samples, -1, -1, -1).nonzero()[0])
+        opened = "open" if bool(by_mod[sample, 0, query, key]) else "closed"
+        text = (
+            f"the listed blocks of the {name_of(given)} are not those of its mask_mod: query "
+            f"{query}, key {key} of sample {sample} is {opened} by the mask_mod, and a compiled "
+            "kernel has it the other way"
+        )
+        return text, True
+    differ = not torch.equal(by_mod, by_mod[:1].expand_as(by_mod))
+    if given.shape[0] == 1 and n_samples > 1 and differ:
+        text = (
+            f"the {name_of(given)} lists the blocks of sample 0 for all samples, and its mask_mod "
+            "differs from sample to sample"
+        )
+        return text, False
+    return "", False
+
+
+def opposite(given: Any) -> Any:
+    """One that opens what this one closes."""
+    mod = given.mask_mod if is_block_mask(given) else given
+    turned = lambda b, h, q, k: ~mod(b, h, q, k)  # noqa: E731 - which torch.compile can follow
+    if not is_block_mask(given):
+        return turned
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    batch, heads, queries, keys = given.shape
+    device, blocks = given.kv_indices.device, given.BLOCK_SIZE
+    return create_block_mask(turned, batch, heads, queries, keys, device, BLOCK_SIZE=blocks)
+
+
+def _require_fit(given: Any, n_samples: int, n_tokens: int) -> None:
+    shape = tuple(given.shape)
+    if len(shape) == 4 and shape[0] in (1, n_samples) and shape[2:] == (n_tokens, n_tokens):
+        return
+    raise InputError(
+        f"The BlockMask is {shape}; for valid of {(n_samples, n_tokens)} it must be "
+        f"({n_samples} or 1, heads or 1, {n_tokens}, {n_tokens}). Make it inside the function, "
+        "from valid.shape."
+    )
