@@ -15,6 +15,7 @@ DRAWN = {
     "Masks": ".viz-masks[data-painted]",
     "Mask zoo": ".viz-zoo-head",
     "Learn": ".viz-learn[data-painted]",
+    "Corpus": ".viz-corpus[data-painted]",
 }
 
 

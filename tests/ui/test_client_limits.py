@@ -260,10 +260,15 @@ def test_security_md_promises_these_numbers():
         f"long work, {PUBLIC.client_long}. Each queue has {PUBLIC.queue_places} places.",
         f"at most {PUBLIC.set_items} items and {PUBLIC.set_tokens:,} tokens. Such work ends after "
         f"{PUBLIC.work_seconds:g} seconds, or {PUBLIC.left_seconds:g} seconds",
+        f"A corpus on the page may have at most {PUBLIC.corpus_texts:,} texts (on your own machine "
+        f"too) and {PUBLIC.set_tokens:,} tokens, and a table of heads {PUBLIC.table_bytes // MB} MB "
+        f"({LOCAL.table_bytes // MB} MB on your own machine).",
         f"may have at most {PUBLIC.built_weights // MB} million weights "
         f"({LOCAL.built_weights // MB} million on your own machine)",
     )
     assert [each for each in promised if each not in told] == []
-    assert len(promised) == 7
+    assert len(promised) == 8
+    assert PUBLIC.corpus_texts == LOCAL.corpus_texts
+    assert LOCAL.packed_tables and not PUBLIC.packed_tables
     assert PUBLIC.header_seconds == LOCAL.header_seconds and PUBLIC.body_rate == LOCAL.body_rate
     assert Settings().limits == LOCAL and Settings(public=True).limits == PUBLIC

@@ -11,7 +11,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(firefox_path() is None, reason="no Firefox is installed"),
 ]
-TABS = ["Attention", "What if", "Flow", "Hidden states", "Pooling", "Masks", "Mask zoo", "Learn"]
+TABS = ["Attention", "What if", "Flow", "Hidden states", "Pooling", "Masks", "Mask zoo"]
+TABS += ["Learn", "Corpus"]
 PRINTED = """(() => {
   const { map } = vizTab;
   const found = [];

@@ -39,6 +39,7 @@ LONG = {
     **dict.fromkeys(("head_effects", "token_effects", "patch_effects", "flips"), "effects"),
     **dict.fromkeys(("look_up", "download_model", "cached_models"), "hub"),
     "zoo_audit": "audit",
+    "corpus": "corpus",
 }
 MANY = [f"h{layer}.{head}" for layer in range(4) for head in range(4)] + ["m1", "t2", "l3.0:6-3"]
 

@@ -476,7 +476,7 @@ def test_a_fault_of_many_texts_names_its_line(what_if):
     page.fill("#viz-whatif-texts", f"{TEXT}\n\n{TWIN}\nthe keys are old")
     page.click("#viz-whatif-over")
     page.wait_for_function(
-        "document.querySelector('.viz-whatif-many .viz-whatif-work [role=status]').innerText"
+        "document.querySelector('.viz-whatif-many .viz-work [role=status]').innerText"
         ".startsWith('Line 4, “the keys are old”: ')"
     )
 
@@ -510,7 +510,7 @@ def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_
           document.querySelector("#viz-whatif-start").click();
           const bar = document.querySelector(".viz-whatif-wait progress");
           window.waited = !bar.hidden;
-          document.querySelector(".viz-whatif-wait .viz-whatif-work button").click();
+          document.querySelector(".viz-whatif-wait .viz-work button").click();
         }"""
     )
     assert page.evaluate("window.waited")

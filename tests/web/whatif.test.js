@@ -6,7 +6,7 @@ import { walked } from "../../assets/web/views/cells.js";
 import { streamed } from "../../assets/web/core/streamed.js";
 import { changedTokens, headCode, wordCodes } from "../../assets/web/whatif/codes.js";
 import { knownOf } from "../../assets/web/whatif/scatter.js";
-import { boxOf, outstanding, overlap, placed } from "../../assets/web/whatif/scatter_labels.js";
+import { boxOf, outstanding, overlap, placed } from "../../assets/web/views/scatter_labels.js";
 import { textsOf } from "../../assets/web/whatif/texts.js";
 import { digitsFor, emphasized, headsNamed, legendOf, share } from "../../assets/web/whatif/wording.js";
 import { largestAmount, signedAmount, signedFixed } from "../../assets/web/whatif/wording.js";

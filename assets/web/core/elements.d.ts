@@ -54,6 +54,7 @@ declare global {
   // Tabs, so that a script or a test can ask what is shown.
   interface Window {
     vizCell: object; // a notebook's
+    vizCorpus: object;
     vizTab: object;
     vizHidden: object;
     vizLearn: object;

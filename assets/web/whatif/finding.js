@@ -1,7 +1,7 @@
 // What was found, in a sentence on top; and the wait for it.
 
 import { button, el } from "../core/dom.js";
-import { Work } from "./work.js";
+import { Work } from "../views/work.js";
 import { emphasized } from "./wording.js";
 
 /** @import { HeadEffects } from "../core/payloads.d.ts" */

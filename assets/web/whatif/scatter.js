@@ -3,13 +3,13 @@
 import { el, number, onWidth, svg } from "../core/dom.js";
 import { roundEnds, ticks } from "../views/scales.js";
 import { headName } from "./codes.js";
-import { outstanding, placed } from "./scatter_labels.js";
+import { outstanding, placed } from "../views/scatter_labels.js";
 import { digitsFor, signedAmount, signedFixed } from "./wording.js";
 
 /** @import { Maybe } from "../core/payloads.d.ts" */
 /** @import { HeadPlace } from "./codes.js" */
 /** @import { EffectColors } from "./effect_colors.js" */
-/** @import { Point } from "./scatter_labels.js" */
+/** @import { Point } from "../views/scatter_labels.js" */
 /** @typedef {{ along: Maybe[][], values: Maybe[][], colors: EffectColors, xTitle: string, yTitle: string }} Shown
  *   layer, head */
 /** @typedef {{ at: HeadPlace, along: number, value: number }} Known a head of which both numbers are known */

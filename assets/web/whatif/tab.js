@@ -18,7 +18,7 @@ import { TokenTable } from "./token_table.js";
 import { WordRow } from "./word_row.js";
 import { linkedWay, noteWay } from "./way_link.js";
 import { unitOf } from "./wording.js";
-import { Work } from "./work.js";
+import { Work } from "../views/work.js";
 
 /** @import { Fresh } from "../core/latest.js" */
 /** @import { HeadEffects, TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */

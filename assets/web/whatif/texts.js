@@ -6,7 +6,7 @@ import { EffectColors } from "./effect_colors.js";
 import { tableFile, overTexts as tableOf } from "./effects_table.js";
 import { HeadGrid } from "./head_grid.js";
 import { overTexts } from "./requests.js";
-import { Work } from "./work.js";
+import { Work } from "../views/work.js";
 
 /** @import { TextEffects } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */

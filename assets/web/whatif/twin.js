@@ -4,7 +4,7 @@ import { button, caption, el } from "../core/dom.js";
 import { EffectColors } from "./effect_colors.js";
 import { HeadGrid } from "./head_grid.js";
 import { patched } from "./requests.js";
-import { Work } from "./work.js";
+import { Work } from "../views/work.js";
 
 /** @import { Patched } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */

@@ -17,6 +17,9 @@ class Limits:
     body_rate: int  # bytes a second
     set_items: int | None  # texts or pictures of a set
     set_tokens: int | None  # tokens and patches of a set
+    corpus_texts: int  # of a corpus on the page; `set_tokens` holds for it too
+    table_bytes: int  # of a table of heads that is opened or saved
+    packed_tables: bool  # whether Parquet and npz are opened, which may unfold to any size
     built_weights: int  # of an untrained encoder that a page puts together
     work_seconds: float | None  # for a set, a training or the effects of all heads
     left_seconds: float  # that work continues after its client disconnects
@@ -42,6 +45,9 @@ LOCAL = Limits(
     body_rate=16_000,
     set_items=None,
     set_tokens=None,
+    corpus_texts=2_000,
+    table_bytes=200 * MB,
+    packed_tables=True,
     built_weights=400 * MB,
     work_seconds=None,
     left_seconds=10.0,
@@ -61,6 +67,9 @@ PUBLIC = Limits(
     body_rate=16_000,
     set_items=500,
     set_tokens=50_000,
+    corpus_texts=2_000,
+    table_bytes=8 * MB,
+    packed_tables=False,
     built_weights=30 * MB,
     work_seconds=60.0,
     left_seconds=10.0,

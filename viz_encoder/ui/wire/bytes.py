@@ -22,6 +22,7 @@ PIECE = 2**18  # bytes of a file that are sent at a time
 MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
     "csv": TEXT,
+    "json": "application/json",
     "py": "text/x-python; charset=utf-8",
     "npz": BYTES,
     "zip": "application/zip",

@@ -15,7 +15,7 @@ export class Work {
     this.stop();
     this.said.textContent = GIVEN_UP;
   });
-  node = el("div", { class: "viz-whatif-work" }, this.bar, this.cancel, this.said);
+  node = el("div", { class: "viz-work" }, this.bar, this.cancel, this.said);
 
   constructor() {
     this.stop();

@@ -1,0 +1,106 @@
+// Two tables: another corpus or another checkpoint beside the shown one, and the heads that differ most.
+
+import { button, caption, control, controls, el, options } from "../core/dom.js";
+import { section, table as tableOf } from "../views/headed.js";
+import { changes, changeSaid, headName, incomparable, shown, signed } from "./tables.js";
+
+/** @import { HeadPlace, HeadTable } from "./types.d.ts" */
+
+const [LISTED, KEPT] = [10, 6]; // heads of the list; tables that the page holds
+const NOTHING = "nothing";
+const ABOUT =
+  "Measure other texts, or the same texts on another model, and what was shown before can be chosen here; " +
+  "a file can be opened too. Differences are this table less the other.";
+
+export const nameOf = (/** @type {HeadTable} */ { about: { source, model }, counts: [texts] }) =>
+  `${source || "a table"} (${texts.toLocaleString("en-US")} texts, ${model})`;
+
+export class Comparison {
+  /** @type {HeadTable[]} the latest first */
+  tables = [];
+  /** @type {HeadTable | null} */
+  other = null;
+  select = el("select", { id: "viz-corpus-other", onchange: () => this.#choose() });
+  file = el("input", {
+    type: "file",
+    accept: ".json,.npz,.parquet,.csv,.tsv,.jsonl,.txt",
+    hidden: true,
+    id: "viz-corpus-other-file",
+  });
+  said = el("p", { class: "viz-corpus-said", role: "status" });
+  list = el("div", { class: "viz-corpus-scroll", tabindex: 0, role: "region", "aria-label": "Heads that differ most" });
+
+  /** @param {{ changed: () => unknown, choose: (place: HeadPlace) => unknown, read: (file: File) => unknown }} acts */
+  constructor(acts) {
+    this.acts = acts;
+    this.file.addEventListener("change", () => {
+      const [file] = this.file.files ?? [];
+      this.file.value = "";
+      if (file) acts.read(file);
+    });
+    const open = button("Open a file …", () => this.file.click());
+    this.node = section(
+      ...["viz-corpus-comparison", "Compare two tables", "Compare two tables"],
+      ...[controls(control("Compare with:", this.select), open, this.file), caption(ABOUT), this.said, this.list],
+    );
+    this.#offer();
+  }
+
+  /** A table that can be compared with from now on. @param {HeadTable} table */
+  keep(table) {
+    this.tables = [table, ...this.tables].slice(0, KEPT);
+    if (this.other && !this.tables.includes(this.other)) this.other = null;
+    this.#offer();
+  }
+
+  /** Compare with that one. @param {HeadTable | null} other */
+  against(other) {
+    this.other = other;
+    if (other && !this.tables.includes(other)) this.tables = [other, ...this.tables].slice(0, KEPT);
+    this.#offer();
+    this.acts.changed();
+  }
+
+  /** The table with which the shown one is compared by this statistic; null where it is not, or cannot be.
+   * @type {(table: HeadTable, statistic: string) => HeadTable | null} */
+  show(table, statistic) {
+    this.#offer(table);
+    const { other } = this;
+    const missing = other ? incomparable(table, other, statistic) : "";
+    const found = other && !missing ? changes(table, other, statistic, LISTED) : [];
+    this.said.textContent = other ? missing || changeSaid(found, table.words[statistic].title) : "";
+    this.list.hidden = !found.length;
+    this.list.replaceChildren(
+      tableOf(
+        "viz-corpus-changes",
+        ["Head", "Here", "There", "Difference"],
+        found.map(({ at, now, was, change }) =>
+          el(
+            "tr",
+            { "data-head": headName(at) },
+            el(
+              "th",
+              { scope: "row" },
+              button(headName(at), () => this.acts.choose(at)),
+            ),
+            ...[shown(now), shown(was), signed(change)].map((text) => el("td", {}, text)),
+          ),
+        ),
+      ),
+    );
+    return missing ? null : other;
+  }
+
+  #choose() {
+    this.other = this.tables[Number(this.select.value)] ?? null;
+    this.acts.changed();
+  }
+
+  #offer(/** @type {HeadTable | null} */ table = null) {
+    const others = this.tables.map((each, at) => /** @type {const} */ ([String(at), nameOf(each)]));
+    const offered = others.filter((_, at) => this.tables[at] !== table);
+    this.select.replaceChildren(...options([["", NOTHING], ...offered]));
+    if (this.other === table) this.other = null;
+    this.select.value = this.other ? String(this.tables.indexOf(this.other)) : "";
+  }
+}

@@ -1,0 +1,76 @@
+// A head's strongest examples: texts with their query and key marked; a click runs one in the other tabs.
+
+import { current } from "../core/app_state.js";
+import { button, caption, el } from "../core/dom.js";
+import { built, runText, textBox } from "../core/form.js";
+import { openTab } from "../core/tab_link.js";
+import { section } from "../views/headed.js";
+import { examplesOf, headName, markedParts } from "./tables.js";
+
+/** @import { Example, HeadPlace, HeadTable } from "./types.d.ts" */
+
+const RUN = "Run this text on the model above, and look at this pair in the Attention tab";
+
+export class ExampleList {
+  heading = el("h3", {});
+  list = el("ol", { class: "viz-corpus-examples" });
+  none = caption();
+  node = section(
+    "viz-corpus-strongest",
+    "Strongest examples",
+    this.heading,
+    caption(
+      ...[el("mark", { class: "viz-corpus-query" }, "query"), " gives its weight to "],
+      ...[el("mark", { class: "viz-corpus-key" }, "key"), ". Each text counts once; special tokens do not."],
+    ),
+    this.list,
+    this.none,
+  );
+
+  /** @type {(table: HeadTable, place: HeadPlace) => void} */
+  show(table, place) {
+    const found = examplesOf(table, place);
+    this.heading.textContent = `Where head ${headName(place)} is strongest`;
+    this.list.replaceChildren(...found.map(lineOf));
+    this.none.textContent = found.length ? "" : "This table has no examples of this head.";
+  }
+}
+
+/** @type {(example: Example) => HTMLElement} */
+function lineOf(example) {
+  const { score, query_token: query, key_token: key, texts } = example;
+  const pair = el("bdi", { class: "viz-corpus-pair" }, el("b", {}, query), " → ", el("b", {}, key));
+  const marked = texts.map((_, side) => el("p", { class: "viz-corpus-text", dir: "auto" }, ...partsOf(example, side)));
+  const run = button("Run", () => runExample(example), {
+    title: RUN,
+    "aria-label": `Run: ${query} → ${key}, ${texts[0]?.slice(0, 80) ?? ""}`,
+  });
+  const able = texts.length === 1;
+  return el(
+    "li",
+    { "data-item": example.item },
+    el("span", { class: "viz-corpus-score" }, score.toFixed(2)),
+    el("div", {}, pair, ...marked),
+    ...(able ? [run] : []),
+  );
+}
+
+/** @type {(example: Example, side: number) => (string | Node)[]} */
+const partsOf = (example, side) =>
+  markedParts(example, side).map(([text, role]) => {
+    if (!role) return text;
+    const names = role.split(" ").map((each) => `viz-corpus-${each}`);
+    return el("mark", { class: names.join(" ") }, text);
+  });
+
+/** Show the text in the other tabs, with this head and this pair chosen. @param {Example} example */
+export async function runExample({ layer, head, query, key, texts }) {
+  const { selection } = current;
+  selection.set({ layer, head });
+  selection.held = { query, key }; // the next run has this pair
+  await built(() => textBox("a"));
+  const kind = /** @type {HTMLInputElement | null} */ (document.querySelector("#viz-kind input[value='text']"));
+  if (kind && !kind.checked) kind.click();
+  await runText(texts[0]);
+  openTab("attention");
+}

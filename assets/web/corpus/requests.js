@@ -1,0 +1,28 @@
+// What the Corpus tab asks of the server; the page holds its tables, and the server keeps none.
+
+import { ask, json } from "../core/server.js";
+import { streamed } from "../core/streamed.js";
+
+/** @import { Tell } from "../core/streamed.js" */
+/** @import { Saved } from "../views/save_row.js" */
+/** @import { HeadTable } from "./types.d.ts" */
+
+/** The table that ships. @type {() => Promise<HeadTable>} */
+export const shipped = () => json("viz/corpus/example");
+
+/** Texts to be measured. @typedef {{ name: string, body: BodyInit, model: string, column: string }} Asked */
+
+/** @type {(asked: Asked, tell: Tell, signal: AbortSignal) => Promise<HeadTable>} */
+export const measured = ({ name, body, model, column }, tell, signal) =>
+  streamed(`viz/corpus/measured?${new URLSearchParams({ name, model, column })}`, tell, { body, signal });
+
+/** The example sentences on another model. @type {(model: string, tell: Tell, signal: AbortSignal) => Promise<HeadTable>} */
+export const shippedOn = (model, tell, signal) =>
+  streamed(`viz/corpus/example?${new URLSearchParams({ model })}`, tell, { body: "", signal });
+
+/** @type {(table: HeadTable, kind: string) => Promise<Saved>} */
+export async function fileOf({ words, says, sentence, ...table }, kind) {
+  const response = await ask(`viz/corpus/file?kind=${kind}`, { body: JSON.stringify(table) });
+  const stem = `${table.about.model}-heads`.replace(/[^A-Za-z0-9_.+-]+/g, "-");
+  return { blob: await response.blob(), name: stem + kind };
+}

@@ -1,0 +1,168 @@
+// The Corpus tab: what each head does over many texts, which head leads, and where it is strongest.
+
+import { current } from "../core/app_state.js";
+import { button, caption, control, controls, count, el, onTheme, onWidth, options } from "../core/dom.js";
+import { sentenceOf } from "../core/latest.js";
+import { saveRow } from "../views/save_row.js";
+import { Comparison, nameOf } from "./comparison.js";
+import { ExampleList } from "./example_list.js";
+import { HeadMap } from "./head_map.js";
+import { HeadPlane } from "./head_plane.js";
+import { fileOf, shipped } from "./requests.js";
+import { SourcePanel } from "./source_panel.js";
+import { changes, changeSaid, difference, headName, headOf, ranked, spreadOf } from "./tables.js";
+
+/** @import { HeadPlace, HeadTable } from "./types.d.ts" */
+
+const USUAL = "previous";
+const [STATISTIC, HEAD] = ["corpus.stat", "corpus.head"]; // in the link
+const FAILED = 5; // texts whose fault is said
+
+// Called by the page once; it needs no run, and asks for nothing before it is seen.
+export function mount(/** @type {HTMLElement} */ root) {
+  let seen = false;
+  onWidth(root, () => {
+    if (seen || !root.clientWidth) return;
+    seen = true;
+    open(root);
+  });
+}
+
+async function open(/** @type {HTMLElement} */ root) {
+  root.replaceChildren(el("p", { class: "viz-empty", role: "status" }, "Loading the example …"));
+  try {
+    window.vizCorpus = new CorpusTab(root, await shipped()); // so that a script or a test can ask what is shown
+  } catch (fault) {
+    const again = button("Try again", () => open(root));
+    root.replaceChildren(el("div", { class: "viz-alert", role: "alert" }, sentenceOf(fault), " ", again));
+  }
+}
+
+export class CorpusTab {
+  /** @type {HeadPlace} */
+  chosen = { layer: 0, head: 0 };
+  finding = el("p", { class: "viz-corpus-finding", role: "status" });
+  over = el("p", { class: "viz-corpus-over" });
+  failed = el("details", { class: "viz-corpus-failed", hidden: true });
+  statistic = el("select", { id: "viz-corpus-statistic", onchange: () => this.#rank() });
+  told = el("p", { class: "viz-readout", role: "status" });
+  meaning = caption();
+  map = new HeadMap(
+    (place) => this.choose(place),
+    (place) => this.#tell(place ?? this.chosen),
+  );
+  examples = new ExampleList();
+  plane = new HeadPlane((place) => this.choose(place));
+  source = new SourcePanel((table) => this.enter(table));
+  comparison = new Comparison({
+    changed: () => this.#rank(),
+    choose: (place) => this.choose(place),
+    read: (file) => this.source.read(file, (table) => this.comparison.against(table)),
+  });
+
+  /** @param {HTMLElement} root @param {HeadTable} table */
+  constructor(root, table) {
+    this.table = table;
+    const saves = ["csv", "parquet", "json"].map(
+      (kind) =>
+        /** @type {[string, string, () => ReturnType<typeof fileOf>]} */ ([
+          kind === "json" ? "JSON" : kind === "csv" ? "CSV" : "Parquet",
+          kind === "csv" ? "Every statistic of every head" : "Statistics and examples; this page opens it again",
+          () => fileOf(this.table, `.${kind}`),
+        ]),
+    );
+    const heads = el(
+      "section",
+      { class: "viz-corpus-heads", "aria-label": "Heads over the texts" },
+      ...[controls(control("Statistic:", this.statistic)), this.map.node, this.map.legend, this.told, this.meaning],
+      saveRow("Save the table", saves),
+    );
+    this.body = el(
+      "div",
+      { class: "viz-corpus" },
+      el("div", { class: "viz-corpus-top" }, this.finding, this.over, this.failed),
+      el(
+        "div",
+        { class: "viz-corpus-columns" },
+        el("div", { class: "viz-corpus-left" }, heads, this.source.node),
+        this.examples.node,
+      ),
+      el("div", { class: "viz-corpus-columns viz-corpus-below" }, this.comparison.node, this.plane.node),
+    );
+    root.replaceChildren(this.body);
+    onTheme(() => this.#draw());
+    this.enter(table);
+  }
+
+  /** Show another table by the same statistic, and the head that leads in it. @param {HeadTable} table */
+  enter(table) {
+    const first = !this.comparison.tables.length;
+    const before = this.statistic.value || current.selection.noted(STATISTIC) || USUAL;
+    this.table = table;
+    this.comparison.keep(table);
+    const titles = Object.entries(table.words).filter(([name]) => table.n_texts[name]);
+    this.statistic.replaceChildren(...options(titles.map(([name, { title }]) => [name, title])));
+    const usual = titles.some(([name]) => name === USUAL) ? USUAL : titles[0][0];
+    this.statistic.value = titles.some(([name]) => name === before) ? before : usual;
+    this.over.textContent = `${nameOf(table)}. ± is the standard deviation over texts.`;
+    this.#fail();
+    const linked = first ? headOf(table, current.selection.noted(HEAD)) : null;
+    this.#rank(linked);
+  }
+
+  choose(/** @type {HeadPlace} */ place) {
+    this.chosen = place;
+    const [leads] = ranked(this.table.arrays[this.statistic.value], 1);
+    const usual = leads && headName(leads) === headName(place);
+    current.selection.note({ [HEAD]: usual ? "" : headName(place) });
+    this.map.mark(place);
+    this.#tell(place);
+    this.examples.show(this.table, place);
+    this.plane.show(this.table, place);
+    this.body.dataset.painted = `${this.statistic.value}:${headName(place)}:${this.table.about.source}`;
+  }
+
+  // The statistic, or what is compared with, is another: the head that leads by it, or that one.
+  #rank(/** @type {HeadPlace | null} */ place = null) {
+    const { table, statistic } = this;
+    const name = statistic.value;
+    current.selection.note({ [STATISTIC]: name === USUAL ? "" : name });
+    const other = this.comparison.show(table, name);
+    const found = other ? changes(table, other, name) : [];
+    const { title, meaning, over, edge } = table.words[name];
+    this.finding.textContent = other ? changeSaid(found, title) : table.says[name];
+    this.meaning.textContent = `${title}: ${meaning}. ${over} ${edge}`.trim();
+    this.#draw();
+    const [leads] = other ? found.map(({ at }) => at) : ranked(table.arrays[name], 1);
+    this.choose(place ?? leads ?? { layer: 0, head: 0 });
+  }
+
+  #draw() {
+    const { table } = this;
+    const name = this.statistic.value;
+    const other = this.comparison.show(table, name);
+    this.map.draw({
+      values: other ? difference(table, other, name) : table.arrays[name],
+      change: other !== null,
+      title: table.words[name].title,
+      about: (place) => spreadOf(table, name, place),
+    });
+    this.map.mark(this.chosen);
+    this.plane.draw();
+  }
+
+  #tell(/** @type {HeadPlace} */ place) {
+    this.told.textContent = spreadOf(this.table, this.statistic.value, place);
+  }
+
+  // Texts that could not be measured are listed, not lost.
+  #fail() {
+    const { failures, counts } = this.table;
+    const [, , failed] = counts;
+    this.failed.hidden = !failed;
+    this.failed.replaceChildren(
+      el("summary", {}, `${count(failed)} text${failed === 1 ? "" : "s"} could not be measured`),
+      el("ul", {}, ...failures.slice(0, FAILED).map(([item, why]) => el("li", {}, `Text ${item + 1}: ${why}`))),
+    );
+  }
+}

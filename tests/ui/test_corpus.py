@@ -1,0 +1,327 @@
+"""The Corpus tab: its numbers are vz.corpus's and numpy's; files, faults, cancel and link."""
+
+import io
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from viz_encoder.bundled import asset
+from viz_encoder.corpora import HeadTable
+from viz_encoder.corpora.table_files import as_data, from_data
+from viz_encoder.errors import InputError, TooLong, VizEncoderError
+from viz_encoder.ui.state.limits import LOCAL, PUBLIC
+from viz_encoder.ui.tabs.corpus import results, sources
+
+PAINTED = ".viz-corpus[data-painted]"
+TEXTS = [
+    "The old dog slept near the warm stove.",
+    "Who left the window open?",
+    "She sold her car, her boat and her house.",
+]
+
+
+@pytest.fixture(scope="module")
+def table(minilm) -> HeadTable:
+    return vz.corpus(minilm, TEXTS)
+
+
+def measured(site, content: bytes, **asked) -> dict:
+    """The last line of the answer: the result, or what is wrong."""
+    sent = {"params": {"model": "all-MiniLM-L6-v2", **asked}, "content": content, "timeout": 120}
+    return json.loads(httpx.post(f"{site}viz/corpus/measured", **sent).text.splitlines()[-1])
+
+
+def same(found: HeadTable, wanted: HeadTable, within: float = 1e-6) -> None:
+    assert list(found.statistics) == list(wanted.statistics)
+    for name, spread in wanted.statistics.items():
+        for part in ("mean", "sd", "least", "most"):
+            one, other = getattr(found[name], part), getattr(spread, part)
+            np.testing.assert_allclose(one, other, rtol=0, atol=within, err_msg=f"{name} {part}")
+
+
+def runner_of(encoder, limits=LOCAL) -> SimpleNamespace:
+    models = SimpleNamespace(get=lambda name, kind, tell: encoder)
+    return SimpleNamespace(models=models, limits=limits)
+
+
+def go_on(share: float) -> None:
+    """Never stop."""
+
+
+def previous_by_hand(encoder, texts) -> np.ndarray:
+    """Mean over texts of the mean weight on the previous token, in float64, one text at a time."""
+    rows = []
+    for text in texts:
+        trace = vz.capture(encoder, text)
+        weights = np.stack(
+            [trace.attention(layer).numpy().astype(np.float64) for layer in range(trace.n_layers)]
+        )
+        rows.append(np.diagonal(weights, offset=-1, axis1=2, axis2=3).mean(axis=-1))
+    return np.mean(rows, axis=0)
+
+
+def test_the_shipped_table_is_what_its_sentences_give(minilm):
+    shipped = HeadTable.load(asset(sources.TABLE))
+    made = vz.corpus(minilm, asset(sources.SENTENCES))
+    same(shipped, made, 1e-5)  # another machine may round otherwise
+    assert shipped.about.digest == made.about.digest
+    assert shipped.n_texts == made.n_texts == len(sources.example_texts()) == 240
+    scores = [np.array([one.score for one in each.examples]) for each in (shipped, made)]
+    np.testing.assert_allclose(*scores, rtol=0, atol=1e-5)
+
+
+def test_pasted_lines_give_what_vz_corpus_and_numpy_give(site, minilm, table):
+    found = from_data(measured(site, "\n".join(TEXTS).encode())["result"])
+    same(found, table)
+    assert found.about.source == sources.PASTED
+    by_hand = previous_by_hand(minilm, TEXTS)
+    np.testing.assert_allclose(found["previous"].mean, by_hand, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "tsv"])
+def test_a_file_of_each_kind_is_read(site, table, kind):
+    pd = pytest.importorskip("pandas")
+    frame, file = pd.DataFrame({"id": [1, 2, 3], "said": TEXTS}), io.BytesIO()
+    if kind == "parquet":
+        frame.to_parquet(file)
+    elif kind == "jsonl":
+        frame.to_json(file, orient="records", lines=True)
+    else:
+        frame.to_csv(file, index=False, sep="," if kind == "csv" else "\t")
+    found = measured(site, file.getvalue(), name=f"mine.{kind}", column="said")["result"]
+    same(from_data(found), table)
+    assert found["about"]["source"] == f"mine.{kind}"
+
+
+def test_the_sentence_names_the_leading_head(table):
+    (layer, head), spread = table.ranked("previous", 1)[0], table["previous"]
+    assert results.said(table, "previous").startswith(
+        f"Over 3 texts, head {layer}.{head} looks at the previous token more than any other head: "
+        f"{spread.mean[layer, head]:.4f} ± {spread.sd[layer, head]:.4f} of its attention."
+    )
+    assert spread.mean[layer, head] == spread.mean.max()
+    (layer, head), spread = table.ranked("entropy", 1)[0], table["entropy"]
+    assert results.said(table, "entropy") == (
+        f"Over 3 texts, head {layer}.{head} is highest in entropy: "
+        f"{spread.mean[layer, head]:.2f} ± {spread.sd[layer, head]:.2f} nats."
+    )
+    assert results.said(table, "a_to_b").startswith("None of these texts")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("mine.csv", b"id,words\n1,yes\n", "names 'id', 'words', and no column 'text'. Type the"),
+        ("mine.txt", b"\xff\xfe\x00a", "not UTF-8"),
+        ("mine.pdf", b"%PDF", "not a file of texts; choose one of .txt"),
+        ("mine.txt", b"\n \n", "empty"),
+        ("mine.json", b"[1, 2]", "mine.json holds no head table"),
+        ("mine.json", b'{"format": 1}', "mine.json holds no head table"),
+        ("mine.npz", b"PK", "mine.npz holds no head table"),
+        ("mine.parquet", b"PAR1", "mine.parquet is no Parquet file"),
+        ("mine.txt", b"a\n" * 2_001, "up to 2,000 texts. The file has 2,001. Use fewer, or run"),
+    ],
+)
+def test_a_bad_file_is_a_plain_sentence(site, name, content, says):
+    message = measured(site, content, name=name)["message"]
+    assert says in message and "/tmp" not in message and "--column" not in message
+
+
+def test_a_text_that_fails_is_listed_with_its_reason(minilm):
+    lines = b'{"text": "A dog ran."}\n{"other": 1}\n'
+    found = results.measured(runner_of(minilm), "a.jsonl", lines, "", "text", go_on)
+    assert found["counts"][2] == 1 and found["failures"] == [[1, "It has no 'text'."]]
+
+
+def test_a_table_is_a_file_and_comes_back_the_same(site, table):
+    sent = json.dumps(as_data(table))
+    for kind in (".json", ".npz", ".parquet"):
+        answer = httpx.post(f"{site}viz/corpus/file", params={"kind": kind}, content=sent)
+        assert answer.status_code == 200, answer.text
+        again = from_data(measured(site, answer.content, name=f"heads{kind}")["result"])
+        same(again, table, 0)
+        assert [one.texts for one in again.examples] == [one.texts for one in table.examples]
+    lines = httpx.post(f"{site}viz/corpus/file", params={"kind": ".csv"}, content=sent).text
+    head, first, *_ = lines.splitlines()
+    row = dict(zip(head.split(","), first.split(","), strict=True))
+    assert float(row["previous"]) == table["previous"].mean[0, 0]
+
+
+def test_what_is_no_table_makes_no_file(site, table):
+    wrong = as_data(table)
+    wrong["examples"][0]["layer"] = 99
+    for sent in ("{}", "[]", json.dumps(wrong)):
+        answer = httpx.post(f"{site}viz/corpus/file", params={"kind": ".csv"}, content=sent)
+        assert answer.status_code == 404
+        assert "Send a JSON object" in answer.text or "not a head table" in answer.text
+
+
+def test_the_endpoint_gives_a_table_that_load_reads(client, table, tmp_path):
+    found = client.predict("\n".join(TEXTS), api_name="/corpus")
+    path = tmp_path / "heads.json"
+    path.write_text(json.dumps(found))
+    same(HeadTable.load(path), table)
+    assert client.predict(api_name="/corpus_example")["counts"][0] == 240
+
+
+def test_strangers_have_a_budget_and_send_nothing_packed(minilm, table, tmp_path):
+    few = replace(PUBLIC, set_tokens=15)
+    with pytest.raises(TooLong, match="over 15 tokens after 2 of 3 texts"):
+        results.over(runner_of(minilm, few), TEXTS, "", "", go_on)
+    for ending in (".parquet", ".npz"):
+        with pytest.raises(InputError, match=f"opens no {ending} files"):
+            results.measured(runner_of(minilm, PUBLIC), f"a{ending}", b"", "", "text", go_on)
+    table.save(tmp_path / "a.json")
+    small = replace(PUBLIC, table_bytes=1_000)
+    content = (tmp_path / "a.json").read_bytes()
+    with pytest.raises(TooLong, match="opens up to 1,000"):
+        results.measured(runner_of(minilm, small), "a.json", content, "", "text", go_on)
+
+
+def test_work_stops_where_it_is_told_to(minilm):
+    class Enough(VizEncoderError):
+        """As a deadline, or a page that was closed."""
+
+    told = []
+
+    def tell(share: float) -> None:
+        told.append(share)
+        if share > 0.2:
+            raise Enough
+
+    with pytest.raises(Enough):
+        results.over(
+            runner_of(minilm), [f"{text} {n}" for n in range(200) for text in TEXTS], "", "", tell
+        )
+    assert max(told) < 0.9
+
+
+@pytest.fixture
+def opened(visit):
+    """The tab with the shipped table."""
+    opened = visit(tab="corpus")
+    opened.page.wait_for_selector(PAINTED, timeout=60_000)
+    return opened
+
+
+def painted(page, words: str) -> None:
+    page.wait_for_selector(f".viz-corpus[data-painted*='{words}']", timeout=120_000)
+
+
+def values_of(page) -> np.ndarray:
+    cells = page.eval_on_selector_all(".viz-corpus-cell", "all => all.map((c) => c.dataset.value)")
+    return np.array([float(value or "nan") for value in cells]).reshape(6, 12)
+
+
+@pytest.mark.browser
+def test_it_opens_on_a_finding_and_its_examples(opened):
+    page, shipped = opened.page, HeadTable.load(asset(sources.TABLE))
+    assert page.inner_text(".viz-corpus-finding") == results.said(shipped, "previous")
+    np.testing.assert_array_equal(values_of(page), shipped["previous"].mean)
+    examples = shipped.of_head(*shipped.ranked("previous", 1)[0])
+    shown = page.eval_on_selector_all(".viz-corpus-text", "all => all.map((p) => p.textContent)")
+    assert shown == [one.texts[0] for one in examples] and len(shown) == 10
+    marks = page.eval_on_selector_all(
+        ".viz-corpus-examples li:first-child mark",
+        "all => all.map((m) => [m.className, m.textContent])",
+    )
+    first = examples[0]
+    for role in ("query", "key"):
+        start, stop = getattr(first, f"{role}_span")
+        assert [f"viz-corpus-{role}", first.texts[0][start:stop]] in marks
+
+
+@pytest.mark.browser
+def test_a_csv_gives_the_previous_token_head_without_a_further_click(opened, minilm, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("id,text\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(TEXTS)))
+    page = opened.page
+    page.set_input_files("#viz-corpus-file", str(path))
+    painted(page, "mine.csv")
+    wanted = vz.corpus(minilm, TEXTS)
+    np.testing.assert_allclose(values_of(page), wanted["previous"].mean, rtol=0, atol=1e-6)
+    assert page.inner_text(".viz-corpus-finding") == results.said(wanted, "previous")
+    assert len(page.query_selector_all(".viz-corpus-examples li")) == len(TEXTS)
+
+
+@pytest.mark.browser
+def test_a_bad_file_leaves_what_is_shown_and_is_said(opened, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("id,words\n1,yes\n")
+    page = opened.page
+    before = page.inner_text(".viz-corpus-finding")
+    page.set_input_files("#viz-corpus-file", str(path))
+    said = page.locator(".viz-corpus .viz-work [role=status]")
+    said.filter(has_text="no column 'text'").wait_for()
+    assert page.inner_text(".viz-corpus-finding") == before
+
+
+@pytest.mark.browser
+def test_cancel_leaves_what_is_shown_and_frees_the_server(opened):
+    page = opened.page
+    before = page.inner_text(".viz-corpus-finding")
+    page.fill("#viz-corpus-texts", "\n".join(f"{' '.join(TEXTS)} {n}" for n in range(1_500)))
+    page.click("#viz-corpus-measure")
+    page.click(".viz-corpus .viz-work button:visible")
+    assert page.inner_text(".viz-corpus .viz-work [role=status]").startswith("Canceled")
+    assert page.inner_text(".viz-corpus-finding") == before
+    page.fill("#viz-corpus-texts", "\n".join(TEXTS))
+    page.click("#viz-corpus-measure")
+    painted(page, sources.PASTED)
+    assert page.inner_text(".viz-corpus-finding").startswith("Over 3 texts")
+
+
+@pytest.mark.browser
+def test_an_example_runs_in_the_other_tabs_with_its_pair_chosen(opened):
+    page = opened.page
+    page.wait_for_function("document.querySelector('#viz-run') !== null")
+    page.click(".viz-corpus-cell[data-head='2.11']")
+    painted(page, ":2.11:")
+    first = HeadTable.load(asset(sources.TABLE)).of_head(2, 11)[0]
+    page.click(".viz-corpus-examples li:first-child button")
+    page.wait_for_function(
+        "(text) => new URLSearchParams(location.search).get('a') === text", arg=first.texts[0]
+    )
+    opened.map_painted("2.11")
+    chosen = opened.imported(
+        "core/app_state.js",
+        "[m.current.run.link.a, m.current.selection.query, m.current.selection.key]",
+    )
+    assert chosen == [first.texts[0], first.query, first.key]
+
+
+@pytest.mark.browser
+def test_the_link_holds_statistic_and_head(opened, visit):
+    page = opened.page
+    page.select_option("#viz-corpus-statistic", "entropy")
+    painted(page, "entropy:")
+    page.click(".viz-corpus-cell[data-head='3.4']")
+    painted(page, "entropy:3.4:")
+    page.wait_for_function("location.search.includes('corpus.head=3.4')")
+    assert "corpus.stat=entropy" in page.url
+    linked = dict(httpx.URL(page.url).params)
+    again = visit(**linked)
+    again.page.wait_for_selector(".viz-corpus[data-painted*='entropy:3.4:']", timeout=60_000)
+
+
+@pytest.mark.browser
+def test_two_tables_are_subtracted(opened, minilm):
+    page = opened.page
+    page.fill("#viz-corpus-texts", "\n".join(TEXTS))
+    page.click("#viz-corpus-measure")
+    painted(page, sources.PASTED)
+    page.select_option("#viz-corpus-other", "1")
+    page.wait_for_selector(".viz-corpus-changes tbody tr", timeout=30_000)
+    shipped = HeadTable.load(asset(sources.TABLE))
+    change = vz.corpus(minilm, TEXTS)["previous"].mean - shipped["previous"].mean
+    np.testing.assert_allclose(values_of(page), change, rtol=0, atol=1e-6)
+    at = np.unravel_index(np.abs(change).argmax(), change.shape)
+    assert page.inner_text(".viz-corpus-changes tbody th >> nth=0") == f"{at[0]}.{at[1]}"
+    assert page.inner_text(".viz-corpus-finding").startswith(
+        f"Head {at[0]}.{at[1]} differs most in"
+    )

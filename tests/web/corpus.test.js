@@ -1,0 +1,72 @@
+// Tables of heads: heads ranked, differences with signs, texts marked by code points, sentences.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as tables from "../../assets/web/corpus/tables.js";
+
+/** @type {(values: (number | null)[][]) => any} */
+const table = (values) => ({
+  shape: [values.length, values[0].length],
+  n_texts: { previous: 3 },
+  arrays: { previous: values, previous_sd: values, previous_least: values, previous_most: values },
+});
+const [ONE, TWO] = [
+  table([
+    [0.5, null],
+    [0.1, 0.9],
+  ]),
+  table([
+    [0.25, 0.2],
+    [0.7, 0.9],
+  ]),
+];
+
+test("heads stand in the order of their values, those without one nowhere", () => {
+  assert.deepEqual(tables.ranked(ONE.arrays.previous).map(tables.headName), ["1.1", "0.0", "1.0"]);
+  assert.deepEqual(tables.ranked(TWO.arrays.previous, 1).map(tables.headName), ["1.1"]);
+});
+
+test("a difference is this table less the other, ranked by its size", () => {
+  assert.deepEqual(tables.difference(ONE, TWO, "previous"), [
+    [0.25, null],
+    [0.1 - 0.7, 0],
+  ]);
+  const found = tables.changes(ONE, TWO, "previous");
+  assert.deepEqual(
+    found.map(({ at }) => tables.headName(at)),
+    ["1.0", "0.0", "1.1"],
+  );
+  assert.equal(
+    tables.changeSaid(found, "Weight on the previous token"),
+    "Head 1.0 differs most in weight on the previous token: 0.10 here, 0.70 there (−0.60).",
+  );
+  assert.equal(tables.changeSaid(tables.changes(ONE, ONE, "previous"), "Entropy"), "No head differs in entropy.");
+});
+
+test("tables of other shapes, or without the statistic, are not subtracted", () => {
+  assert.match(tables.incomparable(ONE, table([[1, 2, 3]]), "previous"), /2 × 2 heads .* the other 1 × 3/);
+  assert.match(tables.incomparable(ONE, { ...TWO, arrays: {} }, "previous"), /does not have this statistic/);
+  assert.equal(tables.incomparable(ONE, TWO, "previous"), "");
+});
+
+test("spans count code points, so letters of two code units move no mark", () => {
+  const example = { texts: ["😀 a dog"], query_side: 0, key_side: 0, query_span: [4, 7], key_span: [2, 3] };
+  assert.deepEqual(tables.markedParts(/** @type {any} */ (example), 0), [
+    ["😀 ", ""],
+    ["a", "key"],
+    [" ", ""],
+    ["dog", "query"],
+  ]);
+});
+
+test("a head is read from its name, if the table has it", () => {
+  assert.deepEqual(tables.headOf(ONE, "1.0"), { layer: 1, head: 0 });
+  for (const name of ["2.0", "0.2", "1", "", "a.b"]) assert.equal(tables.headOf(ONE, name), null);
+});
+
+test("a spread too small for two decimals has more", () => {
+  assert.deepEqual([0.2, 0.004, 0.0003, 0].map(tables.digitsOf), [2, 3, 4, 2]);
+  assert.equal(tables.spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: no text has it.");
+  const said = tables.spreadOf(ONE, "previous", { layer: 0, head: 0 });
+  assert.equal(said, "Head 0.0: 0.50 ± 0.50 over 3 texts; from 0.50 to 0.50 in single texts.");
+});

@@ -1,0 +1,1 @@
+"""The Corpus tab: what each head does over a person's own texts."""

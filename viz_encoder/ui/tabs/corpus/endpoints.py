@@ -1,0 +1,37 @@
+"""Named endpoints of the Corpus tab: what every head does over texts, as plain data."""
+
+from typing import Any
+
+from viz_encoder.errors import InputError
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.tabs.corpus.results import example, measured
+from viz_encoder.ui.wire.endpoints import in_queue
+from viz_encoder.ui.wire.watch import watched
+
+
+@in_queue("corpus")
+def corpus(
+    runner: Runner,
+    content: str,
+    model: str = "all-MiniLM-L6-v2",
+    kind: str = "txt",
+    column: str = "text",
+) -> dict[str, Any]:
+    """Every head over texts: one a line, or a file's content with its kind: csv, tsv or jsonl.
+
+    Returns the table as `HeadTable.load` reads it from a .json file, with `words` for each
+    statistic and `says`, which head leads by it.
+    """
+    if not isinstance(content, str):
+        raise InputError(f"content is {type(content).__name__}; send text, one text per line.")
+    name = f"texts.{str(kind)[:10].lstrip('.')}"
+    sent = content.encode("utf-8", "replace")
+    return measured(runner, name, sent, model, str(column), watched(runner.limits).check)
+
+
+def corpus_example(runner: Runner) -> dict[str, Any]:
+    """The same of the example sentences on the built-in model, measured in advance."""
+    return example()
+
+
+ENDPOINTS = (corpus, corpus_example)

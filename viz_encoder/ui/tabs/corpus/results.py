@@ -1,0 +1,144 @@
+"""Tables of heads for the page: measured here or opened, as plain data with their words."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from viz_encoder.bundled import asset
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.corpora import Done, HeadTable, corpus
+from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.corpora.table_files import as_data, check_kind
+from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.trace.head_statistics import Statistic
+from viz_encoder.ui.state.run_description import printable
+from viz_encoder.ui.state.runner import Runner
+from viz_encoder.ui.tabs.corpus import sources
+
+Tell = Callable[[float], None]  # the share that is done; raises to stop
+FILES = (".csv", ".parquet", ".npz", ".json")
+LOOK = "heads that look "
+LOADED, READ = 0.05, 0.1  # the shares of the work that loading and counting are
+
+
+def measured(
+    runner: Runner, name: str, content: bytes, model: str, column: str, tell: Tell
+) -> dict[str, Any]:
+    """The table of a file's texts; a file that is a table is opened, and nothing is run.
+
+    Raises:
+        InputError: a file that cannot be read.
+        TooLong: more texts or tokens than this server takes.
+        SelectionError: no such model, or none of texts.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = sources.named_file(folder, name, content, runner.limits)
+        if sources.is_table(path):
+            _check_size(content, runner)
+            return described(sources.opened_table(path))
+        texts = sources.texts_of(path, column or "text", runner.limits)
+    return described(over(runner, texts, printable(name), model, tell))
+
+
+def over(
+    runner: Runner, texts: Sequence[Any], source: str, model: str, tell: Tell, k: int = 10
+) -> HeadTable:
+    """The table of these texts."""
+    encoder = runner.models.get(model, "text", lambda share: tell(LOADED * share))
+    _check_tokens(encoder, texts, runner.limits.set_tokens, tell)
+
+    def progress(done: Done) -> None:
+        tell(READ + (1 - READ) * done.n / max(1, len(texts)))
+
+    table = corpus(encoder, list(texts), k=k, progress=progress)
+    return replace(table, about=replace(table.about, source=source))
+
+
+@cache
+def example() -> dict[str, Any]:
+    """The table that ships: the example sentences on the built-in model."""
+    table = HeadTable.load(asset(sources.TABLE))
+    return described(replace(table, about=replace(table.about, source=sources.EXAMPLE)))
+
+
+def described(table: HeadTable) -> dict[str, Any]:
+    """The table as `HeadTable.load` reads it, with each statistic in words and its first head."""
+    words = {name: _words(name) for name in table.statistics}
+    says = {name: said(table, name) for name in table.statistics}
+    return as_data(table) | {"words": words, "says": says, "sentence": table.sentence}
+
+
+def said(table: HeadTable, name: str) -> str:
+    """Which head leads by a statistic, with its mean and standard deviation over texts."""
+    ranked, spread = table.ranked(name, 1), table[name]
+    if not ranked or not spread.n_texts or spread.mean[ranked[0]] != spread.mean[ranked[0]]:
+        return f"None of these texts has this statistic: {_title(name).lower()}."
+    (layer, head), what = ranked[0], STATISTICS.get(name)
+    mean, sd = spread.mean[layer, head], spread.sd[layer, head]
+    digits = 2 if sd >= 0.005 or sd == 0 else 3 if sd >= 0.0005 else 4  # so that sd is seen
+    number = f"{mean:.{digits}f} ± {sd:.{digits}f}"
+    over_texts = (
+        f"Over {spread.n_texts:,} text{'' if spread.n_texts == 1 else 's'}, head {layer}.{head}"
+    )
+    if what is not None and what.meaning.startswith(LOOK):
+        where = what.meaning.removeprefix(LOOK).partition(";")[0]
+        return f"{over_texts} looks {where} more than any other head: {number} of its attention."
+    unit = "" if what is None or what.unit == "share" else f" {what.unit}"
+    return f"{over_texts} is highest in {_lower(_title(name))}: {number}{unit}."
+
+
+def file_of(table: HeadTable, kind: str) -> bytes:
+    """The table as a file of that ending.
+
+    Raises:
+        SelectionError: no such ending.
+    """
+    if kind not in FILES:
+        raise SelectionError(f"There is no file {kind[:20]!r}; choose one of {', '.join(FILES)}.")
+    check_kind(f"table{kind}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"table{kind}")
+        table.save(path)
+        return path.read_bytes()
+
+
+def _check_size(content: bytes, runner: Runner) -> None:
+    if len(content) > runner.limits.table_bytes:
+        raise TooLong(
+            f"The table has {len(content):,} bytes; this server opens up to "
+            f"{runner.limits.table_bytes:,}."
+        )
+
+
+def _check_tokens(
+    encoder: LoadedEncoder, texts: Sequence[Any], most: int | None, tell: Tell
+) -> None:
+    """Refuse more tokens than this server takes before any is run."""
+    if most is None:
+        return
+    count = 0
+    for number, text in enumerate(texts, 1):
+        tell(LOADED + (READ - LOADED) * number / len(texts))
+        if isinstance(text, str) and text.strip():
+            count += len(encoder.read(text).samples[0].tokens)
+        if count > most:
+            raise TooLong(
+                f"The texts are too long for this server: over {most:,} tokens after {number:,} of "
+                f"{len(texts):,} texts. Give fewer or shorter ones."
+            )
+
+
+def _words(name: str) -> dict[str, str]:
+    what = STATISTICS.get(name) or Statistic(name, "", "")
+    return {each: getattr(what, each) for each in ("title", "unit", "meaning", "edge", "over")}
+
+
+def _title(name: str) -> str:
+    return STATISTICS[name].title if name in STATISTICS else name
+
+
+def _lower(title: str) -> str:
+    return title[:1].lower() + title[1:]

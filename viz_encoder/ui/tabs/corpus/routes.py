@@ -1,0 +1,58 @@
+"""Routes of the Corpus tab: the table that ships, tables of texts that were sent, and files."""
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from viz_encoder.ui.tabs.corpus import sources
+from viz_encoder.ui.tabs.corpus.results import described, example, file_of, measured, over
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Runs
+from viz_encoder.ui.wire.bodies import body_of, json_object
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+from viz_encoder.ui.wire.progress import progress_lines
+
+ROUTER = APIRouter(prefix="/viz/corpus", route_class=ErrorRoute)
+MEASURING = Places(1)  # a corpus keeps a processor busy: one at a time
+FILES = Places(1)
+MOST_BYTES = 50_000_000  # of a file; a line for each of 2,000 texts
+
+
+@ROUTER.get("/example")
+async def example_route(request: Request) -> Response:
+    """The example sentences on the built-in model, measured when the project was built."""
+    return await FILES.answer(request, lambda: answers.plain(example()))
+
+
+@ROUTER.post("/example")
+async def example_on_route(runs: Runs, request: Request, model: str = "") -> StreamingResponse:
+    """The example sentences on another model, as lines of JSON."""
+    return progress_lines(
+        lambda tell: described(over(runs, sources.example_texts(), sources.EXAMPLE, model, tell)),
+        *(MEASURING, request, runs.limits),
+    )
+
+
+@ROUTER.post("/measured")
+async def measured_route(
+    runs: Runs, request: Request, name: str = "", model: str = "", column: str = "text"
+) -> StreamingResponse:
+    """The table of an uploaded file, or of pasted lines, as lines of JSON."""
+    most = min(MOST_BYTES, runs.limits.upload_bytes)
+    content = await body_of(request, most, "The file")
+    return progress_lines(
+        lambda tell: measured(runs, name or sources.PASTED, content, model, column, tell),
+        *(MEASURING, request, runs.limits),
+    )
+
+
+@ROUTER.post("/file")
+async def file_route(runs: Runs, request: Request, kind: str = ".csv") -> Response:
+    """A table that the page holds as a file."""
+    content = await body_of(request, runs.limits.table_bytes, "The table")
+
+    def work() -> Response:
+        table = sources.sent_table(json_object(content))
+        return answers.download(file_of(table, kind), f"heads{kind}")
+
+    return await FILES.answer(request, work)

@@ -1,0 +1,159 @@
+"""What a person sends as a corpus: lines, a file of texts, or a table that was saved before."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from viz_encoder.bundled import asset
+from viz_encoder.corpora import HeadTable
+from viz_encoder.corpora.corpus_items import (
+    CSV_KINDS,
+    JSON_KINDS,
+    Columns,
+    CorpusItems,
+    Unreadable,
+)
+from viz_encoder.corpora.table_files import KEY, from_data
+from viz_encoder.errors import InputError, TooLong, VizEncoderError
+from viz_encoder.ui.state.limits import Limits
+from viz_encoder.ui.state.run_description import shortened
+from viz_encoder.ui.state.runner import MAX_CHARACTERS
+from viz_encoder.ui.wire.bytes import plain_name
+
+SENTENCES = "examples/corpus/sentences.txt"
+TABLE = "examples/corpus/all-MiniLM-L6-v2.npz"  # of these sentences
+EXAMPLE = "the example sentences"
+PASTED = "pasted texts"
+TEXTS = (".txt", *CSV_KINDS, *JSON_KINDS)
+# Their packed columns may unfold to any size, which strangers are not to try.
+PACKED = (".parquet", ".npz")
+NO_TABLE = (KeyError, ValueError, TypeError, IndexError, AttributeError, EOFError, StopIteration)
+
+
+def texts_of(path: Path, column: str, limits: Limits) -> list[Any]:
+    """The texts of a file, in order; a line that holds none is an `Unreadable`.
+
+    Raises:
+        InputError: a kind of file that is not read, or no such column.
+        TooLong: more texts than this page takes.
+    """
+    kind = path.suffix.lower()
+    if kind not in (*TEXTS, ".parquet"):
+        known = ", ".join((*TEXTS, ".parquet"))
+        raise InputError(f"{path.name!r} is not a file of texts; choose one of {known}.")
+    _check_header(path, column)
+    try:
+        items = CorpusItems(path, Columns(column))
+    except InputError as fault:
+        raise InputError(_on_the_page(str(fault))) from fault
+    found: list[Any] = []
+    for text in items:
+        if len(found) == limits.corpus_texts:
+            more = "" if items.total is None else f" The file has {items.total:,}."
+            raise TooLong(
+                f"The page takes up to {limits.corpus_texts:,} texts.{more} Use fewer, or run "
+                "viz-encoder corpus in a terminal and upload the table it saves."
+            )
+        found.append(_of_fair_length(text))
+    return found
+
+
+def example_texts() -> list[str]:
+    """The sentences that ship, written for this project and under its license."""
+    return asset(SENTENCES).read_text("utf-8").splitlines()
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table that `HeadTable.save` wrote, and no texts."""
+    if path.suffix.lower() != ".parquet":
+        return path.suffix.lower() in (".npz", ".json")
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return KEY in (parquet.read_schema(path).metadata or {})
+    except (ArrowException, OSError):
+        return False  # what is wrong with it is said when its texts are read
+
+
+def opened_table(path: Path) -> HeadTable:
+    """A saved table.
+
+    Raises:
+        InputError: the file holds none.
+    """
+    try:
+        return sound(HeadTable.load(path))
+    except VizEncoderError as fault:
+        raise InputError(str(fault).replace(str(path), path.name)) from fault
+    except (*NO_TABLE, RecursionError) as fault:
+        raise InputError(f"{path.name} holds no head table.") from fault
+
+
+def sent_table(data: dict[str, Any]) -> HeadTable:
+    """The same from plain data, as the page holds it.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        return sound(from_data(data))
+    except (*NO_TABLE, VizEncoderError) as fault:
+        raise InputError("What was sent is not a head table.") from fault
+
+
+def sound(table: HeadTable) -> HeadTable:
+    """The table, if it is as it says.
+
+    Raises:
+        InputError: it has no statistic, or examples of heads that it does not have.
+    """
+    if not table.statistics or any(spread.mean.ndim != 2 for spread in table.statistics.values()):
+        raise InputError("The table has no statistic of heads.")
+    for one in table.examples:
+        inside = 0 <= one.layer < table.n_layers and 0 <= one.head < table.n_heads
+        if not inside or not all(isinstance(text, str) for text in one.texts):
+            raise InputError("The table has an example of a head that is not in it.")
+    return table
+
+
+def named_file(folder: str, name: str, content: bytes, limits: Limits) -> Path:
+    """The upload as a file of its own name.
+
+    Raises:
+        InputError: a kind of file that this server does not open.
+    """
+    ending = Path(shortened(name)).suffix.lower()
+    if ending in PACKED and not limits.packed_tables:
+        raise InputError(
+            f"This server opens no {ending} files, whose size is not known before they are read; "
+            "save the texts as .csv or the table as .json, or run viz-encoder on your own machine."
+        )
+    path = Path(folder, plain_name(Path(name).stem) + plain_name(ending or ".txt"))
+    path.write_bytes(content)
+    return path
+
+
+def _check_header(path: Path, column: str) -> None:
+    """Refuse a CSV without that column, in the page's own words."""
+    if path.suffix.lower() not in CSV_KINDS:
+        return
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = file.readline(MAX_CHARACTERS)
+    delimiter = max(",;\t", key=header.count)
+    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+    if column not in names:
+        said = ", ".join(repr(shortened(name, 60)) for name in names[:20]) or "nothing"
+        raise InputError(
+            f"The first line of {path.name} names {said}, and no column {column!r}. Type the name "
+            "of your column beside the upload, or save the file as .txt with one text per line."
+        )
+
+
+def _on_the_page(sentence: str) -> str:
+    return sentence.replace("with column=, or --column", "beside the upload")
+
+
+def _of_fair_length(text: Any) -> Any:
+    if isinstance(text, str) and len(text) > MAX_CHARACTERS:
+        return Unreadable(f"It has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed.")
+    return text
