@@ -261,8 +261,8 @@ def test_security_md_promises_these_numbers():
         f"at most {PUBLIC.set_items} items and {PUBLIC.set_tokens:,} tokens. Such work ends after "
         f"{PUBLIC.work_seconds:g} seconds, or {PUBLIC.left_seconds:g} seconds",
         f"A corpus on the page may have at most {PUBLIC.corpus_texts:,} texts (on your own machine "
-        f"too) and {PUBLIC.set_tokens:,} tokens, and a table of heads {PUBLIC.table_bytes // MB} MB "
-        f"({LOCAL.table_bytes // MB} MB on your own machine).",
+        f"too) and {PUBLIC.set_tokens:,} tokens, and a table of heads "
+        f"{PUBLIC.table_bytes // MB} MB ({LOCAL.table_bytes // MB} MB on your own machine).",
         f"may have at most {PUBLIC.built_weights // MB} million weights "
         f"({LOCAL.built_weights // MB} million on your own machine)",
     )

@@ -2,7 +2,7 @@
 
 import { button, caption, control, controls, el, options } from "../core/dom.js";
 import { section, table as tableOf } from "../views/headed.js";
-import { changes, changeSaid, headName, incomparable, shown, signed } from "./tables.js";
+import { changes, headName, incomparable, shown, signed } from "./tables.js";
 
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 
@@ -61,14 +61,19 @@ export class Comparison {
     this.acts.changed();
   }
 
-  /** The table with which the shown one is compared by this statistic; null where it is not, or cannot be.
+  /** The table with which this one is compared by that statistic; null where it is not, or cannot be.
    * @type {(table: HeadTable, statistic: string) => HeadTable | null} */
+  of(table, statistic) {
+    const { other } = this;
+    return other && other !== table && !incomparable(table, other, statistic) ? other : null;
+  }
+
+  /** @type {(table: HeadTable, statistic: string) => void} */
   show(table, statistic) {
     this.#offer(table);
-    const { other } = this;
-    const missing = other ? incomparable(table, other, statistic) : "";
-    const found = other && !missing ? changes(table, other, statistic, LISTED) : [];
-    this.said.textContent = other ? missing || changeSaid(found, table.words[statistic].title) : "";
+    const other = this.of(table, statistic);
+    const found = other ? changes(table, other, statistic, LISTED) : [];
+    this.said.textContent = this.other && !other ? incomparable(table, this.other, statistic) : "";
     this.list.hidden = !found.length;
     this.list.replaceChildren(
       tableOf(
@@ -88,7 +93,6 @@ export class Comparison {
         ),
       ),
     );
-    return missing ? null : other;
   }
 
   #choose() {

@@ -73,4 +73,5 @@ export async function runExample({ layer, head, query, key, texts }) {
   if (kind && !kind.checked) kind.click();
   await runText(texts[0]);
   openTab("attention");
+  scrollTo({ top: 0 });
 }

@@ -14,10 +14,10 @@ const KINDS = ".txt,.csv,.tsv,.jsonl,.ndjson,.parquet,.json,.npz";
 const ABOUT = `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file
   with a column of texts, or a table that was saved before. They are read by the model chosen at the top of the page,
   and the server keeps nothing. The 240 example sentences were written for this project and have its license.`;
-const MODEL = "#viz-model input";
+const [MODEL, USUAL] = ["#viz-model input", "all-MiniLM-L6-v2"];
 
-/** The text model that the form holds. */
-export const chosenModel = () => /** @type {HTMLInputElement | null} */ (document.querySelector(MODEL))?.value ?? "";
+/** The text model that the form holds; it has no such box while it is about a picture. */
+export const chosenModel = () => /** @type {HTMLInputElement | null} */ (document.querySelector(MODEL))?.value || USUAL;
 
 export const linesOf = (/** @type {string} */ typed) => typed.split("\n").filter((line) => line.trim()).length;
 

@@ -127,7 +127,8 @@ export class CorpusTab {
     const { table, statistic } = this;
     const name = statistic.value;
     current.selection.note({ [STATISTIC]: name === USUAL ? "" : name });
-    const other = this.comparison.show(table, name);
+    this.comparison.show(table, name);
+    const other = this.comparison.of(table, name);
     const found = other ? changes(table, other, name) : [];
     const { title, meaning, over, edge } = table.words[name];
     this.finding.textContent = other ? changeSaid(found, title) : table.says[name];
@@ -140,7 +141,7 @@ export class CorpusTab {
   #draw() {
     const { table } = this;
     const name = this.statistic.value;
-    const other = this.comparison.show(table, name);
+    const other = this.comparison.of(table, name);
     this.map.draw({
       values: other ? difference(table, other, name) : table.arrays[name],
       change: other !== null,
