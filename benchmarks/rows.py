@@ -1,5 +1,6 @@
 """What is measured: one function a row of the table, each returning the ratio it names."""
 
+import random
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,14 +13,18 @@ from torch import nn
 import viz_encoder as vz
 from benchmarks.long_audit import audit_seconds
 from benchmarks.many_runs import growth_of_memory
+from benchmarks.many_texts import growth_over_texts
 from benchmarks.models import BASE, MINILM, Shape, bert, inputs, ours, torch_encoder
 from benchmarks.timing import ratio
 from viz_encoder.analyses.collection import collection
 from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.survey import survey
 from viz_encoder.bundled import asset
+from viz_encoder.corpora import HeadSums
+from viz_encoder.corpora.measured_batch import measured
 from viz_encoder.inputs.items import read_set
-from viz_encoder.trace.capture import run
+from viz_encoder.trace.batches import by_length, joined
+from viz_encoder.trace.capture import arguments, run
 
 
 @dataclass(frozen=True)
@@ -209,9 +214,7 @@ def one_by_one_against_batches(rounds: int) -> float:
     """Both on 2 threads, pooled the same way, with the built-in texts and their real lengths."""
     torch.set_num_threads(2)
     encoder = vz.load("all-MiniLM-L6-v2", device="cpu")
-    sets = [read_set(asset(f"examples/sets/{n}.csv")) for n in ("topics", "bank", "paraphrases")]
-    texts = [str(item.source) for items in sets for item in items]
-    texts = (texts * (N_TEXTS // len(texts) + 1))[:N_TEXTS]
+    texts = built_in_texts(N_TEXTS)
 
     def one_by_one() -> None:
         for text in texts:
@@ -222,6 +225,43 @@ def one_by_one_against_batches(rounds: int) -> float:
         collection(encoder, texts, methods=["mean"], layers=[-1])
 
     return ratio(one_by_one, batched, rounds)
+
+
+def corpus_cost(n_words: int | None) -> Callable[[int], float]:
+    """Statistics, roles and examples of every head, reading not counted, ÷ the plain batches."""
+
+    def measure(rounds: int) -> float:
+        encoder = vz.load("all-MiniLM-L6-v2", device="cpu")
+        texts = built_in_texts(200) if n_words is None else long_texts(8, n_words)
+        read = [encoder.read(text) for text in texts]
+        groups = list(by_length(encoder, dict(enumerate(read))))
+        parts = [joined(encoder, [read[at] for at in group]) for group in groups]
+
+        def plain() -> None:
+            with torch.inference_mode():
+                for part in parts:
+                    encoder.model(*arguments(encoder, part))
+
+        def corpus() -> None:
+            sums = HeadSums.empty(encoder.config.n_layers, encoder.config.n_heads)
+            for group, part in zip(groups, parts, strict=True):
+                sums.add(measured(tuple(group), part, run(encoder, part)))
+
+        return ratio(corpus, plain, rounds)
+
+    return measure
+
+
+def built_in_texts(n: int) -> list[str]:
+    sets = [read_set(asset(f"examples/sets/{n}.csv")) for n in ("topics", "bank", "paraphrases")]
+    texts = [str(item.source) for items in sets for item in items]
+    return (texts * (n // len(texts) + 1))[:n]
+
+
+def long_texts(n: int, n_words: int) -> list[str]:
+    """Texts of so many words, each in another order; nearly as many tokens."""
+    words = " ".join(built_in_texts(120)).replace(".", "").lower().split()
+    return [" ".join(random.Random(at).sample(words, n_words)) for at in range(n)]
 
 
 N_TEXTS, EVERY = 500, 200
@@ -264,6 +304,12 @@ ROWS = [
         Row(f"an audit of {n:,} tokens, 4 layers, 4 heads: processor seconds, for two cores to share", f"≤ {limit}", audit_seconds(n), "s")
         for n, limit in ((512, 10), (2048, 120))
     ),
+    Row("corpus: all statistics, roles and examples of 200 short texts ÷ plain batches, MiniLM", "≤ 1.3", corpus_cost(None)),
+    *(
+        Row(f"the same, 8 texts of about {n} tokens", "stated", corpus_cost(n_words))
+        for n, n_words in ((128, 105), (512, 430))
+    ),
+    Row("resident memory after 100,000 short texts of a corpus ÷ after 10,000, random weights, 4 layers × 4 heads", "≤ 1.05", growth_over_texts, fresh=True),
     Row("resident memory after 1,000 runs ÷ after 300, different texts of 19 words, MiniLM, 32 MB of runs held", "≤ 1.05", growth_of_memory, fresh=True),
     Row("sent to the page for one selection, the most at T = 300 … 4,096", "≤ 1.5", selection_megabytes, "MB"),
 ]  # fmt: skip

@@ -32,6 +32,6 @@ def test_the_oldest_that_are_tested_are_the_lower_bounds():
 
 def test_what_the_app_runs_on_is_within_the_bounds():
     bounds, runs_on = promised(), pinned("requirements.txt")
-    assert set(runs_on) == set(bounds)
+    assert set(runs_on) == set(bounds) - {"ray"}
     for name, version in runs_on.items():
         assert version in bounds[name], f"{name} {version} is not {bounds[name]}"

@@ -24,6 +24,7 @@ RANGES = {
     for line in [*PROJECT["dependencies"], *EXTRAS]
 }
 IMPORTED_AS = {"PIL": "pillow"}
+NOT_RUN_ON = {"ray"}  # of the extras: too large for a Space, and pinned for the tests alone
 
 
 def pins(name: str) -> dict[str, str]:
@@ -89,7 +90,7 @@ def test_each_pin_is_within_its_range(name, version):
 
 
 def test_every_dependency_is_pinned_and_every_import_declared():
-    assert set(RANGES) == {name.lower() for name in pins("requirements.txt")}
+    assert set(RANGES) - NOT_RUN_ON == {name.lower() for name in pins("requirements.txt")}
     used = set().union(*(imported(path) for path in (ROOT / "viz_encoder").rglob("*.py")))
     third_party = used - set(sys.stdlib_module_names) - {"viz_encoder"}
     assert {IMPORTED_AS.get(name, name).lower() for name in third_party} <= set(RANGES)

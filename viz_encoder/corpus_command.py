@@ -26,7 +26,10 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument(
         "--measures",
         default=",".join(MEASURES),
-        help="some of these (%(default)s)",
+        help="some of these (%(default)s), effect and similarity",
+    )
+    command.add_argument(
+        "--sample", type=float, default=0.1, help="share for effect and similarity (%(default)s)"
     )
     command.add_argument(
         "--examples", type=int, default=10, help="strongest examples of each head (%(default)s)"
@@ -34,6 +37,10 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument(
         "--resume", metavar="FOLDER", help="keep finished parts there, and go on from them"
     )
+    command.add_argument("--on", default="local", help="local, or ray for Ray Data (%(default)s)")
+    command.add_argument("--workers", type=int, help="for ray: how many, each with the model")
+    command.add_argument("--gpus", type=float, default=0.0, help="for ray: GPUs a worker takes")
+    command.add_argument("--address", help="for ray: the address of a cluster")
     command.add_argument(
         "--rank", default="previous", help="the statistic by which heads are listed (%(default)s)"
     )
@@ -56,8 +63,13 @@ def _corpus(given: argparse.Namespace) -> None:
         given.source,
         measures=given.measures.split(","),
         k=given.examples,
+        sample=given.sample,
         column=given.column,
         second=given.second,
+        on=given.on,
+        workers=given.workers,
+        gpus=given.gpus,
+        address=given.address,
         folder=given.resume,
         progress=_tell,
     )

@@ -158,13 +158,13 @@ def test_a_stopped_run_goes_on_from_its_parts(grammar, tmp_path, monkeypatch):
 
 
 def count_runs(monkeypatch):
-    ran, measure = [], chunk.measure_chunk
+    ran, measure = [], chunk.measure_items
 
     def counted(*given):
-        ran.append(given[1].first)
+        ran.append(given[1][0])
         return measure(*given)
 
-    monkeypatch.setattr("viz_encoder.corpora.local_engine.measure_chunk", counted)
+    monkeypatch.setattr("viz_encoder.corpora.local_engine.measure_items", counted)
     return ran
 
 

@@ -66,7 +66,7 @@ def similar_heads(
         SelectionError: no such layer or head.
     """
     parts = list(similar_layers(trace, layer, head, most_queries=most_queries))
-    n_queries = len(_queries(trace, most_queries))
+    n_queries = len(some_queries(trace, most_queries))
     return SimilarHeads(np.concatenate(parts), layer, head, n_queries)
 
 
@@ -76,7 +76,7 @@ def similar_layers(
     """The distances layer by layer, each as soon as it is known."""
     _check("layer", layer, trace.n_layers)
     _check("head", head, trace.layers[layer].n_heads)
-    queries, chosen = _queries(trace, most_queries), trace.layers[layer]
+    queries, chosen = some_queries(trace, most_queries), trace.layers[layer]
     most = max(each.n_heads for each in trace.layers)
     for other in trace.layers:
         row = np.full((1, most), np.nan, dtype=np.float32)
@@ -90,7 +90,7 @@ def _check(what: str, number: int, count: int) -> None:
         raise SelectionError(f"There is no {what} {number}; choose 0 to {count - 1}.")
 
 
-def _queries(trace: Trace, most: int | None) -> Int[Tensor, " query"]:
+def some_queries(trace: Trace, most: int | None) -> Int[Tensor, " query"]:
     """The real queries, or so many of them."""
     real = trace.valid.cpu().nonzero().flatten()
     if most is None or len(real) <= most:

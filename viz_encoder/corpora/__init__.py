@@ -8,4 +8,9 @@ from viz_encoder.corpora.head_table import About as About
 from viz_encoder.corpora.head_table import Failure as Failure
 from viz_encoder.corpora.head_table import HeadTable as HeadTable
 from viz_encoder.corpora.progress import Done as Done
+from viz_encoder.corpora.relations import Relations as Relations
+from viz_encoder.corpora.relations import relations as relations
 from viz_encoder.corpora.spread import Spread as Spread
+from viz_encoder.corpora.treebank import TreeSentence as TreeSentence
+from viz_encoder.corpora.treebank import read_treebank as read_treebank
+from viz_encoder.corpora.worker import HeadWorker as HeadWorker

@@ -14,7 +14,8 @@ from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.corpus_items import Unreadable
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import Failure
-from viz_encoder.corpora.measured_batch import measure_batch
+from viz_encoder.corpora.measured_batch import MeasuredBatch, measure_batch
+from viz_encoder.corpora.on_request import EFFECT, is_sampled, removal_effects, sampled_distances
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.errors import InputError, TraceError, VizEncoderError
 from viz_encoder.inputs import Inputs, TextReader
@@ -32,6 +33,7 @@ class Settings:
 
     measures: tuple[str, ...]
     k: int
+    sample: float = 0.1  # share of the items for what costs more than a forward pass
     batch_tokens: int = BATCH_TOKENS
 
 
@@ -41,6 +43,11 @@ class Chunk:
 
     first: int
     sources: tuple[Any, ...]
+
+    @property
+    def numbers(self) -> range:
+        """The items' numbers."""
+        return range(self.first, self.first + len(self.sources))
 
     def digest(self) -> str:
         """Of the items and their numbers.
@@ -63,23 +70,28 @@ def chunks(items: Iterable[Any], size: int | None = None) -> Iterator[Chunk]:
         first += len(sources)
 
 
-def measure_chunk(
-    encoder: LoadedEncoder, chunk: Chunk, settings: Settings, tell: Tell = lambda n: None
+def measure_items(
+    encoder: LoadedEncoder,
+    numbers: Sequence[int],
+    sources: Sequence[Any],
+    settings: Settings,
+    tell: Tell = lambda n: None,
 ) -> HeadSums:
-    """What a chunk adds, its items run in batches of like length; `tell` is called after each."""
+    """What these items add, run in batches of like length; `tell` is called after each."""
     config = encoder.config
     sums = HeadSums.empty(config.n_layers, config.n_heads, k=settings.k)
-    step = len(chunk.sources) if encoder.kind == "text" else PICTURES
-    for start in range(0, len(chunk.sources), step):
+    given = list(zip(numbers, sources, strict=True))
+    step = len(given) if encoder.kind == "text" else PICTURES
+    for start in range(0, len(given), step):
         read = dict[int, Inputs]()
-        for number, source in enumerate(chunk.sources[start : start + step], chunk.first + start):
+        for number, source in given[start : start + step]:
             try:
                 read[number] = _read(encoder, source)
             except VizEncoderError as fault:
                 sums.fail([Failure(number, str(fault))])
                 tell(1)
         for group in by_length(encoder, read, settings.batch_tokens):
-            _add(encoder, group, [read.pop(number) for number in group], sums)
+            _add(encoder, group, [read.pop(number) for number in group], sums, settings)
             tell(len(group))
     return sums
 
@@ -94,17 +106,43 @@ def _read(encoder: LoadedEncoder, source: Any) -> Inputs:
 
 
 def _add(
-    encoder: LoadedEncoder, numbers: Sequence[int], inputs: Sequence[Inputs], sums: HeadSums
+    encoder: LoadedEncoder,
+    numbers: Sequence[int],
+    inputs: Sequence[Inputs],
+    sums: HeadSums,
+    settings: Settings,
 ) -> None:
     """A batch; where it cannot be run, one by one, so that only those are left out that fail."""
     try:
-        sums.add(measure_batch(encoder, numbers, inputs))
+        batch = measure_batch(encoder, numbers, inputs)
+        more = _on_request(encoder, batch, inputs, settings)
+        sums.add(batch)
+        if more is not None:
+            sums.add_distances(*more)
     except VizEncoderError as fault:
         if len(numbers) == 1:
             sums.fail([Failure(numbers[0], str(fault))])
             return
         for number, one in zip(numbers, inputs, strict=True):
-            _add(encoder, [number], [one], sums)
+            _add(encoder, [number], [one], sums, settings)
+
+
+def _on_request(
+    encoder: LoadedEncoder, batch: MeasuredBatch, inputs: Sequence[Inputs], settings: Settings
+) -> tuple[Any, int] | None:
+    """Effects go into the batch's statistics; distances of heads are given back."""
+    fine = set(batch.items) - set(batch.broken)
+    sampled = [
+        at
+        for at, item in enumerate(batch.items)
+        if item in fine and is_sampled(item, settings.sample)
+    ]
+    if "effect" in settings.measures:
+        for at in sampled:
+            batch.statistics[at, :, :, EFFECT] = removal_effects(encoder, inputs[at])
+    if "similarity" not in settings.measures:
+        return None
+    return sampled_distances(encoder, [inputs[at] for at in sampled])
 
 
 def model_digest(encoder: LoadedEncoder) -> str:

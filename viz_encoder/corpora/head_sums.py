@@ -8,6 +8,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+from jaxtyping import Float
 
 from viz_encoder.corpora.examples import StrongestPlaces
 from viz_encoder.corpora.head_table import About, Failure, HeadTable
@@ -34,6 +35,8 @@ class HeadSums:
     n_tokens: int = 0
     n_failed: int = 0
     failures: list[Failure] = field(default_factory=list)  # those of the lowest numbers
+    distances: Float[np.ndarray, "one other"] | None = None  # of heads, summed over a sample
+    n_sampled: int = 0
 
     @classmethod
     def empty(cls, n_layers: int, n_heads: int, *, k: int = 10) -> "HeadSums":
@@ -53,6 +56,11 @@ class HeadSums:
         self.strongest.add(batch.items, batch.samples, *places)
         self.n_texts += len(batch.items)
         self.n_tokens += batch.n_tokens
+
+    def add_distances(self, total: Float[np.ndarray, "one other"], n: int) -> None:
+        """Add distances between heads, summed over n texts."""
+        self.distances = total if self.distances is None else self.distances + total
+        self.n_sampled += n
 
     def fail(self, failures: Iterable[Failure]) -> None:
         """List texts that could not be measured."""
@@ -77,6 +85,8 @@ class HeadSums:
         self.n_texts += other.n_texts
         self.n_tokens += other.n_tokens
         self.n_failed += other.n_failed
+        if other.distances is not None:
+            self.add_distances(other.distances, other.n_sampled)
         self.failures = sorted([*self.failures, *other.failures])[:MOST_FAILURES]
 
     def finish(self, about: About) -> HeadTable:
@@ -90,17 +100,29 @@ class HeadSums:
             self.strongest.examples(),
             tuple(self.failures),
             self.n_failed,
+            self._distances(),
+            self.n_sampled,
         )
+
+    def _distances(self) -> Float[np.ndarray, "layer head layer head"] | None:
+        if self.distances is None:
+            return None
+        sides = self.spreads.total.shape[:2]
+        with np.errstate(invalid="ignore"):  # none was sampled: NaN
+            return (self.distances / self.n_sampled).reshape(*sides, *sides)
 
     def to_bytes(self) -> bytes:
         """All of it, exactly; `from_bytes` reads it."""
         rest = {
-            "counts": [self.n_texts, self.n_tokens, self.n_failed],
+            "counts": [self.n_texts, self.n_tokens, self.n_failed, self.n_sampled],
             "failures": [list(one) for one in self.failures],
             "strongest": self.strongest.as_data(),
         }
         file = io.BytesIO()
-        np.savez(file, allow_pickle=False, rest=_as_array(rest), **self.spreads.arrays())
+        arrays = self.spreads.arrays()
+        if self.distances is not None:
+            arrays["distances"] = self.distances
+        np.savez(file, allow_pickle=False, rest=_as_array(rest), **arrays)
         return file.getvalue()
 
     @classmethod
@@ -114,10 +136,12 @@ class HeadSums:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 rest = json.loads(arrays["rest"].tobytes())
                 spreads = SpreadSums.from_arrays(arrays)
+                distances = arrays.get("distances")
             failures = [Failure(*one) for one in rest["failures"]]
             strongest = StrongestPlaces.from_data(rest["strongest"])
-            n_texts, n_tokens, n_failed = rest["counts"]
-            return cls(spreads, strongest, n_texts, n_tokens, n_failed, failures)
+            n_texts, n_tokens, n_failed, n_sampled = rest["counts"]
+            counts = n_texts, n_tokens, n_failed
+            return cls(spreads, strongest, *counts, failures, distances, n_sampled)
         except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as fault:
             raise TraceError(f"These are no sums of a corpus: {fault}.") from fault
 

@@ -53,6 +53,8 @@ class HeadTable(TableResult):
         `vz.analyses.role_shares` give for each text that has it.
     examples: of each head, the texts in which its weight is strongest.
     failures: texts that could not be measured, at most 1,000 of them; n_failed counts all.
+    distances: where "similarity" was asked for, the mean Jensen–Shannon distance of each head to
+        each, over n_sampled texts: 0 (the same rows) … 1 (no key in common).
     """
 
     about: About
@@ -62,6 +64,8 @@ class HeadTable(TableResult):
     examples: Examples
     failures: tuple[Failure, ...] = ()
     n_failed: int = 0
+    distances: Float[np.ndarray, "layer head layer head"] | None = None
+    n_sampled: int = 0
 
     @property
     def n_layers(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.corpora.chunk import Chunk, Parts, Settings, measure_chunk
+from viz_encoder.corpora.chunk import Chunk, Parts, Settings, measure_items
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.progress import Watch
 
@@ -21,7 +21,7 @@ def measured_here(
         if kept is not None:
             watch.tell(len(chunk.sources), resumed=True)
         else:
-            kept = measure_chunk(encoder, chunk, settings, watch.tell)
+            kept = measure_items(encoder, chunk.numbers, chunk.sources, settings, watch.tell)
             if parts is not None:
                 parts.keep(chunk, kept)
         yield kept

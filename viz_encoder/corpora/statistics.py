@@ -63,4 +63,12 @@ OF_MEASURE: dict[str, dict[str, Statistic]] = {
     "statistics": OF_ONE_TEXT | {"confidence": CONFIDENCE},
     "roles": KEY_ROLES | PAIR_ROLES | OFFSET_ROLES,
 }
+EFFECT = Statistic(
+    "Effect of removing the head",
+    "1 − cosine",
+    "how far the pooled vector turns when the head's output is set to zero (Michel et al., 2019)",
+    over="Over the whole text.",
+    most=lambda n_tokens: 2.0,
+)
+OF_MEASURE["effect"] = {"effect": EFFECT}
 STATISTICS = {name: each for found in OF_MEASURE.values() for name, each in found.items()}

@@ -92,10 +92,7 @@ def _read(path: Path, kind: str) -> HeadTable:
 
 def as_data(table: HeadTable) -> dict[str, Any]:
     """The table as plain data; a value that is no number is None."""
-    arrays = {
-        name: [[None if cell != cell else cell for cell in row] for row in array.tolist()]
-        for name, array in _arrays(table).items()
-    }
+    arrays = {name: list(map(_plain, array)) for name, array in _arrays(table).items()}
     return _rest(table) | {"arrays": arrays}
 
 
@@ -127,6 +124,8 @@ def _rest(table: HeadTable) -> dict[str, Any]:
         "n_texts": {name: spread.n_texts for name, spread in table.statistics.items()},
         "examples": [asdict(one) for one in table.examples],
         "failures": [list(one) for one in table.failures],
+        "distances": None if table.distances is None else _plain(table.distances.ravel()),
+        "n_sampled": table.n_sampled,
     }
 
 
@@ -143,6 +142,7 @@ def _made(rest: dict[str, Any], arrays: Any) -> HeadTable:
     if any(list(spread.mean.shape) != rest["shape"] for spread in statistics.values()):
         raise TraceError("The statistics are not of the shape that the table says; make it again.")
     n_texts, n_tokens, n_failed = rest["counts"]
+    distances, sides = rest["distances"], rest["shape"]
     return HeadTable(
         About(**_tuples(rest["about"])),
         n_texts,
@@ -151,7 +151,14 @@ def _made(rest: dict[str, Any], arrays: Any) -> HeadTable:
         Examples(tuple(Example(**_tuples(one)) for one in rest["examples"])),
         tuple(Failure(*one) for one in rest["failures"]),
         n_failed,
+        None if distances is None else np.array(distances, dtype=np.float64).reshape(sides * 2),
+        rest["n_sampled"],
     )
+
+
+def _plain(values: np.ndarray) -> list[float | None]:
+    """As lists for JSON, which has no NaN."""
+    return [None if cell != cell else cell for cell in values.tolist()]
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""The same table on real Ray: two workers, one that dies, and rows as datasets have them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import viz_encoder as vz
+from tests.corpora.test_head_sums import same, sentences
+from viz_encoder.corpora import HeadSums, chunk, ray_engine
+from viz_encoder.corpora.chunk import Settings
+from viz_encoder.corpora.worker import HeadWorker
+from viz_encoder.errors import InputError, SelectionError, VizEncoderError
+
+MEASURES = ("statistics", "roles", "examples")
+TEXTS = [*sentences(60), "", ("the key", "is old")]
+
+
+def test_the_worker_takes_rows_and_gives_one(grammar):
+    """As datasets.map(worker, batched=True, with_indices=True, remove_columns=…) calls it."""
+    worker = HeadWorker(grammar, Settings(MEASURES, 4))
+    texts = sentences(20)
+    rows = [
+        worker({"text": texts[at : at + 8]}, list(range(at, min(at + 8, 20)))) for at in (0, 8, 16)
+    ]
+    assert [row["item"] for row in rows] == [[0], [8], [16]]
+    found = HeadSums.empty(4, 4, k=4)
+    for row in rows:
+        found.merge(HeadSums.from_bytes(row["sums"][0]))
+    wanted = HeadSums.empty(4, 4, k=4)
+    for at in (0, 8, 16):
+        wanted.merge(
+            chunk.measure_items(
+                grammar, range(at, min(at + 8, 20)), texts[at : at + 8], worker.settings
+            )
+        )
+    assert found.to_bytes() == wanted.to_bytes()
+    again = worker({"text": texts[:8], "item": list(range(8))})
+    assert again["sums"] == rows[0]["sums"]
+    with pytest.raises(InputError, match="with_indices"):
+        worker({"text": texts})
+
+
+def test_the_same_worker_serves_datasets_map(grammar):
+    datasets = pytest.importorskip("datasets")
+    worker = HeadWorker(grammar, Settings(MEASURES, 10))
+    given = datasets.Dataset.from_dict({"text": sentences(20)})
+    rows = given.map(worker, batched=True, batch_size=8, with_indices=True, remove_columns=["text"])
+    assert len(rows) == 3
+    table = vz.corpus(grammar, given)
+    found = HeadSums.empty(4, 4)
+    for row in rows:
+        found.merge(HeadSums.from_bytes(row["sums"]))
+    same(found.finish(table.about), table, 1e-6, examples=False)
+
+
+def test_what_ray_would_ignore_is_refused(grammar):
+    for given in ({"workers": 2}, {"gpus": 1}, {"address": "auto"}):
+        with pytest.raises(SelectionError, match=r'for on="ray"'):
+            vz.corpus(grammar, ["a b"], **given)
+    with pytest.raises(SelectionError, match="local, ray"):
+        vz.corpus(grammar, ["a b"], on="spark")
+    with pytest.raises(SelectionError, match="1 or more"):
+        vz.corpus(grammar, ["a b"], on="ray", workers=0)
+
+
+def test_without_ray_the_cure_is_named(grammar, monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(ray_engine, "import_module", missing)
+    with pytest.raises(VizEncoderError, match=r"viz-encoder\[ray\]"):
+        vz.corpus(grammar, ["a b"], on="ray")
+
+
+class MortalWorker(ray_engine.ChunkWorker):
+    """A worker whose process ends in the middle of its first chunk."""
+
+    def __call__(self, batch, numbers=None):
+        died = Path(os.environ["MORTAL_WORKER"])
+        if not died.exists():
+            died.touch()
+            os._exit(1)
+        return super().__call__(batch, numbers)
+
+
+STARTS = 4  # Ray gives up after 30 s, in which a busy machine may not start it
+
+
+def start(ray, environment) -> None:
+    for number in range(1, STARTS + 1):
+        try:
+            given = {"env_vars": environment}
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=given)
+            return
+        except Exception as fault:
+            ray.shutdown()
+            if number == STARTS or "timed out during startup" not in str(fault):
+                raise
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Ray on this machine, with two CPUs; the file marks that a worker has died."""
+    ray = pytest.importorskip("ray")
+    died = tmp_path_factory.mktemp("ray") / "died"
+    threads = os.environ.get("OMP_NUM_THREADS", "1")
+    start(ray, {"MORTAL_WORKER": str(died), "OMP_NUM_THREADS": threads})
+    yield died
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def local(grammar):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunk, "CHUNK_ITEMS", 16)
+        yield vz.corpus(grammar, TEXTS)
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(chunk, "CHUNK_ITEMS", 16)
+
+
+@pytest.mark.ray
+def test_two_workers_one_of_which_dies_give_the_same_table(
+    grammar, cluster, local, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(ray_engine, "ChunkWorker", MortalWorker)
+    monkeypatch.setattr(ray_engine, "AT_ONCE", 1500)  # bytes: the chunks run in two turns
+    said = []
+    found = vz.corpus(grammar, TEXTS, on="ray", workers=2, folder=tmp_path, progress=said.append)
+    assert cluster.exists()  # one did die
+    same(found, local, 1e-12)
+    assert found.failures == local.failures and said[-1].n == len(TEXTS)
+    assert len(list(tmp_path.glob("part-*.npz"))) == 4
+    again = vz.corpus(grammar, TEXTS, folder=tmp_path, progress=said.append)  # parts of any engine
+    same(again, local, 1e-12)
+    assert said[-1].resumed == len(TEXTS)
+
+
+@pytest.mark.ray
+def test_a_dataset_of_ray_is_read_by_its_workers(grammar, cluster):
+    import ray
+
+    given = ray.data.from_items([{"item": at, "body": one} for at, one in enumerate(TEXTS[:40])])
+    found = vz.corpus(grammar, given, on="ray", workers=1, column="body")
+    same(found, vz.corpus(grammar, TEXTS[:40]), 1e-6, examples=False)
+    for refused, message, options in (
+        (given, "no column 'text' but", {}),
+        (given, "not resumed", {"folder": "parts"}),
+        ([[4, 5, 6]], "does not travel", {}),
+    ):
+        with pytest.raises((InputError, SelectionError), match=message):
+            vz.corpus(grammar, refused, on="ray", workers=1, **options)
