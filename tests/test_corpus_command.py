@@ -55,3 +55,17 @@ def test_faults_are_told_before_the_work(run, capsys):
     ):
         assert run(*given) == 1
         assert said in capsys.readouterr().err
+
+
+def test_a_treebank_gives_relations(run, tmp_path, capsys):
+    tree = "1\tkeys\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tare\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "trees.conllu").write_text(tree * 12, encoding="utf-8")
+    given = ["corpus", "trees.conllu", "--model", "grammar", "--device", "cpu", "-o"]
+    assert main([*given, "relations.csv"]) == 0
+    assert "1 relations of 12 sentences" in capsys.readouterr().out
+    header, line = (tmp_path / "relations.csv").read_text("utf-8").splitlines()
+    row = dict(zip(header.split(","), line.split(","), strict=True))
+    assert (row["relation"], row["arcs"], row["offset"]) == ("nsubj", "12", "1")
+    assert row["accuracy"] == row["offset_accuracy"] == "1.0"  # there is no other word
+    assert main([*given, "relations.parquet"]) == 1
+    assert "must end in .csv" in capsys.readouterr().err

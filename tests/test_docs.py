@@ -128,6 +128,11 @@ def test_the_corpus_runs_as_it_says():
     assert ran.shown[1].iloc[0]["previous"] > 0.99
     lines = ran.printed.splitlines()
     assert len(lines) == 3 and all(" → " in line and "[" in line for line in lines)
+    best = ran.shown[-1].set_index("relation")
+    assert [tuple(best.loc[rule, ["layer", "head"]]) for rule in ("agreement", "reference")] == [
+        *((3, 0), (2, 3)),
+    ]
+    assert best.loc["copying", "accuracy"] > 0.95 and best.loc["copying", "offset_accuracy"] < 0.2
 
 
 def test_the_roles_of_grammar_are_those_of_the_table():

@@ -1,13 +1,16 @@
 """The command `corpus`: what every head does over a set of texts or pictures of any size."""
 
 import argparse
+import csv
+import io
 import sys
 
 from viz_encoder.checkpoints import load
-from viz_encoder.corpora import Done, HeadTable, corpus
+from viz_encoder.corpora import Done, HeadTable, corpus, relations
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.statistics import STATISTICS
-from viz_encoder.whole_file import require_writable
+from viz_encoder.errors import SelectionError
+from viz_encoder.whole_file import require_writable, write_whole
 
 N_SHOWN = 5  # heads, and examples of the first
 
@@ -16,7 +19,8 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     """Add the command to those of viz-encoder."""
     command = commands.add_parser("corpus", help="what every head does over a corpus")
     command.add_argument(
-        "source", help=".txt (one text per line), .csv, .tsv, .jsonl, .parquet, or a folder"
+        "source",
+        help=".txt (one text per line), .csv, .tsv, .jsonl, .parquet, a folder, or a .conllu",
     )
     command.add_argument(
         "-o", "--output", required=True, help="ends in .parquet, .npz, .json or .csv"
@@ -55,6 +59,9 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _corpus(given: argparse.Namespace) -> None:
     from viz_encoder.corpora.table_files import check_kind
 
+    if given.source.endswith(".conllu"):
+        _relations(given)
+        return
     check_kind(given.output)
     require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
@@ -81,6 +88,27 @@ def _corpus(given: argparse.Namespace) -> None:
         print(f"Item {failure.item}: {failure.reason}", file=sys.stderr)
     if given.rank in table.statistics:
         _show(table, given.rank)
+
+
+def _relations(given: argparse.Namespace) -> None:
+    """For each relation of a treebank the best head, beside the best offset and random weights."""
+    if not given.output.endswith(".csv"):
+        raise SelectionError("Relations are written as CSV; -o must end in .csv.")
+    require_writable(given.output)
+    encoder = load(given.model, device=given.device, part=given.part)
+    found = relations(encoder, given.source)
+    columns, text = found.columns(), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    write_whole([text.getvalue().encode()], given.output)
+    print(f"{given.output}: {len(found.relations)} relations of {found.n_sentences:,} sentences.")
+    print(f"{'relation':12}{'arcs':>6}  {'best head':>14}  {'best offset':>12}  {'random':>6}")
+    for name, n, layer, head, share, at, by_offset, *_, random in zip(
+        *columns.values(), strict=True
+    ):
+        best, offset = f"{layer}.{head} {share:.0%}", f"{at:+d} {by_offset:.0%}"
+        print(f"{name[:12]:12}{n:6,}  {best:>14}  {offset:>12}  {random:6.0%}")
 
 
 def _show(table: HeadTable, name: str) -> None:

@@ -1,6 +1,7 @@
 """The same table on real Ray: two workers, one that dies, and rows as datasets have them."""
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,39 @@ def test_without_ray_the_cure_is_named(grammar, monkeypatch):
         vz.corpus(grammar, ["a b"], on="ray")
 
 
+class NoRay:
+    """In place of Ray: objects are kept as they are, and blocks as a list."""
+
+    @staticmethod
+    def put(kept):
+        return kept
+
+    class data:
+        from_arrow = list
+
+
+def test_a_corpus_larger_than_the_store_runs_in_turns(grammar, local, monkeypatch):
+    """Which Ray would do itself with what it is given at once; so Ray is not needed here."""
+    turns = []
+
+    def sums(blocks, columns, kept, settings, *rest):
+        turns.append(len(blocks))
+        for block in blocks:
+            worker = ray_engine.ChunkWorker.__new__(ray_engine.ChunkWorker)
+            HeadWorker.__init__(worker, kept, settings)
+            yield HeadSums.from_bytes(worker(block.to_pydict())["sums"][0])
+
+    monkeypatch.setattr(ray_engine, "_running", lambda cluster: nullcontext(NoRay))
+    monkeypatch.setattr(ray_engine, "_sums", sums)
+    for most, wanted in ((10**6, [4]), (1500, [2, 2]), (1, [1, 1, 1, 1])):
+        turns.clear()
+        monkeypatch.setattr(ray_engine, "AT_ONCE", most)
+        found = vz.corpus(grammar, TEXTS, on="ray")
+        assert turns == wanted
+        same(found, local, 1e-12)
+        assert found.failures == local.failures
+
+
 class MortalWorker(ray_engine.ChunkWorker):
     """A worker whose process ends in the middle of its first chunk."""
 
@@ -127,7 +161,6 @@ def test_two_workers_one_of_which_dies_give_the_same_table(
     grammar, cluster, local, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(ray_engine, "ChunkWorker", MortalWorker)
-    monkeypatch.setattr(ray_engine, "AT_ONCE", 1500)  # bytes: the chunks run in two turns
     said = []
     found = vz.corpus(grammar, TEXTS, on="ray", workers=2, folder=tmp_path, progress=said.append)
     assert cluster.exists()  # one did die
