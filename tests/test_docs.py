@@ -94,9 +94,13 @@ def test_the_planted_bug_is_found_and_mended():
     ran = run_page("masks.md")
     assert ran.scope["report"].verdict == "FAIL"
     assert [check.name for check in ran.scope["report"].failed] == ["constants"]
-    first, second, lost, whole, cut = ran.printed.splitlines()
+    first, second, lost, whole, cut, *flexible = ran.printed.splitlines()
     assert first == ran.scope["report"].sentence and second == f"FAIL: {first}"
     assert lost == "the bias is not added to the scores."
+    short, full = "True,  True, False, False", "True,  True,  True,  True"
+    means, compiled = flexible[:2], flexible[2:]  # of the block mask: a row a sample
+    assert [short in means[0], full in means[1]] == [True, True]
+    assert all(short in line for line in compiled) and len(flexible) == 4
     assert whole.startswith("step 0: PASS") and cut.startswith("step 1: INFO: 9 to 9 real tokens")
 
 

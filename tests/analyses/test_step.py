@@ -283,7 +283,7 @@ def test_masked_keys_and_a_query_that_sees_nothing(minilm):
     assert np.isneginf(seen.scores[3:]).all() and seen.exps[3:].tolist() == [0] * 3
     assert seen.weights.sum() == pytest.approx(1, abs=1e-6) and seen.sink is None
     assert none.max is None and none.sum == 0 and not none.weights.any() and not none.out.any()
-    check_block(minilm, trace, 2, 3, NEAR)
+    check_block(minilm, trace, 2, 3, ROUNDED)
 
 
 def test_a_removed_head_adds_nothing(grammar):
