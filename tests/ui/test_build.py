@@ -130,7 +130,7 @@ def test_a_public_server_builds_no_large_one(runner):
 def test_over_http(site, tmp_path):
     told = httpx.get(f"{site}viz/learn/build").json()
     assert told["total"] == 24_034_304 == sum(part["count"] for part in told["parts"])
-    assert told["equal_at"] == 2048 and "T = 128 is below it" in told["says"] and told["runs"]
+    assert told["equal_at"] == 2048 and told["asked"]["T"] == 128 and told["runs"]
     assert httpx.get(f"{site}viz/learn/build", params={"d_model": 5}).json()["message"]
     made = httpx.post(f"{site}viz/learn/build", json={**TINY, "a": TEXT}, timeout=60).json()
     numbers = httpx.get(f"{site}viz/run/{made['key']}/learn/token", params={"layer": 1, "query": 2})

@@ -179,7 +179,7 @@ def test_the_banner_says_what_and_proves_it_over_all_tabs(visit, grammar):
     opened = visit(model="grammar", kind="text", a=SENTENCE, layer=3, head=0, query=MASK, key=KEYS)
     page = ready(opened)
     changed(page, "[data-cut=remove]")
-    assert page.locator(".viz-change").all_inner_texts() == ["head 3.0 removed ✕"]
+    assert page.locator(".viz-changed .viz-change").all_inner_texts() == ["head 3.0 removed ✕"]
     before, after = (answers(grammar, cuts) for cuts in ({}, {(3, 0): "zero"}))
     first, other = max(before, key=before.get), max(after, key=after.get)
     assert first != other

@@ -377,3 +377,18 @@ def test_the_step_of_masks_leads_to_the_other_tabs(learn, at, tab):
     page.locator(".viz-learn-main .viz-controls >> nth=-1").locator("button").nth(at).click()
     page.wait_for_selector(f"#viz-tab-{tab}-button[aria-selected=true]")
     assert page.is_visible(f"#viz-tab-{tab}")
+
+
+def test_reach_is_said_layer_by_layer_as_powers_of_the_mask_have_it(learn):
+    page = learn(step=10)
+    page.select_option("#viz-learn-mask", "window")  # two tokens to each side
+    page.wait_for_function("document.querySelectorAll('.viz-learn-reach li').length === 3")
+    said = page.eval_on_selector_all(".viz-learn-reach li", "all => all.map(e => e.textContent)")
+    tokens = page.evaluate("vizTab.run.tokens")
+    at = np.arange(len(tokens))
+    mask = (abs(at[:, None] - at) <= 2).astype(int)
+    for layers, line in enumerate(said, start=1):
+        known = np.flatnonzero(np.linalg.matrix_power(mask, layers)[QUERY])
+        names = re.sub("[\u2066-\u2069]", "", line.split(": ")[1])
+        assert names == " ".join(tokens[key] for key in known)
+        assert f"{len(known)} of {len(tokens)} tokens" in line

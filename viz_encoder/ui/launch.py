@@ -45,7 +45,8 @@ def launch(
     """Open the page on a captured run or on an encoder of your own, beside the built-in models.
 
     Args:
-        subject: what to show first; the built-in models alone if not given.
+        subject: what to show first: a run, or an encoder, which runs the first example if it
+            reads texts and is the first of its list; the built-in models alone if not given.
         port: the first port to try, on 127.0.0.1.
         device: where the built-in models run.
 

@@ -10,7 +10,7 @@ import { Run } from "../core/run.js";
 /** @import { Shown, StepView, Texts } from "./types.d.ts" */
 /** @typedef {Record<string, string>} Sizes */
 /** @typedef {{ message?: string, parts: { name: string, formula: string, count: number }[], total: number,
- *   scores_cost: number, ffn_cost: number, scores_formula: string, ffn_formula: string, equal_at: number, says: string,
+ *   scores_cost: number, ffn_cost: number, scores_formula: string, ffn_formula: string, equal_at: number,
  *   runs: boolean, most: number, asked: Record<string, string | number | boolean>, presets: Record<string, Sizes> }} Built */
 
 /** @type {Record<string, string[]>} */
@@ -113,7 +113,7 @@ export class BuildStep {
     await this.#asked.run(async (fresh) => {
       /** @type {Built & { message?: string }} */
       const found = await fresh(json(`viz/learn/build?${query}`));
-      this.said.textContent = found.message ?? found.says; // sizes that cannot be are answered in a sentence
+      this.said.textContent = found.message ?? ""; // sizes that cannot be are answered in a sentence
       this.run.disabled = Boolean(found.message);
       if (found.message) return;
       if (!this.found) this.#take(found.asked);
@@ -153,7 +153,7 @@ export class BuildStep {
     this.curve.replaceChildren(
       el("h4", {}, words.curve),
       curves(T, found, words),
-      el("p", { class: "viz-caption" }, words.equal(count(found.equal_at))),
+      el("p", { class: "viz-caption" }, words.meet(count(found.equal_at), count(T), Math.sign(T - found.equal_at))),
     );
   }
 

@@ -38,7 +38,7 @@ export class EmbeddingStep {
     this.rows.node.setAttribute("aria-label", words.vectors);
     this.rows.show(rows, place.around, texts, 3);
     this.says.textContent = found.says ?? "";
-    this.note.textContent = words.note;
+    this.note.textContent = found.position ? words.note : words.noteAlone;
   }
 
   redraw() {

@@ -5,17 +5,17 @@ import { Latest } from "../core/latest.js";
 import { Run } from "../core/run.js";
 import { json } from "../core/server.js";
 import { openTab } from "../core/tab_link.js";
-import { quoted } from "../core/token_names.js";
+import { isolated, quoted } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
 import { fixed } from "./printed.js";
 import { allows, packed, reach } from "./simple_masks.js";
 
 /** @import { MaskResult, Prediction } from "../core/payloads.d.ts" */
 /** @import { Kind } from "./simple_masks.js" */
-/** @import { Acts, Shown, StepView } from "./types.d.ts" */
+/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
 /** @typedef {{ label: string, share: number }} Answer */
 
-const [SIDE, MOST] = [340, 512]; // pixels of the grid; tokens up to which a mask can be tried
+const [SIDE, MOST, NAMED] = [340, 512, 16]; // pixels of the grid; tokens up to which a mask can be tried, and are named
 
 /** @implements {StepView} */
 export class MasksStep {
@@ -26,7 +26,7 @@ export class MasksStep {
   widthLabel = el("label", { class: "viz-control" });
   grid = new TokenGrid({ label: "", maxSide: SIDE, maxCell: 36 });
   said = el("p", { class: "viz-learn-equation", role: "status" });
-  reached = caption();
+  reached = el("ul", { class: "viz-caption viz-learn-reach" });
   note = caption();
   padding = button("", () => openTab("masks"));
   bugs = button("", () => openTab("zoo"));
@@ -96,8 +96,8 @@ export class MasksStep {
     const kind = this.#kind;
     this.widthLabel.hidden = kind.kind !== "window";
     this.widthSaid.textContent = ` ${kind.width}`;
-    const known = reach(kind, run.n, place.query, run.nLayers);
-    this.reached.textContent = texts.masks.reach(known.length, run.nLayers);
+    const lines = reached(kind, run, place.query, texts.masks);
+    this.reached.replaceChildren(texts.masks.reach, ...lines.map((line) => el("li", {}, line)));
     const { allowed, forbidden } = maskColors();
     const color = (/** @type {number} */ at) =>
       allows(kind, Math.floor(at / run.n), at % run.n) ? allowed : forbidden;
@@ -139,6 +139,20 @@ export class MasksStep {
   redraw() {
     this.#draw();
   }
+}
+
+/** Layer by layer, whom a token can know of, until it is no more of them.
+ * @type {(kind: Kind, run: Run, query: number, words: Texts["masks"]) => string[]} */
+function reached(kind, { n, nLayers, tokens }, query, words) {
+  const lines = [];
+  for (let layers = 1, before = 1; layers <= nLayers; layers++) {
+    const known = reach(kind, n, query, layers);
+    if (known.length === before) break;
+    before = known.length;
+    const named = before <= NAMED ? known.map((at) => isolated(tokens[at])).join(" ") : "";
+    lines.push(words.reached(layers, before, n, named));
+  }
+  return lines;
 }
 
 /** @type {(all: Prediction[], query: number) => Answer | null} */

@@ -34,7 +34,7 @@ export const DE = {
   tokens: {
     headline: (n) => `Das Modell liest ${n} Tokens, jedes als seine Nummer im Vokabular.`,
     picture: (n) => `Das Modell liest ${n} Tokens: die Patches des Bildes, Reihe für Reihe.`,
-    note: "Ein Wort, das im Vokabular fehlt, wird in Stücke zerlegt; ## steht vor einem Stück, das ein Wort fortsetzt. Die Sondertokens fügt der Tokenizer hinzu. Ein Klick auf ein Token verfolgt es durch den Encoder.",
+    note: "Ein Wort, das im Vokabular fehlt, wird in Stücke zerlegt (## steht vor einem, das ein Wort fortsetzt); ein Modell, das nur ganze Wörter kennt, liest stattdessen [UNK]. Die Sondertokens fügt der Tokenizer hinzu. Ein Klick auf ein Token verfolgt es durch den Encoder.",
     pictureNote: (rows, cols, prefix) =>
       `${rows} × ${cols} = ${rows * cols} Patches, und ${prefix} weitere am Anfang, etwa [CLS]. Ein Klick auf einen Patch verfolgt ihn durch den Encoder.`,
     more: (n) => `${n} weitere Tokens stehen hier nicht.`,
@@ -44,6 +44,7 @@ export const DE = {
   embedding: {
     headline: (name, d) => ["Aus ", name, ` werden ${d} Zahlen.`],
     note: "Die Zeile des Tokens ist dieselbe, wo es auch steht; die Zeile der Stelle ist für jedes Token dieselbe, das dort steht. Addiert wird Zahl für Zahl.",
+    noteAlone: "Die Zeile des Tokens ist dieselbe, wo es auch steht.",
     token: (id) => (id === null ? "Vektor des Patches" : `Token ${id}`),
     position: (at) => `Stelle ${at}`,
     segment: "Segment",
@@ -144,7 +145,6 @@ export const DE = {
     blocks: "Blöcke",
     answers: "wahrscheinlichste Antworten",
     play: "Abspielen",
-    length: "Länge",
   },
   knockout: {
     flips: (words) => [`Ohne ${words.join(" oder ohne ")} ist die Antwort eine andere.`],
@@ -168,7 +168,9 @@ export const DE = {
     note: "Eine Zeile ist eine Query (das Token, das schaut), eine Spalte ein Key (das Token, auf das geschaut wird); ein gefülltes Feld ist erlaubt. Die Maske begrenzt jede Schicht; über mehrere Schichten kann Information trotzdem weiter wandern.",
     kinds: { none: "keine Maske", causal: "kausal", window: "Fenster" },
     width: "Tokens nach jeder Seite",
-    reach: (n, layers) => `Nach ${layers} Schichten kann Information von ${n} Tokens dieses erreicht haben.`,
+    reach: "Information, die dieses Token erreicht haben kann:",
+    reached: (layers, known, all, names) =>
+      `nach ${layers} ${layers === 1 ? "Schicht" : "Schichten"} von ${known} der ${all} Tokens${names && `: ${names}`}`,
     grid: "Die Maske",
     padding: "Ein Batch mit echtem [PAD] (Reiter Masks)",
     bugs: "Finde den Fehler in zehn Masken (Mask zoo)",
@@ -207,7 +209,8 @@ export const DE = {
     curve: "Multiplikationen einer Schicht gegen die Zahl der Tokens",
     scores: "Attention: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
-    equal: (n) => `Bei T = ${n} kosten sie gleich viel.`,
+    meet: (equal, T, sign) =>
+      `Scores und Werte kosten bei T = ${equal} so viel wie das FFN; dein T = ${T} liegt ${["darunter", "genau dort", "darüber"][sign + 1]}.`,
   },
   exercise: {
     title: "Deine Aufgabe",

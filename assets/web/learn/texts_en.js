@@ -34,7 +34,7 @@ export const EN = {
   tokens: {
     headline: (/** @type {number} */ n) => `The model reads ${n} tokens, each as its number in the vocabulary.`,
     picture: (/** @type {number} */ n) => `The model reads ${n} tokens: the patches of the picture, row by row.`,
-    note: "A word that is not in the vocabulary is split into pieces; ## marks a piece that continues a word. The tokenizer adds the special tokens. Click a token to follow it through the encoder.",
+    note: "A word that is not in the vocabulary is split into pieces (## marks one that continues a word); a model that knows whole words only reads [UNK] instead. The tokenizer adds the special tokens. Click a token to follow it through the encoder.",
     pictureNote: (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ prefix) =>
       `${rows} × ${cols} = ${rows * cols} patches, and ${prefix} more at the start, such as [CLS]. Click a patch to follow it through the encoder.`,
     more: (/** @type {number} */ n) => `${n} more tokens are not listed here.`,
@@ -44,6 +44,7 @@ export const EN = {
   embedding: {
     headline: (/** @type {string} */ name, /** @type {number} */ d) => [name, ` becomes ${d} numbers.`],
     note: "The token row is the same wherever the token stands; the position row is the same for every token at that position. They are added number by number.",
+    noteAlone: "The token row is the same wherever the token stands.",
     token: (/** @type {number | null} */ id) => (id === null ? "patch vector" : `token ${id}`),
     position: (/** @type {number} */ at) => `position ${at}`,
     segment: "segment",
@@ -166,7 +167,6 @@ export const EN = {
     blocks: "blocks",
     answers: "most likely answers",
     play: "Play",
-    length: "length",
   },
   knockout: {
     flips: (/** @type {string[]} */ words) => [`Hiding ${words.join(" or ")} changes the answer.`],
@@ -190,8 +190,13 @@ export const EN = {
     note: "A row is a query (the token that looks), a column a key (the token that is looked at); a filled cell is allowed. The mask limits each layer; over several layers, information can still travel farther.",
     kinds: { none: "no mask", causal: "causal", window: "window" },
     width: "tokens to each side",
-    reach: (/** @type {number} */ n, /** @type {number} */ layers) =>
-      `After ${layers} layers, information from ${n} tokens can have reached this one.`,
+    reach: "Information that can have reached this token:",
+    reached: (
+      /** @type {number} */ layers,
+      /** @type {number} */ known,
+      /** @type {number} */ all,
+      /** @type {string} */ names,
+    ) => `after ${layers} ${layers === 1 ? "layer" : "layers"}, from ${known} of ${all} tokens${names && `: ${names}`}`,
     grid: "The mask",
     padding: "A batch with real [PAD] (Masks tab)",
     bugs: "Find the bug in ten masks (Mask zoo)",
@@ -232,7 +237,8 @@ export const EN = {
     curve: "Multiplications in one layer, by number of tokens",
     scores: "attention: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
-    equal: (/** @type {string} */ n) => `They cost the same at T = ${n}.`,
+    meet: (/** @type {string} */ equal, /** @type {string} */ T, /** @type {number} */ sign) =>
+      `Scores and values cost as much as the feed-forward network at T = ${equal}; your T = ${T} is ${["below", "at", "above"][sign + 1]} it.`,
   },
   exercise: {
     title: "Your turn",

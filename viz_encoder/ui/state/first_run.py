@@ -41,6 +41,12 @@ class FirstRun:
         runner = self._runner
         if runner.first is not None:
             return runner.again(runner.first)
-        made = runner.text(runner.models.names("text")[0], OPENING.text)
+        first, *others = runner.models.names("text")
+        try:
+            made = runner.text(first, OPENING.text)
+        except VizEncoderError:  # an encoder of one's own may take ids alone
+            if not others:
+                raise
+            made = runner.text(others[0], OPENING.text)
         runner.store.hold(json.loads(made)["key"])
         return made

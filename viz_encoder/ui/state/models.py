@@ -58,12 +58,13 @@ class Models:
                 where all who reach them are trusted.
         """
         self.device, self.local = device, local
-        self._kinds = {name: entry.kind for name, entry in BUILTIN.items()}
+        # A person's own comes first: what is first is chosen where nothing else is.
+        self._kinds = {} if own is None else {own.card.name: own.kind}
+        self._kinds |= {n: entry.kind for n, entry in BUILTIN.items() if n not in self._kinds}
         self._offers: dict[str, Offer] = {}
         self._lock = threading.Lock()
         if own is not None:
             self._offers[own.card.name] = Offer(None, own)
-            self._kinds[own.card.name] = own.kind
 
     def names(self, kind: str | None = None) -> list[str]:
         """The models for texts ("text") or pictures ("image"); all where no kind is given."""

@@ -74,7 +74,6 @@ def _told(built: Built, limits: Limits) -> dict[str, Any]:
     config = built.config
     parts, cost = weight_parts(config), layer_cost(config, built.T)
     total = sum(part.count for part in parts)
-    where = "below" if cost.equal_at > built.T else "above" if cost.equal_at < built.T else "at"
     too_large = total > limits.built_weights
     return {
         "asked": asdict(built),
@@ -88,10 +87,6 @@ def _told(built: Built, limits: Limits) -> dict[str, Any]:
         "scores_formula": "2 · T² · D",
         "ffn_formula": f"{3 if built.gated else 2} · T · D · D_ff",
         "equal_at": cost.equal_at,
-        "says": (
-            f"Scores and values cost as much as the feed-forward network at T = {cost.equal_at:,}; "
-            f"your T = {built.T:,} is {where} it."
-        ),
         "runs": not too_large,
         "most": limits.built_weights,
         "presets": {name: asdict(each) for name, each in PRESETS.items()},
