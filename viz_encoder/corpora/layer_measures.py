@@ -133,7 +133,7 @@ class LayerSums:
         return torch.stack([found.get(name, missing) for name in STATISTICS], dim=-1)
 
     def _across(self) -> dict[str, Float[Tensor, "batch head"]]:
-        """From words of one text to words of the other; NaN for texts that are no pair."""
+        """From words of one text to words of the other; NaN if the input is not a pair."""
         sides = self.tokens.sides
         n_words = sides.sum(dim=2)
         pairs = (n_words[:, 1:] > 0).to(n_words)

@@ -58,7 +58,7 @@ class Asked:
 
     @property
     def n_real(self) -> int:
-        """Tokens that are no padding."""
+        """The real tokens, without padding."""
         return int(self.trace.valid.sum())
 
     @property
@@ -175,7 +175,7 @@ def asked_of(
     seat: int = 0,
     plain: bool = True,
 ) -> Asked:
-    """A run, and where the lesson looks in it if nobody chose: the middle layer, head 0, [MASK].
+    """A run, and the default place in it: the middle layer, head 0, the [MASK] token.
 
     Without [MASK] the query is the last token that is the person's own; the key is the one with
     the largest weight.

@@ -51,7 +51,7 @@ def decode(code: str) -> Result:
     """What a code says; small letters, spaces and missing hyphens do not matter.
 
     Raises:
-        InputError: it is no code, or was copied wrongly.
+        InputError: the text is not a result code, or has a typo.
     """
     plain = "".join(code.upper().split()).replace("-", "").translate(READ_AS)
     if len(plain) != N_PAYLOAD + N_CHECK or not set(plain) <= set(ALPHABET):

@@ -7,7 +7,7 @@ from functools import lru_cache
 from viz_encoder.errors import SelectionError
 from viz_encoder.lesson.grammar import PRONOUN, RULES, Sentence, draw
 
-OWN_SENTENCE = "the keys to the cabinet [MASK] old"  # where nobody has a seat
+OWN_SENTENCE = "the keys to the cabinet [MASK] old"  # the default, without a seat
 LAST_SEAT = 999
 SEED = 17
 FEWEST_WORDS, MOST_WORDS = 5, 11  # whose scores a question can list

@@ -25,9 +25,9 @@ def findings(trace: Trace, n: int = 6) -> Findings:
     attend to it, what the head gives on average at that distance (up to 4 tokens, the link itself
     left out), and what even attention would give. So neither a key that every token looks at, nor
     the habit of looking two places back, nor a row that the mask leaves few keys makes a link.
-    Special tokens, punctuation, English function words but for pronouns ("because", "the"), parts
-    of one word and words side by side are never linked; from a [MASK], where there is one, links
-    come first. Of a picture, a link is a head by which the first
+    Links exclude special tokens, punctuation, English function words other than pronouns
+    ("because", "the"), pieces of one word, and adjacent words; links from a [MASK], if there is
+    one, come first. Of a picture, a link is a head by which the first
     token puts half of its attention on at most a tenth of the patches.
 
     A role is a kind of token that has over half of a head's attention, corrected for even

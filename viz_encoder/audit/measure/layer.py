@@ -22,7 +22,7 @@ class Judged:
 
     leak: Float[Tensor, "batch head query"]  # the largest weight on a key that is forbidden
     lost: Int[Tensor, "batch head query"]  # allowed keys that are closed
-    sums: Float[Tensor, "batch head query"]  # float64, with what goes to slots of no token
+    sums: Float[Tensor, "batch head query"]  # float64, including slots that hold no token
     nan: Bool[Tensor, "batch head query"]  # whether any weight is
 
 
@@ -33,7 +33,7 @@ class Layer:
     name: str
     ran: AttentionCall
     n_samples: int
-    first: int = 0  # the column of token 0: slots of no token may stand before it
+    first: int = 0  # the column of token 0: slots that hold no token may precede it
     n_keys: int = 0  # tokens among the keys; all of them if 0
     by_hand: bool = False  # a softmax of the model's own
     order: Int[Tensor, " batch"] | None = None  # of the samples, if not that in which they ran
@@ -47,7 +47,7 @@ class Layer:
 
     @property
     def sure(self) -> bool:
-        """Whether what is open is the mask itself, so that it is so on every input."""
+        """Whether allowed pairs come from the mask alone, and so do not depend on the input."""
         return self.ran.maps is None
 
     @property
@@ -62,7 +62,7 @@ class Layer:
 
     @property
     def has_sink(self) -> bool:
-        """Whether some keys are no tokens."""
+        """Whether some key slots hold no token."""
         return self.shape[3] != self.ran.shape[3]
 
     @cached_property
@@ -92,7 +92,7 @@ class Layer:
         return whole[..., self._tokens]
 
     def weights(self, rows: slice) -> Float[Tensor, "batch head row key"]:
-        """Those rows of all samples' and heads' maps, without slots of no token."""
+        """Those rows of all samples' and heads' maps, without slots that hold no token."""
         return self._weights(rows)[..., self._tokens]
 
     def map(self, sample: int, head: int) -> Float[Tensor, "query key"]:
@@ -100,7 +100,7 @@ class Layer:
         return torch.cat([self.weights(rows)[sample, head] for rows in self.row_blocks()])
 
     def sink(self, rows: slice) -> Float[Tensor, "batch head row"]:
-        """The attention to slots that are no token."""
+        """The attention weight on slots that hold no token, such as a sink."""
         whole = self._weights(rows)
         return whole.sum(dim=-1) - whole[..., self._tokens].sum(dim=-1)
 
@@ -173,7 +173,7 @@ class Layer:
         return self._ordered(opened.expand(-1, -1, n_rows, ran.shape[3]))
 
     def _weights(self, rows: slice) -> Float[Tensor, "batch head row slot"]:
-        """With slots of no token."""
+        """Including slots that hold no token."""
         samples = range(self.ran.shape[0])
         with torch.no_grad():
             return self._ordered(torch.stack([self._of_sample(one, rows) for one in samples]))

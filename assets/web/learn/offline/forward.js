@@ -10,7 +10,7 @@ import { added, dot, gelu, layerNorm, linear, rowOf } from "./arithmetic.js";
 /** @typedef {{ config: Config, tensors: Map<string, Tensor>, words: string[] }} Model `words` by their ids */
 /** @typedef {[layer: number, head: number]} HeadPlace */
 /** @typedef {{ positions?: boolean, causal?: boolean, removed?: HeadPlace[], hidden?: number[], mask?: boolean[][] | null }} Changes
- *   `hidden` tokens nobody may attend to; `mask` is "query key", true where a query may attend to a key */
+ *   `hidden` tokens, to which no token may attend; `mask` is "query key", true where a query may attend to a key */
 /** @typedef {{ q: Vector[], k: Vector[], v: Vector[], dots: Vector[], scores: Vector[], weights: Vector[], outs: Vector[] }} Head
  *   each "token …" */
 /** @typedef {{ x: Vector[], first: Normed[], heads: Head[], attention: Vector[], middle: Vector[], second: Normed[],
