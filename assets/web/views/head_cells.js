@@ -1,0 +1,105 @@
+// A cell for each head, a row a layer: Tab leads to one of them, arrows walk, and a click chooses.
+
+import { el, onWidth } from "../core/dom.js";
+import { walked } from "./cells.js";
+
+/** @typedef {{ layer: number, head: number }} HeadPlace */
+/** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
+ *   choose: (place: HeadPlace, event: MouseEvent) => unknown, tell?: (place: HeadPlace | null) => unknown }} Options
+ *   `kind` begins the names of its classes; `sizes` in pixels of a cell: from here on its parts have room, in two
+ *   sizes; `parts` of a cell below its name; `tell` of the head under the pointer or the focus */
+
+export class HeadCells {
+  /** @type {HTMLButtonElement[][]} */
+  cells = [];
+  #at = { layer: 0, head: 0 }; // the cell that Tab leads to
+
+  /** @param {HTMLElement} node @param {Options} options */
+  constructor(node, options) {
+    this.node = node;
+    this.options = options;
+    const { choose, tell = () => {} } = options;
+    node.classList.add("viz-heads");
+    node.addEventListener("click", (event) => {
+      const place = placeOf(event.target);
+      if (place) choose(place, event);
+    });
+    for (const event of ["pointerover", "focusin"]) node.addEventListener(event, (e) => tell(placeOf(e.target)));
+    for (const event of ["pointerleave", "focusout"]) node.addEventListener(event, () => tell(null));
+    node.addEventListener("keydown", (event) => this.#key(event));
+    onWidth(node, () => requestAnimationFrame(() => this.#fit()));
+  }
+
+  // New cells, of a model with so many heads.
+  enter(/** @type {number} */ nLayers, /** @type {number} */ nHeads) {
+    const { kind } = this.options;
+    this.cells = Array.from({ length: nLayers }, (_, layer) =>
+      Array.from({ length: nHeads }, (_, head) => this.#cell(`${layer}.${head}`)),
+    );
+    this.node.style.setProperty("--heads", String(nHeads));
+    this.node.replaceChildren(
+      ...this.cells.map((row, layer) =>
+        el(
+          "div",
+          { class: `viz-heads-layer ${kind}-layer` },
+          el("span", { "aria-hidden": "true" }, String(layer)),
+          ...row,
+        ),
+      ),
+    );
+    this.goTo({ layer: 0, head: 0 });
+    this.#fit();
+  }
+
+  /** Which are pressed; the first of them is where Tab leads, unless the focus is here.
+   * @param {HeadPlace[]} chosen */
+  mark(chosen) {
+    const names = new Set(chosen.map(({ layer, head }) => `${layer}.${head}`));
+    for (const cell of this.cells.flat()) cell.setAttribute("aria-pressed", String(names.has(cell.dataset.head ?? "")));
+    const [first] = chosen;
+    if (first && !this.node.contains(document.activeElement)) this.goTo(first);
+  }
+
+  goTo(/** @type {HeadPlace} */ place) {
+    this.#of(this.#at)?.setAttribute("tabindex", "-1");
+    this.#at = place;
+    this.#of(place)?.setAttribute("tabindex", "0");
+  }
+
+  #of(/** @type {HeadPlace} */ { layer, head }) {
+    return this.cells[layer]?.[head];
+  }
+
+  #cell(/** @type {string} */ name) {
+    const { kind, parts } = this.options;
+    const named = { class: `viz-heads-cell ${kind}-cell`, tabindex: "-1", "data-head": name };
+    return el("button", { type: "button", ...named }, el("b", {}, name), ...parts.map((part) => el(part)));
+  }
+
+  #fit() {
+    const { clientWidth } = this.node;
+    if (!clientWidth || !this.cells.length) return;
+    const each = (clientWidth - 18) / this.cells[0].length;
+    const [roomy, narrow] = this.options.sizes;
+    this.node.dataset.size = each >= roomy ? "roomy" : each >= narrow ? "narrow" : "tiny";
+  }
+
+  #key(/** @type {KeyboardEvent} */ event) {
+    const place = placeOf(event.target);
+    if (!place || event.ctrlKey || event.metaKey || event.altKey) return;
+    const cell = walked(event.key, [place.layer, place.head], this.cells.length, this.cells[0].length);
+    if (!cell) return;
+    event.preventDefault();
+    const to = { layer: cell[0], head: cell[1] };
+    this.goTo(to);
+    this.#of(to)?.focus();
+  }
+}
+
+/** The head of the cell that something is in. @type {(target: EventTarget | null) => HeadPlace | null} */
+export function placeOf(target) {
+  const cell = target instanceof Element && target.closest("[data-head]");
+  if (!(cell instanceof HTMLElement)) return null;
+  const [layer, head] = String(cell.dataset.head).split(".").map(Number);
+  return { layer, head };
+}
