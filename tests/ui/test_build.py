@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import httpx
+import numpy as np
 import pytest
 import torch
 
@@ -141,6 +142,10 @@ def test_over_http(site, tmp_path):
     assert same["tokens"] == made["tokens"] and same["link"]["a"] == TEXT
     none = httpx.post(f"{site}viz/learn/build", json=TINY).json()
     assert "runs on a text" in none["message"]
+    bits = np.packbits(np.tri(len(made["tokens"]), dtype=bool)).tobytes()
+    snippet = f"{site}viz/run/{made['key']}/mask/snippet?kind=vz.capture"
+    code = httpx.post(snippet, content=bits).text
+    assert "mask" in code and made["link"]["model"] not in code  # a name that vz.load does not know
     params = {**TINY, "a": TEXT, "seed": 3}
     content = httpx.get(f"{site}viz/learn/build/encoder.zip", params=params, timeout=60).content
     zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path)

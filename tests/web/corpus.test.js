@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as tables from "../../assets/web/corpus/tables.js";
+import { headName } from "../../assets/web/views/cells.js";
 
 /** @type {(values: (number | null)[][]) => any} */
 const table = (values) => ({
@@ -22,8 +23,8 @@ const [ONE, TWO] = [
 ];
 
 test("heads stand in the order of their values, those without one nowhere", () => {
-  assert.deepEqual(tables.ranked(ONE.arrays.previous).map(tables.headName), ["1.1", "0.0", "1.0"]);
-  assert.deepEqual(tables.ranked(TWO.arrays.previous, 1).map(tables.headName), ["1.1"]);
+  assert.deepEqual(tables.ranked(ONE.arrays.previous).map(headName), ["1.1", "0.0", "1.0"]);
+  assert.deepEqual(tables.ranked(TWO.arrays.previous, 1).map(headName), ["1.1"]);
 });
 
 test("a difference is this table less the other, ranked by its size", () => {
@@ -33,7 +34,7 @@ test("a difference is this table less the other, ranked by its size", () => {
   ]);
   const found = tables.changes(ONE, TWO, "previous");
   assert.deepEqual(
-    found.map(({ at }) => tables.headName(at)),
+    found.map(({ at }) => headName(at)),
     ["1.0", "0.0", "1.1"],
   );
   assert.equal(

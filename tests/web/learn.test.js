@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { LessonOpening } from "../../assets/web/learn/lesson_opening.js";
 import { addingUp, fixed, signedText, windowStart } from "../../assets/web/learn/printed.js";
 import { judged, typedNumber } from "../../assets/web/learn/question.js";
-import { allows, packed, reach } from "../../assets/web/learn/simple_masks.js";
+import { allows, packed, reached } from "../../assets/web/learn/simple_masks.js";
 import { softmax, weighted } from "../../assets/web/learn/softmax.js";
 
 const near = (actual, expected, within = 1e-12) =>
@@ -77,9 +77,12 @@ test("masks: bits as numpy packs them, and whom a token can know of", () => {
   assert.equal(allows(window, 3, 5), false);
   assert.equal(allows({ kind: "causal", width: 1 }, 3, 4), false);
   assert.deepEqual([...packed({ kind: "causal", width: 1 }, 3)], [0b10011011, 0b10000000]);
-  assert.deepEqual(reach(window, 9, 6, 2), [4, 5, 6, 7, 8]);
-  assert.deepEqual(reach({ kind: "causal", width: 1 }, 9, 3, 4), [0, 1, 2, 3]);
-  assert.equal(reach({ kind: "none", width: 1 }, 9, 3, 1).length, 9);
+  assert.deepEqual(reached(window, 9, 6, 2).at(-1), [4, 5, 6, 7, 8]);
+  assert.deepEqual(reached({ kind: "causal", width: 1 }, 9, 3, 4), [[0, 1, 2, 3]]);
+  assert.deepEqual(
+    reached({ kind: "none", width: 1 }, 9, 3, 6).map((known) => known.length),
+    [9],
+  );
 });
 
 test("an answer is right within its tolerance, and a known mistake is named", () => {

@@ -32,7 +32,9 @@ def audit_batch(
     pad_id: int | None = None,
     module: nn.Module | None = None,
 ) -> MaskReport:
-    """Whether the model looks where it may on this very batch; one forward pass, in its own mode.
+    """Whether the model looks where it may on this very batch, in its own mode.
+
+    The model runs twice: once for its output, once for its maps; a fault takes a few more.
 
     It sees what made-up batches cannot have: real tokens with the id of the padding, texts that
     were cut, samples in order of their length. What needs other batches (gradients, padding, other
@@ -55,7 +57,7 @@ def audit_batch(
     context.base = case
     checks = ask_all(context, _questions(pad_id))
     notes = (
-        "Gradients, padding, other lengths and other batches: this was one batch, run once. "
+        "Gradients, padding, other lengths and other batches: this was one batch. "
         "audit_mask makes such batches.",
         "Whether the intent itself is what you want.",
     )

@@ -70,7 +70,7 @@ def measured_on_ray(
     """
     with _running(cluster) as ray:
         kept = ray.put(_on_cpu(encoder))
-        blocks, paths = list[Any](), dict[int, Path]()
+        blocks, held, paths = list[Any](), 0, dict[int, Path]()
         for chunk in given:
             done = None if parts is None else parts.kept(chunk)
             if done is not None:
@@ -80,9 +80,10 @@ def measured_on_ray(
             if parts is not None:
                 paths[chunk.first] = parts.path(chunk)
             blocks.append(_block(chunk))
-            if sum(block.nbytes for block in blocks) > AT_ONCE:
+            held += blocks[-1].nbytes
+            if held > AT_ONCE:
                 rows = ray.data.from_arrow(blocks)
-                blocks = []
+                blocks, held = [], 0
                 yield from _sums(rows, None, kept, settings, cluster, watch, paths)
         if blocks:
             rows = ray.data.from_arrow(blocks)

@@ -36,8 +36,7 @@ def from_flex(
     mask = from_mask_mod(given["block_mask"][-1], sizes, q.device, more)
     added = masks.split(_added(given, q, k))
     mask = mask if added.mask is None else mask & added.mask
-    bias = None if added.bias is None else added.bias
-    split = Split(masks.split(mask).mask, bias)
+    split = Split(masks.split(mask).mask, added.bias)
     call = from_tensors("flex_attention", q, k, v, mixed, split, float(given["scale"]))
     return call._replace(kernel="flex_attention, not compiled")
 

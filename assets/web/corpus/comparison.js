@@ -1,8 +1,9 @@
 // Two tables: another corpus or another checkpoint beside the shown one, and the heads that differ most.
 
 import { button, caption, control, controls, el, options } from "../core/dom.js";
+import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
-import { changes, headName, incomparable, shown, signed } from "./tables.js";
+import { changes, incomparable, shown, signed } from "./tables.js";
 
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 

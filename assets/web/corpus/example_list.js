@@ -4,8 +4,9 @@ import { current } from "../core/app_state.js";
 import { button, caption, el } from "../core/dom.js";
 import { built, runText, textBox } from "../core/form.js";
 import { openTab } from "../core/tab_link.js";
+import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
-import { examplesOf, headName, markedParts } from "./tables.js";
+import { examplesOf, markedParts } from "./tables.js";
 
 /** @import { Example, HeadPlace, HeadTable } from "./types.d.ts" */
 

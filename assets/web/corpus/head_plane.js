@@ -2,10 +2,11 @@
 
 import { control, controls, el, onWidth, options, svg } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
+import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
 import { roundEnds, ticks } from "../views/scales.js";
 import { outstanding, placed } from "../views/scatter_labels.js";
-import { headName, shown } from "./tables.js";
+import { shown } from "./tables.js";
 
 /** @import { Point } from "../views/scatter_labels.js" */
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */

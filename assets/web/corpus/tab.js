@@ -3,6 +3,7 @@
 import { current } from "../core/app_state.js";
 import { button, caption, control, controls, count, el, onTheme, onWidth, options } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
+import { headName } from "../views/cells.js";
 import { saveRow } from "../views/save_row.js";
 import { Comparison, nameOf } from "./comparison.js";
 import { ExampleList } from "./example_list.js";
@@ -10,7 +11,7 @@ import { HeadMap } from "./head_map.js";
 import { HeadPlane } from "./head_plane.js";
 import { fileOf, shipped } from "./requests.js";
 import { SourcePanel } from "./source_panel.js";
-import { changes, changeSaid, difference, headName, headOf, ranked, spreadOf } from "./tables.js";
+import { changes, changeSaid, difference, headOf, ranked, spreadOf } from "./tables.js";
 
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 
@@ -90,7 +91,10 @@ export class CorpusTab {
       el("div", { class: "viz-corpus-columns viz-corpus-below" }, this.comparison.node, this.plane.node),
     );
     root.replaceChildren(this.body);
-    onTheme(() => this.#draw());
+    onTheme(() => {
+      this.#draw();
+      this.plane.draw();
+    });
     this.enter(table);
   }
 
@@ -148,8 +152,6 @@ export class CorpusTab {
       title: table.words[name].title,
       about: (place) => spreadOf(table, name, place),
     });
-    this.map.mark(this.chosen);
-    this.plane.draw();
   }
 
   #tell(/** @type {HeadPlace} */ place) {

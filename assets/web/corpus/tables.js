@@ -1,9 +1,9 @@
 // A table of heads: its numbers by head, its first heads, its examples, and how it differs from another.
 
+import { headName } from "../views/cells.js";
+
 /** @import { Change, Example, HeadPlace, HeadTable, Maybe } from "./types.d.ts" */
 /** @typedef {"" | "query" | "key" | "query key"} Role */
-
-export const headName = (/** @type {HeadPlace} */ { layer, head }) => `${layer}.${head}`;
 
 /** The head of a name such as "3.5", if the table has it. @type {(table: HeadTable, name: string) => HeadPlace | null} */
 export function headOf({ shape: [layers, heads] }, name) {

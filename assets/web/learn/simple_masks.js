@@ -18,15 +18,17 @@ export function packed(kind, n) {
   return bits;
 }
 
-/** Of which tokens a query can know after so many layers.
- * @type {(kind: Kind, n: number, query: number, layers: number) => number[]} */
-export function reach(kind, n, query, layers) {
+/** Of which tokens a query can know after each layer, until it is no more of them.
+ * @type {(kind: Kind, n: number, query: number, layers: number) => number[][]} */
+export function reached(kind, n, query, layers) {
+  const found = [];
   let known = new Set([query]);
   for (let layer = 0; layer < layers; layer++) {
     const next = new Set(known);
     for (const from of known) for (let key = 0; key < n; key++) if (allows(kind, from, key)) next.add(key);
     if (next.size === known.size) break;
     known = next;
+    found.push([...known].sort((a, b) => a - b));
   }
-  return [...known].sort((a, b) => a - b);
+  return found;
 }

@@ -29,7 +29,7 @@ export class AttentionStep {
   shown = null;
 
   constructor(/** @type {Acts} */ { choose, layoutChanged }) {
-    this.changed = layoutChanged ?? (() => {});
+    this.changed = layoutChanged;
     this.table = new ScoreTable(
       (key) => choose({ key }),
       () => {

@@ -51,8 +51,8 @@ export class BuildStep {
   /** @type {Shown | null} */
   shown = null;
 
-  constructor(/** @type {{ layoutChanged?: () => unknown }} */ { layoutChanged }) {
-    this.changed = layoutChanged ?? (() => {});
+  constructor(/** @type {{ layoutChanged: () => unknown }} */ { layoutChanged }) {
+    this.changed = layoutChanged;
   }
 
   /** @param {Shown} shown */

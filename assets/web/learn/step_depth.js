@@ -22,7 +22,7 @@ export class DepthStep {
   found = null;
 
   constructor(/** @type {Acts} */ { layoutChanged }) {
-    this.changed = layoutChanged ?? (() => {});
+    this.changed = layoutChanged;
   }
 
   /** @param {Shown} shown */

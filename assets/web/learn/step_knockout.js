@@ -34,7 +34,7 @@ export class KnockoutStep {
 
   constructor(/** @type {Acts} */ { choose, layoutChanged }) {
     this.choose = choose;
-    this.changed = layoutChanged ?? (() => {});
+    this.changed = layoutChanged;
   }
 
   /** @param {Shown} shown */

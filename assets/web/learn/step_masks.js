@@ -8,7 +8,7 @@ import { openTab } from "../core/tab_link.js";
 import { isolated, quoted } from "../core/token_names.js";
 import { maskColors, TokenGrid } from "../views/mask_grid.js";
 import { fixed } from "./printed.js";
-import { allows, packed, reach } from "./simple_masks.js";
+import { allows, packed, reached } from "./simple_masks.js";
 
 /** @import { MaskResult, Prediction } from "../core/payloads.d.ts" */
 /** @import { Kind } from "./simple_masks.js" */
@@ -26,7 +26,7 @@ export class MasksStep {
   widthLabel = el("label", { class: "viz-control" });
   grid = new TokenGrid({ label: "", maxSide: SIDE, maxCell: 36 });
   said = el("p", { class: "viz-learn-equation", role: "status" });
-  reached = el("ul", { class: "viz-caption viz-learn-reach" });
+  reached = el("div", { class: "viz-caption viz-learn-reach" });
   note = caption();
   padding = button("", () => openTab("masks"));
   bugs = button("", () => openTab("zoo"));
@@ -45,7 +45,7 @@ export class MasksStep {
   answers = null;
 
   constructor(/** @type {Acts} */ { layoutChanged }) {
-    this.changed = layoutChanged ?? (() => {});
+    this.changed = layoutChanged;
   }
 
   /** @param {Shown} shown */
@@ -96,8 +96,8 @@ export class MasksStep {
     const kind = this.#kind;
     this.widthLabel.hidden = kind.kind !== "window";
     this.widthSaid.textContent = ` ${kind.width}`;
-    const lines = reached(kind, run, place.query, texts.masks);
-    this.reached.replaceChildren(texts.masks.reach, ...lines.map((line) => el("li", {}, line)));
+    const lines = said(kind, run, place.query, texts.masks);
+    this.reached.replaceChildren(texts.masks.reach, el("ul", {}, ...lines.map((line) => el("li", {}, line))));
     const { allowed, forbidden } = maskColors();
     const color = (/** @type {number} */ at) =>
       allows(kind, Math.floor(at / run.n), at % run.n) ? allowed : forbidden;
@@ -143,16 +143,11 @@ export class MasksStep {
 
 /** Layer by layer, whom a token can know of, until it is no more of them.
  * @type {(kind: Kind, run: Run, query: number, words: Texts["masks"]) => string[]} */
-function reached(kind, { n, nLayers, tokens }, query, words) {
-  const lines = [];
-  for (let layers = 1, before = 1; layers <= nLayers; layers++) {
-    const known = reach(kind, n, query, layers);
-    if (known.length === before) break;
-    before = known.length;
-    const named = before <= NAMED ? known.map((at) => isolated(tokens[at])).join(" ") : "";
-    lines.push(words.reached(layers, before, n, named));
-  }
-  return lines;
+function said(kind, { n, nLayers, tokens }, query, words) {
+  return reached(kind, n, query, nLayers).map((known, layer) => {
+    const named = known.length <= NAMED ? known.map((at) => isolated(tokens[at])).join(" ") : "";
+    return words.reached(layer + 1, known.length, n, named);
+  });
 }
 
 /** @type {(all: Prediction[], query: number) => Answer | null} */

@@ -20,7 +20,7 @@ export class PoolingStep {
   found = null;
 
   constructor(/** @type {Acts} */ { choose, layoutChanged }) {
-    this.changed = layoutChanged ?? (() => {});
+    this.changed = layoutChanged;
     this.rows = new VectorRows("", (around) => choose({ around }));
     this.node = el("div", {}, this.rows.node, this.sum, this.note);
   }

@@ -116,7 +116,7 @@ export interface Shown {
 }
 export interface Acts {
   choose: (place: Partial<Place>) => unknown;
-  layoutChanged?: () => unknown;
+  layoutChanged: () => unknown;
 }
 export interface StepView {
   node: HTMLElement;

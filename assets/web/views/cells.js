@@ -32,3 +32,6 @@ export function rectangleOf([r0, c0], [r1, c1]) {
   const [top, left] = [Math.min(r0, r1), Math.min(c0, c1)];
   return Array.from({ length: rows * cols }, (_, at) => [top + Math.floor(at / cols), left + (at % cols)]);
 }
+
+/** @type {(place: { layer: number, head: number }) => string} */
+export const headName = ({ layer, head }) => `${layer}.${head}`;

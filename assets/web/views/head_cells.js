@@ -1,7 +1,7 @@
 // A cell for each head, a row a layer: Tab leads to one of them, arrows walk, and a click chooses.
 
 import { el, onWidth } from "../core/dom.js";
-import { walked } from "./cells.js";
+import { headName, walked } from "./cells.js";
 
 /** @typedef {{ layer: number, head: number }} HeadPlace */
 /** @typedef {{ kind: string, sizes: [roomy: number, narrow: number], parts: (keyof HTMLElementTagNameMap)[],
@@ -34,7 +34,7 @@ export class HeadCells {
   enter(/** @type {number} */ nLayers, /** @type {number} */ nHeads) {
     const { kind } = this.options;
     this.cells = Array.from({ length: nLayers }, (_, layer) =>
-      Array.from({ length: nHeads }, (_, head) => this.#cell(`${layer}.${head}`)),
+      Array.from({ length: nHeads }, (_, head) => this.#cell(headName({ layer, head }))),
     );
     this.node.style.setProperty("--heads", String(nHeads));
     this.node.replaceChildren(
@@ -54,7 +54,7 @@ export class HeadCells {
   /** Which are pressed; the first of them is where Tab leads, unless the focus is here.
    * @param {HeadPlace[]} chosen */
   mark(chosen) {
-    const names = new Set(chosen.map(({ layer, head }) => `${layer}.${head}`));
+    const names = new Set(chosen.map(headName));
     for (const cell of this.cells.flat()) cell.setAttribute("aria-pressed", String(names.has(cell.dataset.head ?? "")));
     const [first] = chosen;
     if (first && !this.node.contains(document.activeElement)) this.goTo(first);

@@ -1,6 +1,7 @@
 // What a click does to a word, by the short code of the change; and heads by their names.
 
 import { deleting, hiding, masking, replacing } from "../core/change_codes.js";
+import { headName } from "../views/cells.js";
 
 /** @typedef {{ layer: number, head: number }} HeadPlace */
 
@@ -12,7 +13,6 @@ export const ACTIONS = [
   ["r", "replace it with …"],
 ];
 
-export const headName = (/** @type {HeadPlace} */ { layer, head }) => `${layer}.${head}`;
 export const headCode = (/** @type {HeadPlace} */ place) => `h${headName(place)}`;
 
 /** The codes of what a click does to a token. @type {(action: string, token: number, word: string) => string[]} */

@@ -2,9 +2,9 @@
 
 import { button, caption, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
 import { saveRow } from "../views/save_row.js";
-import { headName } from "./codes.js";
 import { EffectColors } from "./effect_colors.js";
 import { patchedBothWays, removed, tableFile } from "./effects_table.js";
 import { HeadGrid } from "./head_grid.js";

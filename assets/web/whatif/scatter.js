@@ -1,8 +1,8 @@
 // The effect of removing each head against its attention: a point a head, so that weight and effect part.
 
 import { el, number, onWidth, svg } from "../core/dom.js";
+import { headName } from "../views/cells.js";
 import { roundEnds, ticks } from "../views/scales.js";
-import { headName } from "./codes.js";
 import { outstanding, placed } from "../views/scatter_labels.js";
 import { digitsFor, signedAmount, signedFixed } from "./wording.js";
 

@@ -115,19 +115,15 @@ def _bands(pattern: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]
     (back, front), n_tokens = meant, pattern.shape[-1]
     whole = n_tokens - 1
     causal = front == 0 and back >= whole - 1  # nothing to its left
-    seen = set()
-    for keys in (valid[:, None, :], torch.ones_like(valid)[:, None, :]):
-        if causal:
+    real = valid[:, None, :]
+    if causal:
+        for keys in (real,) if bool(valid.all()) else (real, torch.ones_like(real)):
             yield "sees_next", of_band(whole, 1, pattern) & keys, ""
             yield "misses_self", of_band(whole, -1, pattern) & keys, ""
             yield "reversed", of_band(0, whole, pattern) & keys, ""
-            continue
-        if min(back, front) >= whole:
-            return
-        for code, a, b in _near_bands(back, front, whole):
-            if (code, a, b) not in seen or not bool(keys.all()):
-                seen.add((code, a, b))
-                yield code, of_band(a, b, pattern) & keys, _widths(code, (a, b), meant)
+    elif min(back, front) < whole:
+        for code, a, b in dict.fromkeys(_near_bands(back, front, whole)):
+            yield code, of_band(a, b, pattern) & real, _widths(code, (a, b), meant)
 
 
 def _near_bands(back: int, front: int, whole: int) -> Iterator[tuple[str, int, int]]:

@@ -58,9 +58,8 @@ def _banned(layer: Layer, forbidden: Tensor) -> float | None:
     """The one number that was added to the forbidden scores, where what was added is known."""
     if layer.bias is None:
         return None
-    added = layer.bias.expand(-1, layer.bias.shape[1], -1, -1)
-    whole = (len(forbidden), added.shape[1], *forbidden.shape[1:])
-    values = added.expand(whole)[forbidden[:, None].expand(whole)].unique()
+    whole = (len(forbidden), layer.bias.shape[1], *forbidden.shape[1:])
+    values = layer.bias.expand(whole)[forbidden[:, None].expand(whole)].unique()
     return float(values) if len(values) == 1 else None
 
 

@@ -177,8 +177,8 @@ def _tokenizer(text: str, size: int) -> Tokenizer:
     """The text's own words, in lower case, after the special tokens; the rest are [UNK]."""
     lower, words = normalizers.Lowercase(), pre_tokenizers.BertPreTokenizer()
     found = (word for word, _ in words.pre_tokenize_str(lower.normalize_str(text)))
-    names = [*SPECIAL, *dict.fromkeys(found)]
-    vocabulary = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    names = dict.fromkeys([*SPECIAL, *found])
+    vocabulary = {name: number for number, name in enumerate(names)}
     kept = {name: number for name, number in vocabulary.items() if number < size}
     tokenizer = Tokenizer(models.WordLevel(kept, "[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = lower, words

@@ -68,10 +68,9 @@ def padded_inputs(encoder: LoadedEncoder, inputs: Inputs, side: str, count: int)
 
     (sample,) = inputs.samples
     name = reader.tokenizer.id_to_token(reader.pad_id) or "[PAD]"
-    at = "end" if side == "end" else "start"
     note = (
-        f"{count:,} {name} {'token was' if count == 1 else 'tokens were'} put at the {at}, as in a "
-        "batch with a longer text."
+        f"{count:,} {name} {'token was' if count == 1 else 'tokens were'} put at the {side}, as in "
+        "a batch with a longer text."
     )
     padded = replace(
         sample,

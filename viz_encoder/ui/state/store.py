@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
@@ -92,6 +93,14 @@ class Entry:
         if self.encoder is None:
             raise SelectionError(model_gone(purpose))
         return self.encoder
+
+    @property
+    def loads_as(self) -> str:
+        """What vz.load takes to load its model; "" where there is none, or it was built here."""
+        if self.encoder is None or "build" in self.link:
+            return ""
+        card = self.encoder.card
+        return card.source if Path(card.source).is_dir() else card.name
 
     def whole_model(self) -> LoadedEncoder:
         """The model that ran, where every head of it did.

@@ -101,12 +101,15 @@ def _code(entry: Entry, view: MapView, query: int | None) -> str:
     """Python that gives the view again, from the model and the text; else from the saved run."""
     trace, changed = entry.trace, entry.changed
     texts = (trace.sample if changed is None else changed.inputs.samples[0]).texts
-    built = "build" in entry.link  # an untrained encoder, which has no name to load it by
-    if entry.encoder is None or built or entry.masked or (not texts and trace.grid is None):
+    if (
+        entry.encoder is None
+        or not entry.loads_as
+        or entry.masked
+        or (not texts and trace.grid is None)
+    ):
         said = "# run.safetensors is this run, saved from the page.\n"
         return said + snippet(Path("run.safetensors"), view, query=query)
-    card, codes = entry.encoder.card, [] if changed is None else changed.codes
-    model = card.source if Path(card.source).is_dir() else card.name
+    model, codes = entry.loads_as, [] if changed is None else changed.codes
     if not texts:
         said = "# Replace picture.png with your own picture's file.\n"
         return said + snippet(Path("picture.png"), view, model=model, query=query, changes=codes)

@@ -22,7 +22,7 @@ NO_INPUT = "The input of this run was not kept, so it has no exercises; run the 
 
 
 @ROUTER.get("/learn/seat")
-async def seat_route(seed: int) -> Response:
+def seat_route(seed: int) -> Response:
     """A seat's sentence, with the place of its [MASK] among the tokens."""
     one = seat(seed)
     return answers.plain(

@@ -195,12 +195,10 @@ def call_of(entry: Entry, scope: str) -> dict[str, Any]:
     trace = entry.trace
     places = MaskScope.parsed(scope, trace.n_layers, trace.n_heads)
     texts = trace.sample.texts
-    if entry.encoder is None or (not texts and trace.grid is None):
+    if entry.encoder is None or not entry.loads_as or (not texts and trace.grid is None):
         return {"scope": places}
-    card = entry.encoder.card
     source = texts[0] if len(texts) == 1 else texts or Path("picture.png")
-    model = card.source if Path(card.source).is_dir() else card.name
-    call = {"scope": places, "model": model, "source": source}
+    call = {"scope": places, "model": entry.loads_as, "source": source}
     if entry.padded is not None and isinstance(entry.encoder.reader, TextReader):
         pad_id, padded = entry.encoder.reader.pad_id, entry.padded
         call["pads"] = pad_id, padded.count, padded.side == "start"
