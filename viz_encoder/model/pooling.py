@@ -16,6 +16,7 @@ Hidden = Float[Tensor, "batch token d_model"]
 Valid = Bool[Tensor, "batch token"]
 Pooled = Float[Tensor, "batch d_model"]
 NO_FILES = "its folder has no modules.json, in which sentence-transformers declares it"
+NO_PADDING = " Without padding, give torch.ones(hidden.shape[:-1], dtype=torch.bool)."
 PoolerHead = Callable[[Tensor, Tensor], Tensor]  # hidden states and valid → one vector a sequence
 
 METHODS = {  # name: what it is; some read something beside the hidden states: NEEDS
@@ -40,7 +41,7 @@ HELP = {
 
 def pool(
     hidden: Float[Tensor, "*batch token d_model"],
-    mask: Shaped[Tensor, "*axes"],
+    mask: Shaped[Tensor, "*axes"] | None = None,
     method: str = "mean",
     *,
     first: Shaped[Tensor, "*axes_of_first"] | None = None,
@@ -54,7 +55,8 @@ def pool(
 
     Args:
         hidden: hidden states, with a batch axis or without.
-        mask: bool, True = a real token, False = padding.
+        mask: bool, True = a real token, False = padding. Always needed: without it, the vectors
+            of padding would be pooled too.
         method: "cls", "mean", "max", "last", "cls_mean" (2 · d_model numbers, as DINOv2's linear
             evaluation has it, arXiv:2304.07193), "first_last", "attention", "pooler" or
             "declared": what sentence-transformers gives (Reimers & Gurevych, 2019,
@@ -78,6 +80,7 @@ def pool(
     given = {"first": first, "query": query, "head": head, "encoder": encoder}
     _check_method(method, given)
     _check_kinds(hidden, mask, {**given, "n_prefix": n_prefix, "n_prompt": n_prompt})
+    assert mask is not None
     _check_mask(hidden, mask)
     states, valid = hidden[None].flatten(0, -3), mask[None].flatten(0, -2)
     match method:
@@ -231,9 +234,10 @@ def _check_kinds(hidden: object, mask: object, given: dict[str, object]) -> None
     """Refuse what is of another kind: a whole run, arrays, a head that cannot be called."""
     for name, value in (("hidden", hidden), ("mask", mask)):
         if not isinstance(value, Tensor):
+            plain = "" if value is not None else NO_PADDING
             raise InputError(
                 f"{name} is {_kind(value)}; pool takes two tensors, the hidden states and which "
-                "tokens are real: vz.pool(trace.output, trace.valid, method)."
+                f"tokens are real: vz.pool(trace.output, trace.valid, method).{plain}"
             )
     assert isinstance(hidden, Tensor)
     if hidden.ndim < 2 or not hidden.is_floating_point():
