@@ -1,5 +1,8 @@
 """The corpus command: a CSV in, a table out, its first heads and examples on the screen."""
 
+import csv
+from dataclasses import replace
+
 import pytest
 
 import viz_encoder as vz
@@ -69,3 +72,21 @@ def test_a_treebank_gives_relations(run, tmp_path, capsys):
     assert row["accuracy"] == row["offset_accuracy"] == "1.0"  # there is no other word
     assert main([*given, "relations.parquet"]) == 1
     assert "must end in .csv" in capsys.readouterr().err
+
+
+def test_a_name_that_a_spreadsheet_would_run_begins_with_an_apostrophe(run, tmp_path):
+    name = '=HYPERLINK("x")'
+    tree = f"1\tkeys\t_\t_\t_\t_\t2\t{name}\t_\t_\n2\tare\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "trees.conllu").write_text(tree * 12, encoding="utf-8")
+    assert main(["corpus", "trees.conllu", "--model", "grammar", "-o", "relations.csv"]) == 0
+    with (tmp_path / "relations.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["relation"] == f"'{name}" and float(row["accuracy"]) == 1
+
+
+def test_so_does_a_statistic_that_a_table_brings(grammar, tmp_path):
+    table = vz.corpus(grammar, TEXTS)
+    named = replace(table, statistics={"=1+1": table["entropy"]})
+    named.save(tmp_path / "heads.csv")
+    header = (tmp_path / "heads.csv").read_text("utf-8").splitlines()[0]
+    assert header == "layer,head,'=1+1,'=1+1_sd,'=1+1_least,'=1+1_most"

@@ -1,8 +1,6 @@
 """The command `corpus`: what every head does over a set of texts or pictures of any size."""
 
 import argparse
-import csv
-import io
 import sys
 
 from viz_encoder.checkpoints import load
@@ -10,6 +8,7 @@ from viz_encoder.corpora import Done, HeadTable, corpus, relations
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import csv_text
 from viz_encoder.whole_file import require_writable, write_whole
 
 N_SHOWN = 5  # heads, and examples of the first
@@ -97,11 +96,8 @@ def _relations(given: argparse.Namespace) -> None:
     require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
     found = relations(encoder, given.source)
-    columns, text = found.columns(), io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    write_whole([text.getvalue().encode()], given.output)
+    columns = found.columns()
+    write_whole([csv_text(columns).encode()], given.output)
     print(f"{given.output}: {len(found.relations)} relations of {found.n_sentences:,} sentences.")
     print(f"{'relation':12}{'arcs':>6}  {'best head':>14}  {'best offset':>12}  {'random':>6}")
     for name, n, layer, head, share, at, by_offset, *_, random in zip(

@@ -1,8 +1,6 @@
 """The command `effect`: what changes when each head is removed, over one text or a set."""
 
 import argparse
-import csv
-import io
 import math
 import sys
 from pathlib import Path
@@ -12,6 +10,7 @@ from viz_encoder.effects import Effect, effect
 from viz_encoder.effects.measures import NAMES
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs.items import PICTURES, read_set
+from viz_encoder.result import csv_text
 from viz_encoder.terminal import typed
 from viz_encoder.whole_file import is_file, require_writable, shortened, write_whole
 
@@ -114,14 +113,10 @@ def _print_largest(found: Effect) -> None:
 
 
 def _csv(found: Effect, model: str) -> str:
-    file = io.StringIO(newline="")
-    lines = csv.writer(file)
     columns = found.columns()
-    lines.writerow([*columns, "model", "stand_in"])
-    for row in zip(*columns.values(), strict=True):
-        if not math.isnan(row[3]):
-            lines.writerow([*row, model, found.how])
-    return file.getvalue()
+    known = [at for at, effect in enumerate(columns["effect"]) if not math.isnan(effect)]
+    kept = {name: [values[at] for at in known] for name, values in columns.items()}
+    return csv_text(kept | {"model": [model] * len(known), "stand_in": [found.how] * len(known)})
 
 
 def _tell(share: float) -> None:

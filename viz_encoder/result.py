@@ -1,5 +1,7 @@
 """What results can do: stand for their main array, become a table, be read one after the other."""
 
+import csv
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import product
@@ -13,6 +15,7 @@ from viz_encoder.shown import OneLine
 
 Item = TypeVar("Item")
 Columns = dict[str, list[Any]]
+FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so
 
 
 class ArrayResult(OneLine):
@@ -88,12 +91,32 @@ def long_columns(axes: Mapping[str, Iterable[Any]], values: Mapping[str, np.ndar
     return columns | {name: np.asarray(array).ravel().tolist() for name, array in values.items()}
 
 
+def csv_text(columns: Columns) -> str:
+    """The table as CSV; a number that is NaN is an empty cell, and text is `harmless`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_csv_cell, columns))
+    writer.writerows(map(_csv_cell, row) for row in zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def harmless(text: str) -> str:
+    """The text, with an apostrophe before what a spreadsheet would take for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
 def largest(values: Float[np.ndarray, "layer head"], n: int) -> tuple[tuple[int, int], ...]:
     """The n heads with the largest values, as (layer, head); those without one are left out."""
     order = np.argsort(-values, axis=None, kind="stable")  # NaN comes last
     known = order[: max(0, min(n, int(np.isfinite(values).sum())))]
     layers, heads = np.unravel_index(known, values.shape)
     return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return harmless(value)
+    return value if value == value else ""
 
 
 def _plain(labels: Any) -> list[Any]:

@@ -19,7 +19,7 @@ from viz_encoder.corpora.on_request import EFFECT, is_sampled, removal_effects, 
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.errors import InputError, TraceError, VizEncoderError
 from viz_encoder.inputs import Inputs, TextReader
-from viz_encoder.trace.batches import BATCH_TOKENS, PICTURES, by_length
+from viz_encoder.trace.batches import PICTURES, by_length
 from viz_encoder.whole_file import write_whole
 
 CHUNK_ITEMS = 1024  # enough for batches of like length, few enough that little is lost
@@ -34,7 +34,6 @@ class Settings:
     measures: tuple[str, ...]
     k: int
     sample: float = 0.1  # share of the items for what costs more than a forward pass
-    batch_tokens: int = BATCH_TOKENS
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ def measure_items(
             except VizEncoderError as fault:
                 sums.fail([Failure(number, str(fault))])
                 tell(1)
-        for group in by_length(encoder, read, settings.batch_tokens):
+        for group in by_length(encoder, read):
             _add(encoder, group, [read.pop(number) for number in group], sums, settings)
             tell(len(group))
     return sums

@@ -149,20 +149,3 @@ class HeadSums:
 def _as_array(data: Any) -> np.ndarray:
     """JSON as bytes; floats come back as the same floats."""
     return np.frombuffer(json.dumps(data).encode(), dtype=np.uint8)
-
-
-def merged(parts: Iterable[HeadSums]) -> HeadSums:
-    """All parts as one, in the order given.
-
-    Raises:
-        TraceError: no part, or parts that do not belong together.
-    """
-    whole: HeadSums | None = None
-    for part in parts:
-        if whole is None:
-            whole = part
-        else:
-            whole.merge(part)
-    if whole is None:
-        raise TraceError("There is no part to merge; give at least one.")
-    return whole

@@ -118,15 +118,19 @@ class HeadTable(TableResult):
         heads = f"{self.n_layers} layers × {self.n_heads} heads of {self.about.model}"
         return f"{heads} over {of}, {self.n_tokens:,} tokens{failed}."
 
-    def columns(self) -> Columns:
-        """One line per layer and head; of each statistic the mean, _sd, _least and _most."""
-        axes = {"layer": range(self.n_layers), "head": range(self.n_heads)}
-        values: dict[str, Float[np.ndarray, "layer head"]] = {
+    @property
+    def arrays(self) -> dict[str, Float[np.ndarray, "layer head"]]:
+        """Of each statistic the mean, and under its name with _sd, _least and _most the rest."""
+        return {
             f"{name}{suffix}": getattr(spread, part)
             for name, spread in self.statistics.items()
             for part, suffix in SUFFIXES.items()
         }
-        return long_columns(axes, values)
+
+    def columns(self) -> Columns:
+        """One line per layer and head; the columns are those of `arrays`."""
+        axes = {"layer": range(self.n_layers), "head": range(self.n_heads)}
+        return long_columns(axes, self.arrays)
 
     def save(self, path: str | Path) -> int:
         """Write the table, and give the file's size in bytes.

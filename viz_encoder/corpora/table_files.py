@@ -1,6 +1,5 @@
 """Table files: a head table as Parquet, npz, JSON or CSV; all but CSV are read back exactly."""
 
-import csv
 import importlib.util
 import io
 import json
@@ -15,6 +14,7 @@ from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.head_table import SUFFIXES, About, Failure, HeadTable
 from viz_encoder.corpora.spread import Spread
 from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.result import csv_text
 from viz_encoder.whole_file import shortened, write_whole
 
 KINDS = (".parquet", ".npz", ".json", ".csv")
@@ -43,13 +43,13 @@ def save_table(table: HeadTable, path: str | Path) -> int:
     path = Path(path)
     kind = check_kind(path)
     if kind == ".csv":
-        return write_whole([_csv(table).encode()], path)
+        return write_whole([csv_text(table.columns()).encode()], path)
     if kind == ".json":
         return write_whole([json.dumps(as_data(table), allow_nan=False).encode()], path)
     file = io.BytesIO()
     if kind == ".npz":
         rest = np.frombuffer(json.dumps(_rest(table)).encode(), dtype=np.uint8)
-        np.savez_compressed(file, allow_pickle=False, about=rest, **_arrays(table))
+        np.savez_compressed(file, allow_pickle=False, about=rest, **table.arrays)
     else:
         _write_parquet(table, file)
     return write_whole([file.getvalue()], path)
@@ -92,7 +92,7 @@ def _read(path: Path, kind: str) -> HeadTable:
 
 def as_data(table: HeadTable) -> dict[str, Any]:
     """The table as plain data; a value that is no number is None."""
-    arrays = {name: list(map(_plain, array)) for name, array in _arrays(table).items()}
+    arrays = {name: list(map(_plain, array)) for name, array in table.arrays.items()}
     return _rest(table) | {"arrays": arrays}
 
 
@@ -104,15 +104,6 @@ def from_data(data: dict[str, Any]) -> HeadTable:
     """
     arrays = {name: np.array(rows, dtype=np.float64) for name, rows in data["arrays"].items()}
     return _made(data, arrays)
-
-
-def _arrays(table: HeadTable) -> dict[str, np.ndarray]:
-    """Each statistic's arrays, "layer head"."""
-    return {
-        f"{name}{suffix}": getattr(spread, part)
-        for name, spread in table.statistics.items()
-        for part, suffix in SUFFIXES.items()
-    }
 
 
 def _rest(table: HeadTable) -> dict[str, Any]:
@@ -164,15 +155,6 @@ def _plain(values: np.ndarray) -> list[float | None]:
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:
     """JSON has lists where there were tuples."""
     return {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-
-
-def _csv(table: HeadTable) -> str:
-    columns, text = table.columns(), io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    rows = zip(*columns.values(), strict=True)
-    writer.writerows(["" if cell != cell else cell for cell in row] for row in rows)
-    return text.getvalue()
 
 
 def _write_parquet(table: HeadTable, file: io.BytesIO) -> None:

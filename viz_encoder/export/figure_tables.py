@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from viz_encoder.export.tables import harmless
+from viz_encoder.result import harmless
 from viz_encoder.shown import unisolated
 
 DIMENSIONS = ("x", "y", "z", "text")

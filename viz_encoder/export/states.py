@@ -13,7 +13,7 @@ from viz_encoder.analyses.projection import Projection
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange
 from viz_encoder.analyses.token_similarity import OverSmoothing, TokenSimilarity
 from viz_encoder.errors import SelectionError
-from viz_encoder.export.tables import harmless
+from viz_encoder.result import harmless
 from viz_encoder.trace import Trace
 
 Result = (

@@ -12,12 +12,12 @@ from jaxtyping import Float
 from viz_encoder.analyses.overview import overview, row
 from viz_encoder.deprecated import renamed
 from viz_encoder.errors import SelectionError
+from viz_encoder.result import harmless
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.token_selection import shown_tokens
 
 BLOCK_ROWS = 64
-FORMULA = tuple("=+-@\t\r＝＋－＠")  # a spreadsheet would run a cell that begins so
 WHOLE_MAP = -1
 
 
@@ -200,11 +200,6 @@ def check_query(trace: Trace, query: int) -> int:
     if not 0 <= query < trace.n_tokens:
         raise SelectionError(f"There is no query {query}; choose 0 to {trace.n_tokens - 1}.")
     return query
-
-
-def harmless(token: str) -> str:
-    """The token, with an apostrophe before what a spreadsheet would take for a formula."""
-    return f"'{token}" if token.startswith(FORMULA) else token
 
 
 def _row(trace: Trace, view: MapView, query: int) -> Float[np.ndarray, " key"]:

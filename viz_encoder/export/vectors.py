@@ -12,7 +12,7 @@ import numpy as np
 
 from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.export.tables import harmless
+from viz_encoder.result import harmless
 from viz_encoder.whole_file import shortened, write_whole
 
 ARROW = (".arrow", ".parquet")
