@@ -9,9 +9,9 @@ from tests.audit.correct_more import mended
 from tests.audit.transformers_models import TEXT, embedded, made, ones
 from viz_encoder.audit import AuditScope
 from viz_encoder.audit.zoo.correct import Correct
-from viz_encoder.audit.zoo.intents import earlier_tokens, real_tokens
+from viz_encoder.audit.zoo.intents import earlier_tokens, last_tokens, own_document, real_tokens
 from viz_encoder.audit.zoo.meant_besides import between
-from viz_encoder.audit.zoo.models import D_MODEL, Around, drawn, sdpa, written_out
+from viz_encoder.audit.zoo.models import D_MODEL, Around, Heads, drawn, sdpa, written_out
 from viz_encoder.audit.zoo.specimen import MaskedModel
 
 GROUPED = {**TEXT, "num_key_value_heads": 1}
@@ -90,6 +90,37 @@ def by_attention(seed: int) -> MaskedModel:
     return MaskedModel(model, real_tokens, lambda valid: valid, scope=scope)
 
 
+def row_by_row(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+    rows = [slice(n, n + 1) for n in range(len(q))]
+    return torch.cat([sdpa(q[n], k[n], v[n], passed[n]) for n in rows])
+
+
+def document_by_document(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
+    """Of three tokens each, in each sample by itself."""
+
+    def one(sample: int, start: int) -> Heads:
+        at = slice(start, start + 3)
+        parts = (x[sample, None, :, at] for x in (q, k, v))
+        return sdpa(*parts, passed[sample, None, at, at])
+
+    starts = range(0, q.shape[2], 3)
+    return torch.cat([torch.cat([one(s, n) for n in starts], dim=2) for s in range(len(q))])
+
+
+def unpadded(seed: int) -> MaskedModel:
+    """Each sample goes through all layers by itself, cut to its real tokens."""
+
+    def forward(self: Any, x: Tensor, valid: Tensor) -> Tensor:
+        out = torch.zeros_like(x)
+        for sample, real in enumerate(valid):
+            one = earlier_tokens(real[real][None])
+            out[sample, real] = self.inner(x[sample, real][None], one)[0]
+        return out
+
+    model = Around(written_out(seed, sdpa), forward).eval()
+    return MaskedModel(model, earlier_tokens, lambda valid: valid)
+
+
 CORRECT: dict[str, Correct] = {
     one.name: one
     for one in (
@@ -103,5 +134,14 @@ CORRECT: dict[str, Correct] = {
         Correct("attention pooling without special tokens", by_attention),
         Correct("beams with padding", lambda s: mended("H10-beams", s)),
         Correct("Llama, beams and padding", llama_beams),
+        Correct(
+            "sdpa, a sample at a time",
+            lambda s: MaskedModel(written_out(s, row_by_row), last_tokens(3)),
+        ),
+        Correct("sdpa, a sample at a time, unpadded", unpadded),
+        Correct(
+            "sdpa, a document at a time",
+            lambda s: MaskedModel(written_out(s, document_by_document), own_document(3)),
+        ),
     )
 }

@@ -72,7 +72,7 @@ def case_of(intent: Meant, batch: Any) -> Case:
     """
     allowed = _meant(intent, batch)
     valid = torch.stack([one.any(dim=1) for one in allowed]).any(dim=0)
-    return Case(valid.long(), valid, allowed, batch)
+    return Case(valid.long(), valid, allowed, batch, own=True)
 
 
 def _meant(intent: Meant, batch: Any) -> tuple[Bool[Tensor, "batch query key"], ...]:

@@ -1,13 +1,13 @@
 """Who depends on whom, by gradients: exact where masks are right, at any scale of the weights."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from viz_encoder.audit.measure.leaf import NOT_EMBEDDED, leaf_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.token_axis import by_token, has_tokens
@@ -49,14 +49,15 @@ def gradients_of(subject: Subject, case: Case, rows: Rows, *, seed: int = 0) -> 
             out = subject.run(case, x=x, grad=True)
         except ModelFault as fault:
             raise NoGradient(f"with gradients on, the model raised {fault}") from fault
-        if not leaf:
-            raise NoGradient("the model's embedding was not found")
+        wanted = leaf.whole
+        if wanted is None:
+            raise NoGradient(NOT_EMBEDDED)
         if not out.requires_grad:
             raise NoGradient("the model runs without gradients")
         together = n_tokens <= TOGETHER
-        found = _together(out, leaf[0], rows, seed, n_tokens) if together else None
+        found = _together(out, wanted, rows, seed, n_tokens) if together else None
         if found is None:
-            found = _one_by_one(out, leaf[0], rows, seed, n_tokens)
+            found = _one_by_one(out, wanted, rows, seed, n_tokens)
     return Gradients(tuple(rows), found)
 
 
@@ -101,30 +102,6 @@ def _directions(out: Tensor, rows: Rows, seed: int) -> Iterator[Tensor]:
         values = direction[row[: out.ndim - 1]]
         values[...] = mixture if values.numel() == len(mixture) else 1.0
         yield direction
-
-
-@contextmanager
-def leaf_of(subject: Subject, case: Case) -> Iterator[tuple[Tensor, list[Tensor]]]:
-    """What to give the model, and the tensor to differentiate by: x itself, or embedded ids."""
-    if case.x.is_floating_point():
-        x = case.x.clone().requires_grad_(True)
-        yield x, [x]
-        return
-    leaf: list[Tensor] = []
-
-    def catch(module: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> Tensor | None:
-        if leaf or not args or args[0].shape != case.x.shape or not args[0].equal(case.x):
-            return None
-        leaf.append(out.detach().requires_grad_(True))
-        return leaf[0]
-
-    tables = [one for one in subject.whole.modules() if isinstance(one, nn.Embedding)]
-    hooks = [one.register_forward_hook(catch) for one in tables]
-    try:
-        yield case.x, leaf
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def real_rows(case: Case, most: int = 0) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from viz_encoder.audit.measure.by_sample import UNASSIGNED, as_layers, is_single
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
@@ -25,10 +26,14 @@ class Maps:
 
 
 def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | None = None) -> Maps:
-    """Run the model once and read its maps; what cannot be read is left out, and said."""
+    """Run the model and read its maps; what cannot be read is left out, and said.
+
+    It runs once, and a few times more if it calls attention sample by sample.
+    """
+    given = case if x is None else replace(case, x=x)
     try:
         with record(subject.whole, hidden=False) as recording:
-            subject.run(case, x=x, grad=grad)
+            subject.run(given, grad=grad)
         if not recording.calls:
             recording.trace()
         if recording._fault is not None:
@@ -36,9 +41,14 @@ def maps_of(subject: Subject, case: Case, *, grad: bool = False, x: Tensor | Non
     except TraceError as fault:
         return Maps((), str(fault).split(". ")[0] + ".")
     except ModelFault as fault:
-        subject.run(case, x=x, grad=grad)  # raises it again, if it is not the watching's
+        subject.run(given, grad=grad)  # raises it again, if it is not the watching's
         return Maps((), f"while being recorded, the model raised {fault}.")
     calls = [one for n, one in enumerate(recording.calls) if n not in subject.not_attention]
+    if any(is_single(one, case) for one in calls):
+        joined = as_layers(subject, given, calls, lambda one: subject.run(one, grad=grad))
+        if joined is None:
+            return Maps((), UNASSIGNED)
+        calls = joined
     layers = [(call, _layer(call, case.valid)) for call in calls]
     found = tuple(layer for _, layer in layers if layer is not None)
     others = [call for call, layer in layers if layer is None]

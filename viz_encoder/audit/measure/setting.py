@@ -44,6 +44,7 @@ class Case:
     valid: Bool[Tensor, "batch token"]
     allowed: tuple[Allowed, ...]  # one for all layers, or one a layer
     passed: Any  # what the caller's code passes
+    own: bool = False  # passed is a whole batch of the caller's, and x is not looked at
 
     @property
     def sizes(self) -> str:

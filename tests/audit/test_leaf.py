@@ -1,0 +1,93 @@
+"""Gradients by ids: the table's output is found however the model calls its table."""
+
+import pytest
+import torch
+from torch import nn
+
+import viz_encoder as vz
+from tests.audit.plants import Stack, causal, padding
+from viz_encoder.audit import AuditInputs
+from viz_encoder.audit.measure.gradients import NoGradient, gradients_of, real_rows
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.subject import Subject
+
+VALID = torch.arange(7) < torch.tensor([5, 3, 7])[:, None]
+GIVEN = AuditInputs(vocab_size=90)
+
+
+class Reader(nn.Module):
+    """Ids through a right stack; `embed` calls the table."""
+
+    def __init__(self, embed):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.place = nn.Embedding(90, 8), nn.Embedding(50, 8)
+        self.stack, self.embed = Stack(), embed
+
+    def forward(self, ids, keep):
+        x = self.embed(self.table, ids, keep.diagonal(dim1=1, dim2=2))
+        return self.stack(x + self.place(torch.arange(ids.shape[1])), keep)
+
+
+def of_real(table, ids, valid):
+    x = torch.zeros(*ids.shape, 8)
+    x[valid] = table(ids[valid])
+    return x
+
+
+def of_real_rows(table, ids, valid):
+    x = torch.zeros(*ids.shape, 8)
+    for sample, real in enumerate(valid):
+        x[sample, real] = table(ids[sample, real])
+    return x
+
+
+def by_token(table, ids, valid):
+    return torch.stack([table(ids[:, n]) for n in range(ids.shape[1])], dim=1)
+
+
+WAYS = {
+    "batch": lambda table, ids, valid: table(ids),
+    "row by row": lambda table, ids, valid: torch.cat([table(row[None]) for row in ids]),
+    "one row": lambda table, ids, valid: table(ids.reshape(1, -1)).view(*ids.shape, -1),
+    "real tokens": of_real,
+    "real tokens, row by row": of_real_rows,
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_gradients_are_those_of_the_embedded_tokens(name):
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(1, 90, VALID.shape, generator=generator)
+    model = Reader(WAYS[name]).eval()
+    case = Case(ids, VALID, (causal(VALID),), causal(VALID))
+    found = gradients_of(Subject(model), case, real_rows(case)).values
+    leaf = model.table(ids).detach().requires_grad_(True)
+    out = model.stack(leaf + model.place(torch.arange(7)), causal(VALID))
+    mixture = torch.randn(8, generator=torch.Generator().manual_seed(1))
+    for number, (sample, query) in enumerate(real_rows(case)):
+        grad = torch.autograd.grad((out[sample, query] * mixture).sum(), leaf, retain_graph=True)[0]
+        torch.testing.assert_close(found[number].float(), grad.abs().amax(dim=-1))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_an_audit_of_ids_has_gradients_and_sees_a_leak(name):
+    right = vz.audit_mask(Reader(WAYS[name]).eval(), causal, inputs=GIVEN)
+    assert right.verdict == "PASS" and right.check("gradient").verdict == "PASS", str(right)
+    if "real" not in name:  # there the mask tells what is real
+        wrong = vz.audit_mask(Reader(WAYS[name]).eval(), causal, padding, inputs=GIVEN)
+        assert wrong.check("gradient").verdict == "FAIL"
+
+
+def test_tables_that_are_called_otherwise_are_said_with_the_cure():
+    report = vz.audit_mask(Reader(by_token).eval(), causal, inputs=GIVEN)
+    assert report.verdict == "PASS" and report.check("gradient").verdict == "NOT TESTED"
+    assert any("embed them yourself" in line for line in report.not_tested)
+
+
+def test_samples_of_the_same_ids_are_not_taken_for_one_another():
+    ids = torch.arange(1, 8).expand(3, 7).contiguous()
+    case = Case(ids, VALID | True, (causal(VALID | True),), causal(VALID | True))
+    with pytest.raises(NoGradient, match=r"nn\.Embedding"):
+        gradients_of(Subject(Reader(WAYS["row by row"]).eval()), case, real_rows(case))
+    assert gradients_of(Subject(Reader(WAYS["one row"]).eval()), case, real_rows(case)).rows

@@ -1,0 +1,82 @@
+"""What an output is differentiated by: x itself, or what a table of embeddings made of its ids."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.measure.subject import Subject
+
+NOT_EMBEDDED = (
+    "no nn.Embedding was called with these ids, as a batch, by sample or in one row; embed them "
+    "yourself, model(table(ids), passed), or give the module that holds it, module="
+)
+
+
+@dataclass(eq=False)
+class Leaf:
+    """The tensor to differentiate by, and of which tokens the model has made use."""
+
+    case: Case
+    values: Float[Tensor, "batch token ..."] | None = None
+    used: Bool[Tensor, "batch token"] | None = None
+    table: nn.Module | None = None
+
+    @property
+    def whole(self) -> Tensor | None:
+        """It, if every real token was seen to be used."""
+        if self.used is None:
+            return self.values
+        return self.values if bool(self.used[self.case.valid].all()) else None
+
+    def catch(self, table: nn.Module, args: tuple[Tensor, ...], out: Tensor) -> Tensor | None:
+        """What a table gives for these ids, out of the leaf; None where they are others."""
+        places = self._places(args[0]) if args and self.table in (None, table) else None
+        if places is None:
+            return None
+        if self.values is None or self.used is None:
+            with torch.no_grad():
+                self.values = table.forward(self.case.x).detach()
+            self.values.requires_grad_(True)
+            self.table, self.used = table, torch.zeros_like(places)
+        self.used = self.used | places
+        found = self.values if bool(places.all()) else self.values[places]
+        return found.view_as(out)
+
+    def _places(self, ids: Tensor) -> Bool[Tensor, "batch token"] | None:
+        """The tokens whose ids these are, each used once; None if they may be others as well."""
+        found: list[Tensor] = []
+        for places in self._ways():
+            again = self.used is not None and bool((places & self.used).any())
+            same = torch.equal(ids.flatten(), self.case.x[places].flatten())
+            if same and not again and not any(places.equal(one) for one in found):
+                found.append(places)
+        return found[0] if len(found) == 1 else None
+
+    def _ways(self) -> Iterator[Bool[Tensor, "batch token"]]:
+        """All tokens or the real ones, of all samples or of one."""
+        valid = self.case.valid
+        yield from (torch.ones_like(valid), valid)
+        for row in torch.eye(len(valid), dtype=torch.bool, device=valid.device):
+            yield from (row[:, None].expand_as(valid), row[:, None] & valid)
+
+
+@contextmanager
+def leaf_of(subject: Subject, case: Case) -> Iterator[tuple[Tensor, Leaf]]:
+    """What to give the model, and the tensor to differentiate by: x itself, or embedded ids."""
+    if case.x.is_floating_point():
+        x = case.x.clone().requires_grad_(True)
+        yield x, Leaf(case, x)
+        return
+    leaf = Leaf(case)
+    tables = [one for one in subject.whole.modules() if isinstance(one, nn.Embedding)]
+    hooks = [one.register_forward_hook(leaf.catch) for one in tables]
+    try:
+        yield case.x, leaf
+    finally:
+        for hook in hooks:
+            hook.remove()
