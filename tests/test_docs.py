@@ -94,9 +94,10 @@ def test_the_planted_bug_is_found_and_mended():
     ran = run_page("masks.md")
     assert ran.scope["report"].verdict == "FAIL"
     assert [check.name for check in ran.scope["report"].failed] == ["constants"]
-    first, second, lost, whole, cut, *flexible = ran.printed.splitlines()
+    first, second, lost, whole, cut, own, *flexible = ran.printed.splitlines()
     assert first == ran.scope["report"].sentence and second == f"FAIL: {first}"
     assert lost == "the bias is not added to the scores."
+    assert own.startswith("Tokens look where they are meant to")
     short, full = "True,  True, False, False", "True,  True,  True,  True"
     means, compiled = flexible[:2], flexible[2:]  # of the block mask: a row a sample
     assert [short in means[0], full in means[1]] == [True, True]
