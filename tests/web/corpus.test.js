@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { digitsOf, spreadOf } from "../../assets/web/core/head_tables.js";
 import * as tables from "../../assets/web/corpus/tables.js";
 import { headName } from "../../assets/web/views/cells.js";
 
@@ -66,8 +67,8 @@ test("a head is read from its name, if the table has it", () => {
 });
 
 test("a spread too small for two decimals has more", () => {
-  assert.deepEqual([0.2, 0.004, 0.0003, 0].map(tables.digitsOf), [2, 3, 4, 2]);
-  assert.equal(tables.spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: no text has it.");
-  const said = tables.spreadOf(ONE, "previous", { layer: 0, head: 0 });
+  assert.deepEqual([0.2, 0.004, 0.0003, 0].map(digitsOf), [2, 3, 4, 2]);
+  assert.equal(spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: no text has it.");
+  const said = spreadOf(ONE, "previous", { layer: 0, head: 0 });
   assert.equal(said, "Head 0.0: 0.50 ± 0.50 over 3 texts; from 0.50 to 0.50 in single texts.");
 });

@@ -5,8 +5,7 @@ import { test } from "node:test";
 import { ledTo } from "../../assets/web/attention/atlas_choosing.js";
 import { toggled } from "../../assets/web/attention/head_choice.js";
 import { EXAMPLES, matching, phrases, understand } from "../../assets/web/attention/head_filter.js";
-import { rank } from "../../assets/web/attention/head_order.js";
-import { changeOf, comparable, HeadStatistics, headNamed } from "../../assets/web/attention/head_statistics.js";
+import { changeOf, comparable, HeadStatistics, headNamed, rank } from "../../assets/web/attention/head_statistics.js";
 import { pairAsked } from "../../assets/web/attention/pair_search.js";
 import { nearest } from "../../assets/web/attention/similar_heads.js";
 

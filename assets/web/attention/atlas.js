@@ -8,7 +8,7 @@ import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { choosing } from "./atlas_choosing.js";
 import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";
 import { atlasSaves } from "./atlas_saves.js";
-import { MAP_CHANGE } from "./head_statistics.js";
+import { headNamed, MAP_CHANGE } from "./head_statistics.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, LayerStatistics, MapChanges, Numbers, Run, Selection, Switches } from "./types.d.ts" */
 
@@ -168,7 +168,8 @@ export class Atlas {
   #arrange(/** @type {Run} */ run) {
     const { order, cells } = this;
     this.places = order.heads();
-    const standing = `${this.places.map(({ name }) => name)} ${order.ranked && order.words}`;
+    const over = order.source.key && `${order.source.key} ${order.statistic}`; // which the labels say
+    const standing = `${this.places.map(({ name }) => name)} ${order.ranked && order.words} ${over}`;
     if (standing !== this.#standing) {
       const focused = document.activeElement;
       this.#standing = standing;
@@ -219,10 +220,11 @@ export class Atlas {
     const { measures, order } = this;
     const at = this.at.get(name);
     if (at === undefined) return mapName(this.selection.layer, this.selection.head).replace("l", "L");
-    const said = measures.sentence(name);
+    const { table } = order.source;
+    const said = table?.said(order.statistic, headNamed(name)).replace(/\.$/, "") ?? measures.sentence(name);
     if (!order.ranked) return said;
-    const { title, unit } = measures.text(order.statistic);
-    const told = order.statistic in measures.own || order.statistic === MAP_CHANGE;
+    const { title, unit } = order.source.shown.text(order.statistic);
+    const told = table !== null || order.statistic in measures.own || order.statistic === MAP_CHANGE;
     const value = told ? "" : ` · ${title.toLowerCase()} ${amount(this.places[at].value, 3)} ${unit}`;
     return `${said}${value} · number ${at + 1} of ${this.places.length}`;
   }

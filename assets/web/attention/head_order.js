@@ -4,9 +4,10 @@ import { button, el, options } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { EXAMPLES, matching, phrases, understand } from "./head_filter.js";
 import { isRole } from "./head_roles.js";
-import { MAP_CHANGE } from "./head_statistics.js";
+import { MAP_CHANGE, rank } from "./head_statistics.js";
 import { strongest } from "./pair_links.js";
 import { pairAsked } from "./pair_search.js";
+import { StatisticSource } from "./statistic_source.js";
 
 /** @import { AskedPair, HeadStatistics, PairLinksView, Run, Selection, Test } from "./types.d.ts" */
 
@@ -15,13 +16,6 @@ const PAIR_EXAMPLE = "it -> animal";
 const STRONG = 0.1; // the least weight of a head that links a pair
 const NO_PRONOUN = "This text has no pronoun; he, she, it, they and their forms count, in English only.";
 const HINT = "Dims the heads that do not match; Enter goes to the next match.";
-
-/** By value, unknown ones last, equal ones by layer and head.
- * @template {{ value?: number | null }} Kind @param {Kind[]} heads @param {boolean} lowest */
-export function rank(heads, lowest) {
-  const key = (/** @type {Kind} */ { value }) => (value == null ? Infinity : lowest ? value : -value);
-  return heads.toSorted((a, b) => (key(a) === key(b) ? 0 : key(a) - key(b)));
-}
 
 /** @extends {Emitter<[]>} */
 export class HeadOrder extends Emitter {
@@ -55,12 +49,14 @@ export class HeadOrder extends Emitter {
     this.pair = pair;
     this.selection = selection;
     this.measures = measures;
+    this.source = new StatisticSource(selection, measures, () => this.#learn());
     /** @type {(label: string, node: HTMLElement) => HTMLElement} */
     const control = (label, node) => el("label", { class: "viz-control" }, el("span", {}, label), node);
     this.node = el(
       "div",
       { class: "viz-order" },
-      ...[control("Statistic", this.choice), control("Order", this.direction), control("Find heads", this.find)],
+      ...[control("Statistic", this.choice), control("Over", this.source.choice), control("Order", this.direction)],
+      control("Find heads", this.find),
       ...[
         el(
           "datalist",
@@ -90,23 +86,24 @@ export class HeadOrder extends Emitter {
   }
 
   get ranked() {
-    return this.asked && this.measures.complete(this.statistic);
+    return this.asked && this.source.shown.complete(this.statistic);
   }
 
   // Such as "entropy, highest first".
   get words() {
-    const { title } = this.measures.text(this.statistic);
+    const { title } = this.source.shown.text(this.statistic);
     return `${title[0].toLowerCase()}${title.slice(1)}, ${this.lowest ? "lowest" : "highest"} first`;
   }
 
   // All heads as they stand, row by row.
   heads() {
-    const heads = this.measures.heads(this.statistic);
+    const heads = this.source.shown.heads(this.statistic);
     return this.ranked ? rank(heads, this.lowest) : heads;
   }
 
   // Look at a statistic in an order, as if chosen by hand.
   show(/** @type {string} */ statistic, /** @type {string} */ direction) {
+    if (!this.source.shown.names().includes(statistic)) this.source.choose("");
     [this.choice.value, this.direction.value] = [statistic, direction];
     this.#chosen();
   }
@@ -120,6 +117,7 @@ export class HeadOrder extends Emitter {
 
   #learn() {
     const { measures } = this;
+    this.source.follow();
     this.#options();
     if (this.statistic === MAP_CHANGE && measures.comparable.maps && !measures.fault) measures.compare();
     this.#search();
@@ -127,16 +125,17 @@ export class HeadOrder extends Emitter {
 
   // The statistics that can be chosen now; at first that of the link.
   #options() {
-    const { measures } = this;
-    const names = measures.names();
-    if (names.join() === this.#names) return;
-    const before = this.#names ? this.statistic : this.selection.stat;
-    const titled = (/** @type {string[]} */ listed) => options(listed.map((name) => [name, measures.text(name).title]));
-    const changes = titled(names.filter((name) => !(name in measures.own)));
-    this.choice.replaceChildren(...titled(Object.keys(measures.own)));
+    const { shown, key } = this.source;
+    const names = shown.names();
+    const listed = `${key} ${names}`;
+    if (listed === this.#names) return;
+    const before = this.#names.startsWith(`${key} `) ? this.statistic : this.selection.stat;
+    const titled = (/** @type {string[]} */ listed) => options(listed.map((name) => [name, shown.text(name).title]));
+    const changes = titled(names.filter((name) => !(name in shown.own)));
+    this.choice.replaceChildren(...titled(Object.keys(shown.own)));
     if (changes.length) this.choice.append(el("optgroup", { label: "Compared with the reference" }, ...changes));
     this.choice.value = names.includes(before) ? before : names[0];
-    this.#names = names.join();
+    this.#names = listed;
   }
 
   // Which heads the words mean, once all that they ask for is known.
@@ -155,7 +154,7 @@ export class HeadOrder extends Emitter {
     this.#told = "";
     this.#fault = asked ? ("fault" in asked ? asked.fault : this.#missing(asked.tests)) : "";
     if (asked && !("fault" in asked) && !this.#fault) {
-      const heads = measures.heads(this.statistic);
+      const heads = this.source.shown.heads(this.statistic);
       const { found, says } = matching(asked, heads, (name, { layer, head }) => measures.value(name, layer, head));
       this.matched = new Set(found.map(({ name }) => name));
       const { hide, renorm } = measures.kept;
@@ -244,7 +243,7 @@ export class HeadOrder extends Emitter {
   #tell() {
     const failed = this.statistic === MAP_CHANGE ? this.measures.fault : "";
     const order = failed || (this.asked && !this.ranked ? `Ordering ${this.#progress(this.statistic)}` : "");
-    const said = [this.#fault || this.#told || HINT, order].filter(Boolean).join(" ");
+    const said = [this.#fault || this.#told || HINT, this.source.fault, order].filter(Boolean).join(" ");
     if (this.said.textContent !== said) this.said.textContent = said;
     this.tell();
   }

@@ -32,6 +32,13 @@ export function headNamed(name) {
   return { layer, head };
 }
 
+/** By value, unknown ones last, equal ones by layer and head.
+ * @template {{ value?: number | null }} Kind @param {Kind[]} heads @param {boolean} lowest */
+export function rank(heads, lowest) {
+  const key = (/** @type {Kind} */ { value }) => (value == null ? Infinity : lowest ? value : -value);
+  return heads.toSorted((a, b) => (key(a) === key(b) ? 0 : key(a) - key(b)));
+}
+
 /** Whether a run can be compared with a reference, its maps and its statistics, and why not.
  * @type {(reference: Sized | undefined, run: Sized | null) => { maps: boolean, statistics: boolean, why: string }} */
 export function comparable(reference, run) {

@@ -4,8 +4,7 @@ import { makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { amount, button, el } from "../core/dom.js";
 import { headsOf } from "../core/selection.js";
 import { gradient } from "../views/shading.js";
-import { rank } from "./head_order.js";
-import { headNamed } from "./head_statistics.js";
+import { headNamed, rank } from "./head_statistics.js";
 
 /** @import { HeadOrder, HeadStatistics, HeadValue, Run, Scale, Selection } from "./types.d.ts" */
 
@@ -48,7 +47,8 @@ export class StatisticMap {
     const { order, measures } = this;
     const { hide, renorm, words } = measures.kept;
     const kept = [hide, renorm, words].join();
-    const drawn = [measures.run?.key, kept, order.statistic, order.lowest, measures.complete(order.statistic)].join();
+    const { shown, key } = order.source;
+    const drawn = [measures.run?.key, kept, key, order.statistic, order.lowest, shown.complete(order.statistic)].join();
     if (drawn !== this.#drawn || order.matched !== this.#matched) this.draw();
     [this.#drawn, this.#matched] = [drawn, order.matched];
   }
@@ -57,15 +57,16 @@ export class StatisticMap {
   draw() {
     const { measures, order } = this;
     if (!measures.run) return;
-    const { title, unit, meaning, edge, over, most } = measures.text(order.statistic);
-    const complete = measures.complete(order.statistic);
-    const heads = measures.heads(order.statistic);
+    const { shown, table } = order.source;
+    const { title, unit, meaning, edge, over, most } = shown.text(order.statistic);
+    const complete = shown.complete(order.statistic);
+    const heads = shown.heads(order.statistic);
     const known = complete ? heads.filter(({ value }) => value != null) : [];
     const highest = Math.max(0, ...known.map(({ value }) => Number(value)));
     const scale = makeScale("head", highest);
     this.title.textContent = `${title}, by head`;
     const limit = most === 1 ? "" : `In this run at most ${amount(most, 2)} ${unit}.`;
-    const apart = measures.kept.words ? "Over tokens; sub-words are not merged." : "";
+    const apart = measures.kept.words && !table ? "Over tokens; sub-words are not merged." : "";
     const said = [`${meaning[0].toUpperCase()}${meaning.slice(1)}.`, over, limit, edge, apart];
     this.what.textContent = said.filter(Boolean).join(" ");
     this.#map(measures.run, heads, complete ? scale : null, unit);
@@ -106,7 +107,9 @@ export class StatisticMap {
   /** @type {(one: HeadValue, scale: Scale | null, unit: string) => HTMLElement} */
   #cell({ layer, head, name, value }, scale, unit) {
     const said = value == null ? "not known" : `${amount(value, 3)} ${unit}`;
-    const cell = el("i", { class: "viz-stat-cell", title: `Layer ${layer}, head ${head}: ${said}`, "data-stat": name });
+    const { statistic, source } = this.order;
+    const title = source.table?.said(statistic, { layer, head }) ?? `Layer ${layer}, head ${head}: ${said}`;
+    const cell = el("i", { class: "viz-stat-cell", title, "data-stat": name });
     cell.style.gridArea = `${layer + 3} / ${head + 3}`;
     if (scale) cell.style.background = rgbText(shade(value ?? NaN, scale));
     cell.classList.toggle("viz-out", this.order.matched !== null && !this.order.matched.has(name));

@@ -1,6 +1,7 @@
 // Two tables: another corpus or another checkpoint beside the shown one, and the heads that differ most.
 
 import { button, caption, control, controls, el, options } from "../core/dom.js";
+import { tableName } from "../core/head_tables.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
 import { changes, incomparable, shown, signed } from "./tables.js";
@@ -12,9 +13,6 @@ const NOTHING = "nothing";
 const ABOUT =
   "Measure other texts, or the same texts on another model, and what was shown before can be chosen here; " +
   "a file can be opened too. Differences are this table less the other.";
-
-export const nameOf = (/** @type {HeadTable} */ { about: { source, model }, counts: [texts] }) =>
-  `${source || "a table"} (${texts.toLocaleString("en-US")} texts, ${model})`;
 
 export class Comparison {
   /** @type {HeadTable[]} the latest first */
@@ -102,7 +100,7 @@ export class Comparison {
   }
 
   #offer(/** @type {HeadTable | null} */ table = null) {
-    const others = this.tables.map((each, at) => /** @type {const} */ ([String(at), nameOf(each)]));
+    const others = this.tables.map((each, at) => /** @type {const} */ ([String(at), tableName(each)]));
     const offered = others.filter((_, at) => this.tables[at] !== table);
     this.select.replaceChildren(...options([["", NOTHING], ...offered]));
     if (this.other === table) this.other = null;

@@ -1,14 +1,11 @@
 // What the Corpus tab asks of the server; the page holds its tables, and the server keeps none.
 
-import { ask, json } from "../core/server.js";
+import { ask } from "../core/server.js";
 import { streamed } from "../core/streamed.js";
 
 /** @import { Tell } from "../core/streamed.js" */
 /** @import { Saved } from "../views/save_row.js" */
 /** @import { HeadTable } from "./types.d.ts" */
-
-/** The table that ships. @type {() => Promise<HeadTable>} */
-export const shipped = () => json("viz/corpus/example");
 
 /** Texts to be measured. @typedef {{ name: string, body: BodyInit, model: string, column: string }} Asked */
 

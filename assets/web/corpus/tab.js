@@ -2,16 +2,17 @@
 
 import { current } from "../core/app_state.js";
 import { button, caption, control, controls, count, el, onTheme, onWidth, options } from "../core/dom.js";
+import { openTable, shippedTable, spreadOf, tableName } from "../core/head_tables.js";
 import { sentenceOf } from "../core/latest.js";
 import { headName } from "../views/cells.js";
 import { saveRow } from "../views/save_row.js";
-import { Comparison, nameOf } from "./comparison.js";
+import { Comparison } from "./comparison.js";
 import { ExampleList } from "./example_list.js";
 import { HeadMap } from "./head_map.js";
 import { HeadPlane } from "./head_plane.js";
-import { fileOf, shipped } from "./requests.js";
+import { fileOf } from "./requests.js";
 import { SourcePanel } from "./source_panel.js";
-import { changes, changeSaid, difference, headOf, ranked, spreadOf } from "./tables.js";
+import { changes, changeSaid, difference, headOf, ranked } from "./tables.js";
 
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 
@@ -32,7 +33,7 @@ export function mount(/** @type {HTMLElement} */ root) {
 async function open(/** @type {HTMLElement} */ root) {
   root.replaceChildren(el("p", { class: "viz-empty", role: "status" }, "Loading the example …"));
   try {
-    window.vizCorpus = new CorpusTab(root, await shipped()); // so that a script or a test can ask what is shown
+    window.vizCorpus = new CorpusTab(root, await shippedTable()); // so that a script or a test can ask what is shown
   } catch (fault) {
     const again = button("Try again", () => open(root));
     root.replaceChildren(el("div", { class: "viz-alert", role: "alert" }, sentenceOf(fault), " ", again));
@@ -103,12 +104,13 @@ export class CorpusTab {
     const first = !this.comparison.tables.length;
     const before = this.statistic.value || current.selection.noted(STATISTIC) || USUAL;
     this.table = table;
+    openTable.set(table);
     this.comparison.keep(table);
     const titles = Object.entries(table.words).filter(([name]) => table.n_texts[name]);
     this.statistic.replaceChildren(...options(titles.map(([name, { title }]) => [name, title])));
     const usual = titles.some(([name]) => name === USUAL) ? USUAL : titles[0][0];
     this.statistic.value = titles.some(([name]) => name === before) ? before : usual;
-    this.over.textContent = `${nameOf(table)}. ± is the standard deviation over texts.`;
+    this.over.textContent = `${tableName(table)}. ± is the standard deviation over texts.`;
     this.#fail();
     const linked = first ? headOf(table, current.selection.noted(HEAD)) : null;
     this.#rank(linked);

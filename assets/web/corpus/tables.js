@@ -33,19 +33,6 @@ export function ranked(values, count = Infinity) {
   return known.slice(0, count).map(({ layer, head }) => ({ layer, head }));
 }
 
-/** How many decimals a spread needs to be seen. @type {(sd: number) => number} */
-export const digitsOf = (sd) => (sd >= 0.005 || sd === 0 ? 2 : sd >= 0.0005 ? 3 : 4);
-
-/** One head by a statistic, over texts. @type {(table: HeadTable, name: string, place: HeadPlace) => string} */
-export function spreadOf(table, name, place) {
-  const value = (/** @type {string} */ part) => Number(table.arrays[name + part][place.layer][place.head]);
-  const of = (/** @type {string} */ part) => value(part).toFixed(digitsOf(value("_sd")));
-  if (table.arrays[name][place.layer][place.head] === null) return `Head ${headName(place)}: no text has it.`;
-  const texts = table.n_texts[name];
-  const range = texts > 1 ? `; from ${of("_least")} to ${of("_most")} in single texts` : "";
-  return `Head ${headName(place)}: ${of("")} ± ${of("_sd")} over ${texts.toLocaleString("en-US")} texts${range}.`;
-}
-
 /** Why two tables cannot be subtracted; "" where they can. @type {(table: HeadTable, other: HeadTable, name: string) => string} */
 export function incomparable(table, other, name) {
   const [one, two] = [table, other].map(({ shape }) => shape.join(" × "));

@@ -1,0 +1,50 @@
+// Tables of heads over many texts that the page holds: the one that ships, and the one that is open.
+
+import { Held } from "./emitter.js";
+import { json } from "./server.js";
+
+/** @import { HeadTable } from "./payloads.d.ts" */
+
+/** The table that a person looks at. @type {Held<HeadTable>} */
+export const openTable = new Held();
+
+/** @type {Promise<HeadTable> | null} */
+let asked = null;
+/** @type {HeadTable | null} */
+let shipped = null;
+
+/** The table that ships, asked for once. @returns {Promise<HeadTable>} */
+export function shippedTable() {
+  asked ??= json("viz/corpus/example").then(
+    (table) => {
+      shipped = table;
+      return table;
+    },
+    (fault) => {
+      asked = null; // so that it can be asked for again
+      throw fault;
+    },
+  );
+  return /** @type {Promise<HeadTable>} */ (asked);
+}
+
+export const isShipped = (/** @type {HeadTable} */ table) => table === shipped;
+
+/** Such as "1 text". */
+export const textsOf = (/** @type {number} */ n) => `${n.toLocaleString("en-US")} text${n === 1 ? "" : "s"}`;
+
+export const tableName = (/** @type {HeadTable} */ { about: { source, model }, counts: [texts] }) =>
+  `${source || "a table"} (${textsOf(texts)}, ${model})`;
+
+/** How many decimals a spread needs to be seen. @type {(sd: number) => number} */
+export const digitsOf = (sd) => (sd >= 0.005 || sd === 0 ? 2 : sd >= 0.0005 ? 3 : 4);
+
+/** One head by a statistic, over texts. @type {(table: HeadTable, name: string, place: { layer: number, head: number }) => string} */
+export function spreadOf(table, name, { layer, head }) {
+  const value = (/** @type {string} */ part) => Number(table.arrays[name + part][layer][head]);
+  const of = (/** @type {string} */ part) => value(part).toFixed(digitsOf(value("_sd")));
+  if (table.arrays[name][layer][head] === null) return `Head ${layer}.${head}: no text has it.`;
+  const texts = table.n_texts[name];
+  const range = texts > 1 ? `; from ${of("_least")} to ${of("_most")} in single texts` : "";
+  return `Head ${layer}.${head}: ${of("")} ± ${of("_sd")} over ${textsOf(texts)}${range}.`;
+}

@@ -1,0 +1,124 @@
+"""The atlas over a set: heads ordered and colored by a table of many texts of the same model."""
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from tests.ui.test_corpus import PAINTED, TEXTS, painted
+from viz_encoder.bundled import asset
+from viz_encoder.corpora import HeadTable
+from viz_encoder.ui.tabs.corpus import sources
+
+pytestmark = pytest.mark.browser
+KNOWN = ".viz-statistic[data-painted]"
+
+
+@pytest.fixture(scope="module")
+def shipped() -> HeadTable:
+    return HeadTable.load(asset(sources.TABLE))
+
+
+def over(page, name: str) -> None:
+    """Wait until the statistics are over that, by the sentence below the title."""
+    page.wait_for_function(
+        "words => document.querySelector('.viz-stat-heading p').textContent.includes(words)",
+        arg=name,
+        timeout=60_000,
+    )
+
+
+def ranked(page) -> list[str]:
+    return page.eval_on_selector_all(".viz-atlas-cell", "all => all.map(c => c.dataset.head)")
+
+
+def in_order(values: np.ndarray) -> list[str]:
+    order = np.argsort(-values, axis=None, kind="stable")
+    return [f"{at // 12}.{at % 12}" for at in order]
+
+
+def test_the_atlas_stands_in_the_order_of_the_table(visit, shipped):
+    page = visit(order="highest").page
+    page.wait_for_selector(KNOWN, timeout=60_000)
+    page.select_option("#viz-over", "example")
+    over(page, "Averaged over 240 texts: the example sentences.")
+    page.select_option("#viz-statistic", "punctuation")  # which no single run's atlas has
+    values = shipped["punctuation"].mean
+    page.wait_for_function(
+        "name => document.querySelector('.viz-atlas-cell').dataset.head === name",
+        arg=in_order(values)[0],
+    )
+    assert ranked(page) == in_order(values)
+    (layer, head), spread = shipped.ranked("punctuation", 1)[0], shipped["punctuation"]
+    page.focus(f".viz-atlas-cell[data-head='{layer}.{head}']")
+    said = page.inner_text(".viz-atlas-caption")
+    assert (
+        f"Head {layer}.{head}: {spread.mean[layer, head]:.2f} ± {spread.sd[layer, head]:.2f}"
+        in said
+    )
+    assert "over 240 texts; from" in said and said.endswith("number 1 of 72")
+    title = page.get_attribute(f"[data-stat='{layer}.{head}']", "title")
+    assert title.startswith("Weight on punctuation. Head ")
+    page.select_option("#viz-over", "")
+    over(page, "In this run at most")  # of entropy, which every run has
+    assert page.input_value("#viz-statistic") == "entropy"
+
+
+def test_the_link_holds_the_choice(visit, shipped):
+    page = visit(stat="punctuation", order="highest", **{"atlas.over": "example"}).page
+    over(page, "Averaged over 240 texts")
+    assert page.input_value("#viz-statistic") == "punctuation"
+    assert ranked(page) == in_order(shipped["punctuation"].mean)
+    page.select_option("#viz-over", "")
+    page.wait_for_function("!location.search.includes('atlas.over')")
+    page.select_option("#viz-over", "example")
+    page.wait_for_function("location.search.includes('atlas.over=example')")
+
+
+def test_a_table_of_another_model_is_refused_in_a_sentence(visit):
+    page = visit(model="grammar", a="the keys are old", **{"atlas.over": "example"}).page
+    page.wait_for_selector(KNOWN, timeout=60_000)
+    page.wait_for_function(
+        "document.querySelector('.viz-order-said').textContent.includes('That table is of')"
+    )
+    assert (
+        "That table is of all-MiniLM-L6-v2 (6 layers × 12 heads), this run of grammar (4 layers × "
+        "4 heads). These statistics are of this run." in page.inner_text(".viz-order-said")
+    )
+    assert "Averaged over" not in page.inner_text(".viz-stat-heading")
+    assert len(ranked(page)) == 16
+
+
+def test_the_table_that_is_open_in_the_corpus_tab_is_offered(visit, minilm):
+    opened = visit(tab="corpus", order="highest", stat="previous")
+    page = opened.page
+    page.wait_for_selector(PAINTED, timeout=60_000)
+    page.fill("#viz-corpus-texts", "\n".join(TEXTS))
+    page.click("#viz-corpus-measure")
+    painted(page, sources.PASTED)
+    page.click("#viz-tab-attention-button")
+    page.wait_for_selector(KNOWN, timeout=60_000)
+    page.select_option("#viz-over", label="pasted texts (3 texts, all-MiniLM-L6-v2)")
+    over(page, "Averaged over 3 texts: pasted texts.")
+    assert ranked(page) == in_order(vz.corpus(minilm, TEXTS)["previous"].mean)
+
+
+def test_a_link_to_a_table_that_is_not_open_says_so(visit):
+    page = visit(**{"atlas.over": "table"}).page
+    page.wait_for_selector(KNOWN, timeout=60_000)
+    assert "No table is open in the Corpus tab." in page.inner_text(".viz-order-said")
+    assert "Averaged over" not in page.inner_text(".viz-stat-heading")
+
+
+def test_a_comparison_goes_back_to_this_run(visit):
+    page = visit(**{"atlas.over": "example"}).page
+    page.wait_for_selector(KNOWN, timeout=60_000)
+    over(page, "Averaged over 240 texts")
+    page.evaluate("vizTab.order.show('largest', 'highest')")
+    assert page.input_value("#viz-over") == "example"
+    page.get_by_role("button", name="Set as reference").click()
+    page.fill("#viz-text-a textarea", TEXTS[0])
+    page.click("#viz-run")
+    page.wait_for_function("vizTab.measures.comparable.statistics && vizTab.measures.complete('')")
+    page.evaluate("vizTab.order.show('change:entropy', 'highest')")  # which no table has
+    assert page.input_value("#viz-over") == ""
+    assert page.input_value("#viz-statistic") == "change:entropy"
