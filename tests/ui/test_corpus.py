@@ -237,6 +237,23 @@ def test_it_opens_on_a_finding_and_its_examples(opened):
 
 
 @pytest.mark.browser
+def test_heads_are_labeled_by_what_they_do(opened):
+    shipped, labels = HeadTable.load(asset(sources.TABLE)), {"previous": "prev", "next": "next"}
+    labels |= {"diagonal": "same", "first": "first", "delimiter": "sep", "punctuation": "punct"}
+    shares = np.stack([shipped[name].mean for name in labels])  # of the offsets none is above ½
+    wanted = np.array(list(labels.values()))[shares.argmax(axis=0)]
+    wanted[shares.max(axis=0) <= 0.5] = ""
+    found = opened.page.eval_on_selector_all(
+        ".viz-corpus-cell small", "all => all.map((each) => each.textContent)"
+    )
+    assert found == wanted.ravel().tolist() and {"prev", "next", "first"} <= set(found)
+    opened.page.focus(".viz-corpus-cell[data-head='0.2']")
+    share = shipped["previous"].mean[0, 2]
+    role = f"Role: {share:.0%} of its attention is on the previous token."
+    assert opened.page.inner_text(".viz-corpus .viz-readout").endswith(role)
+
+
+@pytest.mark.browser
 def test_a_csv_gives_the_previous_token_head_without_a_further_click(opened, minilm, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("id,text\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(TEXTS)))

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { digitsOf, spreadOf } from "../../assets/web/core/head_tables.js";
+import { roleOf, roleSaid } from "../../assets/web/corpus/roles.js";
 import * as tables from "../../assets/web/corpus/tables.js";
 import { headName } from "../../assets/web/views/cells.js";
 
@@ -71,4 +72,20 @@ test("a spread too small for two decimals has more", () => {
   assert.equal(spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: no text has it.");
   const said = spreadOf(ONE, "previous", { layer: 0, head: 0 });
   assert.equal(said, "Head 0.0: 0.50 ± 0.50 over 3 texts; from 0.50 to 0.50 in single texts.");
+});
+
+test("a head has the role of the place with more than half of its attention, the largest first", () => {
+  /** @type {(shares: Record<string, number | null>) => any} */
+  const of = (shares) => ({
+    arrays: Object.fromEntries(Object.entries(shares).map(([name, share]) => [name, [[share]]])),
+  });
+  const HEAD = { layer: 0, head: 0 };
+  assert.equal(roleOf(of({ previous: 0.5, first: 0.4 }), HEAD), null);
+  assert.equal(roleOf(of({ previous: 0.51, first: 0.4 }), HEAD)?.label, "prev");
+  assert.equal(roleOf(of({ next: 0.6, punctuation: 0.7, delimiter: null }), HEAD)?.label, "punct");
+  assert.equal(roleOf(of({ "offset_-2": 0.6 }), HEAD)?.label, "−2");
+  assert.equal(roleOf(of({ "offset_+8": 0.6 }), HEAD)?.where, "the token 8 after");
+  assert.equal(roleOf(of({ entropy: 3, confidence: 0.9, special: 0.9 }), HEAD), null);
+  assert.equal(roleSaid(of({ diagonal: 0.834 }), HEAD), "Role: 83% of its attention is on the query itself.");
+  assert.equal(roleSaid(of({ diagonal: 0.1 }), HEAD), "");
 });

@@ -8,7 +8,8 @@ import { shown, signed } from "./tables.js";
 
 /** @import { Rgb } from "../core/colors.js" */
 /** @import { HeadPlace, Maybe } from "./types.d.ts" */
-/** @typedef {{ values: Maybe[][], change: boolean, title: string, about: (place: HeadPlace) => string }} Drawn */
+/** @typedef {{ values: Maybe[][], change: boolean, title: string, about: (place: HeadPlace) => string,
+ *   label: (place: HeadPlace) => string }} Drawn `label` of a head's role; "" where it has none */
 
 /** @type {[number, number]} */
 const SIZES = [46, 30]; // pixels of a cell
@@ -34,10 +35,16 @@ export class HeadMap {
   /** `point` is told of the head under the pointer or the focus, and null of none.
    * @param {(place: HeadPlace) => unknown} choose @param {(place: HeadPlace | null) => unknown} point */
   constructor(choose, point) {
-    this.heads = new HeadCells(this.node, { kind: "viz-corpus", sizes: SIZES, parts: ["span"], choose, tell: point });
+    this.heads = new HeadCells(this.node, {
+      kind: "viz-corpus",
+      sizes: SIZES,
+      parts: ["span", "small"],
+      choose,
+      tell: point,
+    });
   }
 
-  draw(/** @type {Drawn} */ { values, change, title, about }) {
+  draw(/** @type {Drawn} */ { values, change, title, about, label }) {
     this.#enter(values.length, values[0].length);
     const colors = coloring(values, change);
     this.heads.cells.forEach((row, layer) => {
@@ -46,6 +53,7 @@ export class HeadMap {
         const ground = colors.of(value);
         Object.assign(cell.style, { background: rgbText(ground), color: inkOn(ground) });
         cell.children[1].textContent = change ? signed(value) : shown(value);
+        cell.children[2].textContent = label({ layer, head });
         cell.ariaDescription = about({ layer, head });
         cell.dataset.value = value === null ? "" : String(value);
       });

@@ -11,6 +11,7 @@ import { ExampleList } from "./example_list.js";
 import { HeadMap } from "./head_map.js";
 import { HeadPlane } from "./head_plane.js";
 import { fileOf } from "./requests.js";
+import { RULE, roleOf, roleSaid } from "./roles.js";
 import { SourcePanel } from "./source_panel.js";
 import { changes, changeSaid, difference, headOf, ranked } from "./tables.js";
 
@@ -76,7 +77,8 @@ export class CorpusTab {
     const heads = el(
       "section",
       { class: "viz-corpus-heads", "aria-label": "Heads over the texts" },
-      ...[controls(control("Statistic:", this.statistic)), this.map.node, this.map.legend, this.told, this.meaning],
+      ...[controls(control("Statistic:", this.statistic)), this.map.node, this.map.legend, this.told],
+      ...[this.meaning, el("p", { class: "viz-caption viz-corpus-rule" }, RULE)],
       saveRow("Save the table", saves),
     );
     this.body = el(
@@ -152,12 +154,17 @@ export class CorpusTab {
       values: other ? difference(table, other, name) : table.arrays[name],
       change: other !== null,
       title: table.words[name].title,
-      about: (place) => spreadOf(table, name, place),
+      about: (place) => this.#said(place),
+      label: (place) => roleOf(table, place)?.label ?? "",
     });
   }
 
   #tell(/** @type {HeadPlace} */ place) {
-    this.told.textContent = spreadOf(this.table, this.statistic.value, place);
+    this.told.textContent = this.#said(place);
+  }
+
+  #said(/** @type {HeadPlace} */ place) {
+    return `${spreadOf(this.table, this.statistic.value, place)} ${roleSaid(this.table, place)}`.trim();
   }
 
   // Texts that could not be measured are listed, not lost.
