@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
@@ -89,3 +90,57 @@ def test_what_cannot_be_an_intent_is_answered():
 def test_a_model_that_raises_is_red():
     report = vz.audit_batch(lambda b: b["nothing"], [1], lambda b: causal(torch.ones(2, 3) > 0))
     assert own(report) == ["runs"], str(report)
+
+
+class Multiplied(nn.Module):
+    """One layer whose mask is multiplied with the weights; `divided` makes up for it."""
+
+    def __init__(self, divided=False, sink=0.0):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.qkv = nn.Embedding(20, 8), nn.Linear(8, 24)
+        self.divided, self.sink = divided, sink
+
+    def forward(self, input_ids, attention_mask):
+        keep = self.keep(attention_mask == 1)[:, None]
+        q, k, v = (
+            part.unflatten(-1, (2, -1)).transpose(1, 2)
+            for part in self.qkv(self.table(input_ids)).chunk(3, -1)
+        )
+        scores = q @ k.mT
+        if self.sink:
+            scores = F.pad(scores.masked_fill(~keep, -torch.inf), (0, 1), value=self.sink)
+            weights = scores.softmax(dim=-1)[..., :-1]
+        else:
+            weights = scores.softmax(dim=-1) * keep
+        if self.divided:
+            weights = weights / weights.sum(dim=-1, keepdim=True)
+        weights = F.dropout(weights, 0.5, self.training)
+        return (weights @ v).transpose(1, 2).flatten(2)
+
+    keep = staticmethod(causal)
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_a_mask_after_the_softmax_is_red_and_a_sink_is_not(train):
+    wrong = vz.audit_batch(Multiplied().train(train), batch(), intent)
+    assert own(wrong) == ["row_sums"], str(wrong)
+    found = wrong.check("row_sums")
+    assert found.code == "after_softmax" and 0 < found.amount < 1
+    for model in (Multiplied(divided=True), Multiplied(sink=0.5)):
+        right = vz.audit_batch(model.train(train), batch(), intent)
+        assert right.verdict == "PASS", str(right)
+    assert right.check("row_sums").verdict == "NOT TESTED"
+    assert any("a sink or" in line for line in right.not_tested)
+
+
+def test_a_row_that_sums_to_less_is_said_where_every_row_is_masked():
+    class Diagonal(Multiplied):
+        keep = staticmethod(lambda valid: causal(valid).diagonal(dim1=1, dim2=2).diag_embed())
+
+    def itself(given):
+        return Diagonal.keep(given["attention_mask"] == 1)
+
+    report = vz.audit_batch(Diagonal(), batch(), itself)
+    assert report.check("row_sums").verdict == "NOT TESTED", str(report)
+    assert any("sums to" in line for line in report.not_tested)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.checks import maps as maps_check
+from viz_encoder.audit.checks import row_sums
 from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
@@ -34,7 +35,8 @@ def audit_batch(
 ) -> MaskReport:
     """Whether the model looks where it may on this very batch, in its own mode.
 
-    The model runs twice: once for its output, once for its maps; a fault takes a few more.
+    The model runs twice: once for its output, once for its maps. A fault takes a few more, and so
+    does attention that is called sample by sample.
 
     It sees what made-up batches cannot have: real tokens with the id of the padding, texts that
     were cut, samples in order of their length. What needs other batches (gradients, padding, other
@@ -125,6 +127,7 @@ def _questions(pad_id: int | None) -> tuple[Question, ...]:
     return (
         Question("runs", "Gives numbers", _runs),
         Question("maps", "Attention maps", _maps, ("runs",)),
+        Question("row_sums", "Rows of the maps sum to 1", row_sums.ask_one_batch, ("runs", "maps")),
         Question("pad_id", "Ids of padding", lambda context: ids_of_padding(context.base, pad_id)),
         Question("length", "Lengths of the samples", lambda context: lengths_of(context.base)),
     )

@@ -1,5 +1,6 @@
 """Whether each row of a map sums to 1: less is a mask after the softmax, or a sink."""
 
+import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
@@ -50,6 +51,43 @@ def ask(context: AuditContext) -> Answer:
     return found.because(diagnose("after_softmax"))
 
 
+def ask_one_batch(context: AuditContext) -> Answer:
+    """The same of a batch that cannot be changed: rows to which no key is forbidden must sum to 1.
+
+    A sink takes its share of these, too; a mask after the softmax leaves them as they are.
+    """
+    layers = context.maps.layers
+    if not layers:
+        return untested("Sums of the maps' rows: no maps could be seen.")
+    if len(context.base.allowed) not in (1, len(layers)):
+        return untested("Sums of the maps' rows: which layer has which intent cannot be told.")
+    whole, most, at = True, 0.0, (0, 0, 0, 0)
+    for number, layer in enumerate(layers):
+        apart = _away(context, number, layer)
+        broken = apart > 20 * TOLERANCE.get(layer.dtype, 1e-5)
+        if not bool(broken.any()):
+            continue
+        rows = _judged(context, number) & context.intent(context.base, number).all(dim=-1)[:, None]
+        heads = broken.any(dim=2).any(dim=0)
+        open_ = rows.expand_as(broken)[:, heads]
+        whole &= bool(open_.any()) and not bool((broken[:, heads] & open_).any())
+        if float(apart.max()) > most:
+            most = float(apart.max())
+            sample, head, query = (int(n) for n in torch.unravel_index(apart.argmax(), apart.shape))
+            at = number, sample, head, query
+    if not most:
+        return passes("All rows sum to 1.")
+    number, sample, head, query = at
+    total = float(_sums(context, number, layers[number])[sample, head, query])
+    text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
+    if not whole or total > 1:
+        return untested(f"{text} Whether by a sink or by a mask after the softmax was not tested.")
+    text = f"{text} Rows to which no key is forbidden sum to 1."
+    return Answer(
+        Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total
+    ).because(diagnose("after_softmax"))
+
+
 def _of_nan(context: AuditContext, number: int) -> Answer:
     if context.is_nonfinite:
         return untested("Sums of the maps' rows could not be judged: they are NaN.")
@@ -69,9 +107,12 @@ def _judged(context: AuditContext, number: int) -> Tensor:
 
 
 def _away(context: AuditContext, number: int, layer: Layer) -> Tensor:
-    rows = _judged(context, number)
-    sums = layer.judged(context.intent(context.base, number), context.base.valid).sums
-    return (sums - 1).abs().nan_to_num(0.0).masked_fill(~rows, 0.0)
+    apart = (_sums(context, number, layer) - 1).abs().nan_to_num(0.0)
+    return apart.masked_fill(~_judged(context, number), 0.0)
+
+
+def _sums(context: AuditContext, number: int, layer: Layer) -> Tensor:
+    return layer.judged(context.intent(context.base, number), context.base.valid).sums
 
 
 QUESTION = Question(
