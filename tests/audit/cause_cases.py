@@ -91,6 +91,25 @@ def packed(valid: Tensor) -> Tensor:
     return causal(valid) & (number[:, None] == number[None, :])
 
 
+def of_documents(more: int, least: int | None = None) -> Mask:
+    def mask(valid: Tensor) -> Tensor:
+        number = (torch.arange(valid.shape[1]) + more).clamp_min(least or -9) // 4
+        return causal(valid) & (number[:, None] == number[None, :])
+
+    return mask
+
+
+def by_lengths(late: int) -> Mask:
+    """Two documents to a sample, and its padding; a window of three inside of each."""
+
+    def mask(valid: Tensor) -> Tensor:
+        counts, at = valid.sum(1, keepdim=True), torch.arange(valid.shape[1])
+        number = (at >= counts // 2 + late).long() + (at >= counts + late)
+        return (number[:, :, None] == number[:, None, :]) & (place(valid).abs() <= 2)
+
+    return lambda valid: mask(valid) if late else mask(valid) & padding(valid)
+
+
 def with_globals(valid: Tensor) -> Tensor:
     allowed = place(valid).abs().le(1).expand(padding(valid).shape).clone()
     allowed[:, 0, :] = allowed[:, :, 0] = True
@@ -198,6 +217,10 @@ MASKS: tuple[tuple[str, Any, Mask, tuple[str, ...], tuple[str, ...]], ...] = (
     ("lengths one too short", padding, longer(-1), ("lengths",), ("shifted",)),
     ("padding mask moved", padding, moved, ("shifted", "lengths"), ()),
     ("documents forgotten", packed, causal, ("documents",), ("pattern_ignored",)),
+    ("documents a token late", packed, of_documents(-1, 0), ("document_edges",), ()),
+    ("documents without right=True", packed, of_documents(3), ("document_edges",), ()),
+    ("documents a token early", packed, of_documents(1), ("document_edges",), ()),
+    ("padding a token late", by_lengths(0), by_lengths(1), ("document_edges",), ()),
     ("a blind edge", near, blind_edge, ("edge",), ()),
     ("globals one way", with_globals, without_column, ("one_way",), ()),
     ("constant of -10", padding, added(-10.0, padding), ("constant",), ()),
@@ -305,6 +328,17 @@ def _of_parts() -> list[CauseCase]:
             lambda valid: (~padding(valid)).repeat(2, 1, 1),
         )
 
+    def repeated_of_four() -> tuple[Any, Any]:
+        torch.manual_seed(0)
+        layers = nn.ModuleList(nn.MultiheadAttention(8, 4, batch_first=True) for _ in range(2))
+
+        def run(x: Tensor, ignore: Tensor) -> Tensor:
+            for layer in layers:
+                x = x + layer(x, x, x, attn_mask=ignore, need_weights=False)[0]
+            return x
+
+        return run, lambda valid: (~causal(valid)).repeat(4, 1, 1)
+
     def bert(attn: str) -> Callable[[], tuple[Any, Any]]:
         return lambda: (made(0, "Bert", TEXT, embedded, attn), lambda valid: ones_of(valid) * 0 + 1)
 
@@ -323,6 +357,7 @@ def _of_parts() -> list[CauseCase]:
         CauseCase("batch_first forgotten", crossed, padding, ("axes",)),
         CauseCase("a mean over the batch", averaged, padding, (), ("mixing",)),
         CauseCase("repeat for repeat_interleave", repeated, padding, ("repeat",), (), one),
+        CauseCase("repeat of four heads, causal", repeated_of_four, causal, ("repeat",)),
         CauseCase("BERT without its mask, sdpa", bert("sdpa"), padding, ("ignored",), (), wide),
         CauseCase("BERT without its mask, eager", bert("eager"), padding, ("ignored",), (), wide),
         CauseCase("one layer open", _on("fused", causal, _open_layer), causal, ("ignored",)),

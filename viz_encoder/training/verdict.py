@@ -97,4 +97,4 @@ def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:
     heads = wrong.any(dim=3).any(dim=2).any(dim=0)
     seen = Seen(opened[:, heads], meant.allowed, meant.allowed, case.valid)
     passed = [one.allowed for one in readings(case.passed, case.valid)]
-    return diagnose_maps([seen], n_heads if bool(heads.all()) else 1, passed)
+    return diagnose_maps([seen], heads, passed)

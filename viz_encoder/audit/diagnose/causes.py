@@ -126,7 +126,8 @@ CAUSES = {
         "Count the positions of each document from 0: position_ids restart at each one.",
     ),
     "repeat": Cause(
-        "heads use the masks of other samples, in the order of mask.repeat",
+        "heads use the masks of other samples, in the order of mask.repeat: head h of sample b has "
+        "that of sample (b * n_heads + h) % batch",
         "mask.repeat_interleave(n_heads, dim=0): torch puts the heads of one sample together.",
     ),
     "other_sample": Cause(
@@ -163,6 +164,11 @@ CAUSES = {
         "packed documents are not separated",
         "allowed = document[:, :, None] == document[:, None, :]; position_ids alone separate "
         "nothing.",
+    ),
+    "document_edges": Cause(
+        "the edges of the documents are off by one token",
+        "torch.searchsorted(cu_seqlens, place, right=True) - 1: without right=True the first token "
+        "of a document counts to the one before it.",
     ),
     "after_softmax": Cause(
         "the mask is applied after the softmax: forbidden keys still take their share of the sum",

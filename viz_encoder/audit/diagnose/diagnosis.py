@@ -13,7 +13,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from viz_encoder.audit.diagnose.causes import CAUSES
-from viz_encoder.audit.diagnose.hypotheses import hypotheses
+from viz_encoder.audit.diagnose.hypotheses import Heads, hypotheses
 from viz_encoder.audit.measure.reach import Allowed, reach
 
 Opened = Bool[Tensor, "batch head query key"]
@@ -53,49 +53,52 @@ def diagnose(code: str, *, more: str = "", sure: bool = True) -> Diagnosis:
     return Diagnosis(code, f"{'' if sure else 'consistent with: '}{cause}{more}.", cure)
 
 
-def diagnose_maps(seen: Sequence[Seen], n_heads: int, passed: Sequence[Allowed] = ()) -> Diagnosis:
+def diagnose_maps(
+    seen: Sequence[Seen], heads: Heads | None = None, passed: Sequence[Allowed] = ()
+) -> Diagnosis:
     """The one cause that all of these maps equal; several, or what is seen, where there is none.
 
     Several are told apart by further maps, then by rows of padding (where these are known, and not
-    only gradients), then by what was passed, in any sense that it may be read in.
+    only gradients), then by what was passed, in any sense that it may be read in. `heads` are those
+    that were seen, of all.
     """
-    codes = _fitting(seen[0], n_heads)
+    codes = _fitting(seen[0], heads)
     for other in seen[1:]:
         if len(codes) > 1:
-            again = _fitting(other, n_heads)
+            again = _fitting(other, heads)
             codes = {code: more for code, more in codes.items() if code in again} or codes
     if len(codes) > 1 and not seen[0].with_itself:
-        codes = _by_all_rows(seen[0], n_heads, codes) or codes
+        codes = _by_all_rows(seen[0], heads, codes) or codes
     if len(codes) > 1:
-        codes = _by_passed(seen[0], n_heads, codes, passed) or codes
+        codes = _by_passed(seen[0], heads, codes, passed) or codes
     if len(codes) == 1:
         code, more = next(iter(codes.items()))
         return diagnose(code, more=more)
     return _either(list(codes)) if codes else _reordered(seen) or _described(seen[-1])
 
 
-def _fitting(seen: Seen, n_heads: int) -> dict[str, str]:
+def _fitting(seen: Seen, heads: Heads | None) -> dict[str, str]:
     """The causes whose mask equals it on the rows of real tokens, and what to add to each."""
     rows = seen.valid & seen.allowed.any(dim=-1)
     found: dict[str, str] = {}
-    for one in hypotheses(seen.allowed, seen.pattern, seen.valid, n_heads):
+    for one in hypotheses(seen.allowed, seen.pattern, seen.valid, heads):
         if one.code not in found and _equal(seen, one.opened, rows):
             found[one.code] = one.more
     return {} if _equal(seen, seen.allowed[:, None], rows) else found
 
 
-def _by_all_rows(seen: Seen, n_heads: int, codes: Mapping[str, str]) -> dict[str, str]:
-    fitting = hypotheses(seen.allowed, seen.pattern, seen.valid, n_heads)
+def _by_all_rows(seen: Seen, heads: Heads | None, codes: Mapping[str, str]) -> dict[str, str]:
+    fitting = hypotheses(seen.allowed, seen.pattern, seen.valid, heads)
     whole = seen.opened.shape
     same = {h.code for h in fitting if seen.residual(h.opened).expand(whole).equal(seen.opened)}
     return {code: more for code, more in codes.items() if code in same}
 
 
 def _by_passed(
-    seen: Seen, n_heads: int, codes: Mapping[str, str], passed: Sequence[Allowed]
+    seen: Seen, heads: Heads | None, codes: Mapping[str, str], passed: Sequence[Allowed]
 ) -> dict[str, str]:
     """The causes whose mask was passed: then it is the mask that is wrong, and not the model."""
-    fitting = hypotheses(seen.allowed, seen.pattern, seen.valid, n_heads)
+    fitting = hypotheses(seen.allowed, seen.pattern, seen.valid, heads)
     same = {h.code for h in fitting for one in passed if h.opened[:, 0].equal(one)}
     return {code: more for code, more in codes.items() if code in same}
 
@@ -184,7 +187,7 @@ def diagnose_gradient(
     rows = valid & allowed[0].any(dim=-1)
     found = [
         one.code
-        for one in hypotheses(allowed[0], pattern, valid, 1)
+        for one in hypotheses(allowed[0], pattern, valid)
         if torch.equal(reach(one.opened[:, 0], n_layers)[-1][rows], depends[rows])
     ]
     return _either(list(dict.fromkeys(found))) if found else Diagnosis()

@@ -11,10 +11,12 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.diagnose.document_edges import moved_edges, numbers_of
 from viz_encoder.audit.measure.reach import Allowed
 
 SHORT = 16  # up to so many tokens, every band is tried
 Valid = Bool[Tensor, "batch token"]
+Heads = Bool[Tensor, " head"]
 
 
 class Hypothesis(NamedTuple):
@@ -25,13 +27,18 @@ class Hypothesis(NamedTuple):
     more: str = ""  # what to add to the cause's sentence
 
 
-def hypotheses(allowed: Allowed, pattern: Allowed, valid: Valid, n_heads: int) -> list[Hypothesis]:
-    """All of them; `pattern` is what the intent would be without any padding."""
+def hypotheses(
+    allowed: Allowed, pattern: Allowed, valid: Valid, heads: Heads | None = None
+) -> list[Hypothesis]:
+    """All of them; `pattern` is what the intent would be without any padding.
+
+    `heads` are those that are compared, if heads are known.
+    """
     plain = [
         Hypothesis(code, one[:, None], more)
         for code, one, more in _same_in_all_heads(allowed, pattern, valid)
     ]
-    return [*plain, *_by_repeat(allowed, n_heads)]
+    return plain if heads is None else [*plain, *_by_repeat(allowed, heads)]
 
 
 def _same_in_all_heads(
@@ -57,6 +64,8 @@ def _same_in_all_heads(
     if bool((causal & ~pattern).any()) and _has_documents(pattern):
         yield "documents", causal & keys, ""
         yield "documents", causal, ""
+    for one, words in moved_edges(allowed, pattern, valid):
+        yield "document_edges", one, words
     yield from _other_keys(pattern, valid)
     yield from _other_samples(allowed, valid)
     yield from _bands(pattern, valid)
@@ -100,11 +109,13 @@ def _other_samples(allowed: Allowed, valid: Valid) -> Iterator[tuple[str, Allowe
             yield code, allowed[order], more
 
 
-def _by_repeat(allowed: Allowed, n_heads: int) -> Iterator[Hypothesis]:
-    n_samples = len(allowed)
+def _by_repeat(allowed: Allowed, heads: Heads) -> Iterator[Hypothesis]:
+    """Head h of sample b has the mask of sample (b * n_heads + h) % batch: its own, for some."""
+    n_samples, n_heads = len(allowed), len(heads)
     if n_heads > 1 and n_samples > 1:
         flat = torch.arange(n_samples * n_heads, device=allowed.device) % n_samples
-        yield Hypothesis("repeat", allowed[flat].unflatten(0, (n_samples, n_heads)))
+        whole = allowed[flat].unflatten(0, (n_samples, n_heads))
+        yield Hypothesis("repeat", whole[:, heads])
 
 
 def _bands(pattern: Allowed, valid: Valid) -> Iterator[tuple[str, Allowed, str]]:
@@ -186,7 +197,4 @@ def _is_band(pattern: Allowed) -> bool:
 
 def _has_documents(pattern: Allowed) -> bool:
     """Whether tokens fall into blocks that no other token may look into."""
-    linked = pattern[0] | pattern[0].mT
-    for _ in range(pattern.shape[-1].bit_length()):
-        linked = (linked.float() @ linked.float()) > 0
-    return not bool(linked.all())
+    return int(numbers_of(pattern[:1]).max()) > 0

@@ -133,10 +133,7 @@ def equal_mask(context: AuditContext, case: Case, layer: Layer, number: int) -> 
             if len(layers) > number:
                 seen.append(_seen(context, other, layers[number], number))
     passed = [one.allowed for one in readings(case.passed, case.valid)]
-    n_heads = len(heads) if bool(heads.all()) else 1
-    return diagnose_maps(
-        [one._replace(opened=one.opened[:, heads]) for one in seen], n_heads, passed
-    )
+    return diagnose_maps([one._replace(opened=one.opened[:, heads]) for one in seen], heads, passed)
 
 
 def _seen(context: AuditContext, case: Case, layer: Layer, number: int) -> Seen:
