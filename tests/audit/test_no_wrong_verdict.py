@@ -112,6 +112,18 @@ def test_other_lengths_pad_on_the_side_where_valid_does():
     assert own(audit(FromTheLeft().eval(), padding)) == ["padding_invariance"]
 
 
+def test_padding_that_the_intent_opens_may_change_an_output():
+    def open_to_padding(valid):
+        return padding(torch.ones_like(valid)) & (torch.arange(valid.shape[1]) % 3 > 0)
+
+    report = audit(Stack().eval(), open_to_padding)
+    found = report.check("padding_invariance")
+    assert report.verdict == "WARN" and own(report, "WARN") == ["padding_invariance"], str(report)
+    assert found.key % 3 > 0 and "Add & valid" in found.cure
+    mixing = audit(lambda x, keep: Stack()(x - x.mean(1, keepdim=True), keep), banded(3))
+    assert mixing.check("padding_invariance").verdict == "FAIL"
+
+
 # Gradients that cannot be taken are not tested.
 
 

@@ -1,5 +1,6 @@
 """Whether a sample is the same alone as with padding in a batch."""
 
+import torch
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import (
@@ -12,6 +13,7 @@ from viz_encoder.audit.audit_context import (
     untested,
 )
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.reach import must_know
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.token_axis import can_be_cut
 from viz_encoder.audit.report import Verdict
@@ -26,16 +28,40 @@ def ask(context: AuditContext) -> Answer:
         return untested(
             f"Alone and with padding: no padding can be cut off an input {tuple(case.x.shape)}."
         )
-    return find_fault(context, context.base, context.out) or passes(
-        f"Real rows alone and with padding agree to {context.tolerance(context.out):.1g}."
+    return (
+        find_fault(context, context.base, context.out)
+        or _by_intent(context)
+        or passes(
+            f"Real rows alone and with padding agree to {context.tolerance(context.out):.1g}."
+        )
     )
 
 
+def _by_intent(context: AuditContext) -> Answer | None:
+    """That padding may change an output, for the intent opens it."""
+    case = context.base
+    open_ = torch.stack(case.allowed).any(dim=0) & case.valid[:, :, None] & ~case.valid[:, None, :]
+    if not bool(open_.any()):
+        return None
+    sample, query, key = (int(n) for n in open_.nonzero()[0])
+    text = (
+        f"Your intent lets token {query} of sample {sample} attend to padding {key}; what depends "
+        "on it was not compared alone and with padding."
+    )
+    cure = "Add & valid[:, None, :] to the intent, unless padding is meant to be seen."
+    return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query, key=key)
+
+
 def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
-    """The largest difference of a sample alone; None where they agree."""
+    """The largest difference of a sample alone; None where they agree.
+
+    Rows that are meant to know of padding are not compared.
+    """
     if not case.padded or not can_be_cut(case.x, case.valid.shape[1]):
         return None
     worst, refused, cut = Gap(0.0, 0, 0), [], 0
+    reached = must_know(case.allowed, context.n_layers or case.valid.shape[1])
+    apart_from = ~(reached & ~case.valid[:, None, :]).any(dim=2)
     for sample in range(len(case.valid)):
         alone = context.setting.alone(case, sample)
         if alone is None or bool(case.valid[sample].all()):
@@ -49,7 +75,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         padded = (
             out[sample : sample + 1] if out.ndim == 2 else out[sample, case.valid[sample]][None]
         )
-        apart = gap(padded, other)
+        rows = apart_from[sample, case.valid[sample]][None]
+        apart = gap(padded, other, rows.all(dim=1, keepdim=True) if out.ndim == 2 else rows)
         worst = max(worst, apart._replace(sample=sample))
     closed = refused and len(refused) == cut
     found = _in_a_batch_of_one(context, case, out) if closed or not refused else None
