@@ -2,6 +2,7 @@
 
 import httpx
 import pytest
+import torch
 
 import viz_encoder as vz
 from viz_encoder.lesson.asked import asked_of
@@ -86,3 +87,27 @@ def test_a_seat_has_its_sentence(site):
     assert one.text.split()[told["query"] - 1] == "[MASK]"
     wrong = httpx.get(f"{site}viz/learn/seat", params={"seed": 0})
     assert wrong.status_code == 404 and wrong.json()["message"].startswith("There is no seat 0")
+
+
+def test_a_recorded_run_is_asked_what_can_be_read_of_it():
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(24, 4, 40, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2).eval()
+    with vz.record(model) as recording:
+        model(torch.randn(1, 6, 24))
+    trace = recording.trace(tokens=["the", "cat", "sat", "on", "a", "mat"])
+    place = {"layer": 1, "head": 2, "query": 3, "key": 4}
+    found = {each["id"]: each for each in exercises(asked_of(trace.parts, None, trace, **place))}
+    with torch.no_grad():
+        x = trace.hidden(1)
+        attend = model.layers[1].self_attn
+        _, maps = attend(x[None], x[None], x[None], average_attn_weights=False)
+        after = model.layers[1].norm1(x + attend(x[None], x[None], x[None])[0][0])
+        on = int((model.layers[1].linear1(after)[3] > 0).sum())
+    assert found["weight-of-key"]["answer"] == pytest.approx(float(maps[0, 2, 3, 4]), abs=1e-6)
+    assert found["units-on"]["answer"] == pytest.approx(100 * on / 40)
+    assert found["normed-cell"]["answer"] == pytest.approx(float(after[3, 0]), abs=1e-5)
+    assert found["qkv-weights"]["answer"] == 3 * 24 * 24 + 72
+    alone = {each["id"] for each in exercises(asked_of(None, None, trace, **place))}
+    assert {"score", "weight-of-key", "key-forbidden", "n-maps"} <= alone < set(found)
+    assert not {"units-on", "normed-cell", "flips", "sum-cell"} & alone

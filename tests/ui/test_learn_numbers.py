@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from viz_encoder.analyses.step import block_step, embedding_step, projection_step, step
+from viz_encoder.analyses.step import block_step, embedding_step, heads_step, projection_step, step
 from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
@@ -151,6 +151,66 @@ def test_a_model_with_its_own_softmax_has_weights_alone(runner):
     assert told["attention"]["q"] is None and told["attention"]["scores"] is None
     assert "computes its softmax itself" in told["missing"]["scores"]
     same(told["attention"]["weights"], trace.attention(0, 1)[3].numpy())
+
+
+class Mixed(torch.nn.Module):
+    """torch's attention, and a network of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(
+            [torch.nn.MultiheadAttention(24, 4, batch_first=True) for _ in range(2)]
+        )
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x, x, x, need_weights=False)[0]
+        return x.tanh()
+
+
+def recorded(model):
+    torch.manual_seed(0)
+    x = torch.randn(1, 6, 24)
+    with vz.record(model.eval()) as recording:
+        model(x)
+    return recording.trace(tokens=["the", "cat", "sat", "on", "a", "mat"])
+
+
+def whole():
+    layer = torch.nn.TransformerEncoderLayer(24, 4, 40, batch_first=True)
+    return torch.nn.TransformerEncoder(layer, 2)
+
+
+def test_a_recorded_encoder_of_torch_has_every_step(runner):
+    trace = recorded(whole())
+    told = token_numbers(runner.store.get(runner.store.put(trace)), Asked(1, 2, 3, 4, 5))
+    assert told["missing"] == {} and 0 < told["agrees"] < 1e-6 and told["ids"] is None
+    block = block_step(trace.parts, trace, 1, 3)
+    same(told["stages"][-1]["vector"], block[-1].vector)
+    same(told["heads"]["parts"], block.heads.parts)
+    same(told["ffn"]["after"], block.feed_forward.after)
+    same(told["projection"]["x"], trace.hidden(1)[3].numpy())
+    same(told["embedding"]["out"], trace.hidden(0)[3].numpy())
+
+
+def test_of_torch_s_attention_alone_the_other_steps_say_so(runner):
+    trace = recorded(Mixed())
+    told = token_numbers(runner.store.get(runner.store.put(trace)), Asked(1, 2, 3, 4, 5))
+    missing = told["missing"]
+    assert missing.pop("embedding") == "This run kept no hidden states."  # added outside of blocks
+    why = "feed-forward part was not read: record() reads nn.TransformerEncoderLayer."
+    assert missing == dict.fromkeys(["stages", "ffn"], f"This model's {why}")
+    assert told["agrees"] < 1e-6
+    same(told["heads"]["sum"], heads_step(trace.parts, trace, 1, 3).sum)
+
+
+def test_a_saved_recording_says_how_to_see_its_weights(runner, tmp_path):
+    recorded(whole()).save(tmp_path / "run.safetensors")
+    key = runner.store.put(vz.Trace.load(tmp_path / "run.safetensors"))
+    told = token_numbers(runner.store.get(key), Asked(1, 2, 3, 4, 5))
+    assert set(told["missing"]) == {"embedding", "projection", "heads", "stages", "ffn"}
+    for why in told["missing"].values():
+        assert "the run holds no text or picture" in why and "again" not in why
 
 
 def text_key(runner):

@@ -22,12 +22,12 @@ def torch_file(model: Any) -> dict[str, Any]:
         "model_type": "torch_transformer_encoder",
         "nhead": first.self_attn.num_heads,
         "norm_first": first.norm_first,
-        "activation": _name(first.activation),
+        "activation": activation_name(first.activation),
         "layer_norm_eps": first.norm1.eps,
     }
 
 
-def _name(activation: Any) -> str:
+def activation_name(activation: Any) -> str:
     """As transformers writes it: of F.gelu and of nn.GELU() alike."""
     by_tanh = getattr(activation, "approximate", "none") == "tanh"
     name = getattr(activation, "__name__", type(activation).__name__).lower()

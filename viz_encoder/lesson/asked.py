@@ -9,28 +9,32 @@ import torch
 from jaxtyping import Float
 
 from viz_encoder.analyses.predictions import predictions
-from viz_encoder.analyses.residual_change import BlockParts, block_parts
+from viz_encoder.analyses.step import BlockStep, block_step
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import EncoderConfig, Task
 from viz_encoder.effects.token_effect import TokenEffect, tokens
-from viz_encoder.errors import VizEncoderError
+from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.inputs import Inputs
 from viz_encoder.lesson.twins import other_word
-from viz_encoder.model.block import Block
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.prediction_heads import masked_tokens
+from viz_encoder.trace.recorded_parts import Source
 
 TIED = 0.05  # of a probability
-MOST_TAKEN_APART = 512  # tokens, all of which go through the block again
+NOT_HERE = "The model of this run is not here."
 MOST_RERUN = 64  # tokens, up to which an exercise runs the model again
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A run, and the layer, head, query and key in it; seat 0 has the lesson's own numbers."""
+    """A run, and the layer, head, query and key in it; seat 0 has the lesson's own numbers.
 
-    encoder: LoadedEncoder
-    inputs: Inputs
+    source: the model, or the parts of a recorded one; None of a saved run. A part that is asked
+    for and not there raises a SelectionError.
+    """
+
+    source: Source | None
+    entered: Inputs | None
     trace: Trace
     layer: int
     head: int
@@ -42,14 +46,28 @@ class Asked:
     @property
     def config(self) -> EncoderConfig:
         """The model's axes."""
-        return self.encoder.config
+        return self.parts.config
 
     @property
-    def block(self) -> Block:
-        """The chosen block's modules."""
-        block = self.encoder.model.layers[self.layer]
-        assert isinstance(block, Block)
-        return block
+    def parts(self) -> Source:
+        """The model or what was read of it."""
+        if self.source is None:
+            raise SelectionError(NOT_HERE)
+        return self.source
+
+    @property
+    def encoder(self) -> LoadedEncoder:
+        """The model, to run it again."""
+        if not isinstance(self.source, LoadedEncoder):
+            raise SelectionError(NOT_HERE)
+        return self.source
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the model ran on, to run it again."""
+        if self.entered is None:
+            raise SelectionError(NOT_HERE)
+        return self.entered
 
     @property
     def random(self) -> Random:
@@ -64,7 +82,8 @@ class Asked:
     @property
     def may_rerun(self) -> bool:
         """Whether an exercise may run this input again."""
-        return self.plain and self.trace.n_tokens <= MOST_RERUN
+        here = isinstance(self.source, LoadedEncoder) and self.entered is not None
+        return here and self.plain and self.trace.n_tokens <= MOST_RERUN
 
     @property
     def name(self) -> str:
@@ -99,12 +118,10 @@ class Asked:
         return row.double().cpu().numpy()
 
     @cached_property
-    def parts(self) -> BlockParts | None:
-        """The chosen block taken apart; None where it can't be, or the text is long."""
-        if self.trace.n_tokens > MOST_TAKEN_APART:
-            return None
+    def way(self) -> BlockStep | None:
+        """The query's way through the chosen block; None where it can't be followed."""
         try:
-            return block_parts(self.encoder, self.trace, self.layer)
+            return block_step(self.parts, self.trace, self.layer, self.query)
         except VizEncoderError:
             return None
 
@@ -164,8 +181,8 @@ class Asked:
 
 
 def asked_of(
-    encoder: LoadedEncoder,
-    inputs: Inputs,
+    source: Source | None,
+    inputs: Inputs | None,
     trace: Trace,
     *,
     layer: int | None = None,
@@ -188,4 +205,4 @@ def asked_of(
     if key is None:
         rows = trace.attention(layer, head, slice(query, query + 1))
         key = int(rows[0].argmax())
-    return Asked(encoder, inputs, trace, layer, head, query, key, seat, plain)
+    return Asked(source, inputs, trace, layer, head, query, key, seat, plain)

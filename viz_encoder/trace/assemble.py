@@ -13,6 +13,7 @@ from viz_encoder.inputs import Grid, Sample
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.mask_parsing import NEVER
 from viz_encoder.trace.module_stack import RecordedCall
+from viz_encoder.trace.recorded_parts import RecordedParts, parts_of
 from viz_encoder.trace.trace import Trace
 
 BRACKETS = ("[]", "<>")
@@ -63,6 +64,7 @@ def assemble(
         origin=_origin(calls[0], module),
         key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if chosen.cross else (),
         notes=(*between, *_notes(calls), *inferred),
+        parts=_parts(calls, chosen.sample, n_tokens),
     )
 
 
@@ -234,6 +236,16 @@ def _state(state: Tensor | None, call: RecordedCall, sample: int, n_tokens: int)
     if state.shape[:2] == (n_samples, n_tokens):
         return state[sample] if call.batch_first or n_samples != n_tokens else state[:, sample]
     return state[:, sample] if state.shape[:2] == (n_tokens, n_samples) else None
+
+
+def _parts(calls: list[RecordedCall], sample: int, n_tokens: int) -> RecordedParts:
+    """What is known of the weights that ran, and what entered attention that is in no layer."""
+    entered = [
+        None if call.part is None else _state(call.part.entered, call, sample, n_tokens)
+        for call in calls
+    ]
+    ragged = any(call.attention.ragged for call in calls)
+    return parts_of([call.part for call in calls], entered, calls[-1].norm, ragged=ragged)
 
 
 def _origin(call: RecordedCall, module: nn.Module) -> Origin:

@@ -20,6 +20,7 @@ from viz_encoder.trace.attention_call import (
     padded,
 )
 from viz_encoder.trace.detached import detached_from_caller
+from viz_encoder.trace.kept_weights import KeptNorm, KeptPart, keep, keep_norm
 
 
 @dataclass(eq=False)
@@ -35,6 +36,8 @@ class RecordedCall:
     normed: Tensor | None = field(default=None, repr=False)  # after the norm that follows it all
     block: str = ""
     batch_first: bool = True
+    part: KeptPart | None = field(default=None, repr=False)  # torch's own module that it is of
+    norm: KeptNorm | None = field(default=None, repr=False)  # that gave `normed`
 
     @property
     def attention(self) -> AttentionCall:
@@ -147,6 +150,8 @@ class ModuleStack:
                 for call in frame.own:
                     call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
             frame.within += [call for call in frame.own if not call.cross]
+        if len(frame.within) == 1:
+            self._keep_weights(frame, args or tuple(kwargs.values()))
         if self._stack and frame.within:
             self._stack[-1].within += frame.within
         if self.hidden and (frame.within or self._last is not None):
@@ -154,6 +159,20 @@ class ModuleStack:
         if not self._stack:
             self._last = None
             self.copies.forget()
+
+    def _keep_weights(self, frame: _Frame, given: tuple[Any, ...]) -> None:
+        """References to the weights of torch's own layer, or of attention that is in none."""
+        call, module = frame.within[0], frame.module
+        with detached_from_caller():
+            if isinstance(module, nn.TransformerEncoderLayer):
+                call.part = keep(module)
+            elif isinstance(module, nn.MultiheadAttention) and not self._in_layer:
+                entered = self._copy(given[0]) if self.hidden and given else None
+                call.part = keep(module, entered)
+
+    @property
+    def _in_layer(self) -> bool:
+        return bool(self._stack) and isinstance(self._stack[-1].module, nn.TransformerEncoderLayer)
 
     def _keep_hidden(
         self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
@@ -166,11 +185,11 @@ class ModuleStack:
                 return
             given = frame.before if args else self._copy(_first((*kwargs.values(),)))
             call.before, call.after, call.block = given, self._copy(out), frame.name
-            call.normed, self._last = None, (call, out)
+            call.normed, call.norm, self._last = None, None, (call, out)
         elif not frame.within and self._last is not None and args:
             call, block_output = self._last
             if _is_norm(frame.module) and _is_same(args[0], block_output):
-                call.normed = self._copy(out)
+                call.normed, call.norm = self._copy(out), keep_norm(frame.module)
 
     def _copy(self, x: Any) -> Tensor | None:
         """A copy, if it can be hidden states; what one block gives the next is copied once."""

@@ -16,6 +16,7 @@ from viz_encoder.shown import facts_html, one_line
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.notebook_cell import Cell
 from viz_encoder.trace.proof import Proof, prove
+from viz_encoder.trace.recorded_parts import RecordedParts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,6 +31,7 @@ class Trace:
     origin: Origin
     key_tokens: tuple[str, ...] = ()  # of cross-attention; else the keys are the tokens
     notes: tuple[str, ...] = ()  # what to know of how it was captured, a plain sentence each
+    parts: RecordedParts | None = None  # of a recorded model; references, which are not saved
 
     def __repr__(self) -> str:
         """One line: the model, the sizes and the first tokens."""

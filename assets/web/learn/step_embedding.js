@@ -34,11 +34,11 @@ export class EmbeddingStep {
     add(words.position(place.query), found.position);
     add(words.segment, found.segment);
     if (rows.length > 1) rows.push({ name: words.sum, values: found.sum, part: "sum" });
-    if (found.norm || rows.length < 1) rows.push({ name: words.out, values: found.out });
+    if (found.norm || rows.length < 1) rows.push({ name: found.token ? words.out : words.entering, values: found.out });
     this.rows.node.setAttribute("aria-label", words.vectors);
     this.rows.show(rows, place.around, texts, 3);
     this.says.textContent = found.says ?? "";
-    this.note.textContent = found.position ? words.note : words.noteAlone;
+    this.note.textContent = found.position ? words.note : found.token ? words.noteAlone : "";
   }
 
   redraw() {

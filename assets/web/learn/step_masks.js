@@ -51,6 +51,7 @@ export class MasksStep {
   /** @param {Shown} shown */
   headline({ run, texts }) {
     const { answers } = this;
+    if (!run.tasks[0]) return [texts.masks.alone];
     if (answers?.key !== run.key || this.#kind.kind === "none") return [texts.masks.plain];
     const [now, was] = [answers.now, answers.was].map(({ label, share }) => `${quoted(label)} (${fixed(share, 3)})`);
     if (answers.now.label !== answers.was.label) return texts.masks.headline(now, was);

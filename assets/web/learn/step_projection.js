@@ -33,7 +33,7 @@ export class ProjectionStep {
     const { dim } = found;
     this.vectors.replaceChildren(
       ...this.#cells(words.q(query), found.q, dim),
-      ...(found.q_before ? this.#cells(words.before, found.q_before, dim) : []),
+      ...(found.q_before ? this.#cells(found.k_before ? words.before : words.whole, found.q_before, dim) : []),
       ...this.#cells(words.k(key), found.k),
       ...(found.k_before ? this.#cells(words.before, found.k_before) : []),
       ...this.#cells(words.v(key), found.v),

@@ -18,8 +18,9 @@ export class TokensStep {
   }
 
   /** @param {Shown} shown */
-  headline({ run, texts }) {
-    return [(run.grid ? texts.tokens.picture : texts.tokens.headline)(run.n)];
+  headline({ run, numbers, texts: { tokens } }) {
+    if (run.grid) return [tokens.picture(run.n)];
+    return [(numbers.ids ? tokens.headline : tokens.named)(run.n)];
   }
 
   /** @param {Shown} shown */
@@ -42,7 +43,8 @@ export class TokensStep {
       );
     });
     this.cards.replaceChildren(...(run.grid ? [] : cards)); // its patches are chosen in the picture
-    const note = run.grid ? words.pictureNote(run.grid.rows, run.grid.cols, run.grid.prefix) : words.note;
+    const plain = numbers.ids ? words.note : words.namedNote;
+    const note = run.grid ? words.pictureNote(run.grid.rows, run.grid.cols, run.grid.prefix) : plain;
     this.note.textContent = run.n > shown ? `${note} ${words.more(run.n - shown)}` : note;
   }
 }

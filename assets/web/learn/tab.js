@@ -196,10 +196,8 @@ class LearnTab extends TabShell {
     return view;
   }
 
-  // Nothing is asked of a run whose model is not here.
-  #ask(/** @type {Shown} */ { run, place, numbers }) {
+  #ask(/** @type {Shown} */ { run, place }) {
     const { selection } = current;
-    if (!numbers.embedding && !numbers.projection && !numbers.stages) return this.question.show([], this.texts);
     this.#questions.run(
       async (fresh) => {
         const found = await fresh(

@@ -38,6 +38,9 @@ export const DE = {
     pictureNote: (rows, cols, prefix) =>
       `${rows} × ${cols} = ${rows * cols} Patches, und ${prefix} weitere am Anfang, etwa [CLS]. Ein Klick auf einen Patch verfolgt ihn durch den Encoder.`,
     more: (n) => `${n} weitere Tokens stehen hier nicht.`,
+    named: (n) => `Das Modell liest ${n} Tokens.`,
+    namedNote:
+      "Dieser Lauf hat die Namen seiner Tokens, nicht ihre Nummern in einem Vokabular. Ein Klick auf ein Token verfolgt es durch den Encoder.",
     position: "Stelle",
     id: "Nummer",
   },
@@ -50,6 +53,7 @@ export const DE = {
     segment: "Segment",
     sum: "Summe",
     out: "nach der Norm",
+    entering: "kommt in Block 0",
     vectors: "Vektor des Tokens, Vektor der Stelle und ihre Summe",
   },
   projection: {
@@ -71,6 +75,7 @@ export const DE = {
     k: (name) => `k von ${name}: woran es gefunden wird`,
     v: (name) => `v von ${name}: was es weitergibt`,
     before: "bevor es nach seiner Stelle gedreht wurde",
+    whole: "vor der Division durch √d_head",
     vectors: "Der Vektor, eine Spalte von W_q und ihre Produkte",
   },
   attention: {
@@ -164,6 +169,8 @@ export const DE = {
         ? ["Mit dieser Maske sagt das Modell immer noch ", now, "."]
         : ["Mit dieser Maske sagt das Modell ", now, "; ohne sie ", was, "."],
     plain: "Wer darf wohin schauen? Wähle eine Maske, und das Modell läuft damit noch einmal.",
+    alone:
+      "Wer darf wohin schauen? Wähle eine Maske und sieh, wie weit Information damit wandern kann; dieser Lauf hat keine Antwort zu vergleichen.",
     done: "Das Modell ist mit dieser Maske gelaufen.",
     note: "Eine Zeile ist eine Query (das Token, das schaut), eine Spalte ein Key (das Token, auf das geschaut wird); ein gefülltes Feld ist erlaubt. Die Maske begrenzt jede Schicht; über mehrere Schichten kann Information trotzdem weiter wandern.",
     kinds: { none: "keine Maske", causal: "kausal", window: "Fenster" },

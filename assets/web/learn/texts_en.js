@@ -38,6 +38,9 @@ export const EN = {
     pictureNote: (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ prefix) =>
       `${rows} × ${cols} = ${rows * cols} patches, and ${prefix} more at the start, such as [CLS]. Click a patch to follow it through the encoder.`,
     more: (/** @type {number} */ n) => `${n} more tokens are not listed here.`,
+    named: (/** @type {number} */ n) => `The model reads ${n} tokens.`,
+    namedNote:
+      "This run keeps the names of its tokens, not their numbers in a vocabulary. Click a token to follow it through the encoder.",
     position: "position",
     id: "id",
   },
@@ -50,6 +53,7 @@ export const EN = {
     segment: "segment",
     sum: "sum",
     out: "after the norm",
+    entering: "enters block 0",
     vectors: "Token vector, position vector and their sum",
   },
   projection: {
@@ -76,6 +80,7 @@ export const EN = {
     k: (/** @type {string} */ name) => `k of ${name}: what others match it by`,
     v: (/** @type {string} */ name) => `v of ${name}: what it passes on`,
     before: "before it is rotated by its position",
+    whole: "before the division by √d_head",
     vectors: "The vector, one column of W_q, and their products",
   },
   attention: {
@@ -186,6 +191,8 @@ export const EN = {
         ? ["With this mask, the model still says ", now, "."]
         : ["With this mask, the model says ", now, "; without it, ", was, "."],
     plain: "Which token may attend to which? Choose a mask, and the model runs again with it.",
+    alone:
+      "Which token may attend to which? Choose a mask and see how far information can travel with it; this run has no answer to compare.",
     done: "The model ran with this mask.",
     note: "A row is a query (the token that looks), a column a key (the token that is looked at); a filled cell is allowed. The mask limits each layer; over several layers, information can still travel farther.",
     kinds: { none: "no mask", causal: "causal", window: "window" },

@@ -10,12 +10,11 @@ from torch import Tensor, nn
 from viz_encoder.analyses.step.feed_forward import FeedForwardStep, feed_forward
 from viz_encoder.analyses.step.heads import HeadsStep, heads_of
 from viz_encoder.analyses.step.norm import NormStep, norm_step
-from viz_encoder.analyses.step.ran import apart, block_of, numbers, require_as_ran, state_of
-from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.analyses.step.ran import apart, numbers, require_as_ran, resting, state_of
 from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
-from viz_encoder.trace.capture import at_rest
+from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 
 TITLES = {
     "x": "x",
@@ -83,7 +82,7 @@ class BlockStep(SeriesResult[Stage], items="stages"):
 
 
 def block_step(
-    encoder: LoadedEncoder,
+    encoder: Source,
     trace: Trace,
     layer: int,
     query: int,
@@ -95,20 +94,24 @@ def block_step(
     on that one token; what comes out must be the hidden state that ran.
 
     Args:
-        encoder: the model that ran.
+        encoder: the model that ran, or `trace.parts` of a recorded one.
         trace: the run.
         layer: counted from 0.
         query: the token.
         removed: heads that were removed from this run, as (layer, head).
 
     Raises:
-        SelectionError: no such layer or token, or a trace of another model.
+        SelectionError: no such layer or token, a trace of another model, or a recorded one
+            whose blocks were not read whole or ran with dropout.
         TraceError: a block that does not come out as it ran.
     """
+    if isinstance(encoder, RecordedParts):
+        encoder.require_whole()
     attended, heads = heads_of(encoder, trace, layer, query, removed)
+    config = encoder.config
     block, last = block_of(encoder, layer), layer == trace.n_layers - 1
     pre, stages = block.pre_norm, _Stages()
-    with at_rest(encoder.model):
+    with resting(encoder):
         x = stages.put("x", state_of(encoder, trace, layer, query))
         if pre:
             stages.norm("norm_attention", block.attn_norm, x)
@@ -117,17 +120,23 @@ def block_step(
         if not pre:
             middle = stages.norm("norm_attention", block.attn_norm, middle)
         into = stages.norm("norm_ffn", block.ff_norm, middle) if pre else middle
-        added, network = feed_forward(block.ff, into, encoder.config.activation)
+        added, network = feed_forward(block.ff, into, config.activation)
         stages.put("ffn", added)
         after = stages.put("residual_ffn", middle + added)
         if not pre:
             after = stages.norm("norm_ffn", block.ff_norm, after)
         off = apart(after, trace.hidden(layer + 1)[query])
-        if last and encoder.config.final_norm:
-            output = stages.norm("norm_final", encoder.model.final_norm, after)
+        if last and (final := _final_norm(encoder)) is not None:
+            output = stages.norm("norm_final", final, after)
             off = max(off, apart(output, trace.output[query]))
-    require_as_ran(off, f"Block {layer} of token {query}", encoder.dtype)
+    require_as_ran(off, f"Block {layer} of token {query}", trace.output.dtype)
     return BlockStep(layer, query, pre, tuple(stages.all), heads, network, off)
+
+
+def _final_norm(encoder: Source) -> nn.Module | None:
+    if isinstance(encoder, RecordedParts):
+        return encoder.final_norm
+    return encoder.model.final_norm if encoder.config.final_norm else None
 
 
 class _Stages:

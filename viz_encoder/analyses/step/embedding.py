@@ -26,9 +26,11 @@ from viz_encoder.model.embed import TokenEmbedding
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import at_rest
+from viz_encoder.trace.recorded_parts import RecordedParts, Source
 
 ROTARY = "Rotary: nothing is added here; q and k are rotated by position in step 3."
 RELATIVE = "Relative positions: nothing is added here; each score gets a number for the distance."
+RECORDED = "This model was recorded: its tables were not read. This vector enters its first block."
 NO_ORDER = "No positions: nothing is added here, and no token knows its place."
 
 
@@ -54,12 +56,13 @@ class EmbeddingStep(ArrayResult, main="out"):
 
 
 def embedding_step(
-    encoder: LoadedEncoder, trace: Trace, query: int, inputs: Inputs | None = None
+    encoder: Source, trace: Trace, query: int, inputs: Inputs | None = None
 ) -> EmbeddingStep:
     """The embedding of one token, by the model's own tables.
 
     Args:
-        encoder: the model that ran.
+        encoder: the model that ran, or `trace.parts` of a recorded one, of which what enters
+            the first block is shown.
         trace: the run.
         query: the token.
         inputs: what entered the model, from `encoder.read`; needed for pictures and vectors. The
@@ -71,6 +74,8 @@ def embedding_step(
     """
     require_model(encoder, trace)
     query = token_of(trace, query)
+    if isinstance(encoder, RecordedParts):
+        return _entering(trace, query)
     embed, config = encoder.model.embed, encoder.config
     with at_rest(encoder.model):
         values, segments = _entered(encoder, trace, inputs)
@@ -97,6 +102,13 @@ def embedding_step(
         says=_says(config),
         apart=off,
     )
+
+
+def _entering(trace: Trace, query: int) -> EmbeddingStep:
+    """Of a recorded model: the vector that enters its first block, however it was made."""
+    x = numbers(trace.hidden(0)[query])
+    nothing = (None, None)
+    return EmbeddingStep(query, None, x, *nothing, x, None, False, x, RECORDED, 0.0)
 
 
 def _entered(

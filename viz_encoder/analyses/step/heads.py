@@ -9,17 +9,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.analyses.step.ran import (
-    block_of,
     layer_of,
     numbers,
     numbers_or_none,
     require_model,
+    require_ran,
+    resting,
     token_of,
 )
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.capture import at_rest
+from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class HeadsStep(ArrayResult, main="parts"):
 
 
 def heads_step(
-    encoder: LoadedEncoder,
+    encoder: Source,
     trace: Trace,
     layer: int,
     query: int,
@@ -51,20 +51,21 @@ def heads_step(
     """Each head's part of what the attention layer adds to a token, by the model's own W_O.
 
     Args:
-        encoder: the model that ran.
+        encoder: the model that ran, or `trace.parts` of a recorded one.
         trace: the run.
         layer: counted from 0.
         query: the token that it is added to.
         removed: heads that were removed from this run, as (layer, head).
 
     Raises:
-        SelectionError: no such layer or token, or a trace of another model.
+        SelectionError: no such layer or token, a trace of another model, or a recorded one
+            whose weights were not read or that ran with dropout.
     """
     return heads_of(encoder, trace, layer, query, removed)[1]
 
 
 def heads_of(
-    encoder: LoadedEncoder,
+    encoder: Source,
     trace: Trace,
     layer: int,
     query: int,
@@ -73,9 +74,12 @@ def heads_of(
     """The sum as a tensor of the model's own type, and all its numbers."""
     require_model(encoder, trace)
     ran, query = layer_of(trace, layer), token_of(trace, query, "query")
+    require_ran(encoder, trace, query)
+    if isinstance(encoder, RecordedParts):
+        encoder.require_no_dropout(layer)
     gone = tuple(sorted({head for at, head in removed if at == layer}))
     attn = block_of(encoder, layer).attn
-    with at_rest(encoder.model):
+    with resting(encoder):
         outs = _outs(ran, query).to(encoder.device, encoder.dtype)
         outs[list(gone)] = 0.0
         total = attn.out(outs[None, :, None])[0, 0]

@@ -11,25 +11,31 @@ from viz_encoder.analyses.step.attention_row import step
 from viz_encoder.analyses.step.norm import norm_step
 from viz_encoder.analyses.step.ran import (
     apart,
-    block_of,
     layer_of,
     numbers,
     require_as_ran,
     require_model,
+    require_ran,
+    resting,
     shaped_as,
     state_of,
     token_of,
 )
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
+from viz_encoder.model.block import Block
 from viz_encoder.model.rotary import rotate
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
-from viz_encoder.trace.capture import at_rest
+from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 
 TURNED = (
     "Rotary: q and k are turned by an angle that grows with the token's place; shown are both, "
     "before and after."
+)
+
+DIVIDED = (
+    "torch divided q by √d_head before the product (need_weights=True); shown are both, before and "
+    "after."
 )
 
 NO_QUERIES = "This run kept its maps alone, without queries and keys."
@@ -41,7 +47,8 @@ class ProjectionStep(ArrayResult, main="q"):
 
     x: what enters the projections at the query (normalized where the block is pre-norm), x_key at
     the key. weight and bias are the head's rows of W_q and b_q. q, k and v are those that ran;
-    q_before and k_before, before they were turned, are None where nothing is turned.
+    q_before and k_before, before they were turned, are None where nothing is turned. Where torch
+    divided q by √d_head before the product, q_before is what it divided.
     """
 
     layer: int
@@ -63,12 +70,12 @@ class ProjectionStep(ArrayResult, main="q"):
 
 
 def projection_step(
-    encoder: LoadedEncoder, trace: Trace, layer: int, head: int, query: int, key: int
+    encoder: Source, trace: Trace, layer: int, head: int, query: int, key: int
 ) -> ProjectionStep:
     """q of one token, and k and v of another, by the model's own projections.
 
     Args:
-        encoder: the model that ran.
+        encoder: the model that ran, or `trace.parts` of a recorded one.
         trace: the run.
         layer: counted from 0.
         head: counted from 0.
@@ -83,17 +90,22 @@ def projection_step(
     require_model(encoder, trace)
     layer_of(trace, layer, head)
     query, key = token_of(trace, query, "query"), token_of(trace, key, "key")
-    row, attn = step(trace, layer, head, query), block_of(encoder, layer).attn
+    for token in (query, key):
+        require_ran(encoder, trace, token)
+    row, block = step(trace, layer, head, query), block_of(encoder, layer)
+    attn, config = block.attn, encoder.config
     if row.q is None or row.k is None:
         raise SelectionError(NO_QUERIES)
-    own = slice(head * encoder.config.d_head, (head + 1) * encoder.config.d_head)
-    with at_rest(encoder.model):
-        x, x_key = (_entering(encoder, trace, layer, at) for at in (query, key))
+    own = slice(head * config.d_head, (head + 1) * config.d_head)
+    with resting(encoder):
+        x, x_key = (_entering(encoder, block, trace, layer, at) for at in (query, key))
         sums, k_sums = attn.q(x)[own], attn.k(x_key)[own]
         q, k = (_turned(encoder, trace, layer, *one) for one in ((sums, query), (k_sums, key)))
+        if divided := _divided_before(encoder, trace, layer):
+            q = sums / config.d_head**0.5
         pairs = ((q, row.q), (k, row.k[key]), (attn.v(x_key)[own], row.v[key]))
         off = max(apart(again, torch.from_numpy(ran)) for again, ran in pairs)
-    require_as_ran(off, f"The projection of head {layer}.{head}", encoder.dtype)
+    require_as_ran(off, f"The projection of head {layer}.{head}", trace.output.dtype)
     turned = q is not sums
     return ProjectionStep(
         layer=layer,
@@ -109,24 +121,31 @@ def projection_step(
         k=row.k[key],
         v=row.v[key],
         q_before=numbers(sums) if turned else None,
-        k_before=numbers(k_sums) if turned else None,
-        says=TURNED if turned else "",
+        k_before=numbers(k_sums) if turned and not divided else None,
+        says=DIVIDED if divided else TURNED if turned else "",
         apart=off,
     )
 
 
-def _entering(encoder: LoadedEncoder, trace: Trace, layer: int, token: int) -> Tensor:
+def _entering(encoder: Source, block: Block, trace: Trace, layer: int, token: int) -> Tensor:
     """What a token brings into the projections: its state, or that normalized."""
-    block, x = block_of(encoder, layer), state_of(encoder, trace, layer, token)
+    if isinstance(encoder, RecordedParts) and (entered := encoder.entered[layer]) is not None:
+        return entered[token].to(encoder.device, encoder.dtype)
+    x = state_of(encoder, trace, layer, token)
     return norm_step(block.attn_norm, x)[0] if block.pre_norm else x
 
 
+def _divided_before(encoder: Source, trace: Trace, layer: int) -> bool:
+    """Whether nn.MultiheadAttention divided q itself, as it does when asked for its weights."""
+    return isinstance(encoder, RecordedParts) and trace.layers[layer].scale == 1.0
+
+
 def _turned(
-    encoder: LoadedEncoder, trace: Trace, layer: int, x: Float[Tensor, " d_head"], token: int
+    encoder: Source, trace: Trace, layer: int, x: Float[Tensor, " d_head"], token: int
 ) -> Float[Tensor, " d_head"]:
     """x turned by its token's place; itself where the model turns nothing."""
     config = encoder.config
-    if config.rotary_base is None:
+    if isinstance(encoder, RecordedParts) or config.rotary_base is None:
         return x
     shape, local = shaped_as(trace, config), config.is_local(layer)
     angles = encoder.model.angles(shape, trace.n_tokens, local, encoder.device)

@@ -1,15 +1,17 @@
 """What ran, for one token: its states, the block it went through, and how far a number is off."""
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import SelectionError, TraceError
-from viz_encoder.model.block import Block
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.capture import at_rest
+from viz_encoder.trace.recorded_parts import RecordedParts, Source
 from viz_encoder.trace.same_model import require_made_by
 
 TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
@@ -37,7 +39,7 @@ def token_of(trace: Trace, token: int, what: str = "token", count: int | None = 
     return int(token)
 
 
-def require_model(encoder: LoadedEncoder, trace: Trace) -> None:
+def require_model(encoder: Source, trace: Trace) -> None:
     """Refuse a run that this model cannot have made.
 
     Raises:
@@ -45,19 +47,31 @@ def require_model(encoder: LoadedEncoder, trace: Trace) -> None:
     """
     if any(layer.cross for layer in trace.layers):
         raise SelectionError("These steps follow one sequence; this is cross-attention.")
+    if isinstance(encoder, RecordedParts):
+        if encoder is not trace.parts:
+            raise SelectionError("These parts are of another recording; give trace.parts.")
+        return
     require_made_by(encoder, trace, trace.layers[0], trace.hidden(0).shape[-1])
 
 
-def block_of(encoder: LoadedEncoder, layer: int) -> Block:
-    """The block of a layer."""
-    block = encoder.model.layers[layer]
-    assert isinstance(block, Block)
-    return block
+def resting(encoder: Source) -> AbstractContextManager[None]:
+    """Without dropout and without gradients."""
+    if isinstance(encoder, RecordedParts):
+        return torch.inference_mode()
+    return at_rest(encoder.model)
 
 
-def state_of(
-    encoder: LoadedEncoder, trace: Trace, layer: int, token: int
-) -> Float[Tensor, " d_model"]:
+def require_ran(encoder: Source, trace: Trace, token: int) -> None:
+    """Refuse padding that torch left out of a recorded run, as it does with nested tensors.
+
+    Raises:
+        SelectionError: the token is such.
+    """
+    if isinstance(encoder, RecordedParts) and encoder.ragged and not trace.valid[token]:
+        raise SelectionError(f"Token {token} is padding, which torch left out of this run.")
+
+
+def state_of(encoder: Source, trace: Trace, layer: int, token: int) -> Float[Tensor, " d_model"]:
     """A token's hidden state after `layer` blocks, where the weights are, and of their type."""
     return trace.hidden(layer)[token].to(encoder.device, encoder.dtype)
 

@@ -1,14 +1,15 @@
 """Step 7, the feed-forward network: units that are on, their weights, and their curve."""
 
+import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from viz_encoder.config import Activation
 from viz_encoder.config.anatomy import FORMULAS, NAMES
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
+from viz_encoder.model.activations import ACTIVATIONS
 
 SHOWN_AT = -0.7  # the unit nearest to it is asked about: there the curves differ
 FACTOR = {  # what x is multiplied by, as the field writes it
@@ -66,9 +67,9 @@ def activation(asked: Asked) -> Number | None:
     before, kind = _before(asked), asked.config.activation
     if before is None or kind not in FACTOR:
         return None
-    unit = int((before - SHOWN_AT).abs().argmin())
+    unit = int(np.abs(before - SHOWN_AT).argmin())
     x = float(before[unit])
-    y = float(asked.block.ff.activation(torch.tensor(x)))
+    y = float(ACTIVATIONS[kind](torch.tensor(x)))
     factor = y / x if x else 0.0
     return Number(
         y,
@@ -86,17 +87,12 @@ def activation(asked: Asked) -> Number | None:
     )
 
 
-def _before(asked: Asked) -> Float[Tensor, " unit"] | None:
+def _before(asked: Asked) -> Float[np.ndarray, " unit"] | None:
     """What enters the activation, of the query."""
-    if asked.parts is None:
+    if asked.way is None:
         return None
-    block = asked.block
-    with torch.inference_mode():
-        middle = asked.parts.middle[asked.query]
-        entering = block.ff_norm(middle) if block.pre_norm else middle
-        linear = block.ff.up if block.ff.gate is None else block.ff.gate
-        found: Tensor = linear(entering).float().cpu()
-    return found
+    found = asked.way.feed_forward
+    return found.before if found.gate is None else found.gate
 
 
 STEP = Step(

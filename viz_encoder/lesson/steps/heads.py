@@ -1,7 +1,9 @@
 """Step 5, heads and W_O: what each head adds, and how it is put together."""
 
-import torch
+import numpy as np
+from jaxtyping import Float
 
+from viz_encoder.analyses.step import heads_step
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
@@ -45,7 +47,7 @@ def longest_sum(asked: Asked) -> Number | None:
     if asked.parts is None or not 2 <= asked.trace.n_heads <= MOST_LISTED:
         return None
     parts = _head_parts(asked)
-    lengths = parts.norm(dim=-1).tolist()
+    lengths = np.linalg.norm(parts, axis=1).tolist()
     return Number(
         sum(lengths),
         decimals=1,
@@ -53,10 +55,10 @@ def longest_sum(asked: Asked) -> Number | None:
             "token": Token(asked.token(asked.query)),
             "block": asked.layer,
             "lengths": tuple(Shown(each, 1) for each in lengths),
-            "real": Shown(float(parts.sum(dim=0).norm()), 1),
+            "real": Shown(float(np.linalg.norm(parts.sum(axis=0))), 1),
         },
         mistakes={
-            "real": float(parts.sum(dim=0).norm()),
+            "real": float(np.linalg.norm(parts.sum(axis=0))),
             "right_angles": sum(each**2 for each in lengths) ** 0.5,
             "mean": sum(lengths) / len(lengths),
         },
@@ -64,16 +66,9 @@ def longest_sum(asked: Asked) -> Number | None:
     )
 
 
-def _head_parts(asked: Asked) -> torch.Tensor:
+def _head_parts(asked: Asked) -> Float[np.ndarray, "head d_model"]:
     """Each head's part of the query's attention output through W_O, without the bias."""
-    ran = asked.trace.layers[asked.layer]
-    query = slice(asked.query, asked.query + 1)
-    weights = ran.weights(slice(0, ran.n_heads), query)[:, 0].double().cpu()
-    group = ran.n_heads // ran.v.shape[0]
-    values = ran.v.double().cpu().repeat_interleave(group, dim=0)
-    mixed = torch.einsum("hk,hkd->hd", weights, values)
-    matrix = asked.block.attn.o.weight.detach().double().cpu()
-    return torch.einsum("hd,mhd->hm", mixed, matrix.unflatten(1, (ran.n_heads, -1)))
+    return heads_step(asked.parts, asked.trace, asked.layer, asked.query).parts.astype(float)
 
 
 STEP = Step(

@@ -64,7 +64,7 @@ def patches(asked: Asked) -> Number:
 def forgotten_mask(asked: Asked) -> Choice | None:
     """Which pooled vectors move if pooling counts [PAD]."""
     config, texts = asked.config, asked.trace.sample.texts
-    if not isinstance(asked.encoder.reader, TextReader) or not texts or not asked.may_rerun:
+    if not texts or not asked.may_rerun or not isinstance(asked.encoder.reader, TextReader):
         return None
     room = N_PADDING
     if config.positions is Positions.LEARNED:

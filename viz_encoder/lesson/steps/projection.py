@@ -1,7 +1,8 @@
 """Step 3, queries, keys and values: one row times one column is one number."""
 
-import torch
+import numpy as np
 
+from viz_encoder.analyses.step import projection_step
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
@@ -39,16 +40,13 @@ def qkv_weights(asked: Asked) -> Number:
 
 def one_number(asked: Asked) -> Number | None:
     """One cell of q, from the largest products of its row and column and what is left."""
-    block, head = asked.block, asked.head
     at = asked.random.randrange(asked.config.d_head) if asked.seat else 0
-    row = head * asked.config.d_head + at
-    with torch.inference_mode():
-        x = asked.trace.hidden(asked.layer)[asked.query].to(asked.encoder.device)
-        x = (block.attn_norm(x) if block.pre_norm else x).double().cpu()
-        column = block.attn.q.weight[row].double().cpu()
-        bias = 0.0 if block.attn.q.bias is None else float(block.attn.q.bias[row])
+    place = (asked.layer, asked.head, asked.query, asked.key)
+    found = projection_step(asked.parts, asked.trace, *place)
+    x, column = found.x.astype(float), found.weight[at].astype(float)
+    bias = 0.0 if found.bias is None else float(found.bias[at])
     products = x * column
-    largest = products.abs().topk(min(N_LARGEST, len(products))).indices.tolist()
+    largest = np.argsort(-np.abs(products), kind="stable")[:N_LARGEST]
     rest = float(products.sum() - products[largest].sum())
     seen = [(float(x[i]), float(column[i])) for i in largest]
     printed = sum(round(a, 2) * round(b, 2) for a, b in seen) + round(rest, 2) + round(bias, 2)
@@ -68,7 +66,7 @@ def one_number(asked: Asked) -> Number | None:
         mistakes={
             "no_bias": total - bias,
             "no_rest": total - rest,
-            "signs": float(products[largest].abs().sum()) + rest + bias,
+            "signs": float(np.abs(products[largest]).sum()) + rest + bias,
         },
         printed=printed,
     )

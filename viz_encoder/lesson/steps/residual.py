@@ -1,9 +1,8 @@
 """Step 6, residual and norm: what is added to a token's vector, and how it is put to scale."""
 
-import torch
-from torch import nn
+import numpy as np
+from jaxtyping import Float
 
-from viz_encoder.config import Norm
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Exercise, Number, Step
 from viz_encoder.lesson.texts import Shown, Token
@@ -11,11 +10,10 @@ from viz_encoder.lesson.texts import Shown, Token
 
 def residual_cell(asked: Asked) -> Number | None:
     """One cell of x plus what attention adds to it."""
-    if asked.parts is None:
+    if asked.way is None:
         return None
-    at = _cell(asked)
-    x = float(asked.parts.x[asked.query, at])
-    added = float(asked.parts.attention[asked.query, at])
+    at, vectors = _cell(asked), {one.name: one.vector for one in asked.way}
+    x, added = (float(_there(vectors[name])[at]) for name in ("x", "output"))
     return Number(
         x + added,
         decimals=2,
@@ -27,19 +25,14 @@ def residual_cell(asked: Asked) -> Number | None:
 
 def normed_cell(asked: Asked) -> Number | None:
     """One cell before and after the block's first norm."""
-    if asked.parts is None:
+    norms = {} if asked.way is None else {one.name: one.norm for one in asked.way}
+    norm = norms.get("norm_attention")
+    if norm is None:
         return None
-    block = asked.block
-    if isinstance(block.attn_norm, nn.Identity):
-        return None
-    with torch.inference_mode():
-        x = asked.parts.x if block.pre_norm else asked.parts.x + asked.parts.attention
-        vector = x[asked.query].double().cpu()
-    at, root_mean = _cell(asked), asked.config.norm is Norm.RMS
-    mean = 0.0 if root_mean else float(vector.mean())
-    std = float(((vector - mean) ** 2).mean() + asked.config.norm_eps) ** 0.5
-    gain, shift = _learned(block.attn_norm, at)
-    cell = float(vector[at])
+    at, mean, std = _cell(asked), norm.mean or 0.0, (norm.std**2 + norm.eps) ** 0.5
+    gain = 1.0 if norm.weight is None else float(norm.weight[at])
+    shift = 0.0 if norm.bias is None else float(norm.bias[at])
+    cell = float(norm.before[at])
     seen = [round(each, 3) for each in (cell, mean, std, gain, shift)]
     given = dict(zip(("x", "mean", "std", "gain", "shift"), seen, strict=True))
     straight = (cell - mean) / std
@@ -54,7 +47,7 @@ def normed_cell(asked: Asked) -> Number | None:
             "variance": (cell - mean) / std**2 * gain + shift,
         },
         printed=(seen[0] - seen[1]) / seen[2] * seen[3] + seen[4],
-        variant="root_mean" if root_mean else "",
+        variant="root_mean" if norm.mean is None else "",
     )
 
 
@@ -81,13 +74,9 @@ def _where(asked: Asked) -> dict[str, Token | int]:
     }
 
 
-def _learned(norm: nn.Module, at: int) -> tuple[float, ...]:
-    """γ and β of one cell; 1 and 0 where the norm has none."""
-    gain, shift = getattr(norm, "weight", None), getattr(norm, "bias", None)
-    return tuple(
-        usual if learned is None else float(learned.detach()[at])
-        for learned, usual in ((gain, 1.0), (shift, 0.0))
-    )
+def _there(vector: Float[np.ndarray, " d_model"] | None) -> Float[np.ndarray, " d_model"]:
+    assert vector is not None
+    return vector
 
 
 STEP = Step(

@@ -12,7 +12,7 @@ from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 from viz_encoder.ui.state.changed import RUNNING, Changed
 from viz_encoder.ui.state.plain_run import plain_of
-from viz_encoder.ui.state.store import Entry, TraceStore, model_gone
+from viz_encoder.ui.state.store import Entry, TraceStore
 
 PURPOSE = "make changes to it"
 MASKED = (
@@ -31,7 +31,7 @@ def runnable(entry: Entry) -> tuple[LoadedEncoder, Inputs]:
     if entry.masked is not None:
         raise SelectionError(MASKED)
     if entry.encoder is None or entry.inputs is None:
-        raise SelectionError(model_gone(PURPOSE))
+        raise SelectionError(entry.model_gone(PURPOSE))
     return entry.encoder, entry.inputs
 
 

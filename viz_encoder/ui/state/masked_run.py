@@ -10,9 +10,9 @@ from viz_encoder.ui.state.mask_link import mask_code
 from viz_encoder.ui.state.mask_mistake import Masked, Mistake, planted
 from viz_encoder.ui.state.padded import padded_trace
 from viz_encoder.ui.state.plain_run import RUNNING, plain_of
-from viz_encoder.ui.state.store import TraceStore, model_gone
+from viz_encoder.ui.state.store import TraceStore
 
-MODEL_GONE = model_gone("try a mask on it")
+PURPOSE = "try a mask on it"
 CHANGED = "This is a changed run; restore it first, then paint a mask."
 TOO_LARGE = "large"  # what a link says of a mask that it cannot hold
 
@@ -36,7 +36,7 @@ def run_masked(
     if entry.changed is not None:
         raise SelectionError(CHANGED)
     if entry.encoder is None or entry.inputs is None:
-        raise SelectionError(MODEL_GONE)
+        raise SelectionError(entry.model_gone(PURPOSE))
     n = entry.trace.n_tokens
     if tuple(intent.shape) != (n, n):
         raise InputError(f"The mask has shape {tuple(intent.shape)}; this run needs {(n, n)}.")

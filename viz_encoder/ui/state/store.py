@@ -16,6 +16,7 @@ from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import MapView
+from viz_encoder.trace.recorded_parts import Source
 from viz_encoder.ui.state.changed import Changed
 from viz_encoder.ui.state.expiring_store import GRACE_SECONDS as GRACE_SECONDS
 from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS as MAX_AGE_SECONDS
@@ -24,12 +25,12 @@ from viz_encoder.ui.state.mask_mistake import Masked
 from viz_encoder.ui.state.padded import Padded
 from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
 
-
-def model_gone(purpose: str) -> str:
-    """The sentence for what needs the model of a run that came without one."""
-    return f"The model of this run is not loaded here; run the text or picture again to {purpose}."
-
-
+AGAIN = "The model of this run is not loaded here; run the text or picture again to {purpose}."
+# Of a run that has neither: somebody recorded it, or ran it on vectors.
+NOTHING_TO_RUN = (
+    "The model of this run is not loaded here, and the run holds no text or picture; run the model "
+    "where it is to {purpose}."
+)
 NOT_PLAIN = (
     "The model must run again for this, without the mask or the changes that this run was made "
     "with; look at the run without them."
@@ -91,8 +92,24 @@ class Entry:
             SelectionError: it is not here, as of a saved run.
         """
         if self.encoder is None:
-            raise SelectionError(model_gone(purpose))
+            raise SelectionError(self.model_gone(purpose))
         return self.encoder
+
+    def model_gone(self, purpose: str) -> str:
+        """The sentence for what needs the model of a run that came without one."""
+        sample = self.trace.sample
+        has_input = bool(sample.texts) or sample.picture is not None
+        return (AGAIN if has_input else NOTHING_TO_RUN).format(purpose=purpose)
+
+    def source(self, purpose: str) -> Source:
+        """The model that ran, or what was read of a recorded one's weights.
+
+        Raises:
+            SelectionError: it is not here, as of a saved run, which keeps no weights.
+        """
+        if self.encoder is None and self.trace.parts is not None:
+            return self.trace.parts
+        return self.model(purpose)
 
     @property
     def loads_as(self) -> str:

@@ -21,14 +21,14 @@ from viz_encoder.figures.view import View
 from viz_encoder.trace import Trace
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry, model_gone
+from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held
 from viz_encoder.ui.wire.concurrency import Places
 from viz_encoder.ui.wire.errors import ErrorRoute
 
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-MODEL_GONE = model_gone("draw this")
+PURPOSE = "draw this"
 NO_PICTURE = "This run read a text, and this view draws pictures."
 NO_HEAD = (
     "This model has no prediction head, so it gives no answer; choose one that has, such as "
@@ -86,7 +86,7 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
     options = read_options(view, given)
     taken = [_parts(entry)[part] for part in view.takes]
     if any(part is None for part in taken):
-        raise SelectionError(MODEL_GONE if entry.plain else NOT_PLAIN)
+        raise SelectionError(entry.model_gone(PURPOSE) if entry.plain else NOT_PLAIN)
     if "every head" in view.needs and entry.removed:
         raise SelectionError(HEAD_REMOVED)
     return view.draw(*taken, **options)
@@ -147,7 +147,7 @@ def _description(view: View, entry: Entry) -> dict[str, Any]:
 def _missing(view: View, entry: Entry) -> str:
     """Why this run cannot be drawn so, in a sentence; nothing if it can."""
     if any(_parts(entry)[part] is None for part in view.takes):
-        return MODEL_GONE if entry.plain else NOT_PLAIN
+        return entry.model_gone(PURPOSE) if entry.plain else NOT_PLAIN
     if "every head" in view.needs and entry.removed:
         return HEAD_REMOVED
     if "picture" in view.needs and entry.trace.sample.picture is None:

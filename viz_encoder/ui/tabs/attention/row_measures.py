@@ -19,7 +19,7 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.map_view import Head, MapView
 from viz_encoder.trace.shown_rows import AS_IT_RAN
 from viz_encoder.trace.token_selection import shown_tokens
-from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry, model_gone
+from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
 
 MEASURES = ("weight", "value", "rollout", "relevance")
 KEPT = 6  # results of a run that are kept, all layers each
@@ -138,7 +138,7 @@ def _relevance(entry: Entry, query: int) -> _AllLayers:
     if not entry.plain:
         raise SelectionError(NOT_PLAIN)
     if entry.inputs is None:
-        raise SelectionError(model_gone("see this"))
+        raise SelectionError(entry.model_gone("see this"))
     head = next((one for one in encoder.config.heads if one.task in ANSWERS), None)
     token = query if head is not None and head.pool is HeadPool.EACH else None
     found = relevance(encoder, entry.inputs, token=token, query=query)

@@ -17,8 +17,6 @@ from viz_encoder.ui.wire.errors import ErrorRoute
 
 ROUTER = APIRouter(route_class=ErrorRoute)  # below the tab's own
 PLACES = Places(2)
-PURPOSE = "get exercises about it"
-NO_INPUT = "The input of this run was not kept, so it has no exercises; run the text again."
 
 
 @ROUTER.get("/learn/seat")
@@ -58,10 +56,8 @@ async def exercises_route(
 
 def _asked(entry: Entry, place: dict[str, int | None], seed: int) -> Asked:
     """The run and the place in it, if they are there."""
-    encoder, trace = entry.model(PURPOSE), entry.trace
-    inputs = entry.entered
-    if inputs is None:
-        raise SelectionError(NO_INPUT)
+    trace = entry.trace
+    source = entry.encoder or trace.parts  # a saved run is asked what it knows without a model
     counts: dict[str, Any] = {
         "layer": trace.n_layers,
         "head": trace.n_heads,
@@ -75,4 +71,4 @@ def _asked(entry: Entry, place: dict[str, int | None], seed: int) -> Asked:
     }
     if seed not in range(LAST_SEAT + 1):
         raise SelectionError(f"There is no seat {seed}; choose 0 (none) to {LAST_SEAT}.")
-    return asked_of(encoder, inputs, trace, seat=seed, plain=entry.plain, **chosen)
+    return asked_of(source, entry.entered, trace, seat=seed, plain=entry.plain, **chosen)

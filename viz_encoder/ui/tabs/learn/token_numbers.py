@@ -13,10 +13,12 @@ from viz_encoder.analyses.step import (
     Stage,
     block_step,
     embedding_step,
+    heads_step,
     projection_step,
     step,
 )
 from viz_encoder.errors import VizEncoderError
+from viz_encoder.trace.recorded_parts import RecordedParts
 from viz_encoder.ui.state.store import Entry
 
 MOST_VALUES = 256  # tokens up to which all values of a head travel
@@ -47,6 +49,9 @@ def token_numbers(entry: Entry, asked: Asked) -> dict[str, Any]:
     whole = told.pop("block") or dict.fromkeys(OF_THE_BLOCK)
     if "block" in parts.missing:
         parts.missing |= dict.fromkeys(OF_THE_BLOCK, parts.missing.pop("block"))
+        if isinstance(entry.encoder or entry.trace.parts, RecordedParts):
+            del parts.missing["heads"]
+            whole["heads"] = parts.get("heads", _heads_alone)
     agrees = max(parts.apart) if parts.apart else None
     return {"ids": _ids(entry), **told, **whole, "agrees": agrees, "missing": parts.missing}
 
@@ -101,10 +106,11 @@ def _attention(entry: Entry, asked: Asked) -> Told:
 
 
 def _embedding(entry: Entry, asked: Asked) -> Told:
-    found = embedding_step(entry.model(PURPOSE), entry.trace, asked.query, entry.entered)
+    encoder = entry.source(PURPOSE)
+    found = embedding_step(encoder, entry.trace, asked.query, entry.entered)
     told = {
         "id": found.id,
-        "token": _told(found.token),
+        "token": None if encoder is entry.trace.parts else _told(found.token),
         "position": _told(found.position),
         "segment": _told(found.segment),
         "scale": 1.0,
@@ -119,7 +125,7 @@ def _embedding(entry: Entry, asked: Asked) -> Told:
 
 def _projection(entry: Entry, asked: Asked) -> Told:
     places = (asked.layer, asked.head, asked.query, asked.key)
-    found, dim = projection_step(entry.model(PURPOSE), entry.trace, *places), asked.dim
+    found, dim = projection_step(entry.source(PURPOSE), entry.trace, *places), asked.dim
     told = {
         "x": _told(found.x),
         "x_key": _told(found.x_key),
@@ -139,13 +145,19 @@ def _projection(entry: Entry, asked: Asked) -> Told:
 
 def _block(entry: Entry, asked: Asked) -> Told:
     places = (asked.layer, asked.query, entry.removed)
-    found = block_step(entry.model(PURPOSE), entry.trace, *places)
+    found = block_step(entry.source(PURPOSE), entry.trace, *places)
     told = {
         "heads": _heads(found.heads),
         "stages": [_stage(one) for one in found],
         "ffn": _network(found.feed_forward),
     }
     return told, found.apart
+
+
+def _heads_alone(entry: Entry, asked: Asked) -> Told:
+    """Of a recorded model of which attention alone was read."""
+    places = (asked.layer, asked.query, entry.removed)
+    return _heads(heads_step(entry.source(PURPOSE), entry.trace, *places)), None
 
 
 def _stage(found: Stage) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from viz_encoder.analyses.mask_panels import mask_panels
 from viz_encoder.audit.measure.empty_rows import empty_rows
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.mask_mistake import Mistake
-from viz_encoder.ui.state.masked_run import CHANGED, MODEL_GONE, run_masked
+from viz_encoder.ui.state.masked_run import CHANGED, PURPOSE, run_masked
 from viz_encoder.ui.state.padded_run import run_padded
 from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.run_description import printable
@@ -48,7 +48,8 @@ Sent = Annotated[Any, Depends(_sent_mask)]
 @ROUTER.get("/offered")
 def offered(run: str, entry: Held, runs: Runs) -> Response:
     """What can be chosen; and of a run with a mask, the run without it and its mask's name."""
-    missing = MODEL_GONE if entry.encoder is None or entry.inputs is None else ""
+    gone = entry.encoder is None or entry.inputs is None
+    missing = entry.model_gone(PURPOSE) if gone else ""
     missing = CHANGED if entry.changed else missing
     plain = entry.masked and json.loads(runs.again(plain_of(runs.store, run)[0]))
     scope = entry.masked.scope.code if entry.masked else ""

@@ -1,0 +1,318 @@
+"""Steps of a recorded model of torch: every number against numpy in double precision."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import viz_encoder as vz
+from viz_encoder.errors import SelectionError, TraceError
+
+of = vz.analyses
+NEAR = 1e-6  # of the row's largest number
+D, HEADS, WIDE, TOKENS, TOKEN = 24, 4, 40, 7, 3
+erf = np.vectorize(math.erf)
+DESIGNS = {
+    "post-norm": {},
+    "pre-norm": {"norm_first": True},
+    "without biases": {"bias": False},
+    "tokens first": {"batch_first": False},
+    "gelu": {"activation": "gelu", "layer_norm_eps": 1e-3},
+    "a module as activation": {"activation": nn.GELU()},
+}
+
+
+def near(found, expected):
+    found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= NEAR * np.abs(expected).max()
+
+
+def recorded(design, gradients, last=None, n_layers=2):
+    """A seeded stack of torch's layers with weights that are all its own, and a run of it."""
+    torch.manual_seed(0)
+    design = {"batch_first": True, **design}
+    layer = nn.TransformerEncoderLayer(D, HEADS, WIDE, **design)
+    module = nn.TransformerEncoder(layer, n_layers, last, enable_nested_tensor=False).eval()
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight += 0.3 * torch.randn_like(weight)
+    x = torch.randn(2, TOKENS, D)
+    with torch.set_grad_enabled(gradients), vz.record(module) as recording:
+        module(x if design["batch_first"] else x.transpose(0, 1))
+    return module, recording.trace(sample=1)
+
+
+class ByHand:
+    """One layer of torch by its state dict."""
+
+    def __init__(self, layer):
+        self.layer = layer
+        self.at = {name: x.double().numpy() for name, x in layer.state_dict().items()}
+
+    def linear(self, name, x, separator="."):
+        bias = self.at.get(f"{name}{separator}bias", 0.0)
+        return self.at[f"{name}{separator}weight"] @ x + bias
+
+    def norm(self, name, x, at=None, eps=None):
+        at, eps = at or self.at, self.layer.norm1.eps if eps is None else eps
+        scaled = (x - x.mean()) / np.sqrt(((x - x.mean()) ** 2).mean() + eps)
+        return at[f"{name}weight"] * scaled + at.get(f"{name}bias", 0.0)
+
+    def act(self, x):
+        if self.layer.activation is torch.nn.functional.relu:
+            return np.maximum(x, 0)
+        return x * (1 + erf(x / math.sqrt(2))) / 2
+
+    def stages(self, states):
+        """The token's vectors by our names, its q, k and v, and its units."""
+        pre, x = self.layer.norm_first, states[TOKEN]
+        seen = [self.norm("norm1.", state) if pre else state for state in states]
+        rows = np.array([self.linear("self_attn.in_proj", one, "_") for one in seen])
+        q, k, v = (rows[:, part * D : (part + 1) * D] for part in range(3))
+        outs, per = [], D // HEADS
+        for head in range(HEADS):
+            own = slice(head * per, (head + 1) * per)
+            weights = np.exp(k[:, own] @ q[TOKEN, own] / math.sqrt(per))
+            outs.append(weights / weights.sum() @ v[:, own])
+        found = {"x": x, "values": np.concatenate(outs)}
+        if pre:
+            found["norm_attention"] = seen[TOKEN]
+        found["output"] = self.linear("self_attn.out_proj", found["values"])
+        middle = found["residual_attention"] = x + found["output"]
+        if not pre:
+            middle = found["norm_attention"] = self.norm("norm1.", middle)
+        into = middle
+        if pre:
+            into = found["norm_ffn"] = self.norm("norm2.", middle)
+        self.units = self.act(self.linear("linear1", into))
+        found["ffn"] = self.linear("linear2", self.units)
+        after = found["residual_ffn"] = middle + found["ffn"]
+        if not pre:
+            after = found["norm_ffn"] = self.norm("norm2.", after)
+        self.q, self.k, self.v, self.seen, self.after = q, k, v, seen, after
+        return found
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+def test_every_number_of_a_recorded_layer(design, gradients):
+    module, trace = recorded(design, gradients)
+    for layer in range(2):
+        hand = ByHand(module.layers[layer])
+        expected = hand.stages(trace.hidden(layer).double().numpy())
+        block = of.block_step(trace.parts, trace, layer, TOKEN)
+        for one in block:
+            if one.vector is not None:
+                near(one.vector, expected.pop(one.name))
+        assert expected == {} and block.apart <= NEAR
+        near(block.feed_forward.after, hand.units)
+        heads = of.heads_step(trace.parts, trace, layer, TOKEN)
+        weight = hand.at["self_attn.out_proj.weight"]
+        outs = heads.outs.astype(float)
+        near(heads.parts, [weight[:, 6 * h : 6 * h + 6] @ outs[h] for h in range(HEADS)])
+        found = of.projection_step(trace.parts, trace, layer, 2, TOKEN, 5)
+        own = slice(12, 18)
+        near(found.sums, hand.q[TOKEN, own])
+        near(found.weight, hand.at["self_attn.in_proj_weight"][own])
+        near(found.x, hand.seen[TOKEN])
+        near(found.x_key, hand.seen[5])
+        assert found.apart <= NEAR and (found.bias is None) == (design.get("bias") is False)
+    entered = of.embedding_step(trace.parts, trace, TOKEN)
+    near(entered.out, trace.hidden(0)[TOKEN])
+    assert "tables were not read" in entered.says
+
+
+@pytest.mark.parametrize("last", [nn.LayerNorm(D), nn.LayerNorm(D, eps=1e-2, bias=False)])
+def test_the_norm_after_the_last_block(last):
+    module, trace = recorded({"norm_first": True}, True, last)
+    stages = {one.name: one for one in of.block_step(trace.parts, trace, 1, TOKEN)}
+    hand = ByHand(module.layers[1])
+    hand.stages(trace.hidden(1).double().numpy())
+    at = {name: x.double().numpy() for name, x in module.norm.state_dict().items()}
+    near(stages["norm_final"].vector, hand.norm("", hand.after, at, module.norm.eps))
+    near(stages["norm_final"].vector, trace.output[TOKEN])
+    assert "norm_final" not in [one.name for one in of.block_step(trace.parts, trace, 0, TOKEN)]
+
+
+def test_layers_of_a_model_of_ones_own_are_found():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.out = nn.Embedding(9, D), nn.Linear(D, 2)
+            self.blocks = nn.ModuleList(
+                nn.TransformerEncoderLayer(D, HEADS, WIDE, batch_first=True) for _ in range(3)
+            )
+
+        def forward(self, ids):
+            x = self.embed(ids)
+            for block in self.blocks:
+                x = block(x)
+            return self.out(x)
+
+    torch.manual_seed(0)
+    model = Own().eval()
+    with vz.record(model) as recording:
+        model(torch.arange(7)[None])
+    trace = recording.trace()
+    for layer in range(3):
+        expected = ByHand(model.blocks[layer]).stages(trace.hidden(layer).double().detach().numpy())
+        block = of.block_step(trace.parts, trace, layer, TOKEN)
+        near(next(one.vector for one in block if one.name == "ffn"), expected["ffn"])
+
+
+class Blocks(nn.Module):
+    """Pre-norm blocks with torch's attention and a network of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "norm": nn.LayerNorm(D),
+                    "attend": nn.MultiheadAttention(D, HEADS, batch_first=True),
+                    "network": nn.Linear(D, D),
+                }
+            )
+            for _ in range(2)
+        )
+
+    def forward(self, x):
+        for block in self.blocks:
+            seen = block["norm"](x)
+            x = x + block["attend"](seen, seen, seen, need_weights=False)[0]
+            x = x + block["network"](x).tanh()
+        return x
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("batched", [True, False])
+def test_attention_is_read_in_every_layout(batch_first, batched):
+    torch.manual_seed(0)
+    attend = nn.MultiheadAttention(D, HEADS, batch_first=batch_first).eval()
+    x = torch.randn(TOKENS, TOKENS, D)  # as many samples as tokens, so that no axis can be guessed
+    given = x if batch_first else x.transpose(0, 1)
+    with vz.record(attend) as recording:
+        attend(*[given if batched else x[2]] * 3)
+    trace = recording.trace(sample=2 if batched else 0)
+    found = of.projection_step(trace.parts, trace, 0, 1, TOKEN, 5)
+    near(found.x, x[2, TOKEN])
+    near(found.x_key, x[2, 5])
+    near(found.q_before, found.q.astype(float) * np.sqrt(D / HEADS))  # torch divided q
+    assert found.k_before is None and "divided q" in found.says
+
+
+def test_a_class_of_its_own_with_torch_s_as_a_base_is_recorded_as_before():
+    class Own(nn.TransformerEncoderLayer):
+        def __init__(self):
+            nn.Module.__init__(self)
+            self.attend = nn.MultiheadAttention(D, HEADS, batch_first=True)
+
+        def forward(self, x):
+            return x + self.attend(x, x, x)[0]
+
+    model = nn.Sequential(Own())
+    with vz.record(model) as recording:
+        model(torch.randn(1, TOKENS, D))
+    trace = recording.trace()
+    assert trace.attention(0).shape == (HEADS, TOKENS, TOKENS)
+    with pytest.raises(SelectionError, match="were not read"):
+        of.heads_step(trace.parts, trace, 0, 1)
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_of_another_block_torch_s_attention_is_read_alone(gradients):
+    torch.manual_seed(0)
+    model, x = Blocks().eval(), torch.randn(1, TOKENS, D)
+    with torch.set_grad_enabled(gradients), vz.record(model) as recording:
+        model(x)
+    trace, attend = recording.trace(), model.blocks[0]["attend"]
+    seen = model.blocks[0]["norm"](x)[0].detach().double().numpy()
+    at = {name: one.double().numpy() for name, one in attend.state_dict().items()}
+    found = of.projection_step(trace.parts, trace, 0, 1, TOKEN, 5)
+    near(found.x, seen[TOKEN])
+    near(found.sums, (at["in_proj_weight"] @ seen[TOKEN] + at["in_proj_bias"])[6:12])
+    heads = of.heads_step(trace.parts, trace, 0, TOKEN)
+    out = attend(*[torch.from_numpy(seen).float()[None]] * 3)[0][0, TOKEN]
+    near(heads.sum, out.detach())
+    with pytest.raises(SelectionError, match="feed-forward part was not read"):
+        of.block_step(trace.parts, trace, 0, TOKEN)
+
+
+def test_what_cannot_be_read_is_said():
+    class Own(nn.Module):
+        def forward(self, x):
+            return nn.functional.scaled_dot_product_attention(x, x, x)
+
+    model = nn.Sequential(Own())
+    with vz.record(model) as recording:
+        model(torch.randn(1, 2, 5, 4))
+    trace = recording.trace()
+    for work in (of.heads_step, of.block_step):
+        with pytest.raises(SelectionError, match=r"reads those of nn\.TransformerEncoderLayer and"):
+            work(trace.parts, trace, 0, 1)
+    _, trace = recorded({"activation": lambda x: x.sin()}, True)
+    assert of.heads_step(trace.parts, trace, 1, TOKEN).lengths.all()
+    with pytest.raises(SelectionError, match="activation is <lambda>"):
+        of.block_step(trace.parts, trace, 1, TOKEN)
+
+
+def test_dropout_is_said_and_leaves_the_projections():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(D, HEADS, WIDE, batch_first=True)
+    module = nn.TransformerEncoder(layer, 1).train()
+    with vz.record(module) as recording:
+        module(torch.randn(1, TOKENS, D))
+    trace = recording.trace()
+    assert of.projection_step(trace.parts, trace, 0, 0, 1, 2).apart <= NEAR
+    for work in (of.heads_step, of.block_step):
+        with pytest.raises(SelectionError, match=r"Dropout was on \(train mode\)"):
+            work(trace.parts, trace, 0, 1)
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    layer = module.layers[0]
+    layer.self_attn.dropout = 0.0
+    with vz.record(module) as recording:
+        module(torch.randn(1, TOKENS, D))
+    trace = recording.trace()
+    assert of.block_step(trace.parts, trace, 0, 1).apart <= NEAR
+
+
+def test_weights_that_changed_since_are_refused():
+    module, trace = recorded({}, True)
+    kept = trace.parts.layers[0].attention.tensors["in_proj_weight"]
+    assert kept.data_ptr() == module.layers[0].self_attn.in_proj_weight.data_ptr()  # no copy
+    with torch.no_grad():
+        module.layers[0].linear1.weight.mul_(1.0)
+    with pytest.raises(TraceError, match="weights were changed after this run"):
+        of.block_step(trace.parts, trace, 0, TOKEN)
+    assert of.block_step(trace.parts, trace, 1, TOKEN).apart <= NEAR
+    module.layers[1].linear2.weight.data.mul_(2.0)  # which torch does not count
+    with pytest.raises(TraceError, match="is off by"):
+        of.block_step(trace.parts, trace, 1, TOKEN)
+
+
+def test_padding_that_torch_left_out_is_said():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(D, HEADS, WIDE, batch_first=True)
+    module, x = nn.TransformerEncoder(layer, 2).eval(), torch.randn(2, TOKENS, D)
+    padding = torch.zeros(2, TOKENS, dtype=torch.bool)
+    padding[1, 5:] = True
+    with torch.no_grad(), vz.record(module) as recording:
+        module(x, src_key_padding_mask=padding)
+    trace = recording.trace(sample=1)
+    assert trace.parts.ragged and of.block_step(trace.parts, trace, 1, 4).apart <= NEAR
+    with pytest.raises(SelectionError, match="Token 6 is padding, which torch left out"):
+        of.block_step(trace.parts, trace, 1, 6)
+
+
+def test_another_recording_and_a_saved_run(tmp_path):
+    _, one = recorded({}, True)
+    _, two = recorded({}, True)
+    with pytest.raises(SelectionError, match=r"give trace\.parts"):
+        of.block_step(two.parts, one, 0, TOKEN)
+    one.save(tmp_path / "run.safetensors")
+    assert vz.Trace.load(tmp_path / "run.safetensors").parts is None

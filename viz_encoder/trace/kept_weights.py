@@ -1,0 +1,133 @@
+"""What record() keeps of torch's own modules: references to their weights, as they were in the run.
+
+Nothing is copied but what was made in inference mode, where torch counts no changes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from viz_encoder.trace.attention_call import own_copy
+
+NORMS = (nn.LayerNorm, nn.RMSNorm)
+ATTENTION = ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")
+NETWORK = ("linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias")
+Kept = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptWeights:
+    """Tensors by torch's names for them, and how often each was changed in place before the run."""
+
+    tensors: Kept
+    versions: tuple[tuple[Tensor, int], ...]
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether they still are what ran."""
+        return all(tensor._version == ran for tensor, ran in self.versions)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptNorm:
+    """A norm of torch; `rms` takes no mean off, and its eps may be None."""
+
+    weights: KeptWeights
+    rms: bool
+    shape: tuple[int, ...]
+    eps: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class KeptPart:
+    """One nn.TransformerEncoderLayer, or an nn.MultiheadAttention in another kind of block.
+
+    norms and activation are there of a layer only. entered: what came into attention that is in
+    no layer; a layer is fed the hidden states, which the run keeps anyway.
+    """
+
+    attention: KeptWeights
+    n_heads: int
+    dropout: bool  # it was on, in train mode
+    network: KeptWeights | None = None
+    norms: tuple[KeptNorm, KeptNorm] | None = None
+    pre_norm: bool = False
+    activation: Callable[[Tensor], Tensor] | None = None
+    entered: Float[Tensor, "*axes d_model"] | None = None  # as it was given
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether all its weights still are what ran."""
+        held = (self.attention, self.network, *(norm.weights for norm in self.norms or ()))
+        return all(weights is None or weights.unchanged for weights in held)
+
+
+def keep(
+    module: nn.TransformerEncoderLayer | nn.MultiheadAttention, entered: Tensor | None = None
+) -> KeptPart | None:
+    """What is needed of the module to compute its numbers again; None where it cannot be read."""
+    try:
+        return _kept(module, entered)
+    except AttributeError:  # a class of its own that has torch's as a base alone
+        return None
+
+
+def _kept(module: nn.Module, entered: Tensor | None) -> KeptPart | None:
+    attend = module
+    if isinstance(module, nn.TransformerEncoderLayer):
+        attend = module.self_attn
+    if not isinstance(attend, nn.MultiheadAttention) or attend.in_proj_weight is None:
+        return None  # keys of another width than the queries are in three matrices
+    attention = _weights(attend, ATTENTION)
+    if attention is None or attend.bias_k is not None or attend.add_zero_attn:
+        return None
+    part = KeptPart(attention, attend.num_heads, _drops(module), entered=entered)
+    if not isinstance(module, nn.TransformerEncoderLayer):
+        return part
+    network, one, two = (
+        _weights(module, NETWORK),
+        keep_norm(module.norm1),
+        keep_norm(module.norm2),
+    )
+    if network is None or one is None or two is None:
+        return part
+    pre, activation = bool(module.norm_first), module.activation
+    return replace(part, network=network, norms=(one, two), pre_norm=pre, activation=activation)
+
+
+def keep_norm(module: nn.Module) -> KeptNorm | None:
+    """The same of a norm; None of one that is not torch's own."""
+    if not isinstance(module, NORMS):
+        return None
+    weights = _weights(module, ("weight", "bias"))
+    if weights is None:
+        return None
+    return KeptNorm(weights, isinstance(module, nn.RMSNorm), module.normalized_shape, module.eps)
+
+
+def _drops(module: nn.Module) -> bool:
+    """Whether any dropout in it was on, attention's own included."""
+    chances = [
+        part.p if isinstance(part, nn.Dropout) else part.dropout
+        for part in module.modules()
+        if isinstance(part, nn.Dropout | nn.MultiheadAttention) and part.training
+    ]
+    return any(chance > 0 for chance in chances)
+
+
+def _weights(module: nn.Module, names: tuple[str, ...]) -> KeptWeights | None:
+    """The tensors of these names, without those that the module does without."""
+    found: dict[str, Any] = {name: reduce(_of, name.split("."), module) for name in names}
+    if any(not isinstance(x, Tensor | None) for x in found.values()):
+        return None  # a quantized layer, for example, has a method there
+    given = {name: x for name, x in found.items() if isinstance(x, Tensor)}
+    kept = {name: own_copy(x) if x.is_inference() else x.detach() for name, x in given.items()}
+    return KeptWeights(kept, tuple((x, x._version) for x in kept.values() if not x.is_inference()))
+
+
+def _of(module: Any, name: str) -> Any:
+    return getattr(module, name, None)
