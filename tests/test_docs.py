@@ -118,6 +118,7 @@ def test_record_runs_as_it_says():
     trace = ran.scope["trace"]
     assert trace.proof.passed and float(trace.attention(1, 3)[:, 3].abs().max()) == 0
     assert len(ran.printed.splitlines()) == 2
+    assert ran.scope["block"].apart < 1e-6
 
 
 def test_effects_run_as_they_say():
