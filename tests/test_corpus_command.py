@@ -70,8 +70,10 @@ def test_a_treebank_gives_relations(run, tmp_path, capsys):
     row = dict(zip(header.split(","), line.split(","), strict=True))
     assert (row["relation"], row["arcs"], row["offset"]) == ("nsubj", "12", "1")
     assert row["accuracy"] == row["offset_accuracy"] == "1.0"  # there is no other word
-    assert main([*given, "relations.parquet"]) == 1
-    assert "must end in .csv" in capsys.readouterr().err
+    assert main([*given, "heads.parquet"]) == 0
+    assert "heads.parquet: 1 relations of 12 sentences" in capsys.readouterr().out
+    table = HeadTable.load("heads.parquet")
+    assert table.n_texts == 12 and table.relations.relations == ("nsubj",)
 
 
 def test_a_name_that_a_spreadsheet_would_run_begins_with_an_apostrophe(run, tmp_path):

@@ -3,11 +3,10 @@
 import argparse
 import sys
 
-from viz_encoder.checkpoints import load
-from viz_encoder.corpora import Done, HeadTable, corpus, relations
+from viz_encoder.checkpoints import LoadedEncoder, load
+from viz_encoder.corpora import Done, HeadTable, Relations, corpus, relations, treebank_table
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.statistics import STATISTICS
-from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.whole_file import require_writable, write_whole
 
@@ -58,12 +57,12 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _corpus(given: argparse.Namespace) -> None:
     from viz_encoder.corpora.table_files import check_kind
 
-    if given.source.endswith(".conllu"):
-        _relations(given)
-        return
-    check_kind(given.output)
+    kind = check_kind(given.output)
     require_writable(given.output)
     encoder = load(given.model, device=given.device, part=given.part)
+    if given.source.endswith(".conllu"):
+        _trees(given, encoder, kind)
+        return
     table = corpus(
         encoder,
         given.source,
@@ -89,20 +88,26 @@ def _corpus(given: argparse.Namespace) -> None:
         _show(table, given.rank)
 
 
-def _relations(given: argparse.Namespace) -> None:
-    """For each relation of a treebank the best head, beside the best offset and random weights."""
-    if not given.output.endswith(".csv"):
-        raise SelectionError("Relations are written as CSV; -o must end in .csv.")
-    require_writable(given.output)
-    encoder = load(given.model, device=given.device, part=given.part)
-    found = relations(encoder, given.source)
-    columns = found.columns()
-    write_whole([csv_text(columns).encode()], given.output)
-    print(f"{given.output}: {len(found.relations)} relations of {found.n_sentences:,} sentences.")
+def _trees(given: argparse.Namespace, encoder: LoadedEncoder, kind: str) -> None:
+    """The relations of a treebank as CSV, or in a table of its sentences."""
+    found: Relations | None
+    if kind == ".csv":
+        found = relations(encoder, given.source)
+        write_whole([csv_text(found.columns()).encode()], given.output)
+    else:
+        table = treebank_table(encoder, given.source, k=given.examples, progress=_tell)
+        table.save(given.output)
+        found = table.relations
+    if found is not None:
+        _show_relations(found, given.output)
+
+
+def _show_relations(found: Relations, output: str) -> None:
+    """Each one's best head, beside the best offset and random weights."""
+    print(f"{output}: {len(found.relations)} relations of {found.n_sentences:,} sentences.")
     print(f"{'relation':12}{'arcs':>6}  {'best head':>14}  {'best offset':>12}  {'random':>6}")
-    for name, n, layer, head, share, at, by_offset, *_, random in zip(
-        *columns.values(), strict=True
-    ):
+    rows = zip(*found.columns().values(), strict=True)
+    for name, n, layer, head, share, at, by_offset, *_, random in rows:
         best, offset = f"{layer}.{head} {share:.0%}", f"{at:+d} {by_offset:.0%}"
         print(f"{name[:12]:12}{n:6,}  {best:>14}  {offset:>12}  {random:6.0%}")
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { digitsOf, spreadOf } from "../../assets/web/core/head_tables.js";
+import { linesOf, relationSaid } from "../../assets/web/corpus/relations.js";
 import { roleOf, roleSaid } from "../../assets/web/corpus/roles.js";
 import * as tables from "../../assets/web/corpus/tables.js";
 import { headName } from "../../assets/web/views/cells.js";
@@ -88,4 +89,30 @@ test("a head has the role of the place with more than half of its attention, the
   assert.equal(roleOf(of({ entropy: 3, confidence: 0.9, special: 0.9 }), HEAD), null);
   assert.equal(roleSaid(of({ diagonal: 0.834 }), HEAD), "Role: 83% of its attention is on the query itself.");
   assert.equal(roleSaid(of({ diagonal: 0.1 }), HEAD), "");
+});
+
+test("relations stand in the order of how far their best head is above offset and random weights", () => {
+  const found = linesOf({
+    ...{ relations: ["det", "obj"], n_arcs: [40, 12], offsets: [1, -2], offset_accuracy: [0.9, 0.2] },
+    accuracy: [
+      [
+        [0.1, 0.95],
+        [0.2, 0.3],
+      ],
+      [
+        [0.1, 0.2],
+        [0.72, 0.3],
+      ],
+    ],
+    random: [[[0.1, 0.2]], [[0.5, 0.3]]],
+    ...{ direction: "to_head", n_sentences: 20, n_left_out: 0 },
+  });
+  assert.deepEqual(
+    found.map(({ name, at, share, random }) => [name, headName(at), share, random]),
+    [
+      ["obj", "1.0", 0.72, 0.5],
+      ["det", "0.1", 0.95, 0.2],
+    ],
+  );
+  assert.equal(relationSaid(found), "Head 1.0 follows “obj” in 72% of its arcs (offset −2 20%, random weights 50%).");
 });

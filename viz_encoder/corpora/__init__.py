@@ -13,4 +13,5 @@ from viz_encoder.corpora.relations import relations as relations
 from viz_encoder.corpora.spread import Spread as Spread
 from viz_encoder.corpora.treebank import TreeSentence as TreeSentence
 from viz_encoder.corpora.treebank import read_treebank as read_treebank
+from viz_encoder.corpora.treebank_table import treebank_table as treebank_table
 from viz_encoder.corpora.worker import HeadWorker as HeadWorker

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from viz_encoder.corpora.treebank import read_treebank
 from viz_encoder.errors import InputError
 from viz_encoder.inputs.items import Item, pictures_of
 from viz_encoder.whole_file import shortened
 
 MOST_AT_ONCE = 50_000_000  # bytes of a file that is read whole, so that its length is known
 CSV_KINDS, JSON_KINDS = (".csv", ".tsv"), (".jsonl", ".ndjson")
+TREES = ".conllu"
 LONGEST_CELL = 10_000_000  # characters; csv's own limit is 131,072
 
 
@@ -96,6 +98,8 @@ def _of_path(path: Path, columns: Columns) -> Iterable[Any]:
     kind = path.suffix.lower()
     if kind == ".parquet":
         return _ParquetRows(path, columns)
+    if kind == TREES:
+        return [sentence.text for sentence in read_treebank(path)]
     rows = _csv_rows if kind in CSV_KINDS else _json_rows if kind in JSON_KINDS else _lines
     if path.stat().st_size <= MOST_AT_ONCE:
         return list(rows(path, columns))

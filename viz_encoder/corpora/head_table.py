@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from viz_encoder.corpora.examples import Example, Examples
+from viz_encoder.corpora.relations import Relations
 from viz_encoder.corpora.spread import Spread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult, largest, long_columns
@@ -55,6 +56,7 @@ class HeadTable(TableResult):
     failures: texts that could not be measured, at most 1,000 of them; n_failed counts all.
     distances: where "similarity" was asked for, the mean Jensen–Shannon distance of each head to
         each, over n_sampled texts: 0 (the same rows) … 1 (no key in common).
+    relations: of a treebank's sentences, see `viz_encoder.corpora.treebank_table`.
     """
 
     about: About
@@ -66,6 +68,7 @@ class HeadTable(TableResult):
     n_failed: int = 0
     distances: Float[np.ndarray, "layer head layer head"] | None = None
     n_sampled: int = 0
+    relations: Relations | None = None
 
     @property
     def n_layers(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.head_table import SUFFIXES, About, Failure, HeadTable
+from viz_encoder.corpora.relations import Relations
 from viz_encoder.corpora.spread import Spread
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.result import csv_text
@@ -21,6 +22,7 @@ KINDS = (".parquet", ".npz", ".json", ".csv")
 FORMAT = 1
 KEY = b"viz_encoder.head_table"  # of a Parquet file's metadata
 MAX_BYTES = 200_000_000
+PER_HEAD = ("accuracy", "random")  # of relations
 
 
 def check_kind(path: str | Path) -> str:
@@ -117,6 +119,7 @@ def _rest(table: HeadTable) -> dict[str, Any]:
         "failures": [list(one) for one in table.failures],
         "distances": None if table.distances is None else _plain(table.distances.ravel()),
         "n_sampled": table.n_sampled,
+        "relations": None if table.relations is None else _relations_data(table.relations),
     }
 
 
@@ -144,7 +147,27 @@ def _made(rest: dict[str, Any], arrays: Any) -> HeadTable:
         n_failed,
         None if distances is None else np.array(distances, dtype=np.float64).reshape(sides * 2),
         rest["n_sampled"],
+        _relations_from(rest),
     )
+
+
+def _relations_data(found: Relations) -> dict[str, Any]:
+    arrays = {name: getattr(found, name).tolist() for name in PER_HEAD}
+    return {name: getattr(found, name) for name in Relations.__dataclass_fields__} | arrays
+
+
+def _relations_from(rest: dict[str, Any]) -> Relations | None:
+    """The relations of a table; None where it has none, as those of older files."""
+    data = rest.get("relations")
+    if data is None:
+        return None
+    arrays = {name: np.array(data[name], dtype=np.float64) for name in PER_HEAD}
+    found = Relations(**(_tuples(data) | arrays))
+    n = len(found.relations)
+    sides = {len(found.n_arcs), len(found.offsets), len(found.offset_accuracy)}
+    if sides != {n} or any(list(a.shape) != [n, *rest["shape"]] for a in arrays.values()):
+        raise TraceError("The relations are not of the shape that the table says; make it again.")
+    return found
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

@@ -582,6 +582,18 @@ export interface HeadTable {
   words: Record<string, { title: string; unit: string; meaning: string; edge: string; over: string }>;
   says: Record<string, string>; // which head leads by a statistic
   sentence: string;
+  relations: Relations | null; // of a treebank
+}
+export interface Relations {
+  relations: string[];
+  n_arcs: number[];
+  accuracy: number[][][]; // relation, layer, head
+  random: number[][][];
+  offsets: number[];
+  offset_accuracy: number[];
+  direction: "to_head" | "to_dependent";
+  n_sentences: number;
+  n_left_out: number;
 }
 export interface HeadExample extends HeadPlace {
   score: number;

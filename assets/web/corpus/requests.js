@@ -17,6 +17,9 @@ export const measured = ({ name, body, model, column }, tell, signal) =>
 export const shippedOn = (model, tell, signal) =>
   streamed(`viz/corpus/example?${new URLSearchParams({ model })}`, tell, { body: "", signal });
 
+/** The example treebank on its own model. @type {(tell: Tell, signal: AbortSignal) => Promise<HeadTable>} */
+export const treebank = (tell, signal) => streamed("viz/corpus/treebank", tell, { body: "", signal });
+
 /** @type {(table: HeadTable, kind: string) => Promise<Saved>} */
 export async function fileOf({ words, says, sentence, ...table }, kind) {
   const response = await ask(`viz/corpus/file?kind=${kind}`, { body: JSON.stringify(table) });

@@ -3,16 +3,16 @@
 import { button, caption, control, controls, el } from "../core/dom.js";
 import { Work } from "../views/work.js";
 import { section } from "../views/headed.js";
-import { measured, shippedOn } from "./requests.js";
+import { measured, shippedOn, treebank } from "./requests.js";
 
 /** @import { Tell } from "../core/streamed.js" */
 /** @import { HeadTable } from "./types.d.ts" */
 /** @typedef {(tell: Tell, signal: AbortSignal) => Promise<HeadTable>} Ask */
 
 const MOST = 2000;
-const KINDS = ".txt,.csv,.tsv,.jsonl,.ndjson,.parquet,.json,.npz";
+const KINDS = ".txt,.conllu,.csv,.tsv,.jsonl,.ndjson,.parquet,.json,.npz";
 const ABOUT = `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file
-  with a column of texts, or a table that was saved before. They are read by the model chosen at the top of the page,
+  with a column of texts, a treebank (.conllu), or a table that was saved before. They are read by the model chosen at the top of the page,
   and the server keeps nothing. The 240 example sentences were written for this project and have its license.`;
 const [MODEL, USUAL] = ["#viz-model input", "all-MiniLM-L6-v2"];
 
@@ -36,10 +36,13 @@ export class SourcePanel {
     const shipped = button("Example sentences", () =>
       this.measure("Measuring the example sentences", (tell, signal) => shippedOn(chosenModel(), tell, signal)),
     );
+    const trees = button("Example treebank", () => this.measure("Measuring the example treebank", treebank), {
+      title: "400 sentences of the grammar model, in which the masked word depends on the word that decides it",
+    });
     const label = el("label", { class: "viz-caption", for: this.typed.id }, "One text per line, or upload a file.");
     this.node = section(
       ...["viz-corpus-source", "Your texts", "Your texts"],
-      ...[label, this.typed, controls(this.start, upload, this.file, control("Column:", this.column), shipped)],
+      ...[label, this.typed, controls(this.start, upload, this.file, control("Column:", this.column), shipped, trees)],
       ...[this.work.node, caption(ABOUT)],
     );
     this.#count();

@@ -10,6 +10,7 @@ import { Comparison } from "./comparison.js";
 import { ExampleList } from "./example_list.js";
 import { HeadMap } from "./head_map.js";
 import { HeadPlane } from "./head_plane.js";
+import { RelationList } from "./relations.js";
 import { fileOf } from "./requests.js";
 import { RULE, roleOf, roleSaid } from "./roles.js";
 import { SourcePanel } from "./source_panel.js";
@@ -55,6 +56,7 @@ export class CorpusTab {
     (place) => this.#tell(place ?? this.chosen),
   );
   examples = new ExampleList();
+  relations = new RelationList((place) => this.choose(place));
   plane = new HeadPlane((place) => this.choose(place));
   source = new SourcePanel((table) => this.enter(table));
   comparison = new Comparison({
@@ -89,7 +91,7 @@ export class CorpusTab {
         "div",
         { class: "viz-corpus-columns" },
         el("div", { class: "viz-corpus-left" }, heads, this.source.node),
-        this.examples.node,
+        el("div", { class: "viz-corpus-left" }, this.relations.node, this.examples.node),
       ),
       el("div", { class: "viz-corpus-columns viz-corpus-below" }, this.comparison.node, this.plane.node),
     );
@@ -114,6 +116,7 @@ export class CorpusTab {
     this.statistic.value = titles.some(([name]) => name === before) ? before : usual;
     this.over.textContent = `${tableName(table)}. ± is the standard deviation over texts.`;
     this.#fail();
+    this.relations.show(table);
     const linked = first ? headOf(table, current.selection.noted(HEAD)) : null;
     this.#rank(linked);
   }

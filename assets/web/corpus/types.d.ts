@@ -1,6 +1,6 @@
 // The types that the modules of this tab share.
 
-export type { HeadExample as Example, HeadPlace, HeadTable, Maybe } from "../core/payloads.d.ts";
+export type { HeadExample as Example, HeadPlace, HeadTable, Maybe, Relations } from "../core/payloads.d.ts";
 import type { HeadPlace } from "../core/payloads.d.ts";
 
 export interface Change {

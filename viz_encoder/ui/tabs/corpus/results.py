@@ -9,7 +9,15 @@ from typing import Any
 
 from viz_encoder.bundled import asset
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.corpora import Done, HeadTable, corpus
+from viz_encoder.corpora import (
+    Done,
+    HeadTable,
+    TreeSentence,
+    corpus,
+    read_treebank,
+    treebank_table,
+)
+from viz_encoder.corpora.corpus_items import TREES
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.table_files import as_data, check_kind
 from viz_encoder.errors import SelectionError, TooLong
@@ -20,6 +28,7 @@ from viz_encoder.ui.tabs.corpus import sources
 
 Tell = Callable[[float], None]  # the share that is done; raises to stop
 FILES = (".csv", ".parquet", ".npz", ".json")
+GRAMMAR = "grammar"
 LOOK = "heads that look "
 LOADED, READ = 0.05, 0.1  # the shares of the work that loading and counting are
 
@@ -39,6 +48,9 @@ def measured(
         if sources.is_table(path):
             _check_size(content, runner)
             return described(sources.opened_table(path))
+        if path.suffix == TREES:
+            trees = sources.sentences_of(path, runner.limits)
+            return described(over_trees(runner, trees, printable(name), model, tell))
         texts = sources.texts_of(path, column or "text", runner.limits)
     return described(over(runner, texts, printable(name), model, tell))
 
@@ -55,6 +67,26 @@ def over(
 
     table = corpus(encoder, list(texts), k=k, progress=progress)
     return replace(table, about=replace(table.about, source=source))
+
+
+def over_trees(
+    runner: Runner, trees: Sequence[TreeSentence], source: str, model: str, tell: Tell
+) -> HeadTable:
+    """The table of a treebank's sentences, with its relations."""
+    encoder = runner.models.get(model, "text", lambda share: tell(LOADED * share))
+    _check_tokens(encoder, [one.text for one in trees], runner.limits.set_tokens, tell)
+
+    def progress(done: Done) -> None:
+        tell(READ + (1 - READ) * done.n / max(1, done.total or 1))
+
+    table = treebank_table(encoder, trees, progress=progress)
+    return replace(table, about=replace(table.about, source=source))
+
+
+def example_trees(runner: Runner, tell: Tell) -> dict[str, Any]:
+    """The treebank that ships, on the model whose rules it follows."""
+    trees = list(read_treebank(GRAMMAR))
+    return described(over_trees(runner, trees, sources.TREEBANK, GRAMMAR, tell))
 
 
 @cache

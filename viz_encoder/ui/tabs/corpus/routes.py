@@ -4,7 +4,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from viz_encoder.ui.tabs.corpus import sources
-from viz_encoder.ui.tabs.corpus.results import described, example, file_of, measured, over
+from viz_encoder.ui.tabs.corpus.results import (
+    described,
+    example,
+    example_trees,
+    file_of,
+    measured,
+    over,
+)
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Runs
 from viz_encoder.ui.wire.bodies import body_of, json_object
@@ -29,6 +36,15 @@ async def example_on_route(runs: Runs, request: Request, model: str = "") -> Str
     """The example sentences on another model, as lines of JSON."""
     return progress_lines(
         lambda tell: described(over(runs, sources.example_texts(), sources.EXAMPLE, model, tell)),
+        *(MEASURING, request, runs.limits),
+    )
+
+
+@ROUTER.post("/treebank")
+async def treebank_route(runs: Runs, request: Request) -> StreamingResponse:
+    """The example treebank on its model, with its relations, as lines of JSON."""
+    return progress_lines(
+        lambda tell: example_trees(runs, tell),
         *(MEASURING, request, runs.limits),
     )
 

@@ -1,14 +1,16 @@
 """What a person sends as a corpus: lines, a file of texts, or a table that was saved before."""
 
 import csv
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from viz_encoder.bundled import asset
-from viz_encoder.corpora import HeadTable
+from viz_encoder.corpora import HeadTable, TreeSentence, read_treebank
 from viz_encoder.corpora.corpus_items import (
     CSV_KINDS,
     JSON_KINDS,
+    TREES,
     Columns,
     CorpusItems,
     Unreadable,
@@ -24,6 +26,7 @@ SENTENCES = "examples/corpus/sentences.txt"
 TABLE = "examples/corpus/all-MiniLM-L6-v2.npz"  # of these sentences
 EXAMPLE = "the example sentences"
 PASTED = "pasted texts"
+TREEBANK = "the example treebank"  # the sentences of `grammar`, and the rules they follow
 TEXTS = (".txt", *CSV_KINDS, *JSON_KINDS)
 # Their packed columns may unfold to any size, which strangers are not to try.
 PACKED = (".parquet", ".npz")
@@ -39,7 +42,7 @@ def texts_of(path: Path, column: str, limits: Limits) -> list[Any]:
     """
     kind = path.suffix.lower()
     if kind not in (*TEXTS, ".parquet"):
-        known = ", ".join((*TEXTS, ".parquet"))
+        known = ", ".join((*TEXTS, ".parquet", TREES))
         raise InputError(f"{path.name!r} is not a file of texts; choose one of {known}.")
     _check_header(path, column)
     try:
@@ -55,6 +58,22 @@ def texts_of(path: Path, column: str, limits: Limits) -> list[Any]:
                 "viz-encoder corpus in a terminal and upload the table it saves."
             )
         found.append(_of_fair_length(text))
+    return found
+
+
+def sentences_of(path: Path, limits: Limits) -> list[TreeSentence]:
+    """The sentences of a file in CoNLL-U.
+
+    Raises:
+        InputError: it is something else.
+        TooLong: more sentences than this page takes.
+    """
+    found = list(islice(read_treebank(path), limits.corpus_texts + 1))
+    if len(found) > limits.corpus_texts:
+        raise TooLong(
+            f"The page takes up to {limits.corpus_texts:,} sentences. Use fewer, or run "
+            "viz-encoder corpus in a terminal and upload the table it saves."
+        )
     return found
 
 

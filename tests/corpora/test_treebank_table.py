@@ -1,0 +1,85 @@
+"""A treebank's table: the heads over its sentences, and its relations, in every kind of file."""
+
+import json
+
+import numpy as np
+import pytest
+
+import viz_encoder as vz
+from tests.corpora.test_head_sums import same
+from viz_encoder.corpora import HeadTable, read_treebank, relations, treebank_table
+from viz_encoder.errors import TraceError
+
+PARTS = ("relations", "n_arcs", "offsets", "offset_accuracy", "n_sentences", "n_left_out")
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return list(read_treebank("grammar"))[::8]
+
+
+@pytest.fixture(scope="module")
+def table(grammar, trees):
+    return treebank_table(grammar, trees)
+
+
+def equal(found, wanted):
+    for name in PARTS:
+        assert getattr(found, name) == getattr(wanted, name), name
+    for name in ("accuracy", "random"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+
+
+def test_it_is_the_corpus_of_the_sentences_and_their_relations(grammar, trees, table):
+    same(table, vz.corpus(grammar, [one.text for one in trees]), 0)
+    equal(table.relations, relations(grammar, trees))
+    assert table.relations.best("reference") == (2, 3)
+
+
+@pytest.mark.parametrize("kind", ["json", "npz", "parquet"])
+def test_every_kind_of_file_keeps_the_relations(table, tmp_path, kind):
+    table.save(tmp_path / f"heads.{kind}")
+    again = HeadTable.load(tmp_path / f"heads.{kind}")
+    equal(again.relations, table.relations)
+    same(again, table, 0)
+
+
+def test_relations_of_another_shape_are_refused(table, tmp_path):
+    table.save(tmp_path / "heads.json")
+    data = json.loads((tmp_path / "heads.json").read_text())
+    data["relations"]["random"] = [one[:-1] for one in data["relations"]["random"]]
+    (tmp_path / "heads.json").write_text(json.dumps(data))
+    with pytest.raises(TraceError, match="relations are not of the shape"):
+        HeadTable.load(tmp_path / "heads.json")
+    data["relations"] = None  # as a table without
+    (tmp_path / "heads.json").write_text(json.dumps(data))
+    assert HeadTable.load(tmp_path / "heads.json").relations is None
+
+
+def test_few_arcs_are_all_kept_and_none_are_none(grammar, trees):
+    few = treebank_table(grammar, trees[:9]).relations
+    assert sum(few.n_arcs) == sum(len(one.arcs) for one in trees[:9])
+    bare = next(one for one in trees if one.arcs)
+    nothing = type(bare)(bare.text, bare.spans, (None,) * len(bare.heads), bare.relations)
+    assert treebank_table(grammar, [nothing]).relations is None
+
+
+def test_a_file_of_trees_is_a_corpus_of_its_sentences(grammar, tmp_path):
+    tree = "1\tkeys\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tare\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "trees.conllu").write_text(tree * 3, encoding="utf-8")
+    found = vz.corpus(grammar, tmp_path / "trees.conllu")
+    same(found, vz.corpus(grammar, ["keys are"] * 3), 0)
+    assert found.n_texts == 3
+
+
+def test_each_sentence_counts_twice(grammar, trees):
+    told = []
+    treebank_table(grammar, trees, progress=lambda done: told.append((done.n, done.total)))
+    n = len(trees)
+    assert told[-1] == (2 * n, 2 * n) and told == sorted(told) and (n, 2 * n) in told
+
+
+@pytest.mark.parametrize("enough", [1, 321])  # while the heads are measured, and the relations
+def test_a_stop_stops(grammar, trees, enough):
+    with pytest.raises(TraceError, match="Stopped after"):
+        treebank_table(grammar, trees[:40] * 8, progress=lambda done: done.n < enough)

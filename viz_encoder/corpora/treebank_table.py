@@ -1,0 +1,60 @@
+"""treebank_table: every head over the sentences of a treebank, with its relations beside."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from viz_encoder.corpora.corpus import N_EXAMPLES, corpus
+from viz_encoder.corpora.head_table import HeadTable
+from viz_encoder.corpora.progress import Done, Progress
+from viz_encoder.corpora.relations import relations
+from viz_encoder.corpora.treebank import TreeSentence, read_treebank
+from viz_encoder.errors import TraceError
+
+LEAST = 10  # arcs of a relation
+
+
+def treebank_table(
+    encoder: Any,
+    sentences: str | Path | Iterable[TreeSentence],
+    *,
+    k: int = N_EXAMPLES,
+    progress: Progress | None = None,
+) -> HeadTable:
+    """`vz.corpus` over the sentences, and their `relations` as table.relations.
+
+    A relation needs 10 arcs; where none has as many, all are kept. Where no word depends on another
+    they are None.
+
+    Args:
+        encoder: what `vz.load` returned, with its tokenizer.
+        sentences: a CoNLL-U file, "grammar" (built in, for the model of that name), or sentences.
+        k: how many examples a head.
+        progress: called with a `Done`, in which each sentence counts twice.
+
+    Raises:
+        InputError: no sentence, a file that is not CoNLL-U, or an encoder without a tokenizer.
+        TraceError: stopped by `progress`.
+    """
+    named = str(sentences) if isinstance(sentences, str | Path) else ""
+    found = read_treebank(sentences) if isinstance(sentences, str | Path) else sentences
+    given = list(found)
+    total, start = 2 * len(given), time.monotonic()
+
+    def tell(n: int) -> None:
+        done = Done(n, total, 0, time.monotonic() - start)
+        if progress is not None and progress(done) is False and n != total:
+            raise TraceError(f"Stopped after {done.sentence}; nothing was kept.")
+
+    texts = [one.text for one in given]
+    table = corpus(encoder, texts, k=k, progress=lambda done: tell(done.n))
+    table = replace(table, about=replace(table.about, source=named))
+    arcs = Counter(name for one in given for _, _, name in one.arcs)
+    if not arcs:
+        return table
+    least = min(LEAST, max(arcs.values()))
+    along = relations(encoder, given, least=least, progress=lambda n: tell(len(given) + n))
+    return replace(table, relations=along)
