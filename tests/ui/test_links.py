@@ -222,6 +222,79 @@ def test_how_each_tab_measures_is_restored(visit, reopened):
     assert not left & {"flow.answer", "pool.layer", "pool.text", "whatif.measure", "whatif.how"}
 
 
+def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reopened):
+    opened = visit(kind="text", a="the keys to the cabinet [MASK] old", model="grammar")
+    opened.painted()
+    page = opened.page
+    page.focus(".viz-map-canvas")
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    page.get_by_role("tab", name="What if").click()
+    page.wait_for_selector(".viz-whatif-tokens[data-painted$=':attention']", timeout=60_000)
+    page.check("#viz-whatif-together")
+    grid = ".viz-whatif-heads .viz-whatif-grid >> nth=0"
+    first = page.locator(f"{grid} >> [aria-pressed=true]").get_attribute("data-head")
+    others = ["1.2", "2.3"] if first not in ("1.2", "2.3") else ["0.1", "3.1"]
+    for name in others:
+        page.click(f"{grid} >> [data-head='{name}']")
+    page.click("[data-how=patch]")
+    page.fill("#viz-whatif-twin", "the key to the cabinet [MASK] old")
+    page.click("text=Patch every head")
+    twin = ".viz-whatif-twin[data-painted='the key to the cabinet [MASK] old']"
+    page.wait_for_selector(twin, timeout=30_000)
+    other = reopened(page)
+    other.wait_for_selector(twin, timeout=60_000)
+    assert other.get_attribute("[data-how=patch]", "aria-pressed") == "true"
+    pressed = ".viz-whatif-twin .viz-whatif-grid >> nth=0 >> [aria-pressed=true]"
+    marked = other.locator(pressed).evaluate_all("all => all.map(one => one.dataset.head)")
+    assert sorted(marked) == sorted([first, *others])
+    other.wait_for_selector(".viz-whatif-tokens[data-painted$=':attention']", timeout=60_000)
+    assert chosen(other) == chosen(page)
+    view = "(({ row, col, span }) => [row, col, span])(vizTab.map.view)"
+    assert other.evaluate(view) == pytest.approx(page.evaluate(view), abs=0.006)
+    assert other.evaluate("vizTab.map.view.zoomed")
+    other.click("[data-how=zero]")
+    other.wait_for_function(
+        "(vizTab.selection.flush(), !location.search.includes('whatif.twin'))", timeout=30_000
+    )
+    other.get_by_role("tab", name="Attention").click()
+    other.focus(".viz-map-canvas")
+    other.keyboard.press("0")
+    other.wait_for_function("(vizTab.selection.flush(), !location.search.includes('map.view'))")
+
+
+def test_a_compared_set_and_the_item_chosen_in_it_are_restored(visit, reopened):
+    opened = visit(tab="pooling")
+    page = opened.page
+    page.wait_for_selector("#viz-pooling .viz-pool[data-painted]", timeout=60_000)
+    page.get_by_role("button", name="Digits").click()
+    page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
+    page.fill(
+        "#viz-set-lines textarea", "text,label\nthe cat sat,pet\na dog barked,pet\nit rains,sky"
+    )
+    page.click("#viz-set-compare")
+    page.wait_for_selector(".viz-set-name >> nth=1")
+    page.wait_for_function("document.querySelectorAll('#viz-set-item option').length === 3")
+    page.wait_for_selector(".viz-set-neighbors[data-painted^='0:']")
+    page.click("[data-row='cls:3']")
+    page.select_option("#viz-set-item", "2")
+    page.wait_for_selector(".viz-set-neighbors[data-painted='2:cls:3']")
+    other = reopened(page)
+    other.wait_for_selector(".viz-set-neighbors[data-painted='2:cls:3']", timeout=90_000)
+    assert other.inner_text("#viz-set .viz-pool-answer") == page.inner_text(
+        "#viz-set .viz-pool-answer"
+    )
+    assert chosen(other) == chosen(page)
+    other.get_by_role("button", name="Paraphrases").click()
+    other.wait_for_function("document.querySelectorAll('#viz-set-item option').length > 3")
+    other.wait_for_selector("#viz-set .viz-pool[data-painted]")
+    again = reopened(other)
+    again.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
+    assert again.inner_text("#viz-set .viz-pool-answer") == other.inner_text(
+        "#viz-set .viz-pool-answer"
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -131,3 +131,17 @@ test("keys walk within a picture; up from the first row leaves it", () => {
   );
   assert.deepEqual([led("ArrowLeft", -2), led("x", 3), led("constructor", 3)], [0, null, null]);
 });
+
+test("a view is read as it was written, and what cannot be in view is not taken", () => {
+  const view = new Viewport(20);
+  assert.equal(view.written, "");
+  view.zoom(0.4, 10, 6);
+  assert.equal(view.written, "6,3.6,8");
+  const other = new Viewport(20);
+  other.read(view.written);
+  assert.deepEqual([other.row, other.col, other.span], [6, 3.6, 8]);
+  for (const wrong of ["", "1,2", "1,2,40", "1,2,1", "a,b,c"]) other.read(wrong);
+  assert.deepEqual([other.row, other.col, other.span], [6, 3.6, 8]);
+  other.read("30,-4,8"); // past the end: as far as the map goes
+  assert.deepEqual([other.row, other.col, other.span], [12, 0, 8]);
+});

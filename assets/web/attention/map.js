@@ -22,6 +22,7 @@ import { VisibleWeight } from "./visible_weight.js";
 
 const READABLE = 20; // pixels a cell needs for its token's name to be read
 const PAUSE = 60; // milliseconds without a move, before what is in sight is asked for
+const VIEW = "map.view"; // in the link
 const RELOADING = ["layer", "head", "hide", "renorm", "words", "scale"];
 
 export class AttentionMap extends MapSheet {
@@ -30,6 +31,7 @@ export class AttentionMap extends MapSheet {
   /** @type {Shown | null} */ #laid = null; // what it was laid out for
   scale = makeScale("head", 1);
   /** @type {Cell | null} */ hovered = null;
+  #linked = ""; // the part in view that the link opens with
   /** @type {MapChanges | null} */ changes = null; // shown in place of the map, while it is asked for
   title = el("h3");
   told = el("p", { class: "viz-readout viz-map-told", "aria-hidden": "true" }); // where the tab's own is out of sight
@@ -43,6 +45,7 @@ export class AttentionMap extends MapSheet {
   constructor(/** @type {Selection} */ selection, /** @type {(sentence: string) => void} */ say) {
     super();
     this.selection = selection;
+    this.#linked = selection.noted(VIEW);
     this.say = (/** @type {string} */ sentence) => {
       this.told.textContent = sentence;
       say(sentence);
@@ -164,6 +167,7 @@ export class AttentionMap extends MapSheet {
   }
 
   moved() {
+    this.selection.note({ [VIEW]: this.view.written });
     this.draw();
     this.#reload(PAUSE);
   }
@@ -209,6 +213,9 @@ export class AttentionMap extends MapSheet {
   // What stands along the sides; marks and parts of words are of the tokens before.
   #list(/** @type {Run} */ run, stays = false) {
     this.list(run, this.selection, stays);
+    this.view.read(this.#linked);
+    this.#linked = "";
+    this.selection.note({ [VIEW]: this.view.written });
     this.visibleWeight.clear();
     this.subWords.node.hidden = !this.selection.words;
   }

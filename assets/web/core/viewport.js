@@ -56,6 +56,20 @@ export class Viewport {
     this.#stay();
   }
 
+  /** As a link has it; "" where all is in view. */
+  get written() {
+    const rounded = [this.row, this.col, this.span].map((value) => Math.round(value * 100) / 100);
+    return this.zoomed ? rounded.join(",") : "";
+  }
+
+  // What cannot be in view stays as it was.
+  read(/** @type {string} */ written) {
+    const [row, col, span] = written.split(",").map(Number);
+    if (![row, col, span].every(Number.isFinite) || span < Math.min(4, this.n) || span > this.n) return;
+    Object.assign(this, { row, col, span });
+    this.#stay();
+  }
+
   /** The whole cells in sight, as [first, last + 1] of rows and of columns. @returns {[Range, Range]} */
   cells() {
     const range = (/** @type {number} */ start) =>

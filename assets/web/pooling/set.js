@@ -13,6 +13,7 @@ import { SetTable } from "./method_table.js";
 import { Neighbors } from "./neighbors.js";
 import { OWN, ownOrNot } from "./results.js";
 import { SetExport } from "./set_export.js";
+import { SetLink } from "./set_link.js";
 
 /** @import { SetDescription } from "../core/payloads.d.ts" */
 /** @import { Watch } from "../core/tab_shell.js" */
@@ -46,6 +47,8 @@ class SetView {
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
   files = new SetExport();
+  link = new SetLink();
+  first = ""; // method and layer that it begins with
   fault = el("p", { class: "viz-alert", role: "alert", hidden: true });
   body = el(
     "div",
@@ -74,6 +77,7 @@ class SetView {
       this.plane.draw();
     });
     current.on(() => this.#sayModel());
+    this.link.open();
   }
 
   show(/** @type {SetDescription} */ set) {
@@ -96,7 +100,10 @@ class SetView {
     this.files.show(set);
     this.neighbors.enter(set);
     const best = table[0] ?? { method: OWN in methods ? OWN : "mean", layer: layers.at(-1) };
-    this.#choose(best.method, best.layer);
+    const linked = this.link.came(set);
+    this.first = `${best.method}:${best.layer}`;
+    if (linked) this.neighbors.item = linked.item;
+    this.#choose(linked?.method ?? best.method, linked?.layer ?? best.layer);
   }
 
   #sayModel() {
@@ -140,7 +147,9 @@ class SetView {
 
   #item(/** @type {number} */ item) {
     if (!this.set) return;
-    this.neighbors.show(this.set, this.method.value, Number(this.layer.value), item);
+    const [method, layer] = [this.method.value, Number(this.layer.value)];
+    this.link.note({ method, layer, item }, item === 0 && this.first === `${method}:${layer}`);
+    this.neighbors.show(this.set, method, layer, item);
     this.matrix.mark(item);
     this.plane.mark(item);
   }

@@ -10,6 +10,7 @@ import { patchedBothWays, removed, tableFile } from "./effects_table.js";
 import { HeadGrid } from "./head_grid.js";
 import { joint } from "./requests.js";
 import { Twin } from "./twin.js";
+import { noteTwin } from "./way_link.js";
 import { headsNamed, namedAnswer, signedAmount } from "./wording.js";
 
 /** @import { HeadEffects, WhatIfOffered } from "../core/payloads.d.ts" */
@@ -93,6 +94,13 @@ export class HeadsPanel {
     this.#press(this.twin.node.hidden ? how : "patch");
   }
 
+  // As a link has it.
+  patchFrom(/** @type {string} */ twin) {
+    this.twin.text.value = twin;
+    this.#press("patch");
+    this.twin.open();
+  }
+
   say(/** @type {string} */ sentence) {
     this.said.textContent = sentence;
   }
@@ -152,6 +160,7 @@ export class HeadsPanel {
 
   #how(/** @type {string} */ how) {
     this.#press(how);
+    noteTwin(how === "patch" ? this.twin.text.value.trim() : "");
     if (how === "patch") this.twin.open();
     else this.acts.how(how);
   }

@@ -16,7 +16,7 @@ import { headEffects, offered, tokenEffects } from "./requests.js";
 import { Texts } from "./texts.js";
 import { TokenTable } from "./token_table.js";
 import { WordRow } from "./word_row.js";
-import { linkedWay, noteWay } from "./way_link.js";
+import { linkedHeads, linkedTwin, linkedWay, noteHeads, noteTwin, noteWay } from "./way_link.js";
 import { unitOf } from "./wording.js";
 import { Work } from "../views/work.js";
 
@@ -111,7 +111,7 @@ class WhatIfTab extends TabShell {
   async #enter(run, fresh) {
     const plain = await fresh(changedRun.plainOf(run));
     const offer = await fresh(offered(plain));
-    Object.assign(this, { plain, offer, effects: null, chosen: [], known: new Map() });
+    Object.assign(this, { plain, offer, effects: null, chosen: linkedHeads(run), known: new Map() });
     this.#dim(false);
     if (offer.missing) return this.#refuse(run, offer.missing);
     this.body.hidden = false;
@@ -126,6 +126,9 @@ class WhatIfTab extends TabShell {
     this.words.enter(plain);
     this.texts.enter(plain, offer.text, this.way);
     this.#begin();
+    const twin = linkedTwin(run);
+    if (twin) this.heads.patchFrom(twin);
+    else noteTwin("");
     this.#mark(run);
     if (plain.n <= SHORT) await this.#measure();
   }
@@ -256,6 +259,7 @@ class WhatIfTab extends TabShell {
     const { plain, chosen, way } = this;
     if (!plain || !run) return;
     this.body.classList.remove("viz-whatif-changing");
+    noteHeads(chosen, this.effects && strongest(this.effects));
     this.changes = codesOf(run);
     this.words.mark(this.changes);
     this.heads.mark(plain, chosen, this.changes, way);

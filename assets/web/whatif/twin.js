@@ -4,6 +4,7 @@ import { button, caption, el } from "../core/dom.js";
 import { EffectColors } from "./effect_colors.js";
 import { HeadGrid } from "./head_grid.js";
 import { patched } from "./requests.js";
+import { noteTwin } from "./way_link.js";
 import { Work } from "../views/work.js";
 
 /** @import { Patched } from "../core/payloads.d.ts" */
@@ -69,6 +70,7 @@ export class Twin {
       this.sentence.textContent = "Type the twin text first.";
       return this.text.focus();
     }
+    noteTwin(twin);
     delete this.node.dataset.painted;
     const found = await this.work.run("Patching every head", (tell, signal) => patched(run, twin, tell, signal));
     if (!found) return;

@@ -1,13 +1,16 @@
-// How effects are measured, in the link: the measure, what stands in for a head, how a word is removed.
+// What if in the link: how effects are measured, which heads are chosen, and the twin that they are patched from.
 
 import { current } from "../core/app_state.js";
 import { linkedOf } from "../core/link_notes.js";
+import { headName } from "../views/cells.js";
 
 /** @import { WhatIfOffered } from "../core/payloads.d.ts" */
 /** @import { Run } from "../core/run.js" */
+/** @import { HeadPlace } from "./codes.js" */
 /** @import { Way } from "./requests.js" */
 
 const [MEASURE, HOW, WORDS] = ["whatif.measure", "whatif.how", "whatif.words"];
+const [HEADS, TWIN] = ["whatif.heads", "whatif.twin"];
 const [ZERO, CUT] = ["zero", "attention"]; // as usual
 
 /** What a link opens its run with; any other run begins as usual.
@@ -29,3 +32,19 @@ export function noteWay({ measure, how }, tokensHow, usual) {
     [WORDS]: tokensHow === CUT ? "" : tokensHow,
   });
 }
+
+/** The heads that a link chooses in its run. @type {(run: Run) => HeadPlace[]} */
+export const linkedHeads = (run) =>
+  [...linkedOf(run, HEADS).matchAll(/(\d+)\.(\d+)/g)]
+    .map(([, layer, head]) => ({ layer: Number(layer), head: Number(head) }))
+    .filter(({ layer, head }) => layer < run.nLayers && head < run.nHeads);
+
+/** @type {(chosen: HeadPlace[], usual: HeadPlace | null) => void} */
+export function noteHeads(chosen, usual) {
+  const names = chosen.map(headName).join(",");
+  current.selection.note({ [HEADS]: usual && names === headName(usual) ? "" : names });
+}
+
+/** The twin that a link patches its run's heads from; "" where it shows their removal. @type {(run: Run) => string} */
+export const linkedTwin = (run) => (run.grid ? "" : linkedOf(run, TWIN));
+export const noteTwin = (/** @type {string} */ text) => current.selection.note({ [TWIN]: text });

@@ -1,0 +1,79 @@
+// A set in the link: which example or which typed texts it is of, and the pooling, layer and item chosen in it.
+
+import { current } from "../core/app_state.js";
+import { built } from "../core/form.js";
+
+/** @import { SetDescription } from "../core/payloads.d.ts" */
+/** @typedef {{ method: string, layer: number, item: number }} Place */
+
+const [SET, PLACE] = ["pool.set", "pool.place"];
+const [EXAMPLE, TYPED] = ["example:", "texts:"];
+const LONGEST = 1500; // characters of typed texts; an address holds not much more
+const BUTTONS = ".viz-set-example";
+const LINES = "#viz-set-lines textarea";
+
+/** The place a link names in a set, if the set has it. @type {(noted: string, set: SetDescription) => Place | null} */
+export function placeIn(noted, { methods, layers, names }) {
+  const [method, layer, item] = noted.split(":");
+  const place = { method, layer: Number(layer), item: Number(item) };
+  const there = Object.hasOwn(methods, method) && layers.includes(place.layer) && place.item in names;
+  return there ? place : null;
+}
+
+export class SetLink {
+  #asked = ""; // what was pressed last
+  #linked = current.selection.noted(PLACE); // until the set is there
+
+  constructor() {
+    document.addEventListener("click", ({ target }) => target instanceof Element && this.#pressed(target));
+  }
+
+  // Press again what the link says was pressed.
+  async open() {
+    const noted = current.selection.noted(SET);
+    if (!noted) return;
+    const button = await built(() => buttonOf(noted));
+    const box = document.querySelector(LINES);
+    if (noted.startsWith(TYPED) && box instanceof HTMLTextAreaElement) {
+      box.value = noted.slice(TYPED.length);
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    requestAnimationFrame(() => button.click()); // the form takes the texts over with its next update
+  }
+
+  /** The set is there: the link holds it, and says where in it to begin. @type {(set: SetDescription) => Place | null} */
+  came(set) {
+    const place = placeIn(this.#linked, set);
+    this.#linked = "";
+    current.selection.note({ [SET]: this.#asked, [PLACE]: "" });
+    return place;
+  }
+
+  /** @type {(place: Place, usual: boolean) => void} */
+  note({ method, layer, item }, usual) {
+    const held = current.selection.noted(SET); // an uploaded set is in no link
+    current.selection.note({ [PLACE]: usual || !held ? "" : `${method}:${layer}:${item}` });
+  }
+
+  #pressed(/** @type {Element} */ target) {
+    const example = target.closest(BUTTONS);
+    if (example) this.#asked = EXAMPLE + named(example);
+    else if (target.closest("#viz-set-compare")) this.#asked = typed();
+  }
+}
+
+const named = (/** @type {Element} */ button) => button.textContent.trim();
+
+function typed() {
+  const box = document.querySelector(LINES);
+  const text = box instanceof HTMLTextAreaElement ? box.value.trim() : "";
+  return text && text.length <= LONGEST ? TYPED + text : "";
+}
+
+/** @type {(noted: string) => HTMLElement | null} */
+function buttonOf(noted) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const examples = document.querySelectorAll(BUTTONS);
+  if (noted.startsWith(TYPED)) return document.querySelector("#viz-set-compare");
+  return [...examples].find((each) => EXAMPLE + named(each) === noted) ?? null;
+}
