@@ -205,6 +205,18 @@ def test_a_model_of_digits_says_so_beside_its_prediction(shaded):
     assert said == "This model knows only the digits 0 to 9; anything else is read as one of them."
 
 
+def test_the_prediction_is_in_sight_with_the_picture(shaded):
+    opened = shaded(**WIDE, height=900)
+    scene = vz.load("scene", device="cpu")
+    trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
+    (found,) = vz.analyses.predictions(scene, trace, top=1)
+    said = f"Predicted label: “{found.labels[0]}” ({found.shares[0]:.4f})"
+    fact = opened.page.locator(".viz-facts").get_by_text(said, exact=True)
+    fact.wait_for()
+    box = fact.bounding_box()
+    assert box["y"] + box["height"] < 900
+
+
 def test_what_a_head_knows_is_of_its_labels():
     digits = [str(digit) for digit in range(10)]
     assert known_labels(digits[::-1]).startswith("This model knows only the digits 0 to 9;")

@@ -29,7 +29,7 @@ RUN_HOST = "core/run_host.js"
 HEADING = """
 <header class="viz-heading"><h1>viz_encoder</h1><p>Which tokens (keys) each token (query)
 attends to, exactly, in every layer and head. Attention weights alone do not explain what a model
-decides.</p><button type="button" class="viz-to-form">Change the text</button></header>
+decides.</p><button type="button" class="viz-to-form">Change the input</button></header>
 """
 MODEL_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "model"}
 # Gradio keeps what each of its latest sessions sent, files in base64 too; nothing here needs that.

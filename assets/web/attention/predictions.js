@@ -3,6 +3,7 @@
 import { button, caption, control, controls, el, number, options, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { afterBlocks } from "../core/states.js";
+import { quoted } from "../core/token_names.js";
 
 /** @import { Prediction, Run, Selection } from "./types.d.ts" */
 
@@ -21,6 +22,7 @@ const TRAINED =
 export class Predictions {
   #latest = new Latest((sentence) => this.fault.replaceChildren(sentence));
   /** @type {Run | null} */ #run = null;
+  answer = ""; // the likeliest label of the whole input, or at [MASK]; as shown among the facts
   title = el("h3");
   layer = el("select", { "aria-label": "Read from which layer", onchange: () => this.#load() });
   task = el("select", { "aria-label": "Prediction head", onchange: () => this.#load() });
@@ -61,6 +63,7 @@ export class Predictions {
     await this.#latest.run(async (fresh) => {
       const guesses = await fresh(run.predictions(task, layer === "" ? "" : Number(layer)));
       const each = task === "tokens" || task === "replaced";
+      if (layer === "" && !each && guesses.length) this.answer = answered(run, guesses[0]);
       this.fault.textContent = guesses.length ? "" : WRITE_MASK;
       this.body.replaceChildren(...(each ? this.#table(run, guesses) : guesses.map((guess) => this.#card(run, guess))));
       this.node.dataset.painted = `${run.key}:${task}:${layer}`;
@@ -94,6 +97,12 @@ export class Predictions {
       el("div", { class: "viz-depth" }, el("table", {}, el("tbody", {}, ...rows)), ...cut.map((said) => caption(said))),
     ];
   }
+}
+
+/** @type {(run: Run, guess: Prediction) => string} */
+function answered(run, { token, labels, shares, unit }) {
+  const what = token === null ? (unit === "probability" ? "Predicted label" : "Highest score") : run.named(token);
+  return `${what}: ${quoted(labels[0])} (${number(Number(shares[0]))})`;
 }
 
 function bar(/** @type {string} */ label, /** @type {number} */ share, /** @type {string} */ unit) {

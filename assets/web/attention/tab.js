@@ -128,6 +128,7 @@ class AttentionTab extends TabShell {
       delete node.dataset.painted;
     this.findings.clear();
     for (const { node } of [this.pair, this.similar, this.source]) node.classList.add("viz-behind");
+    this.predictions.answer = "";
     this.exports.show(run);
     this.atlas.enter(run);
     const notes = [...changedRun.plainNotes(run), this.selection.fallen].filter(Boolean);
@@ -144,7 +145,9 @@ class AttentionTab extends TabShell {
       this.pair.show(run);
       this.findings.show(run);
       this.similar.show(run);
-      for (const part of [this.predictions, this.atlas, this.statistic]) await fresh(part.show(run));
+      await fresh(this.predictions.show(run));
+      this.#tell(run, null);
+      for (const part of [this.atlas, this.statistic]) await fresh(part.show(run));
       const proof = await fresh(run.proof());
       this.#tell(run, proof);
       this.cut.ask(run);
@@ -186,6 +189,8 @@ class AttentionTab extends TabShell {
       id: "viz-proof",
       title: proof?.sentence ?? "",
     };
+    const { answer } = this.predictions;
+    if (answer) facts.splice(1, 0, [answer, "What the model predicts; its other labels, and each layer's, stand further down"]);
     this.facts.replaceChildren(
       ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
       el("span", badge, verdict(proof)),
