@@ -265,10 +265,12 @@ def test_security_md_promises_these_numbers():
         f"{PUBLIC.table_bytes // MB} MB ({LOCAL.table_bytes // MB} MB on your own machine).",
         f"may have at most {PUBLIC.built_weights // MB} million weights "
         f"({LOCAL.built_weights // MB} million on your own machine)",
+        f"may have maps of at most {PUBLIC.saved_cells // MB:,} million cells together",
     )
     assert [each for each in promised if each not in told] == []
-    assert len(promised) == 8
+    assert len(promised) == 9
     assert PUBLIC.corpus_texts == LOCAL.corpus_texts
+    assert LOCAL.saved_cells is None
     assert LOCAL.packed_tables and not PUBLIC.packed_tables
     assert PUBLIC.header_seconds == LOCAL.header_seconds and PUBLIC.body_rate == LOCAL.body_rate
     assert Settings().limits == LOCAL and Settings(public=True).limits == PUBLIC

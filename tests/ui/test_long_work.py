@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from gradio_client import Client
 
+import viz_encoder as vz
 from viz_encoder.errors import TooLong
 from viz_encoder.model import Encoder
 from viz_encoder.ui.page import make_page
@@ -341,3 +342,17 @@ def test_a_file_that_waits_for_its_client_holds_no_memory():
         tracemalloc.stop()
     assert held < 4_000_000
     assert waiting[0].headers["content-length"] == "4000000"
+
+
+def test_a_strangers_saved_run_is_refused_where_its_maps_would_take_long(tmp_path):
+    trace = vz.capture(vz.load("grammar", device="cpu"), "the keys [MASK]")
+    trace.save(path := tmp_path / "run.safetensors")
+    cells = 16 * trace.n_tokens**2
+    made = Runner(Models("cpu"), TraceStore(), limits=replace(PUBLIC, saved_cells=cells))
+    assert json.loads(made.saved(str(path)))["tokens"] == list(trace.tokens)
+    strict = replace(made, limits=replace(PUBLIC, saved_cells=cells - 1))
+    with pytest.raises(
+        TooLong, match=f"have {cells} cells; this server computes up to {cells - 1}"
+    ):
+        strict.saved(str(path))
+    assert replace(made, limits=LOCAL).saved(str(path))

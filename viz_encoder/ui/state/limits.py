@@ -20,6 +20,7 @@ class Limits:
     corpus_texts: int  # of a corpus on the page; `set_tokens` holds for it too
     table_bytes: int  # of a table of heads that is opened or saved
     packed_tables: bool  # whether Parquet and npz are opened, which may unfold to any size
+    saved_cells: int | None  # of all maps of a saved run that is opened; each is computed again
     built_weights: int  # of an untrained encoder that a page puts together
     work_seconds: float | None  # for a set, a training or the effects of all heads
     left_seconds: float  # that work continues after its client disconnects
@@ -48,6 +49,7 @@ LOCAL = Limits(
     corpus_texts=2_000,
     table_bytes=200 * MB,
     packed_tables=True,
+    saved_cells=None,
     built_weights=400 * MB,
     work_seconds=None,
     left_seconds=10.0,
@@ -70,6 +72,7 @@ PUBLIC = Limits(
     corpus_texts=2_000,
     table_bytes=8 * MB,
     packed_tables=False,
+    saved_cells=1_000 * MB,
     built_weights=30 * MB,
     work_seconds=60.0,
     left_seconds=10.0,

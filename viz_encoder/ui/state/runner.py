@@ -91,7 +91,9 @@ class Runner:
         """Open a trace that was saved to a file, here or on another machine."""
         if not path:
             raise InputError("Choose a saved run first: a .safetensors file from trace.save(path).")
-        return self.show(Trace.load(path), owner)
+        trace = Trace.load(path)
+        require_few(trace, self.limits.saved_cells)
+        return self.show(trace, owner)
 
     def show(self, trace: Trace, owner: str | None = None) -> str:
         """The description of a run that was captured elsewhere."""
@@ -132,6 +134,20 @@ class Runner:
 def _tasks(encoder: LoadedEncoder | None) -> list[str]:
     """What the model's heads can say of its runs."""
     return [] if encoder is None else [str(task) for task in tasks(encoder)]
+
+
+def require_few(trace: Trace, most: int | None) -> None:
+    """Refuse a saved run whose maps take long to compute again, on a server for strangers.
+
+    Raises:
+        TooLong: its maps have more cells than that together.
+    """
+    cells = sum(layer.n_heads for layer in trace.layers) * trace.n_tokens**2
+    if most is not None and cells > most:
+        raise TooLong(
+            f"The maps of this run have {cells:,} cells; this server computes up to {most:,} for "
+            "a saved run. Open it on your own machine with viz-encoder serve."
+        )
 
 
 def require_showable(trace: Trace) -> None:
