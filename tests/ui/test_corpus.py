@@ -282,7 +282,8 @@ def test_a_bad_file_leaves_what_is_shown_and_is_said(opened, tmp_path):
 def test_cancel_leaves_what_is_shown_and_frees_the_server(opened):
     page = opened.page
     before = page.inner_text(".viz-corpus-finding")
-    page.fill("#viz-corpus-texts", "\n".join(f"{' '.join(TEXTS)} {n}" for n in range(800)))
+    long = " ".join(TEXTS * 4)  # so much that it is still under way when Cancel is clicked
+    page.fill("#viz-corpus-texts", "\n".join(f"{long} {n}" for n in range(2_000)))
     page.click("#viz-corpus-measure")
     page.click(".viz-corpus .viz-work button:visible")
     assert page.inner_text(".viz-corpus .viz-work [role=status]").startswith("Canceled")

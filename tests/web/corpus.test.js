@@ -116,3 +116,16 @@ test("relations stand in the order of how far their best head is above offset an
   );
   assert.equal(relationSaid(found), "Head 1.0 follows “obj” in 72% of its arcs (offset −2 20%, random weights 50%).");
 });
+
+test("small changes have the decimals by which they are seen", () => {
+  assert.deepEqual([0.6, 0.05, 0.0089, 0.00002, 0, 130].map(tables.decimalsOf), [2, 3, 4, 4, 2, 2]);
+  assert.deepEqual(
+    [tables.signed(-0.0089, 4), tables.signed(0.0089), tables.signed(-0.001)],
+    ["−0.0089", "+0.01", "0.00"],
+  );
+  const found = [{ at: { layer: 1, head: 0 }, now: 0.8701, was: 0.879, change: -0.0089 }];
+  assert.equal(
+    tables.changeSaid(found, "Entropy"),
+    "Head 1.0 differs most in entropy: 0.8701 here, 0.8790 there (−0.0089).",
+  );
+});

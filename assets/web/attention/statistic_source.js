@@ -1,7 +1,7 @@
 // Over what a head's statistics are: this run's own text, or a table of many texts where it is of the same model.
 
 import { el, options } from "../core/dom.js";
-import { isShipped, openTable, shippedTable, spreadOf, tableName, textsOf } from "../core/head_tables.js";
+import { isShipped, openTable, shippedTable, sourceOf, spreadOf, tableName, textsOf } from "../core/head_tables.js";
 import { Latest } from "../core/latest.js";
 
 /** @import { HeadStatistics, HeadTable, HeadValue, Run, Selection, StatisticText } from "./types.d.ts" */
@@ -37,8 +37,7 @@ export class TableStatistics {
   }
 
   #over(/** @type {string} */ name) {
-    const { about, n_texts } = this.table;
-    return `Averaged over ${textsOf(n_texts[name])}: ${about.source || "a table"}.`;
+    return `Averaged over ${textsOf(this.table.n_texts[name])}: ${sourceOf(this.table)}.`;
   }
 
   names() {

@@ -33,8 +33,11 @@ export const isShipped = (/** @type {HeadTable} */ table) => table === shipped;
 /** Such as "1 text". */
 export const textsOf = (/** @type {number} */ n) => `${n.toLocaleString("en-US")} text${n === 1 ? "" : "s"}`;
 
-export const tableName = (/** @type {HeadTable} */ { about: { source, model }, counts: [texts] }) =>
-  `${source || "a table"} (${textsOf(texts)}, ${model})`;
+/** Of what texts it is: a file by its name alone. */
+export const sourceOf = (/** @type {HeadTable} */ { about: { source } }) => source.split(/[\\/]/).pop() || "a table";
+
+export const tableName = (/** @type {HeadTable} */ table) =>
+  `${sourceOf(table)} (${textsOf(table.counts[0])}, ${table.about.model})`;
 
 /** How many decimals a spread needs to be seen. @type {(sd: number) => number} */
 export const digitsOf = (sd) => (sd >= 0.005 || sd === 0 ? 2 : sd >= 0.0005 ? 3 : 4);

@@ -4,7 +4,7 @@ import { button, caption, control, controls, el, options } from "../core/dom.js"
 import { tableName } from "../core/head_tables.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
-import { changes, incomparable, shown, signed } from "./tables.js";
+import { changes, decimalsOf, incomparable, shown, signed } from "./tables.js";
 
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 
@@ -72,6 +72,7 @@ export class Comparison {
     this.#offer(table);
     const other = this.of(table, statistic);
     const found = other ? changes(table, other, statistic, LISTED) : [];
+    const decimals = decimalsOf(Math.abs(found[0]?.change ?? 0));
     this.said.textContent = this.other && !other ? incomparable(table, this.other, statistic) : "";
     this.list.hidden = !found.length;
     this.list.replaceChildren(
@@ -87,7 +88,7 @@ export class Comparison {
               { scope: "row" },
               button(headName(at), () => this.acts.choose(at)),
             ),
-            ...[shown(now), shown(was), signed(change)].map((text) => el("td", {}, text)),
+            ...[shown(now, decimals), shown(was, decimals), signed(change, decimals)].map((text) => el("td", {}, text)),
           ),
         ),
       ),

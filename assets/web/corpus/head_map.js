@@ -4,7 +4,7 @@ import { inkOn, makeScale, rgbText, shade } from "../core/colors.js";
 import { el } from "../core/dom.js";
 import { signedColors } from "../core/signed_colors.js";
 import { HeadCells } from "../views/head_cells.js";
-import { shown, signed } from "./tables.js";
+import { decimalsOf, shown, signed } from "./tables.js";
 
 /** @import { Rgb } from "../core/colors.js" */
 /** @import { HeadPlace, Maybe } from "./types.d.ts" */
@@ -13,7 +13,7 @@ import { shown, signed } from "./tables.js";
 
 /** @type {[number, number]} */
 const SIZES = [46, 30]; // pixels of a cell
-const SIDES = 9; // colors of the legend
+const [SIDES, IN_CELL] = [9, 3]; // colors of the legend; decimals for which a cell has room
 
 /** The color of each value: from 0 to the largest, or signed about 0.
  * @type {(values: Maybe[][], change: boolean) => { high: number, low: number, of: (value: Maybe) => Rgb }} */
@@ -47,12 +47,13 @@ export class HeadMap {
   draw(/** @type {Drawn} */ { values, change, title, about, label }) {
     this.#enter(values.length, values[0].length);
     const colors = coloring(values, change);
+    const decimals = Math.min(IN_CELL, decimalsOf(colors.high)); // of a change
     this.heads.cells.forEach((row, layer) => {
       row.forEach((cell, head) => {
         const value = values[layer][head];
         const ground = colors.of(value);
         Object.assign(cell.style, { background: rgbText(ground), color: inkOn(ground) });
-        cell.children[1].textContent = change ? signed(value) : shown(value);
+        cell.children[1].textContent = change ? signed(value, decimals) : shown(value);
         cell.children[2].textContent = label({ layer, head });
         cell.ariaDescription = about({ layer, head });
         cell.dataset.value = value === null ? "" : String(value);
@@ -62,9 +63,9 @@ export class HeadMap {
     const side = (/** @type {number} */ at) => colors.low + (at / (SIDES - 1)) * (colors.high - colors.low);
     const bar = Array.from({ length: SIDES }, (_, at) => rgbText(colors.of(side(at) || 1e-9)));
     this.legend.replaceChildren(
-      el("span", {}, change ? signed(colors.low) : "0"),
+      el("span", {}, change ? signed(colors.low, decimals) : "0"),
       el("i", { style: `background: linear-gradient(to right, ${bar.join(", ")})` }),
-      el("span", {}, change ? signed(colors.high) : shown(colors.high)),
+      el("span", {}, change ? signed(colors.high, decimals) : shown(colors.high)),
       el("span", {}, "rows are layers, columns are heads"),
     );
   }

@@ -114,7 +114,6 @@ export class CorpusTab {
     this.statistic.replaceChildren(...options(titles.map(([name, { title }]) => [name, title])));
     const usual = titles.some(([name]) => name === USUAL) ? USUAL : titles[0][0];
     this.statistic.value = titles.some(([name]) => name === before) ? before : usual;
-    this.over.textContent = `${tableName(table)}. ± is the standard deviation over texts.`;
     this.#fail();
     this.relations.show(table);
     const linked = first ? headOf(table, current.selection.noted(HEAD)) : null;
@@ -140,6 +139,8 @@ export class CorpusTab {
     current.selection.note({ [STATISTIC]: name === USUAL ? "" : name });
     this.comparison.show(table, name);
     const other = this.comparison.of(table, name);
+    const less = other ? `, less ${tableName(other)}` : "";
+    this.over.textContent = `${tableName(table)}${less}. ± is the standard deviation over texts.`;
     const found = other ? changes(table, other, name) : [];
     const { title, meaning, over, edge } = table.words[name];
     this.finding.textContent = other ? changeSaid(found, title) : table.says[name];

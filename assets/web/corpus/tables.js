@@ -13,13 +13,18 @@ export function headOf({ shape: [layers, heads] }, name) {
   return layer < layers && head < heads ? { layer, head } : null;
 }
 
-/** A statistic with its decimals. @type {(value: Maybe | undefined) => string} */
-export const shown = (value) => (value == null ? "–" : value.toFixed(Math.abs(value) >= 100 ? 0 : 2));
+/** A statistic with its decimals. @type {(value: Maybe | undefined, decimals?: number) => string} */
+export const shown = (value, decimals = 2) =>
+  value == null ? "–" : value.toFixed(Math.abs(value) >= 100 ? 0 : decimals);
 
-/** The same with its sign. @type {(value: Maybe) => string} */
-export function signed(value) {
+/** How many decimals changes need, the largest of which is `high`, so that two of its digits are seen.
+ * @type {(high: number) => number} */
+export const decimalsOf = (high) => (high > 0 ? Math.min(4, Math.max(2, 1 - Math.floor(Math.log10(high)))) : 2);
+
+/** The same with its sign. @type {(value: Maybe, decimals?: number) => string} */
+export function signed(value, decimals = 2) {
   if (value === null) return "–";
-  const digits = shown(Math.abs(value));
+  const digits = shown(Math.abs(value), decimals);
   return Number(digits) === 0 ? digits : `${value > 0 ? "+" : "−"}${digits}`;
 }
 
@@ -68,7 +73,9 @@ export function changeSaid([first], title) {
   const { at, now, was, change } = first;
   const what = `${title.slice(0, 1).toLowerCase()}${title.slice(1)}`;
   if (change === 0) return `No head differs in ${what}.`;
-  return `Head ${headName(at)} differs most in ${what}: ${shown(now)} here, ${shown(was)} there (${signed(change)}).`;
+  const decimals = decimalsOf(Math.abs(change));
+  const [here, there] = [shown(now, decimals), shown(was, decimals)];
+  return `Head ${headName(at)} differs most in ${what}: ${here} here, ${there} there (${signed(change, decimals)}).`;
 }
 
 /** A head's examples, the strongest first. @type {(table: HeadTable, place: HeadPlace) => Example[]} */
