@@ -8,6 +8,7 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
+from viz_encoder.effects.word_order import word_order
 from viz_encoder.lesson.result_code import Result, decode
 from viz_encoder.lesson.seats import seat
 from viz_encoder.ui.state.lesson_link import as_linked
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.browser
 TEXT = "the keys to the cabinet [MASK] old"
 LAYER, HEAD, QUERY, KEY = 2, 0, 6, 2
 STEPS = 12
+CAUSAL = ".viz-learn-switches label:has-text('mask: causal') input"
+HERE = ".viz-learn-here"  # what changes in the browser alone
 ROWS = ".viz-learn-scores tbody tr"
 
 
@@ -147,7 +150,7 @@ def test_a_score_is_changed_by_arrow_keys_and_by_dragging(learn, row):
 
 def test_without_the_division_the_largest_takes_nearly_all(learn, row):
     page = learn()
-    page.uncheck(".viz-learn-switches input >> nth=0")
+    page.uncheck(f"{HERE} input")
     exps = np.exp(row["dots"] - row["dots"].max())
     page.wait_for_function("document.querySelector('.viz-learn-touched:not([hidden])')")
     np.testing.assert_allclose(weights(page), exps / exps.sum(), atol=2e-6)
@@ -216,14 +219,14 @@ def test_another_language_is_chosen_and_stays_in_the_link(learn):
 
 def test_switches_run_the_real_weights_again(learn, grammar):
     page = learn()
-    page.check(".viz-learn-switches label:nth-child(2) input")  # causal
+    page.check(CAUSAL)
     page.wait_for_function("vizLearn.shown.run.changed?.changes.length === 1")
     shown(page, 4)
     ran = vz.effects.changed(grammar, TEXT, ["c"])
     expected = ran.attention(LAYER, HEAD)[QUERY].numpy()
     np.testing.assert_allclose(weights(page), expected, atol=2e-6)
     assert (weights(page)[QUERY + 1 :] == 0).all()
-    page.uncheck(".viz-learn-switches label:nth-child(2) input")
+    page.uncheck(CAUSAL)
     page.wait_for_function("!vizLearn.shown.run.changed")
     assert not learn.faults
 
@@ -262,6 +265,56 @@ def test_a_question_is_answered_and_a_known_mistake_is_named(learn, row):
     assert "1 of 1 right" in told
     code = re.search(r"hand in: ([-0-9A-Z]+)", told)[1]
     assert decode(code) == Result(0, frozenset({(exercise["step"], exercise["level"])}))
+
+
+def test_a_hint_says_how_and_judges_nothing(learn):
+    page = learn()
+    page.wait_for_selector(".viz-learn-question input")
+    page.click(".viz-learn-question button:has-text('Hint')")
+    hint = page.evaluate("vizLearn.question.exercises[0].hint")
+    assert hint and page.inner_text(".viz-learn-said") == hint
+    assert page.get_attribute(".viz-learn-said", "class").endswith("viz-learn-hint")
+    assert "right" not in page.inner_text(".viz-learn-question .viz-caption")
+
+
+def test_the_switch_of_the_browser_is_not_among_those_of_the_model(learn):
+    page = learn()
+    assert "In your browser" in page.inner_text(f"{HERE} h4")
+    assert page.locator(f"{HERE} label").all_inner_texts() == ["divide by √d_head"]
+    model = page.locator(".viz-learn-model > .viz-learn-switches").inner_text()
+    assert "divide" not in model and "mask: causal" in model
+    page.evaluate("vizLearn.go(5)")
+    page.wait_for_selector(HERE, state="hidden")
+
+
+def test_a_new_run_says_that_the_switches_are_back(learn):
+    page = learn()
+    page.check(CAUSAL)
+    page.wait_for_function("vizLearn.shown.run.changed?.changes.length === 1")
+    said = ".viz-learn-model [role=status]"
+    assert page.inner_text(said) == ""
+    page.uncheck(CAUSAL)
+    page.wait_for_function("!vizLearn.shown.run.changed")
+    assert page.inner_text(said) == ""  # taken back by hand
+    page.check(CAUSAL)
+    page.wait_for_function("vizLearn.shown.run.changed?.changes.length === 1")
+    page.fill("#viz-text-a textarea, #viz-text-a input", "the cat sees the dog")
+    page.click("#viz-run")
+    page.wait_for_function("vizLearn.shown.run.link.a === 'the cat sees the dog'")
+    assert "the switches are back as they were" in page.inner_text(said)
+    assert not page.is_checked(CAUSAL)
+
+
+def test_german_numbers_have_a_comma(learn, row):
+    page = learn(**{"learn.lang": "de"})
+    text = page.inner_text(".viz-learn-main")
+    assert f"{row['weights'][KEY]:.3f}".replace(".", ",") in text
+    assert not re.search(r"\d\.\d", text)
+    page.evaluate("vizLearn.go(12)")
+    shown(page, 12)
+    page.wait_for_function(
+        "document.querySelector('.viz-learn-headline').textContent.includes('24.034.304')"
+    )
 
 
 def test_a_link_to_a_step_and_a_seat_opens_its_own_sentence(visit, grammar):
@@ -392,3 +445,29 @@ def test_reach_is_said_layer_by_layer_as_powers_of_the_mask_have_it(learn):
         names = re.sub("[\u2066-\u2069]", "", line.split(": ")[1])
         assert names == " ".join(tokens[key] for key in known)
         assert f"{len(known)} of {len(tokens)} tokens" in line
+
+
+def test_one_click_says_whether_the_model_knows_word_order(learn, grammar):
+    page = learn(step=2, text="the cat sees the dog", query=2, key=5)
+    page.click(".viz-learn-order button")
+    page.wait_for_selector(".viz-learn-order .viz-learn-vector:nth-child(5)")
+    found = word_order(grammar, grammar.read("the cat sees the dog"), 2, 5)
+    said = page.inner_text(".viz-learn-order p.viz-learn-equation")
+    assert f"change by {found.apart[0]:.3f} of their length on average; without" in said
+    assert "positions, by 0.000. So without positions, the model does not know" in said
+    lines = ".viz-learn-order .viz-learn-vector:not(.viz-learn-dims)"
+    printed = page.eval_on_selector_all(
+        lines,
+        "all => all.map(line => [...line.querySelectorAll('.viz-learn-number')]"
+        ".map(cell => cell.textContent))",
+    )
+    shown_rows = np.array([[number(cell) for cell in line] for line in printed])
+    expected = found.vectors[:, :, 2].reshape(4, -1)[:, : shown_rows.shape[1]]
+    np.testing.assert_allclose(shown_rows, expected, atol=6e-4)
+    page.click(".viz-learn-steps li:nth-child(3) button")
+    page.click(".viz-learn-steps li:nth-child(2) button")
+    assert page.is_visible(".viz-learn-order .viz-learn-vector:nth-child(5)")
+    page.evaluate("vizTab.selection.set({ query: 4 })")
+    page.wait_for_function("vizLearn.shown.place.query === 4")
+    page.wait_for_selector(".viz-learn-order .viz-learn-vector", state="hidden")
+    assert not learn.faults

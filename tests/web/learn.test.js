@@ -103,6 +103,14 @@ test("numbers as people type them", () => {
   assert.equal(typedNumber("\u22120.5"), -0.5);
   assert.equal(typedNumber(""), null);
   assert.equal(typedNumber("a lot"), null);
+  assert.equal(typedNumber("24,034,304"), 24_034_304);
+  assert.equal(typedNumber("24.034.304"), 24_034_304);
+  assert.equal(typedNumber("1,800"), 1.8);
+  assert.deepEqual(
+    ["1,800", "1.800", "1800", "12"].map((text) => typedNumber(text, true)),
+    [1800, 1800, 1800, 12],
+  );
+  assert.equal(typedNumber("0.5", true), 0.5);
 });
 
 test("a link to a step and a seat opens on the masked token and its loudest key, once", () => {

@@ -13,6 +13,7 @@ import { knownCodes, Runs } from "../../assets/web/learn/offline/runs.js";
 import { half, readTensors } from "../../assets/web/learn/offline/tensors.js";
 import { tokenNumbers } from "../../assets/web/learn/offline/token_numbers.js";
 import { Vocabulary } from "../../assets/web/learn/offline/vocabulary.js";
+import { wordOrder } from "../../assets/web/learn/offline/word_order.js";
 import { weightCounts } from "../../assets/web/learn/offline/weight_counts.js";
 import { packed } from "../../assets/web/learn/simple_masks.js";
 
@@ -181,4 +182,31 @@ test("requests are answered by runs of this page", () => {
   near(runs.held(window.key).ran.last[8].out, numbers.runs[6].output[8]);
   assert.throws(() => asked(`${url}picture.png`), /cannot compute that/);
   assert.deepEqual(knownCodes("c,h9.0,h1.3,t2,t9,p,c", model, 9), ["c", "h1.3", "t2", "p"]);
+});
+
+test("without positions, a swap of two words only moves their outputs", () => {
+  const found = wordOrder(model, vocabulary.read("the cat sees the dog"), 2, 5);
+  if ("message" in found) throw new Error(found.message);
+  assert.deepEqual([found.one, found.two], [2, 5]);
+  const [[before, swapped], [without, both]] = found.vectors;
+  near(before, [...forward(model, ids("the cat sees the dog")).last[2].out]);
+  near(swapped, [...forward(model, ids("the dog sees the cat")).last[5].out]); // at its new place
+  near(both, without);
+  assert.ok(found.apart[0] > 0.05 && found.apart[1] < 1e-9);
+  assert.deepEqual(
+    [
+      [0, 5],
+      [1, 4],
+      [4, 4],
+    ].map(([one, two]) => {
+      const made = wordOrder(model, vocabulary.read("the cat sees the dog"), one, two);
+      return "one" in made && [made.one, made.two];
+    }),
+    [
+      [1, 2],
+      [1, 2],
+      [4, 2],
+    ],
+  );
+  assert.ok("message" in wordOrder(model, vocabulary.read("the the"), 1, 2));
 });

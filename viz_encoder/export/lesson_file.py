@@ -12,7 +12,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.export.document import digest, filled
 from viz_encoder.export.modules import join_modules
 from viz_encoder.lesson.answer_list import asked_at
-from viz_encoder.lesson.posed import exercises
+from viz_encoder.lesson.posed import questions, worded
 from viz_encoder.lesson.seats import OWN_SENTENCE, seat
 from viz_encoder.lesson.texts import FIRST, languages, texts_of
 from viz_encoder.trace import capture
@@ -82,11 +82,11 @@ def _questions(encoder: LoadedEncoder, seats: Iterable[int]) -> dict[str, Any]:
     texts: dict[str, int] = {}
     kept = {}
     for number in (0, *seats):
-        asked = asked_at(encoder, number)
+        posed = questions(asked_at(encoder, number))
         kept[str(number)] = {
             "text": seat(number).text if number else OWN_SENTENCE,
             "exercises": {
-                code: [_line(each, texts) for each in exercises(asked, language=code)]
+                code: [_line(worded(each, texts_of(code)), texts) for each in posed]
                 for code in languages()
             },
         }

@@ -1,19 +1,16 @@
 """Posed: the exercises of a step in words, as a page shows them and compares what is typed."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.lesson.asked import Asked
-from viz_encoder.lesson.exercise import Choice, Exercise, Number
+from viz_encoder.lesson.exercise import Choice, Exercise, Number, Question
 from viz_encoder.lesson.steps import STEPS
 from viz_encoder.lesson.texts import FIRST, Shown, Texts, Token, texts_of
 
 
 def exercises(asked: Asked, step: int | None = None, language: str = FIRST) -> list[dict[str, Any]]:
     """The exercises of a step, or of all, in order of their level; plain values for JSON.
-
-    An exercise whose step this model lacks is left out: rotary models add no position, a model
-    without a prediction head fills no [MASK].
 
     Args:
         asked: the run and the place in it.
@@ -28,23 +25,48 @@ def exercises(asked: Asked, step: int | None = None, language: str = FIRST) -> l
     Raises:
         SelectionError: no such step or language.
     """
+    texts = texts_of(language)
+    return [worded(each, texts) for each in questions(asked, step)]
+
+
+class Asking(NamedTuple):
+    """An exercise, its step, and its question of one run."""
+
+    exercise: Exercise
+    step: int
+    question: Question
+
+
+def questions(asked: Asked, step: int | None = None) -> list[Asking]:
+    """The questions of a step, or of all, to be put into words of any language.
+
+    One whose step this model lacks is left out: rotary models add no position, a model without a
+    prediction head fills no [MASK].
+
+    Raises:
+        SelectionError: no such step.
+    """
     if step is not None and step not in range(1, len(STEPS) + 1):
         raise SelectionError(f"There is no step {step}; the lesson has steps 1 to {len(STEPS)}.")
-    texts = texts_of(language)
     chosen = STEPS if step is None else STEPS[step - 1 : step]
-    posed = (_posed(asked, each, one.number, texts) for one in chosen for each in one.exercises)
-    return [each for each in posed if each is not None]
+    found = ((each, one.number, _question(asked, each)) for one in chosen for each in one.exercises)
+    return [
+        Asking(each, number, question) for each, number, question in found if question is not None
+    ]
 
 
-def _posed(asked: Asked, exercise: Exercise, step: int, texts: Texts) -> dict[str, Any] | None:
+def _question(asked: Asked, exercise: Exercise) -> Question | None:
     try:
-        question = exercise.ask(asked)
+        return exercise.ask(asked)
     except VizEncoderError:  # this run keeps no such part
         return None
-    if question is None:
-        return None
+
+
+def worded(asking: Asking, texts: Texts) -> dict[str, Any]:
+    """A question in words, as `exercises` gives it."""
+    exercise, step, question = asking
     told = texts.exercises[exercise.identifier]
-    asking = told[f"question_{question.variant}" if question.variant else "question"]
+    template = told[f"question_{question.variant}" if question.variant else "question"]
     given = {**question.given, "answer": _answer(question, told, texts)}
 
     def say(template: str) -> str:
@@ -54,7 +76,7 @@ def _posed(asked: Asked, exercise: Exercise, step: int, texts: Texts) -> dict[st
         "id": exercise.identifier,
         "step": step,
         "level": exercise.level,
-        "question": say(asking),
+        "question": say(template),
         **(_number if isinstance(question, Number) else _choice)(question, told, say),
         "right": say(told["right"]),
         "wrong": say(told["wrong"]),

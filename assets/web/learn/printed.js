@@ -1,6 +1,16 @@
 // Numbers as they are printed in the lesson: with their sign, and so that printed sums add up.
 
+import { count, number } from "../core/dom.js";
+
 const MINUS = "\u2212";
+let mark = "."; // between the whole and its decimals, in the language of the texts
+
+/** Print all numbers of the lesson with this decimal mark. @param {string} decimal */
+export const writeWith = (decimal) => {
+  mark = decimal;
+};
+
+const marked = (/** @type {string} */ text) => text.replace(".", mark);
 
 /** A number as it is printed. @type {(value: number, decimals: number) => number} */
 export const rounded = (value, decimals) =>
@@ -9,8 +19,17 @@ export const rounded = (value, decimals) =>
 /** @type {(value: number, decimals: number) => string} */
 export function fixed(value, decimals) {
   const printed = rounded(value, decimals);
-  return (printed < 0 ? MINUS : "") + Math.abs(printed).toFixed(decimals);
+  return (printed < 0 ? MINUS : "") + marked(Math.abs(printed).toFixed(decimals));
 }
+
+/** A share, as small as it may be. @type {(value: number) => string} */
+export const shareText = (value) => marked(number(value));
+
+/** A whole number with its thousands. @type {(value: number) => string} */
+export const countText = (value) => count(value).replaceAll(",", mark === "," ? "." : ",");
+
+/** A rounding error, such as 3e-7. @type {(value: number, decimals?: number) => string} */
+export const errorText = (value, decimals = 0) => marked(value.toExponential(decimals));
 
 /** With its sign always, as the addends of a sum. @type {(value: number, decimals: number) => string} */
 export const signedText = (value, decimals) => (rounded(value, decimals) < 0 ? "" : "+") + fixed(value, decimals);

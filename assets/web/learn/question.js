@@ -1,12 +1,15 @@
 // One question at a time, answered by a number or a choice; a known mistake is recognized and named.
 
 import { button, el } from "../core/dom.js";
+import { fixed } from "./printed.js";
 import { encodeResult } from "./result_code.js";
 import { EN } from "./texts_en.js";
 
 /** @import { Exercise } from "./requests.js" */
 /** @import { Texts } from "./types.d.ts" */
 
+const THOUSANDS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})*$/;
+const MILLIONS = /^-?\d{1,3}([.,])\d{3}(\1\d{3})+$/;
 const KEPT = "viz-lesson-"; // which were right, by the seat; in this window alone
 
 /** What is said of an answer: a number, or which choice.
@@ -18,9 +21,11 @@ export function judged({ answer, tolerance, mistakes, right, wrong }, given) {
   return { right: false, says: known ? known.says : wrong };
 }
 
-/** A number as people type it. @type {(text: string) => number | null} */
-export function typedNumber(text) {
-  const plain = text.trim().replaceAll("\u2212", "-").replace(",", ".");
+/** A number as people type it; of a count, "1,800" and "1.800" are thousands.
+ * @type {(text: string, count?: boolean) => number | null} */
+export function typedNumber(text, count = false) {
+  const typed = text.trim().replaceAll("\u2212", "-");
+  const plain = (count ? THOUSANDS : MILLIONS).test(typed) ? typed.replace(/[.,]/g, "") : typed.replace(",", ".");
   return plain !== "" && Number.isFinite(Number(plain)) ? Number(plain) : null;
 }
 
@@ -77,6 +82,7 @@ export class Question {
     const answer = answerText(exercise); // where the reason begins with it, it is said once
     const say = exercise.right.startsWith(answer) ? exercise.right : words.is(answer) + exercise.right;
     this.buttons.replaceChildren(
+      button(words.hint, () => this.#say(exercise.hint, null)),
       button(words.give, () => this.#say(say, false)),
       ...next,
     );
@@ -86,7 +92,7 @@ export class Question {
     const words = this.texts.exercise;
     const input = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": words.answer });
     const check = () => {
-      const given = typedNumber(input.value);
+      const given = typedNumber(input.value, !exercise.decimals && Number.isInteger(exercise.answer));
       if (given === null) this.#say(words.number, false);
       else this.#judge(exercise, given);
     };
@@ -110,8 +116,9 @@ export class Question {
     this.#count();
   }
 
-  #say(/** @type {string} */ sentence, /** @type {boolean} */ right) {
-    this.said.className = `viz-learn-said viz-learn-${right ? "right" : "wrong"}`;
+  /** @type {(sentence: string, right: boolean | null) => void} null of what judges nothing */
+  #say(sentence, right) {
+    this.said.className = `viz-learn-said viz-learn-${right === null ? "hint" : right ? "right" : "wrong"}`;
     this.said.textContent = sentence;
   }
 
@@ -131,4 +138,4 @@ export class Question {
 }
 
 const answerText = (/** @type {Exercise} */ { answer, choices, decimals }) =>
-  choices ? choices[answer] : answer.toFixed(decimals);
+  choices ? choices[answer] : fixed(answer, decimals);

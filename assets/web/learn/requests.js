@@ -10,6 +10,12 @@
 export const tokenNumbers = (run, { layer, head, query, key, dim }, signal) =>
   run.json(`learn/token?${asked({ layer, head, query, key, dim })}`, signal);
 
+/** Two words swapped. @typedef {{ one: number, two: number, vectors: number[][][], apart: [on: number, off: number] }} Order
+ *   `vectors` of the query, with positions and without, each in the text as it was and swapped */
+
+/** @type {(run: Run, place: Place, signal: AbortSignal) => Promise<Order | { message: string }>} */
+export const wordOrder = (run, { query, key }, signal) => run.json(`learn/order?${asked({ query, key })}`, signal);
+
 /** @type {(run: Run, step: number, place: Place, seed: string, language: string, signal: AbortSignal) => Promise<Exercise[]>} */
 export async function exercises(run, step, { layer, head, query, key }, seed, language, signal) {
   const path = `learn/exercises?${asked({ step, layer, head, query, key, seed: seed || 0, language })}`;

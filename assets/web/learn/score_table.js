@@ -132,7 +132,7 @@ export class ScoreTable {
       weight.textContent = edited.allowed[key] ? fixed(this.now.weights[key], 3) : "0";
       weight.dataset.weight = String(this.now.weights[key]);
       bar.style.setProperty("--weight", String(this.now.weights[key]));
-      was.textContent = touched ? `(${ran.weights[key].toFixed(3)})` : "";
+      was.textContent = touched ? `(${fixed(ran.weights[key], 3)})` : "";
       row.classList.toggle("viz-learn-forbidden", !edited.allowed[key]);
     }
     const foot = this.node.tFoot?.querySelector("td");

@@ -1,8 +1,8 @@
 // Step 4: one query against every key in one head: products, scores, softmax, and the sum of the values.
 
-import { caption, el, number } from "../core/dom.js";
+import { caption, el } from "../core/dom.js";
 import { isolated } from "../core/token_names.js";
-import { fixed, signedText } from "./printed.js";
+import { fixed, shareText, signedText } from "./printed.js";
 import { ProductColumns } from "./product_columns.js";
 import { divisor, ScoreTable } from "./score_table.js";
 import { weighted } from "./softmax.js";
@@ -37,7 +37,7 @@ export class AttentionStep {
         this.changed();
       },
     );
-    this.values = new VectorRows("", (around) => choose({ around }));
+    this.values = new VectorRows((around) => choose({ around }));
     const scroll = el("div", { class: "viz-learn-scroll", tabindex: 0 }, this.table.node);
     this.worked = [
       ...[this.titles[0], this.products.node, this.sum, this.products.said],
@@ -118,7 +118,7 @@ export class AttentionStep {
     const reset = el("button", { type: "button", class: "viz-small", onclick: () => this.#reset() }, shown.texts.reset);
     this.touched.replaceChildren(`${shown.texts.here} `, reset);
     const sink =
-      found.sink === null ? "" : words.sinkNote(number(1 - table.now.weights.reduce((sum, each) => sum + each, 0)));
+      found.sink === null ? "" : words.sinkNote(shareText(1 - table.now.weights.reduce((sum, each) => sum + each, 0)));
     this.note.textContent = `${found.v ? "" : words.long} ${sink}`.trim();
     this.values.node.setAttribute("aria-label", words.outOf);
     this.values.show(this.#valueRows(shown, found), shown.place.around, shown.texts, 3);

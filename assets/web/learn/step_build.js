@@ -1,6 +1,7 @@
 // Step 12: an encoder of any sizes: what its parts weigh, what attention and FFN cost, and a run of it untrained.
 
-import { button, count, el, options, svg, css } from "../core/dom.js";
+import { button, el, options, svg, css } from "../core/dom.js";
+import { countText } from "./printed.js";
 import { Latest } from "../core/latest.js";
 import { address, json } from "../core/server.js";
 import { current } from "../core/app_state.js";
@@ -57,7 +58,7 @@ export class BuildStep {
 
   /** @param {Shown} shown */
   headline({ texts }) {
-    return this.found ? texts.build.headline(count(this.found.total)) : [];
+    return this.found ? texts.build.headline(countText(this.found.total)) : [];
   }
 
   /** @param {Shown} shown */
@@ -119,7 +120,8 @@ export class BuildStep {
       if (!this.found) this.#take(found.asked);
       this.found = found;
       this.run.disabled = !found.runs || Boolean(this.shown?.run.grid); // it reads words
-      if (!found.runs) this.said.textContent = /** @type {Shown} */ (this.shown).texts.build.large(count(found.most));
+      if (!found.runs)
+        this.said.textContent = /** @type {Shown} */ (this.shown).texts.build.large(countText(found.most));
       this.save.href = address(`viz/learn/build/encoder.zip?${this.#saved()}`);
       this.#draw();
       this.changed();
@@ -140,20 +142,24 @@ export class BuildStep {
         "tbody",
         {},
         ...found.parts.map(({ name, formula, count: n }) =>
-          el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, formula), el("td", {}, count(n))),
+          el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, formula), el("td", {}, countText(n))),
         ),
       ),
       el(
         "tfoot",
         {},
-        el("tr", {}, el("th", { scope: "row" }, words.total), el("td"), el("td", {}, count(found.total))),
+        el("tr", {}, el("th", { scope: "row" }, words.total), el("td"), el("td", {}, countText(found.total))),
       ),
     );
     const T = Number(this.sizes.T);
     this.curve.replaceChildren(
       el("h4", {}, words.curve),
       curves(T, found, words),
-      el("p", { class: "viz-caption" }, words.meet(count(found.equal_at), count(T), Math.sign(T - found.equal_at))),
+      el(
+        "p",
+        { class: "viz-caption" },
+        words.meet(countText(found.equal_at), countText(T), Math.sign(T - found.equal_at)),
+      ),
     );
   }
 
@@ -194,7 +200,7 @@ function curves(T, { scores_cost: scores, ffn_cost: ffn, equal_at: equal }, word
     svg("polyline", { points: line((t) => scores * (t / T) ** 2), fill: "none", stroke: accent, "stroke-width": 2 }),
     svg("polyline", { points: line((t) => ffn * (t / T)), fill: "none", stroke: mark, "stroke-width": 2 }),
     svg("line", { x1: x(T), x2: x(T), y1: 8, y2: HEIGHT - 20, stroke: "currentColor", "stroke-dasharray": "3 3" }),
-    svg("text", { x: x(T), y: HEIGHT - 6, "text-anchor": "middle" }, `T = ${count(T)}`),
+    svg("text", { x: x(T), y: HEIGHT - 6, "text-anchor": "middle" }, `T = ${countText(T)}`),
     label(20, words.scores, accent),
     label(36, words.ffn, mark),
   );

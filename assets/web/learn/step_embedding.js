@@ -2,6 +2,7 @@
 
 import { caption, el } from "../core/dom.js";
 import { VectorRows } from "./vector_rows.js";
+import { WordOrder } from "./word_order.js";
 
 /** @import { Row } from "./vector_rows.js" */
 /** @import { Acts, Shown, StepView } from "./types.d.ts" */
@@ -11,9 +12,10 @@ export class EmbeddingStep {
   note = caption();
   says = caption();
 
-  constructor(/** @type {Acts} */ { choose }) {
-    this.rows = new VectorRows("", (around) => choose({ around }));
-    this.node = el("div", {}, this.rows.node, this.says, this.note);
+  constructor(/** @type {Acts} */ acts) {
+    this.rows = new VectorRows((around) => acts.choose({ around }));
+    this.order = new WordOrder(acts);
+    this.node = el("div", {}, this.rows.node, this.says, this.note, this.order.node);
   }
 
   /** @param {Shown} shown */
@@ -23,7 +25,8 @@ export class EmbeddingStep {
   }
 
   /** @param {Shown} shown */
-  show({ place, numbers, texts }) {
+  show(shown) {
+    const { place, numbers, texts } = shown;
     const [found, words] = [numbers.embedding, texts.embedding];
     if (!found) return;
     /** @type {Row[]} */
@@ -38,10 +41,12 @@ export class EmbeddingStep {
     this.rows.node.setAttribute("aria-label", words.vectors);
     this.rows.show(rows, place.around, texts, 3);
     this.says.textContent = found.says ?? "";
+    this.order.show(shown);
     this.note.textContent = found.position ? words.note : found.token ? words.noteAlone : "";
   }
 
   redraw() {
     this.rows.draw();
+    this.order.redraw();
   }
 }

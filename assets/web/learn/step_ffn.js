@@ -16,8 +16,8 @@ export class FfnStep {
   note = caption();
 
   constructor(/** @type {Acts} */ { choose }) {
-    this.units = new VectorRows("", () => {});
-    this.out = new VectorRows("", (around) => choose({ around }));
+    this.units = new VectorRows(() => {});
+    this.out = new VectorRows((around) => choose({ around }));
     const two = el("div", { class: "viz-learn-two" }, el("div", {}, this.title, this.curve), this.strongest);
     this.node = el("div", {}, this.units.node, two, this.out.node, this.note);
   }

@@ -12,7 +12,7 @@ export class HeadsStep {
 
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
-    this.rows = new VectorRows("", (around) => choose({ around }));
+    this.rows = new VectorRows((around) => choose({ around }));
     this.node = el("div", {}, this.rows.node, this.note);
   }
 

@@ -1,10 +1,10 @@
 // Step 9: each token hidden from all others: what becomes of the answer, beside the attention it got.
 
-import { button, caption, el, number } from "../core/dom.js";
+import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { streamed } from "../core/streamed.js";
 import { isolated, quoted } from "../core/token_names.js";
-import { fixed } from "./printed.js";
+import { fixed, shareText } from "./printed.js";
 
 /** @import { TokenEffects, WhatIfOffered } from "../core/payloads.d.ts" */
 /** @import { Acts, Run, Shown, StepView } from "./types.d.ts" */
@@ -112,7 +112,7 @@ export class KnockoutStep {
             "tr",
             { class: at === place.key ? "viz-chosen" : "" },
             el("th", { scope: "row" }, name),
-            el("td", {}, numbers.attention ? number(numbers.attention.weights[at]) : ""),
+            el("td", {}, numbers.attention ? shareText(numbers.attention.weights[at]) : ""),
             el(
               "td",
               { "data-effect": value },

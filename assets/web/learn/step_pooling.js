@@ -21,7 +21,7 @@ export class PoolingStep {
 
   constructor(/** @type {Acts} */ { choose, layoutChanged }) {
     this.changed = layoutChanged;
-    this.rows = new VectorRows("", (around) => choose({ around }));
+    this.rows = new VectorRows((around) => choose({ around }));
     this.node = el("div", {}, this.rows.node, this.sum, this.note);
   }
 

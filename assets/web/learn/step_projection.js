@@ -16,7 +16,7 @@ export class ProjectionStep {
   note = caption();
   constructor(/** @type {Acts} */ { choose }) {
     this.choose = choose;
-    this.rows = new VectorRows("", (around) => choose({ around }));
+    this.rows = new VectorRows((around) => choose({ around }));
     this.node = el("div", {}, this.vectors, this.says, this.note, this.rows.node, this.sum);
   }
 

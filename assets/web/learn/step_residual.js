@@ -13,7 +13,7 @@ export class ResidualStep {
   note = caption();
 
   constructor(/** @type {Acts} */ { choose }) {
-    this.rows = new VectorRows("", (around) => choose({ around }));
+    this.rows = new VectorRows((around) => choose({ around }));
     this.node = el("div", {}, this.rows.node, this.norms, this.note);
   }
 

@@ -7,14 +7,16 @@ import { quoted } from "../core/token_names.js";
 
 /** @import { Shown } from "./types.d.ts" */
 
+const LINES = "viz-learn-switches";
 const [CAUSAL, NO_POSITIONS] = ["c", "p"]; // codes of changes
 
 export class Switches {
   #headCode = "";
   title = el("h4");
-  list = el("div", { class: "viz-learn-switches" });
+  list = el("div", { class: LINES });
   said = el("p", { class: "viz-caption", role: "status" });
-  node = el("section", { class: "viz-learn-model" }, this.title, this.list, this.said);
+  here = el("div", { class: "viz-learn-here" });
+  node = el("section", { class: "viz-learn-model" }, this.here, this.title, this.list, this.said);
   head = el("input", { type: "checkbox", onchange: () => this.#toggle(this.#headCode) });
   causal = el("input", { type: "checkbox", onchange: () => this.#toggle(CAUSAL) });
   positions = el("input", { type: "checkbox", onchange: () => this.#toggle(NO_POSITIONS) });
@@ -24,20 +26,27 @@ export class Switches {
 
   /** @type {(shown: Shown, divide: HTMLInputElement | null) => void} `divide` is the switch of step 4 */
   show(shown, divide) {
-    this.shown = shown;
     const { run, place, texts } = shown;
     const words = texts.switches;
+    const before = this.shown?.run;
+    if (before && before.key !== run.key) {
+      const lost = codesOf(before).length && !run.changed && before.plainKey !== run.key;
+      this.said.textContent = lost ? words.off : ""; // another input runs as the model is
+    }
+    this.shown = shown;
     this.title.replaceChildren(words.title, " ", el("small", {}, words.untrained));
     const line = (/** @type {string} */ text, /** @type {HTMLInputElement} */ box) =>
       el("label", {}, el("span", {}, text), box);
     const lines = [
-      ...(divide ? [line(words.divide, divide)] : []),
       line(words.causal, this.causal),
       line(words.head(`${place.layer}.${place.head}`), this.head),
       line(words.positions, this.positions),
       line(words.hide(quoted(run.tokens[place.key])), this.token),
     ];
     this.list.replaceChildren(...lines);
+    this.here.hidden = !divide;
+    if (divide)
+      this.here.replaceChildren(el("h4", {}, words.here), el("div", { class: LINES }, line(words.divide, divide)));
     const codes = codesOf(run);
     this.#headCode = `h${place.layer}.${place.head}`;
     this.head.checked = codes.includes(this.#headCode);

@@ -10,6 +10,7 @@ import { fullScreen } from "../views/full_screen.js";
 import { TokenChoice } from "../views/token_choice.js";
 import { moveOf } from "./lesson_keys.js";
 import { LessonOpening } from "./lesson_opening.js";
+import { errorText, writeWith } from "./printed.js";
 import { Question } from "./question.js";
 import { exercises, tokenNumbers } from "./requests.js";
 import { Spine } from "./spine.js";
@@ -172,8 +173,7 @@ class LearnTab extends TabShell {
     const row = weights ? Float32Array.from(weights) : null;
     this.tokens.words.paint(row, row && makeScale("head", Math.max(...row)));
     const { agrees } = shown.numbers;
-    this.agrees.textContent =
-      agrees === null || step > 7 || step === 1 ? "" : this.texts.agrees(agrees.toExponential(0));
+    this.agrees.textContent = agrees === null || step > 7 || step === 1 ? "" : this.texts.agrees(errorText(agrees));
   }
 
   #view(/** @type {number} */ step) {
@@ -219,6 +219,7 @@ class LearnTab extends TabShell {
 
   #speak(/** @type {string} */ code) {
     this.texts = TEXTS[languageOf(code)];
+    writeWith(this.texts.decimal);
     this.language.value = languageOf(code);
     this.body.lang = this.language.value;
     current.selection.note({ [LANGUAGE]: this.language.value === "en" ? "" : this.language.value });

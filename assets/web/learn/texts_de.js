@@ -5,6 +5,7 @@
 /** @type {Texts} */
 export const DE = {
   language: "Deutsch",
+  decimal: ",",
   steps: {
     tokens: "Tokens",
     embedding: "Embedding",
@@ -55,6 +56,14 @@ export const DE = {
     out: "nach der Norm",
     entering: "kommt in Block 0",
     vectors: "Vektor des Tokens, Vektor der Stelle und ihre Summe",
+  },
+  order: {
+    go: "Kennt das Modell die Wortfolge? Zwei Wörter tauschen",
+    said: (one, two, on, off) =>
+      `${one} und ${two} getauscht: Mit Positionen ändern sich die Ausgabevektoren der Tokens im Mittel um ${on} ihrer Länge, ohne Positionen um ${off}.`,
+    blind: " Ohne Positionen kennt das Modell die Reihenfolge der Wörter also nicht.",
+    vectors: (name) => `Der Ausgabevektor von ${name}, an seiner Stelle in jedem Text`,
+    rows: ["wie es ist", "getauscht", "ohne Positionen", "ohne, getauscht"],
   },
   projection: {
     headline: (name, head) => [
@@ -226,6 +235,7 @@ export const DE = {
     next: "Nächste Frage",
     answer: "Deine Antwort",
     give: "Antwort zeigen",
+    hint: "Tipp",
     is: (answer) => `Die Antwort ist ${answer}. `,
     none: "Zu diesem Schritt gibt es bei diesem Modell keine Frage.",
     number: "Schreib eine Zahl, etwa 0,42.",
@@ -236,6 +246,8 @@ export const DE = {
   switches: {
     title: "In diesem Modell",
     untrained: "(so wurde es nicht trainiert)",
+    here: "In deinem Browser, ohne dass das Modell läuft",
+    off: "Das ist ein neuer Lauf, mit dem Modell wie trainiert: Die Schalter stehen wieder wie zuvor.",
     divide: "durch √d_head teilen",
     causal: "Maske: kausal",
     head: (head) => `Kopf ${head} herausnehmen`,

@@ -2,6 +2,7 @@
 
 export const EN = {
   language: "English",
+  decimal: ".",
   steps: {
     tokens: "Tokens",
     embedding: "Embedding",
@@ -55,6 +56,14 @@ export const EN = {
     out: "after the norm",
     entering: "enters block 0",
     vectors: "Token vector, position vector and their sum",
+  },
+  order: {
+    go: "Does the model know word order? Swap two words",
+    said: (/** @type {string} */ one, /** @type {string} */ two, /** @type {string} */ on, /** @type {string} */ off) =>
+      `${one} and ${two} swapped: with positions, the tokens’ output vectors change by ${on} of their length on average; without positions, by ${off}.`,
+    blind: " So without positions, the model does not know the order of the words.",
+    vectors: (/** @type {string} */ name) => `The output vector of ${name}, at its place in each text`,
+    rows: ["as it is", "swapped", "no positions", "no positions, swapped"],
   },
   projection: {
     headline: (/** @type {string} */ name, /** @type {string} */ head) => [
@@ -254,6 +263,7 @@ export const EN = {
     next: "Next question",
     answer: "Your answer",
     give: "Show the answer",
+    hint: "Hint",
     is: (/** @type {string} */ answer) => `The answer is ${answer}. `,
     none: "There is no question for this step with this model.",
     number: "Type a number, such as 0.42.",
@@ -264,6 +274,8 @@ export const EN = {
   switches: {
     title: "In this model",
     untrained: "(not how it was trained)",
+    here: "In your browser, without running the model",
+    off: "This is a new run, of the model as it was trained: the switches are back as they were.",
     divide: "divide by √d_head",
     causal: "mask: causal",
     head: (/** @type {string} */ head) => `remove head ${head}`,

@@ -22,11 +22,9 @@ export class VectorRows {
   words = EN.vectors;
   node = el("div", { class: "viz-learn-vectors", role: "table" });
 
-  /** `choose` is told the dimension that was clicked; `label` says what the vectors are.
-   * @param {string} label @param {(dim: number) => unknown} choose */
-  constructor(label, choose) {
+  /** `choose` is told the dimension that was clicked. @param {(dim: number) => unknown} choose */
+  constructor(choose) {
     this.choose = choose;
-    this.node.setAttribute("aria-label", label);
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
   }
 

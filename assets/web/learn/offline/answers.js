@@ -4,6 +4,7 @@ import { knockOut } from "./knock_out.js";
 import { predictions } from "./prediction.js";
 import { tokenNumbers } from "./token_numbers.js";
 import { weightCounts } from "./weight_counts.js";
+import { wordOrder } from "./word_order.js";
 
 /** @import { Numbers } from "../../core/payloads.d.ts" */
 /** @import { Questions } from "./questions.js" */
@@ -37,6 +38,10 @@ export class Answers {
   #routes = {
     "learn/token": ({ held, asked }) => tokenNumbers(this.runs.model, held.ran, placeOf(asked)),
     "learn/outputs": ({ held }) => outputs(held),
+    "learn/order": ({ held, asked }) => {
+      const { query, key } = placeOf(asked);
+      return wordOrder(this.runs.model, held.read, query, key);
+    },
     "learn/exercises": ({ held, asked }) => ({ exercises: this.#exercises(held, asked) }),
     predictions: ({ held, asked }) => predictions(this.runs.model, held.ran, blocksOf(asked)),
     "whatif/offered": ({ held }) => ({ missing: "", measures: [], usual: "answer", twin: "", text: held.text }),

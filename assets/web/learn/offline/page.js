@@ -3,6 +3,7 @@
 import { current } from "../../core/app_state.js";
 import { el, query } from "../../core/dom.js";
 import { Run } from "../../core/run.js";
+import { errorText, writeWith } from "../printed.js";
 import { isSeat } from "../result_code.js";
 import { mount } from "../tab.js";
 import { languageOf, TEXTS } from "../texts.js";
@@ -22,8 +23,9 @@ const apart = distance();
 const { selection } = current;
 if (!selection.noted(LANGUAGE)) selection.note({ [LANGUAGE]: facts.language });
 const said = TEXTS[languageOf(selection.noted(LANGUAGE))];
+writeWith(said.decimal);
 if (apart <= NEAR) open();
-else root.append(el("p", { class: "viz-alert", role: "alert" }, said.file.differs(apart.toExponential(1))));
+else root.append(el("p", { class: "viz-alert", role: "alert" }, said.file.differs(errorText(apart, 1))));
 document.body.dataset.painted = "";
 
 function open() {
@@ -44,7 +46,7 @@ function open() {
     const texts = TEXTS[language.value];
     document.documentElement.lang = language.value;
     document.title = heading.textContent = texts.file.title;
-    foot.textContent = `${texts.file.agrees(apart.toExponential(0))} ${texts.file.alone} viz_encoder ${facts.version}`;
+    foot.textContent = `${texts.file.agrees(errorText(apart))} ${texts.file.alone} viz_encoder ${facts.version}`;
     for (const each of [form, note]) each.speak(texts);
   };
   language.addEventListener("change", speak);

@@ -1,0 +1,81 @@
+"""Word order: two tokens swapped, with the model's positions and without them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.effects.switched import switched
+from viz_encoder.errors import SelectionError
+from viz_encoder.inputs import Inputs
+from viz_encoder.shown import OneLine
+from viz_encoder.trace.capture import captured
+
+NO_WORDS = "Only words can be swapped; this input has no token ids."
+ALIKE = "This text has no two different words to swap; type one more word."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordOrder(OneLine):
+    """What a swap of two tokens does to the outputs, each compared at its token's new place.
+
+    vectors: of each token, in the text as it was and swapped, with positions (0) and without (1).
+    apart: the mean over real tokens of ‖swapped − as it was‖ / ‖as it was‖, with and without.
+    """
+
+    one: int
+    two: int
+    vectors: Float[np.ndarray, "positions swapped token d_model"]
+    apart: tuple[float, float]
+
+
+def word_order(
+    encoder: LoadedEncoder, inputs: Inputs, one: int | None = None, two: int | None = None
+) -> WordOrder:
+    """Run the input four times: as it is and with two tokens swapped, with positions and without.
+
+    Where nothing tells a model the order, a swap only moves the outputs (up to rounding).
+
+    Args:
+        encoder: the model.
+        inputs: one text, from `encoder.read`.
+        one: a token; the first of the text's own if not given, or if the two are no pair.
+        two: another token that has another id.
+
+    Raises:
+        SelectionError: a picture, no two different words, or a model without positions.
+    """
+    if inputs.values.is_floating_point():
+        raise SelectionError(NO_WORDS)
+    one, two = _pair(inputs, one, two)
+    order = list(range(inputs.values.shape[1]))
+    order[one], order[two] = two, one
+    plain, moved = inputs, replace(inputs, values=inputs.values[:, order])
+    models = (encoder, switched(encoder, positions=False))
+    vectors = torch.stack(
+        [torch.stack([_output(model, plain), _output(model, moved)[order]]) for model in models]
+    ).numpy()
+    real = inputs.valid[0].cpu().numpy()
+    before, after = vectors[:, 0, real], vectors[:, 1, real]
+    lengths = np.linalg.norm(before, axis=-1)
+    apart = (np.linalg.norm(after - before, axis=-1) / lengths).mean(axis=-1)
+    return WordOrder(one, two, vectors.astype(np.float32), (float(apart[0]), float(apart[1])))
+
+
+def _output(encoder: LoadedEncoder, inputs: Inputs) -> Float[torch.Tensor, "token d_model"]:
+    return captured(encoder, inputs)[0].output.double().cpu()
+
+
+def _pair(inputs: Inputs, one: int | None, two: int | None) -> tuple[int, int]:
+    """These two, where they are different words of the text; else the first two that are."""
+    ids, special = inputs.values[0].tolist(), inputs.samples[0].special
+    own = [at for at, made in enumerate(special) if not made]
+    if one in own and two in own and ids[one] != ids[two]:
+        return one, two
+    first = one if one in own else next(iter(own), 0)
+    for at in own:
+        if ids[at] != ids[first]:
+            return first, at
+    raise SelectionError(ALIKE)

@@ -1,0 +1,37 @@
+"""The route of word order: two words swapped, with positions and without."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from viz_encoder.effects.word_order import word_order
+from viz_encoder.errors import SelectionError
+from viz_encoder.ui.state.changed import RUNNING
+from viz_encoder.ui.state.changed_run import runnable
+from viz_encoder.ui.state.store import Entry
+from viz_encoder.ui.wire import bytes as answers
+from viz_encoder.ui.wire.arguments import Held, Query
+from viz_encoder.ui.wire.bytes import FRESH
+from viz_encoder.ui.wire.concurrency import Places
+from viz_encoder.ui.wire.errors import ErrorRoute
+
+ROUTER = APIRouter(route_class=ErrorRoute)  # below the tab's own
+PLACES = Places(1)
+
+
+@ROUTER.get("/run/{run}/learn/order")
+async def order_route(entry: Held, query: Query, key: int, request: Request) -> Response:
+    """The query's outputs, two and two, and how far all of them moved; or a message."""
+    return await PLACES.answer(request, lambda: answers.plain(_told(entry, query, key), FRESH))
+
+
+def _told(entry: Entry, query: int, key: int) -> dict[str, Any]:
+    try:
+        encoder, inputs = runnable(entry)
+        with RUNNING:
+            found = word_order(encoder, inputs, query, key)
+    except SelectionError as fault:
+        return {"message": str(fault)}
+    at = min(query, found.vectors.shape[2] - 1)
+    vectors = found.vectors[:, :, at].astype(float).round(6)
+    return {"one": found.one, "two": found.two, "vectors": vectors.tolist(), "apart": found.apart}
