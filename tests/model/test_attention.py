@@ -2,12 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viz_encoder.model.attention import attention_weights, merge_heads, signs, split_heads
+from viz_encoder.model.attention import attention_weights, merge_heads, sign_off, signs, split_heads
 
 HEADS, QUERIES, KEYS, WIDTH = 2, 4, 5, 3
 
@@ -110,3 +111,14 @@ def test_signs_are_fixed_and_tell_columns_apart():
     first, again = signs(32, Q), signs(32, Q)
     assert torch.equal(first, again) and set(first.flatten().tolist()) == {-1.0, 1.0}
     assert first.abs().sum() == first.numel() and not torch.equal(first[:, 0], first[:, 1])
+
+
+@pytest.mark.parametrize("heads_first", [True, False])
+def test_each_row_of_each_head_is_signed_in_its_place(heads_first):
+    shape = (2, 3, 5, 4) if heads_first else (2, 5, 3, 4)
+    mixed = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    mixed = mixed if heads_first else mixed.transpose(1, 2)
+    wanted = mixed.double().numpy() @ signs(4, mixed).double().numpy()
+    assert sign_off(mixed).shape == (2, 3, 5, 2)
+    assert np.abs(sign_off(mixed).numpy() - wanted).max() <= 1e-5
+    assert sign_off(mixed[:, :, :0]).shape == (2, 3, 0, 2)

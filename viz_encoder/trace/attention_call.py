@@ -91,6 +91,8 @@ def own_copy(x: Tensor) -> Tensor:
 
 def batch_and_heads(x: Tensor) -> Tensor:
     """As "batch head token d": an axis for each that is missing; leading ones become the batch."""
+    if x.ndim == 4:
+        return x
     if x.ndim == 3:
         return x[:, None]
     while x.ndim < 4:

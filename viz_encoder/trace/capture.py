@@ -27,6 +27,10 @@ from viz_encoder.trace.trace import Trace
 One = str | tuple[str, str] | Image | Path
 Edits = Mapping[int, HeadEdit] | None
 Rows = Tensor | NDArray[Any] | Mapping[str, Any]
+KERNELS = {
+    int(backend.value): name.removesuffix("_ATTENTION").lower()
+    for name, backend in torch.nn.attention.SDPBackend.__members__.items()
+}
 UNTRAINED = "This encoder is untrained: its weights are random, so its maps show nothing learned."
 
 
@@ -262,5 +266,4 @@ def kernel_name(
         chosen = torch._fused_sdp_choice(q, k, v, attn_mask=mask, is_causal=is_causal)
     except (AttributeError, RuntimeError, TypeError):
         return "unknown"
-    names = {int(b.value): name for name, b in torch.nn.attention.SDPBackend.__members__.items()}
-    return names.get(int(chosen), "unknown").removesuffix("_ATTENTION").lower()
+    return KERNELS.get(int(chosen), "unknown")

@@ -5,13 +5,15 @@ the product of a model that does it by hand. Global module hooks say which modul
 are there only while a recording is open, and only act on the thread that opened it.
 """
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import get_ident, local
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
+from torch._C import _current_graph_task_id
+from torch.compiler import is_dynamo_compiling
 from torch.nn.modules.module import (
     _global_forward_hooks_with_kwargs,
     register_module_forward_hook,
@@ -28,7 +30,8 @@ from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
 PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself
-_here = threading.local()
+NO_BACKWARD = -1  # a backward pass runs checkpointed layers again; that is no other run
+_here = local()
 
 
 @runtime_checkable
@@ -66,7 +69,7 @@ class Interceptor(TorchFunctionMode):
         self.listeners: list[Listener] = []
         self.masks = GivenMasks()
         self.operations = Operations(self)
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         self._watch = Watch(self._saw_fused)
         self._away = False
         self._above: list[TorchFunctionMode] | None = None
@@ -78,9 +81,8 @@ class Interceptor(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Run func; if it is part of attention, by way of what looks at it."""
-        if torch.compiler.is_dynamo_compiling():  # it traces this very code; what it runs is seen
-            return func(*args, **kwargs) if kwargs else func(*args)
-        handler = self.operations.handler(func)
+        # While dynamo compiles, it traces this very code; what it runs is seen.
+        handler = None if is_dynamo_compiling() else self.operations.handler(func)
         if handler is None or (types and not all(one in PLAIN for one in types)):
             return func(*args, **kwargs) if kwargs else func(*args)
         return handler(func, args, kwargs or {})
@@ -92,7 +94,7 @@ class Interceptor(TorchFunctionMode):
 
     def tell(self, make: Callable[[], AttentionCall | LaterCall], part: str = "") -> None:
         """Give the listeners what make() returns; a fault of ours never reaches the model."""
-        if _is_backward():
+        if _current_graph_task_id() != NO_BACKWARD:
             return
         try:
             with detached_from_caller():
@@ -133,11 +135,16 @@ class Interceptor(TorchFunctionMode):
     def _enter(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
-        if threading.get_ident() != self._thread:
+        if get_ident() != self._thread:
             for listener in self.listeners:
                 listener.elsewhere(module)
             return
-        self._each(lambda listener: listener.enter(module, args))
+        if _current_graph_task_id() == NO_BACKWARD:
+            for listener in self.listeners:
+                try:
+                    listener.enter(module, args)
+                except Exception as fault:
+                    listener.fail(fault)
         self._was_away.append(self._away)
         if type(module) not in self._plain:
             self._go(self._must_be_away(module, args, kwargs))
@@ -145,23 +152,19 @@ class Interceptor(TorchFunctionMode):
             self._go(False)
 
     def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
-        if threading.get_ident() != self._thread:
+        if get_ident() != self._thread:
             return
         *keywords, out = rest  # torch leaves the keywords out where forward has failed
         kwargs = keywords[0] if keywords else {}
         was_away = self._was_away.pop() if self._was_away else False
         if was_away is not self._away:
             self._go(was_away)
-        self._each(lambda listener: listener.leave(module, args, kwargs, out))
-
-    def _each(self, act: Callable[[Listener], None]) -> None:
-        if _is_backward():
-            return
-        for listener in self.listeners:
-            try:
-                act(listener)
-            except Exception as fault:
-                listener.fail(fault)
+        if _current_graph_task_id() == NO_BACKWARD:
+            for listener in self.listeners:
+                try:
+                    listener.leave(module, args, kwargs, out)
+                except Exception as fault:
+                    listener.fail(fault)
 
     def _must_be_away(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
@@ -210,11 +213,6 @@ class Interceptor(TorchFunctionMode):
         part = "self_attn" if func is LAYER else ""
         copies = self.listeners[0].copies
         self.tell(lambda: fused_call(func, given, out, self.masks, copies), part)
-
-
-def _is_backward() -> bool:
-    """The backward pass runs checkpointed layers again; that is no other run."""
-    return torch._C._current_graph_task_id() != -1
 
 
 def _runs_code_of(module: nn.Module, kind: type[nn.Module]) -> bool:

@@ -23,6 +23,9 @@ from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.kept_weights import KeptNorm, KeptPart, keep, keep_norm
 
 
+WEIGHED = (nn.TransformerEncoderLayer, nn.MultiheadAttention)  # whose weights are kept
+
+
 @dataclass(eq=False)
 class RecordedCall:
     """One attention call, where it happened, and the hidden states around its block."""
@@ -77,7 +80,7 @@ class RecordedCall:
         return f"<{self.name}: {self.kind}, {', '.join([sizes, *special])}>"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Frame:
     module: nn.Module
     name: str
@@ -97,7 +100,8 @@ class ModuleStack:
         self.modules = dict(module.named_modules())
         self.names = {id(part): name for name, part in self.modules.items()}
         self._numbered = {id(m) for n, m in self.modules.items() if _last_name(n).isdecimal()}
-        self._leaves = {id(part) for part in self.modules.values() if _is_leaf(part)}
+        self._norms = {id(part) for part in self.modules.values() if _is_norm(part)}
+        self._leaves = {id(part) for part in self.modules.values() if _is_leaf(part)} - self._norms
         self.root = type(module).__name__
         self.hidden = hidden
         self.run = -1
@@ -119,10 +123,11 @@ class ModuleStack:
         if parent is None:
             self.run += 1
             self._last = None
-        elif args:
-            parent.fed.add(id(args[0]))
-        if parent is not None and id(module) in self._leaves:
-            return
+        else:
+            if args:
+                parent.fed.add(id(args[0]))
+            if id(module) in self._leaves:
+                return
         numbered = id(module) in self._numbered
         inside = parent is not None and (parent.inside or parent.numbered)
         wanted = self.hidden and (numbered or not inside)
@@ -150,11 +155,11 @@ class ModuleStack:
                 for call in frame.own:
                     call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
             frame.within += [call for call in frame.own if not call.cross]
-        if len(frame.within) == 1:
+        if len(frame.within) == 1 and isinstance(module, WEIGHED):
             self._keep_weights(frame, args or tuple(kwargs.values()))
         if self._stack and frame.within:
             self._stack[-1].within += frame.within
-        if self.hidden and (frame.within or self._last is not None):
+        if self.hidden and (frame.within or (self._last is not None and id(module) in self._norms)):
             self._keep_hidden(frame, args, kwargs, _first(out))
         if not self._stack:
             self._last = None
@@ -166,7 +171,7 @@ class ModuleStack:
         with detached_from_caller():
             if isinstance(module, nn.TransformerEncoderLayer):
                 call.part = keep(module)
-            elif isinstance(module, nn.MultiheadAttention) and not self._in_layer:
+            elif not self._in_layer:
                 entered = self._copy(given[0]) if self.hidden and given else None
                 call.part = keep(module, entered)
 
@@ -188,7 +193,7 @@ class ModuleStack:
             call.normed, call.norm, self._last = None, None, (call, out)
         elif not frame.within and self._last is not None and args:
             call, block_output = self._last
-            if _is_norm(frame.module) and _is_same(args[0], block_output):
+            if _is_same(args[0], block_output):
                 call.normed, call.norm = self._copy(out), keep_norm(frame.module)
 
     def _copy(self, x: Any) -> Tensor | None:
@@ -206,10 +211,8 @@ def _last_name(name: str) -> str:
 
 
 def _is_leaf(module: nn.Module) -> bool:
-    """One of torch's own that calls none and is no norm: nothing attends in it."""
-    kind = type(module)
-    own = kind.__module__.startswith("torch.nn.modules.") and not module._modules
-    return own and not _is_norm(module)
+    """One of torch's own that calls none: nothing attends in it."""
+    return type(module).__module__.startswith("torch.nn.modules.") and not module._modules
 
 
 def _is_norm(module: nn.Module) -> bool:

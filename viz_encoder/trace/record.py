@@ -159,7 +159,7 @@ class Recording:
         """The running module has attended."""
         if not self._modules.inside or (call.kind == "softmax" and not self.eager):
             return
-        if self._auto and call.kind != "softmax":
+        if self._auto and self.eager and call.kind != "softmax":
             self.eager = False
             self._calls = [each for each in self._calls if each.kind != "softmax"]
         self._calls.append(self._modules.attend(call, part))
