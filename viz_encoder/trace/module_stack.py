@@ -23,9 +23,6 @@ from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.kept_weights import KeptNorm, KeptPart, keep, keep_norm
 
 
-WEIGHED = (nn.TransformerEncoderLayer, nn.MultiheadAttention)  # whose weights are kept
-
-
 @dataclass(eq=False)
 class RecordedCall:
     """One attention call, where it happened, and the hidden states around its block."""
@@ -123,11 +120,10 @@ class ModuleStack:
         if parent is None:
             self.run += 1
             self._last = None
-        else:
-            if args:
-                parent.fed.add(id(args[0]))
-            if id(module) in self._leaves:
-                return
+        elif args:
+            parent.fed.add(id(args[0]))
+        if parent is not None and id(module) in self._leaves:
+            return
         numbered = id(module) in self._numbered
         inside = parent is not None and (parent.inside or parent.numbered)
         wanted = self.hidden and (numbered or not inside)
@@ -155,7 +151,7 @@ class ModuleStack:
                 for call in frame.own:
                     call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
             frame.within += [call for call in frame.own if not call.cross]
-        if len(frame.within) == 1 and isinstance(module, WEIGHED):
+        if len(frame.within) == 1:
             self._keep_weights(frame, args or tuple(kwargs.values()))
         if self._stack and frame.within:
             self._stack[-1].within += frame.within
@@ -168,6 +164,8 @@ class ModuleStack:
     def _keep_weights(self, frame: _Frame, given: tuple[Any, ...]) -> None:
         """References to the weights of torch's own layer, or of attention that is in none."""
         call, module = frame.within[0], frame.module
+        if not isinstance(module, nn.TransformerEncoderLayer | nn.MultiheadAttention):
+            return
         with detached_from_caller():
             if isinstance(module, nn.TransformerEncoderLayer):
                 call.part = keep(module)
