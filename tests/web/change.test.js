@@ -6,7 +6,7 @@ import { sentence, signedText, ticks } from "../../assets/web/attention/legend.j
 import { changeSentence, heading } from "../../assets/web/attention/map_heading.js";
 import { largestAmount } from "../../assets/web/attention/map_changes.js";
 import { Tiles } from "../../assets/web/attention/tiles.js";
-import { makeScale, SIGNED } from "../../assets/web/core/colors.js";
+import { CHANGE, makeScale, rooted } from "../../assets/web/core/colors.js";
 import { shrinkSigned } from "../../assets/web/core/signed_colors.js";
 import { Viewport } from "../../assets/web/core/viewport.js";
 
@@ -18,14 +18,23 @@ const [IT, WIDE] = [
 const NEITHER = { query: false, key: false };
 
 test("the scale is symmetric, and its ticks carry their sign", () => {
-  const scale = makeScale(SIGNED, 0.58);
+  const scale = makeScale(CHANGE, 0.58);
   assert.deepEqual([scale.share(-0.58), scale.share(0), scale.share(0.58)], [0, 0.5, 1]);
   assert.deepEqual(
     ticks(scale).map(([, text]) => text),
-    ["−0.58", "−0.29", "0", "+0.29", "+0.58"],
+    ["−0.58", "−0.14", "0", "+0.14", "+0.58"],
   );
   assert.equal(signedText(-0.004), "−0.0040");
   assert.match(sentence(scale, {}, 0.58), /now − before.*red = more.*blue = less/);
+});
+
+test("small changes show: the color goes by the square root", () => {
+  const scale = makeScale(CHANGE, 0.5);
+  assert.ok(Math.abs(scale.share(0.045) - 0.65) < 1e-12 && Math.abs(scale.share(-0.045) - 0.35) < 1e-12);
+  assert.ok(
+    [-1, -0.2, 0, 0.3, 1].every((side) => Math.abs(scale.share(scale.at((side + 1) / 2)) * 2 - 1 - side) < 1e-12),
+  );
+  assert.deepEqual([rooted(0.09), rooted(-0.09), rooted(0)], [0.3, -0.3, 0]);
 });
 
 test("a cell says now, before and the change", () => {

@@ -1,6 +1,6 @@
 // The color scale with its units, and the colors that stand outside it.
 
-import { rgbText, SIGNED, theme } from "../core/colors.js";
+import { CHANGE, rgbText, theme } from "../core/colors.js";
 import { css, el, fit, number, rounded } from "../core/dom.js";
 import { noChange, signedColors } from "../core/signed_colors.js";
 
@@ -8,8 +8,8 @@ import { noChange, signedColors } from "../core/signed_colors.js";
 
 export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
-const CHANGE =
-  "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one scale";
+const SAID =
+  "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one scale, by the square root of the change, so that small changes show";
 const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // of the canvas, and from where to where the ramp goes
 
 export class Legend {
@@ -22,7 +22,7 @@ export class Legend {
    * @type {(scale: Scale, scales: Vocabulary["scales"], hasMasked: boolean, most: number, hasAlone?: boolean) => void} */
   draw(scale, scales, hasMasked, most, hasAlone = false) {
     const colors = theme();
-    const change = scale.name === SIGNED;
+    const change = scale.name === CHANGE;
     const signed = signedColors();
     const ramp = (/** @type {number} */ share) =>
       change ? signed(2 * share - 1) : colors.ramp[Math.round(share * (colors.ramp.length - 1))];
@@ -59,7 +59,7 @@ export function ticks(scale, most = 0) {
   return Array.from({ length: steps }, (_, at) => {
     const share = at / (steps - 1);
     const value = scale.at(share);
-    if (scale.name === SIGNED) return [share, signedText(value), "center"];
+    if (scale.name === CHANGE) return [share, signedText(value), "center"];
     if (scale.name === "log") return [share, `10${superscript(Math.round(Math.log10(value)))}`, "center"];
     if (clipped && !share) return [share, `${value > 0 ? "≤ " : ""}${rounded(value)}`, "left"];
     if (clipped && share === 1) return [share, `${over ? "≥ " : ""}${rounded(value)}`, "right"];
@@ -71,7 +71,7 @@ const isOver = (/** @type {Scale} */ scale, /** @type {number} */ most) => most 
 
 /** What the colors mean, in units. @type {(scale: Scale, scales: Vocabulary["scales"], most: number) => string} */
 export function sentence(scale, scales, most) {
-  if (scale.name === SIGNED) return CHANGE;
+  if (scale.name === CHANGE) return SAID;
   const { measures, says } = scales[scale.name];
   if (scale.waiting) return `${measures} (linear, 0 to 1 until the heads are computed)`;
   const beyond = isOver(scale, most) ? `; larger weights, up to ${rounded(most)}, are clipped` : "";

@@ -1,7 +1,7 @@
 // The big map of one head: rows are queries, columns are keys; zoom to single cells with their value.
 
 import { drawBorders } from "../core/border.js";
-import { makeScale, SIGNED } from "../core/colors.js";
+import { CHANGE, makeScale } from "../core/colors.js";
 import { el, onWidth } from "../core/dom.js";
 import { drawLabels } from "../core/labels.js";
 import { Latest, sentenceOf } from "../core/latest.js";
@@ -114,7 +114,7 @@ export class AttentionMap extends MapSheet {
     if (!found) return this.#drawOver();
     const top = change ? (this.changes?.most ?? found.most) : selection.scale === "row" ? 1 : found.most;
     const shared = this.run.largest(selection.scale, selection.layer, selection);
-    this.scale = makeScale(change ? SIGNED : selection.scale, top, shared, found.values);
+    this.scale = makeScale(change ? CHANGE : selection.scale, top, shared, found.values);
     drawTiles(this);
     drawBorders(this);
     drawLabels(this);

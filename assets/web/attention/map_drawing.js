@@ -1,6 +1,6 @@
 // Draws the big map's cells, their printed values, and what lies over them: chosen, pointed at, marked.
 
-import { byRow, inkOn, picture, SIGNED, shade, shrink, theme } from "../core/colors.js";
+import { byRow, CHANGE, inkOn, picture, rooted, shade, shrink, theme } from "../core/colors.js";
 import { context2d, css } from "../core/dom.js";
 import { shrinkSigned, signedColors } from "../core/signed_colors.js";
 import { signedPixels } from "../views/matrix.js";
@@ -22,7 +22,7 @@ export const scaled = (tile, row, value, scale) =>
  * @param {Tile} tile @param {Scale} scale @param {number[]} [pixels] */
 export function paint(tile, scale, colors = theme(), pixels = tile.shape, signed = signedColors()) {
   const [height, width] = tile.shape;
-  if (scale.name === SIGNED) return changePicture(tile.values, tile.shape, pixels, scale.high, signed);
+  if (scale.name === CHANGE) return changePicture(tile.values, tile.shape, pixels, scale.high, signed);
   const values = scale.name === "row" ? byRow(tile.values, width, tile.tops) : tile.values;
   const small = shrink(values, height, width, pixels[0], pixels[1]);
   return picture(small.values, small.height, small.width, scale, colors);
@@ -33,7 +33,7 @@ export function paint(tile, scale, colors = theme(), pixels = tile.shape, signed
  *   color?: (value: number) => Rgb) => HTMLCanvasElement} */
 export function changePicture(changes, [height, width], pixels, most, color = signedColors()) {
   const small = shrinkSigned(changes, height, width, pixels[0], pixels[1]);
-  const shares = small.values.map((value) => Math.max(-1, Math.min(1, value / (most || 1))));
+  const shares = small.values.map((value) => rooted(Math.max(-1, Math.min(1, value / (most || 1)))));
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [small.width, small.height];
   const packed = new Uint8ClampedArray(signedPixels(shares, color).buffer);
@@ -75,7 +75,7 @@ export function drawTiles(/** @type {AttentionMap} */ map) {
       const [height, width] = tile.shape.map((side, axis) => side * tile.step[axis]);
       if (tile.picture) context.drawImage(tile.picture, ...box(tile.rows[0], tile.keys[0], width, height));
     }
-    if (scale.name === SIGNED) hatchAlone(map, box);
+    if (scale.name === CHANGE) hatchAlone(map, box);
     if (cell >= BRIEF) printValues(map, cell);
   });
 }
@@ -126,7 +126,7 @@ function printValues(/** @type {AttentionMap} */ map, /** @type {number} */ cell
 
 /** @type {(tile: Tile, row: number, value: number, scale: Scale) => Rgb} */
 const colorOf = (tile, row, value, scale) =>
-  scale.name === SIGNED ? signedColors()(value / scale.high) : shade(scaled(tile, row, value, scale), scale);
+  scale.name === CHANGE ? signedColors()(rooted(value / scale.high)) : shade(scaled(tile, row, value, scale), scale);
 
 // The cells in sight whose own value is here, but for masked ones.
 export function* exactCells(/** @type {AttentionMap} */ map) {

@@ -1,7 +1,7 @@
 // What is in sight of the big map as a picture for a paper: vector text around embedded pixels.
 
 import { bordered } from "../core/border.js";
-import { inkOn, paperColors, rgbText, SIGNED, shade } from "../core/colors.js";
+import { CHANGE, inkOn, paperColors, rgbText, rooted, shade } from "../core/colors.js";
 import { context2d, el, svg } from "../core/dom.js";
 import { thin } from "../core/labels.js";
 import { paperSigned, signedColors } from "../core/signed_colors.js";
@@ -148,7 +148,7 @@ function values({ map, rows, cols }, { left, top, cell }) {
     const text = printed(Math.abs(value), (amount) => fits(sign + amount));
     if (!text) return [];
     const usual = () => shade(scaled(tile, row, value, scale), scale, paperColors);
-    const fill = inkOn(scale.name === SIGNED ? paperChanges(value / scale.high) : usual());
+    const fill = inkOn(scale.name === CHANGE ? paperChanges(rooted(value / scale.high)) : usual());
     const [x, y] = [left + (col - cols[0] + 0.5) * cell, top + (row - rows[0] + 0.5) * cell + SIZE / 3];
     return [say(sign + text, x, y, { "text-anchor": "middle", fill })];
   });
@@ -185,7 +185,7 @@ function axes({ left, top, bottom, axis }) {
  * @type {(shown: Shown, place: Place) => { nodes: SVGElement[], height: number }} */
 function legend({ run, map, width }, { left, foot }) {
   const { scale, tiles } = map;
-  const change = scale.name === SIGNED;
+  const change = scale.name === CHANGE;
   const long = Math.min(160, width - left - 20);
   const stops = Array.from({ length: 17 }, (_, at) => {
     const color = rgbText(change ? paperChanges(at / 8 - 1) : paperColors.ramp[Math.round((at / 16) * 255)]);

@@ -190,7 +190,8 @@ class AttentionTab extends TabShell {
       title: proof?.sentence ?? "",
     };
     const { answer } = this.predictions;
-    if (answer) facts.splice(1, 0, [answer, "What the model predicts; its other labels, and each layer's, stand further down"]);
+    if (answer)
+      facts.splice(1, 0, [answer, "What the model predicts; its other labels, and each layer's, stand further down"]);
     this.facts.replaceChildren(
       ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
       el("span", badge, verdict(proof)),

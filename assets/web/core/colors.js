@@ -21,7 +21,8 @@ const STOPS = [
   "#a0dfb9",
   "#def5e5",
 ];
-export const SIGNED = "signed"; // of changes: from −largest by 0 to largest
+export const SIGNED = "signed"; // from −largest by 0 to largest
+export const CHANGE = "change"; // the same by the square root of the amount, so that small changes show
 const LOG_FLOOR = 1e-4;
 const BETWEEN = [0.01, 0.99]; // the shares of the weights that the scale by percentiles leaves out, below and above
 const STEPS = 256;
@@ -61,6 +62,9 @@ export const paperColors = THEMES.light;
 export const theme = () => THEMES[isDark() ? "dark" : "light"];
 export const rgbText = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r} ${g} ${b})`;
 
+/** A change as the colors take it: by the square root of its amount. @type {(share: number) => number} */
+export const rooted = (share) => Math.sign(share) * Math.sqrt(Math.abs(share));
+
 // What one scale does: `share` maps a weight to 0…1, or beyond, where it is clipped; `at` maps back for the
 // legend's ticks. `shared` is the largest weight of this layer's or of all heads, null until it is known: then
 // colors go up to 1. Per row, the values are those of `byRow`. `values` are what percentiles are of.
@@ -69,6 +73,11 @@ export function makeScale(name, largest, shared = null, values = null) {
   if (name === SIGNED) {
     const high = largest || 1;
     return { name, low: -high, high, share: (value) => (value / high + 1) / 2, at: (share) => (2 * share - 1) * high };
+  }
+  if (name === CHANGE) {
+    const high = largest || 1;
+    const share = (/** @type {number} */ value) => (rooted(value / high) + 1) / 2;
+    return { name, low: -high, high, share, at: (share) => (2 * share - 1) * Math.abs(2 * share - 1) * high };
   }
   if (name === "log") {
     const span = -Math.log(LOG_FLOOR);
