@@ -56,6 +56,15 @@ def test_every_cell_says_its_value_with_the_unit_and_the_scale_ends_at_the_highe
         layer, head = name.split(".")
         said = re.fullmatch(rf"Layer {layer}, head {head}: (\d+\.\d+) tokens", title)
         assert float(said[1]) == pytest.approx(values[name], abs=6e-4)
+    opened.page.locator(
+        ".viz-folded summary", has_text="One statistic"
+    ).scroll_into_view_if_needed()
+    lies = {
+        name: opened.page.locator(f"[data-stat='{name}']").bounding_box()
+        for name in ("0.0", "0.3", "2.0")
+    }
+    assert lies["0.3"]["y"] == lies["0.0"]["y"] and lies["0.3"]["x"] > lies["0.0"]["x"]
+    assert lies["2.0"]["x"] == lies["0.0"]["x"] and lies["2.0"]["y"] > lies["0.0"]["y"]
     assert f"{max(values.values()):.2f} tokens" in opened.page.inner_text(
         ".viz-statistic .viz-stat-scale"
     )
