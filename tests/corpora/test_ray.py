@@ -56,6 +56,36 @@ def test_the_same_worker_serves_datasets_map(grammar):
     same(found.finish(table.about), table, 1e-6, examples=False)
 
 
+def test_the_same_worker_serves_map_in_pandas(grammar):
+    """As Spark's mapInPandas calls it: an iterator of frames in, one of frames out."""
+    pandas = pytest.importorskip("pandas")
+    texts, read = sentences(20), []
+    worker = HeadWorker(grammar, Settings(MEASURES, 10))
+
+    def frames():
+        for start in (0, 7, 14):
+            read.append(start)
+            part = texts[start : start + 7]
+            items = range(start, start + len(part))
+            yield pandas.DataFrame({"text": part, "item": items}, index=[3] * len(part))
+
+    def heads(given):  # as docs/corpus.md has it
+        for frame in given:
+            yield pandas.DataFrame(worker({name: frame[name] for name in frame}))
+
+    rows = heads(frames())
+    first = next(rows)
+    assert read == [0], "a partition is read frame by frame, as it is measured"
+    assert list(first.columns) == ["item", "sums"] and first["item"].dtype == "int64"
+    assert isinstance(first["sums"][0], bytes)  # what Spark takes as binary
+    found = HeadSums.from_bytes(first["sums"][0])
+    for frame in rows:
+        assert len(frame) == 1
+        found.merge(HeadSums.from_bytes(frame["sums"][0]))
+    table = vz.corpus(grammar, texts)
+    same(found.finish(table.about), table, 1e-6, examples=False)
+
+
 def test_what_ray_would_ignore_is_refused(grammar):
     for given in ({"workers": 2}, {"gpus": 1}, {"address": "auto"}):
         with pytest.raises(SelectionError, match=r'for on="ray"'):

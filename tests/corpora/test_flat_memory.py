@@ -1,0 +1,35 @@
+"""Memory that does not grow with the corpus: what is held after 2,048 texts is what 512 left."""
+
+import gc
+import random
+import tracemalloc
+from collections.abc import Iterator
+
+import viz_encoder as vz
+from viz_encoder.corpora import chunk
+from viz_encoder.corpora.relations import with_random_weights
+
+EARLY, LATE, CHUNK = 512, 2_048, 256  # whole chunks: what came before is measured by then
+WORDS = ("keys", "cabinet", "box", "cat", "dog", "near", "old")
+GROWTH = 60_000  # bytes; the texts alone are twice as many
+
+
+def test_nothing_of_a_text_is_held_once_it_is_measured(grammar, monkeypatch):
+    monkeypatch.setattr(chunk, "CHUNK_ITEMS", CHUNK)
+    held = []
+
+    def texts() -> Iterator[str]:
+        rng = random.Random(0)
+        for number in range(LATE + 1):
+            if number in (EARLY, LATE):
+                gc.collect()
+                held.append(tracemalloc.get_traced_memory()[0])
+            yield f"{' '.join(rng.choices(WORDS, k=3))} {number}"
+
+    tracemalloc.start()
+    try:
+        vz.corpus(with_random_weights(grammar, 0), texts(), k=2)
+    finally:
+        tracemalloc.stop()
+    early, late = held
+    assert late - early < GROWTH, f"{late - early:,} bytes for {LATE - EARLY:,} texts"
