@@ -471,3 +471,41 @@ def test_one_click_says_whether_the_model_knows_word_order(learn, grammar):
     page.wait_for_function("vizLearn.shown.place.query === 4")
     page.wait_for_selector(".viz-learn-order .viz-learn-vector", state="hidden")
     assert not learn.faults
+
+
+def test_padding_is_put_beside_the_text_left_out_and_counted_by_mistake(learn, minilm):
+    text = "dog bit man"
+    page = learn(step=11, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
+    page.click(".viz-learn-main button:has-text('Put 4 [PAD]')")
+    page.wait_for_function("vizLearn.shown.run.tokens.length === 9")
+    page.wait_for_function(
+        "document.querySelector('.viz-learn-moved').textContent.includes('left out')"
+    )
+    alone = vz.capture(minilm, text).output.double().numpy()
+    mean = number_row(page, "mean")
+    np.testing.assert_allclose(mean, alone.mean(axis=0)[: len(mean)], atol=6e-4)
+    names = page.locator(".viz-learn-main [role=rowheader]").all_inner_texts()
+    assert names[4:6] == ["[PAD]", "[PAD]"]
+    all_vectors = np.array(
+        page.evaluate("[...vizLearn.views.get(11).found.all].map(one => [...one])")
+    )
+    assert np.abs(all_vectors[:5] - alone).max() < 1e-4 * np.abs(alone).max()
+    page.check(".viz-learn-main input[type=checkbox]")
+    wrong = all_vectors.mean(axis=0)
+    share = np.linalg.norm(wrong - alone.mean(axis=0)) / np.linalg.norm(alone.mean(axis=0))
+    said = f"With 4 [PAD] counted, the mean moves by {share:.3f} of its length"
+    page.wait_for_function(
+        "said => document.querySelector('.viz-learn-moved').textContent.includes(said)", arg=said
+    )
+    np.testing.assert_allclose(number_row(page, "mean"), wrong[: len(mean)], atol=6e-4)
+    page.click(".viz-learn-main button:has-text('Without [PAD] again')")
+    page.wait_for_function("vizLearn.shown.run.tokens.length === 5")
+    page.wait_for_selector(".viz-learn-main label", state="hidden")
+    np.testing.assert_allclose(number_row(page, "mean"), mean, atol=2e-3)
+    assert not learn.faults
+
+
+def number_row(page, name):
+    """The printed numbers of the row of that name."""
+    line = page.locator(".viz-learn-main [role=row]", has_text=re.compile(f"^{name}"))
+    return np.array([number(cell) for cell in line.locator(".viz-learn-number").all_inner_texts()])

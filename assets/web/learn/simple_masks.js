@@ -1,10 +1,12 @@
 // Causal masks and windows, and whom a token can know of after several layers of one.
 
-/** @typedef {{ kind: "none" | "causal" | "window", width: number }} Kind */
+/** @typedef {{ kind: "none" | "causal" | "window" | "padding", width: number }} Kind
+ *   `width` is of a window to each side, and of padding how many tokens come before it */
 
 /** Whether a query may attend to a key. @type {(kind: Kind, query: number, key: number) => boolean} */
 export function allows({ kind, width }, query, key) {
   if (kind === "causal") return key <= query;
+  if (kind === "padding") return key < width;
   return kind === "none" || Math.abs(query - key) <= width;
 }
 

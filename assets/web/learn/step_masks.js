@@ -105,7 +105,7 @@ export class MasksStep {
     this.grid.chosen = [place.query, place.key];
     this.grid.outlined = [];
     this.grid.show(run.tokens, color);
-    this.grid.canvas.setAttribute("aria-label", `${texts.masks.grid}: ${texts.masks.kinds[kind.kind]}`);
+    this.grid.canvas.setAttribute("aria-label", `${texts.masks.grid}: ${this.kind.selectedOptions[0]?.text ?? ""}`);
   }
 
   async #run() {

@@ -1,66 +1,132 @@
 // Step 11: one vector for the whole input: the first token's, the mean or the maximum.
 
-import { caption, el } from "../core/dom.js";
+import { current } from "../core/app_state.js";
+import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
+import { Run } from "../core/run.js";
+import { json } from "../core/server.js";
 import { isolated } from "../core/token_names.js";
-import { fixed, signedText } from "./printed.js";
+import { fixed, lengthOf, signedText } from "./printed.js";
+import { packed } from "./simple_masks.js";
 import { VectorRows } from "./vector_rows.js";
 
 /** @import { Row } from "./vector_rows.js" */
-/** @import { Acts, Shown, StepView } from "./types.d.ts" */
+/** @import { Acts, Shown, StepView, Texts } from "./types.d.ts" */
 
 const FIRST = 4; // tokens with a row of their own
+const [PADDING, SHOWN] = [4, 2]; // [PAD] tokens that are put beside a text, and those with a row of their own
 
 /** @implements {StepView} */
 export class PoolingStep {
   #asked = new Latest((sentence) => this.note.replaceChildren(sentence));
   sum = el("p", { class: "viz-learn-equation" });
   note = caption();
-  /** @type {{ key: string, vectors: Float32Array[] } | null} of the real tokens */
+  counted = el("input", { type: "checkbox", onchange: () => this.shown && this.show(this.shown) });
+  countedLabel = el("label", { class: "viz-control" });
+  pad = button("", () => this.#pad());
+  moved = el("p", { class: "viz-learn-equation viz-learn-moved", role: "status" });
+  /** @type {{ key: string, all: Float32Array[] } | null} of all tokens, padding too */
   found = null;
+  /** @type {Shown | null} */
+  shown = null;
+  /** @type {Run | null} before [PAD] was put beside it */
+  alone = null;
 
   constructor(/** @type {Acts} */ { choose, layoutChanged }) {
     this.changed = layoutChanged;
     this.rows = new VectorRows((around) => choose({ around }));
-    this.node = el("div", {}, this.rows.node, this.sum, this.note);
+    const choices = el("div", { class: "viz-controls" }, this.countedLabel, this.pad);
+    this.node = el("div", {}, this.rows.node, this.sum, choices, this.moved, this.note);
   }
 
   /** @param {Shown} shown */
   headline({ run, texts }) {
-    const [vector] = this.found?.key === run.key ? this.found.vectors : [];
+    const [vector] = this.found?.key === run.key ? this.found.all : [];
     return vector ? texts.pooling.headline(run.real(true).length, vector.length) : [];
   }
 
   /** @param {Shown} shown */
   async show(shown) {
-    const { run, place, texts } = shown;
+    const { run, texts } = shown;
+    this.shown = shown;
     this.note.textContent = texts.pooling.note;
+    this.#offer(shown);
     if (this.found?.key !== run.key) {
       await this.#asked.run(async (fresh) => {
         const { shape, values } = await fresh(run.numbers("learn/outputs"));
         const vector = (/** @type {number} */ token) => values.subarray(token * shape[1], (token + 1) * shape[1]);
-        this.found = { key: run.key, vectors: run.real(true).map(vector) };
+        this.found = { key: run.key, all: run.tokens.map((_, token) => vector(token)) };
         this.changed();
       });
     }
-    if (this.found?.key !== run.key) return;
-    const { vectors } = this.found;
+    if (this.found?.key === run.key) this.#draw(shown, this.found.all);
+  }
+
+  // What can be done with [PAD]: counted by mistake where there is some, else put beside the text.
+  #offer(/** @type {Shown} */ { run, numbers, texts }) {
+    const words = texts.pooling;
+    const isPadded = run.valid.includes(false);
+    if (!isPadded) [this.alone, this.counted.checked] = [null, false];
+    this.countedLabel.replaceChildren(this.counted, ` ${words.counted}`);
+    this.countedLabel.hidden = !isPadded;
+    const servable = document.getElementById("viz-tabs"); // a lesson in a file runs no batch
+    this.pad.hidden = isPadded ? !this.alone : !(servable && numbers.ids && !run.changed && !run.masked);
+    this.pad.textContent = isPadded ? words.unpad : words.pad(PADDING);
+    this.moved.textContent = "";
+  }
+
+  /** @type {(shown: Shown, all: Float32Array[]) => void} */
+  #draw({ run, place, texts }, all) {
+    const tokens = this.counted.checked ? run.tokens.map((_, token) => token) : run.real(true);
+    const vectors = tokens.map((token) => all[token]);
     const n = vectors.length;
     const each = (/** @type {(values: number[]) => number} */ pool) =>
       Array.from(vectors[0], (_, dim) => pool(vectors.map((vector) => vector[dim])));
     const mean = each((values) => values.reduce((sum, value) => sum + value, 0) / n);
     const words = texts.pooling;
-    const tokens = run.real(true);
+    const pads = run.tokens.flatMap((_, token) => (run.valid[token] ? [] : [token]));
+    const own = [...tokens.filter((token) => run.valid[token]).slice(0, FIRST), ...pads.slice(0, SHOWN)];
     /** @type {Row[]} */
-    const rows = vectors.slice(0, FIRST).map((values, at) => ({ name: isolated(run.tokens[tokens[at]]), values }));
+    const rows = own.map((token) => ({ name: isolated(run.tokens[token]), values: all[token] }));
     rows.push({ name: words.mean, values: mean }, { name: words.first, values: vectors[0] });
     rows.push({ name: words.max, values: each((values) => Math.max(...values)) });
     this.rows.node.setAttribute("aria-label", words.vectors);
     this.rows.show(rows, place.around, texts, 3);
     const dim = Math.min(place.around, mean.length - 1);
     const printed = vectors.slice(0, FIRST).map((vector, at) => (at ? signedText : fixed)(vector[dim], 3));
+    if (pads.length) this.#tell(mean, run.real(true), all, pads.length, words);
     const more = n > FIRST ? [words.others(n - FIRST)] : [];
     this.sum.textContent = `(${[printed.join(" "), ...more].join(" + ")}) ÷ ${n} = ${fixed(mean[dim], 3)}`;
+  }
+
+  // How far the mean is from that of the real tokens, where [PAD] counts.
+  #tell(
+    /** @type {number[]} */ mean,
+    /** @type {number[]} */ real,
+    /** @type {Float32Array[]} */ all,
+    /** @type {number} */ n,
+    /** @type {Texts["pooling"]} */ words,
+  ) {
+    const right = mean.map((_, dim) => real.reduce((sum, token) => sum + all[token][dim], 0) / real.length);
+    const share = lengthOf(mean.map((value, dim) => value - right[dim])) / lengthOf(right);
+    this.moved.textContent = this.counted.checked ? words.moved(n, fixed(share, 3)) : words.left(n);
+  }
+
+  // Run the text beside a longer one, with a mask that hides its [PAD] from all; or go back.
+  async #pad() {
+    const { shown, alone } = this;
+    if (!shown) return;
+    if (alone) return current.enter(alone);
+    this.moved.textContent = shown.texts.waiting;
+    await this.#asked.run(async (fresh) => {
+      const { run } = shown;
+      const code = new URLSearchParams({ code: `end:${PADDING}` });
+      const padded = new Run(await fresh(json(run.url(`mask/padded?${code}`), { body: "" })));
+      const mask = packed({ kind: "padding", width: run.n }, padded.n);
+      const made = await fresh(json(padded.url("mask/run"), { body: mask, signal: fresh.signal }));
+      this.alone = run;
+      current.enter(new Run(made.run));
+    });
   }
 
   redraw() {

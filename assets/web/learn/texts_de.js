@@ -194,6 +194,12 @@ export const DE = {
   pooling: {
     headline: (n, d) => [`Ein Vektor von ${d} Zahlen für ${n} Tokens: [CLS] allein, oder das Mittel von allen?`],
     note: "Das Mittel wird Zahl für Zahl über die echten Tokens genommen. [PAD] muss fehlen; [CLS] ist der Vektor eines Tokens.",
+    pad: (n) => `${n} [PAD] neben den Text stellen, wie in einem Batch`,
+    unpad: "Wieder ohne [PAD]",
+    counted: "[PAD] aus Versehen mitzählen",
+    left: (n) => `Auch die ${n} [PAD] haben Vektoren, aber in den Mittelwert gehen sie nicht ein.`,
+    moved: (n, share) =>
+      `Mit ${n} gezählten [PAD] verschiebt sich der Mittelwert um ${share} seiner Länge: Der Vektor hängt nun vom Batch ab.`,
     mean: "Mittel",
     first: "erstes Token",
     max: "Maximum",

@@ -222,6 +222,12 @@ export const EN = {
       `One vector of ${d} numbers for ${n} tokens: [CLS] alone, or the mean of all?`,
     ],
     note: "The mean is taken number by number over the real tokens. [PAD] must be left out; [CLS] is one token’s vector.",
+    pad: (/** @type {number} */ n) => `Put ${n} [PAD] beside the text, as in a batch`,
+    unpad: "Without [PAD] again",
+    counted: "count [PAD] by mistake",
+    left: (/** @type {number} */ n) => `The ${n} [PAD] have vectors too, but they are left out of the mean.`,
+    moved: (/** @type {number} */ n, /** @type {string} */ share) =>
+      `With ${n} [PAD] counted, the mean moves by ${share} of its length: the vector now depends on the batch.`,
     mean: "mean",
     first: "first token",
     max: "maximum",
