@@ -387,15 +387,67 @@ def test_post_norm_answers_of_minilm_from_its_tensors(minilm):
     assert found["one-number"]["answer"] == pytest.approx(float(q[5, 2, 0]), **near)
     assert found["residual-cell"]["answer"] == pytest.approx(float(total[2, 0]), **near)
     assert found["normed-cell"]["answer"] == pytest.approx(float(normed[2, 0]), **near)
-    assert "settled" not in found and "deciding-word" not in found
+    assert not {"settled", "other-word"} & set(found)
 
 
 def test_the_scene_model_reads_101_tokens_and_its_exercises_leave_out_words():
     scene = vz.load("scene", device="cpu")
     _, found = posed(scene, asset("examples/digit.png"))
     assert found["patches"]["answer"] == 101
-    assert not {"n-tokens", "table", "sum-cell", "flips"} & set(found)
+    assert not {"sum-cell", "flips", "deciding-word"} & set(found)
     assert {"score", "normed-cell", "longest-sum", "activation"} <= set(found)
+
+
+def values(exercise):
+    return [one["value"] for one in exercise["mistakes"]]
+
+
+@pytest.mark.parametrize("seat", [0, 17])
+def test_a_picture_is_asked_for_its_patches(seat):
+    scene = vz.load("scene", device="cpu")
+    asked, found = posed(scene, asset("examples/digit.png"), query=15, seat=seat)
+    n_weights = sum(
+        x.numel()
+        for name, x in scene.model.state_dict().items()
+        if name.startswith("embed.tokens.patch.")
+    )
+    assert found["n-tokens"]["answer"] == asked.trace.n_tokens == 101
+    assert values(found["n-tokens"]) == [100, 21]
+    assert found["table"]["answer"] == n_weights == 4 * 4 * 48 + 48
+    assert values(found["table"]) == [4 * 4 * 48, 4 * 48 + 48, 4 * 4 + 48]
+    row, col = map(int, re.findall(r"(?:row|column) (\d+)", found["equal-words"]["question"]))
+    names = np.arange(100).reshape(10, 10)
+    assert found["equal-words"]["answer"] == 1 + names[row, col]
+    assert seat or 1 + names[row, col] == 15
+    assert values(found["equal-words"])[:2] == [names[row, col], 1 + names[col, row]]
+
+
+def test_a_model_without_answers_is_asked_what_turns_its_vector(minilm):
+    text = "The animal didn't cross the street because it was too tired"
+    asked, found = posed(minilm, text)
+    n = asked.trace.n_tokens
+
+    def mean(allowed=None):
+        output = vz.capture(minilm, text, mask=allowed).output.double().numpy()
+        return output.mean(axis=0)
+
+    turned = []
+    for at in range(1, n - 1):
+        allowed = torch.ones(n, n, dtype=torch.bool)
+        allowed[:, at] = False
+        turned.append(round(1 - cosine(mean(), mean(allowed)), 3))
+    listed = re.findall(r" (0\.\d{3})", found["flips"]["question"])
+    np.testing.assert_allclose([float(each) for each in listed], turned, atol=1.1e-3)
+    above = [by > sum(turned) / len(turned) for by in turned]
+    assert found["flips"]["answer"] == sum(above)
+    assert values(found["flips"])[0] == len(turned) - sum(above)
+    best = 1 + int(np.argmax(turned))
+    assert said(found["deciding-word"]) == f"{best}: {asked.token(best)}" == "2: animal"
+    row = asked.row[1:-1]
+    (mistake,) = found["deciding-word"]["mistakes"]
+    attended = found["deciding-word"]["choices"][mistake["value"]]
+    assert attended == f"{1 + int(np.argmax(row))}: tired" and "“tired” gets" in mistake["says"]
+    assert "other-word" not in found
 
 
 def test_untrained_states_keep_their_length_with_post_norm_and_grow_with_pre_norm():

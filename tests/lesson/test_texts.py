@@ -62,6 +62,10 @@ def test_nothing_is_left_unfilled_and_no_word_is_unquoted(language: str):
     asked = asked_of(encoder, encoder.read(TEXT), vz.capture(encoder, TEXT))
     found = exercises(asked, language=language)
     assert len(found) == 36
+    scene, minilm = (vz.load(name, device="cpu") for name in ("scene", "all-MiniLM-L6-v2"))
+    for other, source in ((scene, asset("examples/digit.png")), (minilm, "dog bit man")):
+        asked = asked_of(other, other.read(source), vz.capture(other, source))
+        found += exercises(asked, language=language)
     for each in found:
         said = [each[name] for name in ("question", "right", "wrong", "hint")]
         for text in (*said, *(one["says"] for one in each["mistakes"]), *(each["choices"] or ())):

@@ -142,6 +142,22 @@ class Asked:
         return tokens(self.encoder, self.inputs, measure="masked", at=self.query)
 
     @cached_property
+    def turned(self) -> dict[int, float] | None:
+        """How far the pooled vector turns without each of the text's tokens, as 1 − cosine.
+
+        None of a model with a prediction head, or where nothing may run again.
+        """
+        if not self.may_rerun or any(head.task is not Task.POOL for head in self.config.heads):
+            return None
+        try:
+            found = tokens(self.encoder, self.inputs)
+        except VizEncoderError:
+            return None
+        special = self.trace.sample.special
+        own = [at for at in range(self.trace.n_tokens) if self.trace.valid[at] and not special[at]]
+        return {at: float(found.values[at]) for at in own}
+
+    @cached_property
     def own(self) -> list[int]:
         """The tokens of the text, without the one that is asked about."""
         special = self.trace.sample.special

@@ -1,5 +1,6 @@
 """Posed: the exercises of a step in words, as a page shows them and compares what is typed."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from viz_encoder.errors import SelectionError, VizEncoderError
@@ -66,7 +67,7 @@ def worded(asking: Asking, texts: Texts) -> dict[str, Any]:
     """A question in words, as `exercises` gives it."""
     exercise, step, question = asking
     told = texts.exercises[exercise.identifier]
-    template = told[f"question_{question.variant}" if question.variant else "question"]
+    told = _of_variant(told, question.variant)
     given = {**question.given, "answer": _answer(question, told, texts)}
 
     def say(template: str) -> str:
@@ -76,12 +77,18 @@ def worded(asking: Asking, texts: Texts) -> dict[str, Any]:
         "id": exercise.identifier,
         "step": step,
         "level": exercise.level,
-        "question": say(template),
+        "question": say(told["question"]),
         **(_number if isinstance(question, Number) else _choice)(question, told, say),
         "right": say(told["right"]),
         "wrong": say(told["wrong"]),
         "hint": say(told["hint"]),
     }
+
+
+def _of_variant(told: Mapping[str, Any], variant: str) -> Mapping[str, Any]:
+    """The texts of an exercise, those of one of its questions in place of the common ones."""
+    own = {name: text for name, text in told.items() if name.endswith(f"_{variant}")}
+    return {**told, **{name.removesuffix(f"_{variant}"): text for name, text in own.items()}}
 
 
 def _answer(question: Number | Choice, told: Any, texts: Texts) -> Shown | Token | str:

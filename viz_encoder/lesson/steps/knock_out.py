@@ -12,10 +12,13 @@ from viz_encoder.lesson.twins import other_word as other_word_of
 from viz_encoder.trace.capture import capture
 
 N_CHOICES = 5
+MOST_LISTED = 16
 
 
 def deciding_word(asked: Asked) -> Choice | None:
     """Which word, crossed out for all, takes most from the answer."""
+    if asked.turned is not None:
+        return _turning_word(asked, asked.turned)
     found, best = asked.without, asked.deciding
     if found is None or best is None or len(asked.own) < 2:
         return None
@@ -40,8 +43,33 @@ def deciding_word(asked: Asked) -> Choice | None:
     )
 
 
+def _turning_word(asked: Asked, turned: dict[int, float]) -> Choice | None:
+    """The same of a model that answers nothing: which word turns its vector most."""
+    order = sorted(turned, key=turned.__getitem__, reverse=True)
+    if len(order) < 2 or round(turned[order[0]], 3) == round(turned[order[1]], 3):
+        return None
+    attended = max(order, key=lambda at: asked.row[at])
+    offered = sorted({*order[: N_CHOICES - 1], attended})
+    return Choice(
+        tuple(f"{at}: {asked.token(at)}" for at in offered),
+        offered.index(order[0]),
+        given={
+            "by": Shown(turned[order[0]], 3),
+            "next": Token(asked.token(order[1])),
+            "less": Shown(turned[order[1]], 3),
+            "head": asked.name,
+            "attended": Token(asked.token(attended)),
+        },
+        mistakes={"attended": offered.index(attended)},
+        verbatim=True,
+        variant="vector",
+    )
+
+
 def flips(asked: Asked) -> Number | None:
     """How many words, each crossed out alone, change the answer."""
+    if asked.turned is not None:
+        return _turning(asked, asked.turned)
     found = asked.without
     if found is None:
         return None
@@ -55,6 +83,33 @@ def flips(asked: Asked) -> Number | None:
         },
         mistakes={"one": 1, "all": len(asked.own), "special": _n_flipping(asked)},
     )
+
+
+def _turning(asked: Asked, turned: dict[int, float]) -> Number | None:
+    """How many words turn the vector by more than the mean of all does; by the printed numbers."""
+    printed = {at: Shown(by, 3) for at, by in turned.items()}
+    if not 2 <= len(printed) <= MOST_LISTED:
+        return None
+    mean = sum(by.rounded for by in printed.values()) / len(printed)
+    above = [at for at, by in printed.items() if by.rounded > mean]
+    return Number(
+        len(above),
+        given={
+            "effects": tuple((Token(asked.token(at)), by) for at, by in printed.items()),
+            "mean": Shown(mean, 4),
+            "changing": tuple(Token(asked.token(at)) for at in above) or ("–",),
+        },
+        mistakes={
+            "below": len(printed) - len(above),
+            "half": sum(by.rounded > _median(printed) for by in printed.values()),
+            "all_words": len(printed),
+        },
+        variant="vector",
+    )
+
+
+def _median(printed: dict[int, Shown]) -> float:
+    return float(np.median([by.rounded for by in printed.values()]))
 
 
 def other_word(asked: Asked) -> Choice | None:

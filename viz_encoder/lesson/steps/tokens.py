@@ -1,6 +1,6 @@
 """Step 1, tokens: from a text to pieces and their numbers."""
 
-from viz_encoder.config import Embedding, Positions
+from viz_encoder.config import Embedding, EncoderConfig, Positions
 from viz_encoder.lesson.asked import Asked
 from viz_encoder.lesson.exercise import Choice, Exercise, Number, Step
 from viz_encoder.lesson.texts import Token
@@ -8,7 +8,15 @@ from viz_encoder.lesson.texts import Token
 
 def n_tokens(asked: Asked) -> Number | None:
     """How many tokens the model reads, special ones included."""
-    sample = asked.trace.sample
+    sample, grid = asked.trace.sample, asked.trace.grid
+    if grid is not None:
+        rows, cols, n_prefix = grid.n_rows, grid.n_cols, grid.n_prefix
+        return Number(
+            rows * cols + n_prefix,
+            given={"rows": rows, "cols": cols, "n_prefix": n_prefix},
+            mistakes={"special": rows * cols, "added": rows + cols + n_prefix},
+            variant="picture",
+        )
     if not sample.texts:
         return None
     n_special = sum(
@@ -29,6 +37,8 @@ def n_tokens(asked: Asked) -> Number | None:
 def table(asked: Asked) -> Number | None:
     """How many numbers the table of words holds."""
     config = asked.config
+    if config.embedding is Embedding.PATCH:
+        return _patch_weights(config)
     if config.embedding is not Embedding.TOKEN:
         return None
     return Number(
@@ -41,8 +51,26 @@ def table(asked: Asked) -> Number | None:
     )
 
 
-def equal_words(asked: Asked) -> Choice | None:
-    """What two equal words at two places have in common before the first block."""
+def _patch_weights(config: EncoderConfig) -> Number:
+    side, channels, width = config.patch_size, config.n_channels, config.d_embed
+    one = side * side * channels * width
+    bias = width * config.has_bias("patch")
+    return Number(
+        one + bias,
+        given={"side": side, "channels": channels, "width": width, "n_biases": bias},
+        mistakes={
+            "no_bias": one,
+            "one_side": side * channels * width + bias,
+            "added": side * side * channels + width,
+        },
+        variant="picture",
+    )
+
+
+def equal_words(asked: Asked) -> Choice | Number | None:
+    """What two equal words at two places have in common; of a picture, which token a patch is."""
+    if asked.trace.grid is not None:
+        return _place_of_patch(asked)
     config, names = asked.config, asked.trace.tokens
     seen: dict[str, int] = {}
     real = asked.trace.valid.nonzero()[:, 0].tolist()
@@ -62,6 +90,26 @@ def equal_words(asked: Asked) -> Choice | None:
         given={"token": Token(name), "one": seen[name], "two": second},
         mistakes={"too_few": 0, "too_many": 2 if added else 1},
         variant="" if added else "unplaced",
+    )
+
+
+def _place_of_patch(asked: Asked) -> Number | None:
+    grid = asked.trace.grid
+    assert grid is not None
+    first = max(asked.query - grid.n_prefix, 0)
+    row, col = divmod(first, grid.n_cols)
+    if asked.seat or row == col:  # then row and column could be taken for each other
+        row, col = 1 + asked.random.randrange(grid.n_rows - 1), asked.random.randrange(grid.n_cols)
+        col = (col + (row == col)) % grid.n_cols
+    return Number(
+        grid.n_prefix + row * grid.n_cols + col,
+        given={"row": row, "col": col, "n_prefix": grid.n_prefix, "n_cols": grid.n_cols},
+        mistakes={
+            "special": row * grid.n_cols + col,
+            "turned": grid.n_prefix + col * grid.n_cols + row,
+            "added": grid.n_prefix + row + col,
+        },
+        variant="picture",
     )
 
 
