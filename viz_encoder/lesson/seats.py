@@ -10,6 +10,7 @@ from viz_encoder.lesson.grammar import PRONOUN, RULES, Sentence, draw
 OWN_SENTENCE = "the keys to the cabinet [MASK] old"  # the default, without a seat
 LAST_SEAT = 999
 SEED = 17
+WORDED = {"brackets": "agreement", "copying": "reference"}  # rules of signs and letters alone
 FEWEST_WORDS, MOST_WORDS = 5, 11  # whose scores a question can list
 
 
@@ -38,16 +39,25 @@ def seat(number: int) -> Seat:
 
 @lru_cache(maxsize=1)
 def _seats() -> tuple[Seat, ...]:
-    """All of them, the rules in turn."""
+    """All of them, the rules in turn; where one has no words, a sentence of one that has."""
     rng, found, texts = random.Random(SEED), list[Seat](), set[str]()
     rules = tuple(RULES)
     while len(found) < LAST_SEAT:
-        rule = rules[len(found) % len(rules)]
-        one = _masked(draw(rule, rng, held_out=True), rule, len(found) + 1, rng)
+        found.append(_another(rules[len(found) % len(rules)], len(found) + 1, rng, texts))
+    rng = random.Random(SEED + 1)
+    for at, one in enumerate(found):
+        if one.rule not in WORDED.values():
+            found[at] = _another(WORDED[one.rule], one.number, rng, texts)
+    return tuple(found)
+
+
+def _another(rule: str, number: int, rng: random.Random, texts: set[str]) -> Seat:
+    """The next sentence of a rule that is none of these texts; it joins them."""
+    while True:
+        one = _masked(draw(rule, rng, held_out=True), rule, number, rng)
         if one is not None and one.text not in texts:
             texts.add(one.text)
-            found.append(one)
-    return tuple(found)
+            return one
 
 
 def _masked(made: Sentence, rule: str, number: int, rng: random.Random) -> Seat | None:
