@@ -143,6 +143,15 @@ def test_what_is_saved_under_the_map_is_the_change(opened, maps):
     assert name.endswith("-3.1-change-all.png")
 
 
+def test_all_heads_are_saved_as_their_changes(opened):
+    page = opened.page
+    page.wait_for_function("vizTab.changes.most !== null")
+    name, content = saved(page, ".viz-atlas .viz-figure-take", "SVG")
+    assert name == "head_atlas-change.svg"
+    words = " ".join(re.findall(r"<text[^>]*>([^<]*)", content.decode()))
+    assert "change from the reference" in words and "now − before" in words
+
+
 def test_exports_that_cannot_hold_a_change_say_so(opened):
     page, panel = opened.page, opened.page.locator(".viz-take")
     for name in ("Page (HTML)", "CSV, one row", "npz", "Copy Python"):

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { changeFigure } from "../../assets/web/attention/change_figure.js";
 import { sentence, signedText, ticks } from "../../assets/web/attention/legend.js";
 import { changeSentence, heading } from "../../assets/web/attention/map_heading.js";
 import { largestAmount } from "../../assets/web/attention/map_changes.js";
@@ -99,4 +100,27 @@ test("a signed part comes with the weights now, and what only one run has is no 
   parts.asked = "";
   await parts.load(run, async (answer) => answer);
   assert.equal(parts.list[0].masked, true);
+});
+
+test("all heads' changes as a figure: each at its place, by the square root, gaps and masked cells empty", () => {
+  const small = (/** @type {number[]} */ values) => ({ values: Float32Array.from(values), height: 2, width: 2 });
+  const heads = [
+    [small([0.5, -0.5, 0, NaN]), small([0.125, 0, 0, 0])],
+    [small([0, 0, 0, 0]), small([0, 0, 0, -0.125])],
+  ];
+  const atlas = { data: [], layout: { title: { text: "maps" }, xaxis: { title: "Head" } } };
+  const of = (/** @type {number} */ layer, /** @type {number} */ head) => heads[layer]?.[head] ?? null;
+  const { data, layout } = changeFigure(atlas, { nLayers: 2, nHeads: 2 }, 0.5, of);
+  assert.deepEqual(data[0].z, [
+    [1, -1, null, 0.5, 0, null],
+    [0, null, null, 0, 0, null],
+    [null, null, null, null, null, null],
+    [0, 0, null, 0, 0, null],
+    [0, 0, null, 0, -0.5, null],
+    [null, null, null, null, null, null],
+  ]);
+  assert.deepEqual(layout.xaxis, { title: "Head", tickvals: [0.5, 3.5] });
+  assert.deepEqual(data[0].colorbar.ticktext, ["−0.50", "−0.13", "0", "+0.13", "+0.50"]);
+  assert.match(layout.title.text, /change from the reference/);
+  assert.equal(changeFigure(atlas, { nLayers: 3, nHeads: 2 }, 0.5, of), null);
 });

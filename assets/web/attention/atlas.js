@@ -54,7 +54,12 @@ export class Atlas {
       this.kept,
       this.stage,
       this.caption,
-      atlasSaves(() => this.run, measures, this.selection),
+      atlasSaves(
+        () => this.run,
+        measures,
+        this.selection,
+        () => this.drawing.changes,
+      ),
     );
     choosing(this, expect);
     selection.on((changed) => {

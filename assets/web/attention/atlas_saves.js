@@ -1,18 +1,19 @@
 // Saving all heads: the atlas as a picture for paper, and every statistic as a table.
 
-import { el } from "../core/dom.js";
 import { savePicture } from "../views/plotly_figure.js";
 import { saveRow } from "../views/save_row.js";
+import { changeFigure } from "./change_figure.js";
 
 /** @import { Saved } from "../views/save_row.js" */
-/** @import { HeadStatistics, Run, Selection } from "./types.d.ts" */
+/** @import { HeadStatistics, MapChanges, Run, Selection } from "./types.d.ts" */
 
 const SCALES = ["percentile", "sqrt", "shared"]; // that all heads can have in common; else up to the largest of all
 const WHAT = "All heads as a picture for a paper: special tokens and rows as shown, sub-words not merged";
 
-/** The maps are those of the run, as the switches show them, and never a change; the statistics those of the page.
- * @type {(run: () => Run | null, measures: HeadStatistics, selection: Selection) => HTMLElement} */
-export function atlasSaves(run, measures, selection) {
+/** The maps of the run as the switches show them, or their changes where these are shown; the page's statistics.
+ * @type {(run: () => Run | null, measures: HeadStatistics, selection: Selection,
+ *   changes: () => MapChanges | null) => HTMLElement} */
+export function atlasSaves(run, measures, selection, changes) {
   const draw = async (/** @type {string} */ format) => {
     const shown = run();
     const { hide, renorm, scale } = selection;
@@ -21,27 +22,23 @@ export function atlasSaves(run, measures, selection) {
       hide_special: hide ? "yes" : "no",
       renormalize: renorm ? "yes" : "no",
     });
-    if (shown) await savePicture(await shown.json(`figure/head_atlas?${options}`), "head_atlas", format);
+    if (!shown) return;
+    const figure = await shown.json(`figure/head_atlas?${options}`);
+    const change = changes();
+    if (!change?.against) return savePicture(figure, "head_atlas", format);
+    const signed = changeFigure(figure, shown, change.largest, (layer, head) => change.of(layer, head));
+    if (!signed) throw new Error("The changes are still on their way; save them once they are drawn.");
+    return savePicture(signed, "head_atlas-change", format);
   };
   const table = () => {
     const shown = run();
     return shown && tableOf(shown, measures);
   };
-  const row = saveRow("Save all heads", [
+  return saveRow("Save all heads", [
     ["PNG", WHAT, () => draw("png")],
     ["SVG", "The same as SVG", () => draw("svg")],
     ["CSV", "Every head's statistics as a table", table],
   ]);
-  const note = el("span", { class: "viz-caption viz-atlas-saved" });
-  const say = () => {
-    note.textContent = selection.change
-      ? "PNG and SVG hold this run's maps, not their change; CSV has the change."
-      : "";
-  };
-  selection.on(say);
-  say();
-  row.append(note);
-  return row;
 }
 
 /** A line a head. @type {(run: Run, measures: HeadStatistics) => Saved} */

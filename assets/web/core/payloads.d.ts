@@ -194,6 +194,7 @@ export interface FigureLayout {
   yaxis?: FigureAxis;
 }
 export interface FigureAxis {
+  tickvals?: number[];
   title?: Titled;
   side?: string;
 }

@@ -1,0 +1,66 @@
+// All heads' changes as one figure for paper, laid out as the atlas of a run is.
+
+import { CHANGE, makeScale, rooted } from "../core/colors.js";
+import { paperSigned } from "../core/signed_colors.js";
+import { signedText } from "./legend.js";
+
+/** @import { FigureJson } from "../core/payloads.d.ts" */
+/** @import { Run } from "./types.d.ts" */
+/** @typedef {{ values: Float32Array, height: number, width: number }} Small a head's changes, the strongest of each block */
+
+const GAP = 1;
+const TITLE = "All layers and heads, change from the reference; each cell is the strongest change of its block";
+const UNIT = "now − before, share of a query's total, by the square root";
+
+/** The atlas's figure with the changes in place of the weights; null where not all of them are here.
+ * @type {(atlas: FigureJson, run: Pick<Run, "nLayers" | "nHeads">, largest: number,
+ *   of: (layer: number, head: number) => Small | null) => FigureJson | null} */
+export function changeFigure(atlas, { nLayers, nHeads }, largest, of) {
+  const first = of(0, 0);
+  if (!first || !of(nLayers - 1, 0)) return null;
+  const [tall, wide] = [first.height + GAP, first.width + GAP];
+  /** @type {(number | null)[][]} */
+  const z = Array.from({ length: nLayers * tall }, () => Array(nHeads * wide).fill(null));
+  for (let layer = 0; layer < nLayers; layer++) {
+    for (let head = 0; head < nHeads; head++) {
+      of(layer, head)?.values.forEach((value, at) => {
+        const [row, col] = [Math.floor(at / first.width), at % first.width];
+        z[layer * tall + row][head * wide + col] = Number.isNaN(value) ? null : rooted(value / (largest || 1));
+      });
+    }
+  }
+  const axis = (/** @type {object | undefined} */ given, /** @type {number} */ count, /** @type {number} */ pitch) => ({
+    ...given,
+    tickvals: Array.from({ length: count }, (_, at) => at * pitch + (pitch - GAP - 1) / 2),
+  });
+  const { layout } = atlas;
+  return {
+    data: [/** @type {any} */ (heatmap(z, largest))],
+    layout: {
+      ...layout,
+      title: { ...layout.title, text: TITLE },
+      xaxis: axis(layout.xaxis, nHeads, wide),
+      yaxis: axis(layout.yaxis, nLayers, tall),
+    },
+  };
+}
+
+/** @type {(z: (number | null)[][], largest: number) => object} */
+function heatmap(z, largest) {
+  const { stops } = paperSigned;
+  const scale = makeScale(CHANGE, largest);
+  const ticks = [-1, -0.5, 0, 0.5, 1];
+  return {
+    type: "heatmap",
+    z,
+    zmin: -1,
+    zmax: 1,
+    hoverinfo: "skip",
+    colorscale: stops.map((color, at) => [at / (stops.length - 1), `rgb(${color.join(",")})`]),
+    colorbar: {
+      title: { text: UNIT, side: "right" },
+      tickvals: ticks,
+      ticktext: ticks.map((side) => signedText(scale.at((side + 1) / 2))),
+    },
+  };
+}
