@@ -119,6 +119,8 @@ test("all heads' changes as a figure: each at its place, by the square root, gap
     [0, 0, null, 0, -0.5, null],
     [null, null, null, null, null, null],
   ]);
+  const masked = data[1].z.flatMap((row, y) => row.flatMap((value, x) => (value === null ? [] : [[y, x]])));
+  assert.deepEqual(masked, [[1, 1]]);
   assert.deepEqual(layout.xaxis, { title: "Head", tickvals: [0.5, 3.5] });
   assert.deepEqual(data[0].colorbar.ticktext, ["−0.50", "−0.13", "0", "+0.13", "+0.50"]);
   assert.match(layout.title.text, /change from the reference/);

@@ -4,12 +4,15 @@ import { CHANGE, makeScale, rooted } from "../core/colors.js";
 import { paperSigned } from "../core/signed_colors.js";
 import { signedText } from "./legend.js";
 
-/** @import { FigureJson } from "../core/payloads.d.ts" */
+/** @import { FigureJson, Maybe } from "../core/payloads.d.ts" */
 /** @import { Run } from "./types.d.ts" */
 /** @typedef {{ values: Float32Array, height: number, width: number }} Small a head's changes, the strongest of each block */
 
 const GAP = 1;
+const rgb = (/** @type {number[]} */ color) => `rgb(${color.join(",")})`;
 const TITLE = "All layers and heads, change from the reference; each cell is the strongest change of its block";
+const SAME = { type: "heatmap", zmin: -1, zmax: 1, hoverinfo: "skip" };
+const NONE = [0, 1].map((at) => [at, rgb(paperSigned.none)]);
 const UNIT = "now − before, share of a query's total, by the square root";
 
 /** The atlas's figure with the changes in place of the weights; null where not all of them are here.
@@ -19,13 +22,15 @@ export function changeFigure(atlas, { nLayers, nHeads }, largest, of) {
   const first = of(0, 0);
   if (!first || !of(nLayers - 1, 0)) return null;
   const [tall, wide] = [first.height + GAP, first.width + GAP];
-  /** @type {(number | null)[][]} */
-  const z = Array.from({ length: nLayers * tall }, () => Array(nHeads * wide).fill(null));
+  const empty = () =>
+    Array.from({ length: nLayers * tall }, () => /** @type {Maybe[]} */ (Array(nHeads * wide).fill(null)));
+  const [z, none] = [empty(), empty()]; // none: masked, or a token of one run only; and not merely a gap
   for (let layer = 0; layer < nLayers; layer++) {
     for (let head = 0; head < nHeads; head++) {
       of(layer, head)?.values.forEach((value, at) => {
         const [row, col] = [Math.floor(at / first.width), at % first.width];
-        z[layer * tall + row][head * wide + col] = Number.isNaN(value) ? null : rooted(value / (largest || 1));
+        const [grid, shown] = Number.isNaN(value) ? [none, 0] : [z, rooted(value / (largest || 1))];
+        grid[layer * tall + row][head * wide + col] = shown;
       });
     }
   }
@@ -35,7 +40,7 @@ export function changeFigure(atlas, { nLayers, nHeads }, largest, of) {
   });
   const { layout } = atlas;
   return {
-    data: [/** @type {any} */ (heatmap(z, largest))],
+    data: /** @type {any[]} */ ([heatmap(z, largest), { ...SAME, z: none, colorscale: NONE, showscale: false }]),
     layout: {
       ...layout,
       title: { ...layout.title, text: TITLE },
@@ -45,18 +50,15 @@ export function changeFigure(atlas, { nLayers, nHeads }, largest, of) {
   };
 }
 
-/** @type {(z: (number | null)[][], largest: number) => object} */
+/** @type {(z: Maybe[][], largest: number) => object} */
 function heatmap(z, largest) {
   const { stops } = paperSigned;
   const scale = makeScale(CHANGE, largest);
   const ticks = [-1, -0.5, 0, 0.5, 1];
   return {
-    type: "heatmap",
+    ...SAME,
     z,
-    zmin: -1,
-    zmax: 1,
-    hoverinfo: "skip",
-    colorscale: stops.map((color, at) => [at / (stops.length - 1), `rgb(${color.join(",")})`]),
+    colorscale: stops.map((color, at) => [at / (stops.length - 1), rgb(color)]),
     colorbar: {
       title: { text: UNIT, side: "right" },
       tickvals: ticks,
