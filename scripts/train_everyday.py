@@ -84,7 +84,7 @@ CONFIG = EncoderConfig(
     embed_norm=False,
     final_norm=True,
     dropout=0.0,
-    heads=(
+    prediction_heads=(
         HeadConfig("masked", d_dense=64, activation="gelu", norm=True, n_out=len(IDS)),
         HeadConfig("tokens", n_out=len(LABELS), labels=LABELS),
     ),

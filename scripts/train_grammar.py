@@ -57,7 +57,9 @@ CONFIG = EncoderConfig(
     embed_norm=False,
     final_norm=True,
     dropout=0.0,
-    heads=(HeadConfig("masked", d_dense=64, activation="gelu", norm=True, n_out=len(IDS)),),
+    prediction_heads=(
+        HeadConfig("masked", d_dense=64, activation="gelu", norm=True, n_out=len(IDS)),
+    ),
 )
 N_STEPS, BATCH = 8000, 64
 MASKED_SHARE = (0.15, 0.25)  # of a sentence's words, drawn anew for each; at least one

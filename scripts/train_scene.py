@@ -45,7 +45,7 @@ CONFIG = EncoderConfig(
     embed_norm=False,
     final_norm=True,
     dropout=0.0,
-    heads=(HeadConfig("classify", "cls", n_out=10, labels=tuple("0123456789")),),
+    prediction_heads=(HeadConfig("classify", "cls", n_out=10, labels=tuple("0123456789")),),
 )
 MEAN = STD = 0.5
 SQUARE = (40, 40)

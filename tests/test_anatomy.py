@@ -33,14 +33,18 @@ def said(**axes) -> dict[str, str]:
         ({"embedding": "patch", "prefix": ["[CLS]"]}, "Input", "16 × 16 after [CLS]"),
         ({"embedding": "vector"}, "Input", "vectors of 8 numbers"),
         ({"final_norm": True}, "Final norm", "output = norm(x)"),
-        ({"heads": [{"task": "masked", "n_out": 9}]}, "Prediction head: masked", "each [MASK]"),
         (
-            {"heads": [{"task": "pool", "pool": "cls"}]},
+            {"prediction_heads": [{"task": "masked", "n_out": 9}]},
+            "Prediction head: masked",
+            "each [MASK]",
+        ),
+        (
+            {"prediction_heads": [{"task": "pool", "pool": "cls"}]},
             "Prediction head: pool",
             "one vector for the input | ",
         ),
         (
-            {"heads": [{"task": "pool", "pool": "probe"}]},
+            {"prediction_heads": [{"task": "pool", "pool": "probe"}]},
             "Prediction head: pool",
             "learned query that looks",
         ),

@@ -33,7 +33,7 @@ SMALL = {
             "n_segments": st.integers(0, 2),
             "prefix": st.sampled_from([(), ("[CLS]",), ("[CLS]", "[REG]")]),
             "gated": st.booleans(),
-            "heads": st.sampled_from(
+            "prediction_heads": st.sampled_from(
                 [
                     (),
                     ({"task": "classify", "pool": "cls", "n_out": 3},),
@@ -90,8 +90,8 @@ def test_named_sizes():
         ({"causal": 1}, "causal is 1; it must be True or False"),
         ({"embed_norm": None}, "embed_norm is None"),
         ({"final_norm": "no"}, "final_norm is 'no'"),
-        ({"heads": "abc"}, "heads is 'abc'; it must be a list of heads"),
-        ({"heads": (1, 2)}, "heads holds 1"),
+        ({"prediction_heads": "abc"}, "prediction_heads is 'abc'; it must be a list of HeadConfig"),
+        ({"prediction_heads": (1, 2)}, "prediction_heads holds 1"),
         ({"prefix": 5}, "prefix is 5"),
         ({"image_size": None}, "list of whole numbers"),
         ({"activation": ["gelu"]}, "'relu', 'gelu', 'gelu_tanh'"),

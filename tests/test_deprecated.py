@@ -130,3 +130,24 @@ def test_the_warning_is_of_the_line_that_calls():
         assert double(2, old=1) == 3 and double(2, same=1) == 5 and Thing().old == 3
     assert [one.filename for one in seen] == [__file__] * 3
     assert double.__doc__ == "Twice." and double(1) == 2
+
+
+def test_heads_are_prediction_heads(tmp_path):
+    sizes = {"n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 8, "vocab_size": 9}
+    given = [{"task": "classify", "pool": "cls", "n_out": 3}]
+    now = vz.EncoderConfig(**sizes, prediction_heads=given)
+    words = "heads= is deprecated; use prediction_heads="
+    with pytest.warns(DeprecationWarning, match=words) as told:
+        former = vz.EncoderConfig(**sizes, heads=given)
+    assert former == now and told[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r"\.heads is deprecated; use \.prediction_heads"):
+        assert now.heads == now.prediction_heads
+
+    vz.load(now).save(tmp_path / "saved")  # and a folder that was saved before loads in silence
+    file = tmp_path / "saved" / "config.json"
+    written = file.read_text()
+    assert '"prediction_heads"' in written
+    file.write_text(written.replace('"prediction_heads"', '"heads"'))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        assert vz.load(tmp_path / "saved").config == now

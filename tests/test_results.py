@@ -216,7 +216,9 @@ def test_without_pandas_a_sentence_says_the_cure(results, monkeypatch):
 
 def test_what_holds_results_is_one_short_line(minilm, grammar, trace, found, report):
     held = minilm, minilm.model, minilm.config, minilm.card, trace, trace.sample, trace.layers[0]
-    labels = dataclasses.replace(grammar.config.heads[0], n_out=2, labels=("x" * 999, "y"))
+    labels = dataclasses.replace(
+        grammar.config.prediction_heads[0], n_out=2, labels=("x" * 999, "y")
+    )
     more = grammar, grammar.config, labels, found, report, report.checks[0], minilm.read(TEXT)
     for value in (*held, *more):
         assert one_short_line(value), repr(value)

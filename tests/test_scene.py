@@ -92,7 +92,7 @@ def test_the_example_pictures_are_read_and_named(scene, name: str, size: tuple, 
     inputs = scene.reader.read(path)
     with torch.inference_mode():
         logits = scene.model.heads["classify"](scene.model(inputs.values).output)
-    assert scene.config.heads[0].labels[int(logits.argmax())] == digit
+    assert scene.config.prediction_heads[0].labels[int(logits.argmax())] == digit
 
 
 def test_no_digit_is_both_trained_on_and_held_out():

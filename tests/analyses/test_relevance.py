@@ -157,7 +157,7 @@ def tiny(**settings):
     head = {"task": "classify", "pool": "mean", "n_out": 3}
     config = vz.EncoderConfig(
         n_layers=3, n_heads=2, d_model=8, d_ff=12, vocab_size=9, max_positions=30,
-        heads=(module.HeadConfig(**head),), **settings,
+        prediction_heads=(module.HeadConfig(**head),), **settings,
     )  # fmt: skip
     model = Encoder(config).eval()
     with torch.no_grad():

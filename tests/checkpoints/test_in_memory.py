@@ -224,9 +224,13 @@ def test_a_vit_of_timm(case, tmp_path):
     model, reference = as_timm_builds_it(case, tmp_path)
     encoder, from_files = vz.load(model, device="cpu"), vz.load(tmp_path, device="cpu")
     assert compare(encoder, ask(case, encoder, reference)).worst <= TOLERANCE * case.loose
-    named = [replace(head, labels=()) for head in from_files.config.heads]  # timm has no names
-    assert [replace(head, labels=()) for head in encoder.config.heads] == named
-    assert replace(encoder.config, heads=()) == replace(from_files.config, heads=())
+    named = [
+        replace(head, labels=()) for head in from_files.config.prediction_heads
+    ]  # timm has no names
+    assert [replace(head, labels=()) for head in encoder.config.prediction_heads] == named
+    assert replace(encoder.config, prediction_heads=()) == replace(
+        from_files.config, prediction_heads=()
+    )
     assert same_weights(encoder, from_files)
 
 
@@ -259,8 +263,8 @@ def test_a_classifier_of_timm_that_reads_another_pooling_is_named(pool, where, t
     (tmp_path / "config.json").write_text(json.dumps(file | other))
     model.global_pool = pool
     encoder = vz.load(model if where == "memory" else tmp_path, device="cpu")
-    assert plain.config.heads and not plain.card.notes
-    assert encoder.config == replace(plain.config, heads=())
+    assert plain.config.prediction_heads and not plain.card.notes
+    assert encoder.config == replace(plain.config, prediction_heads=())
     assert "classification head (head) was not loaded" in encoder.card.notes[0]
 
 

@@ -99,7 +99,7 @@ def test_each_tensor_left_out(tmp_path, case):
         save_file({k: t for k, t in tensors.items() if k != name}, tmp_path / WEIGHTS)
         encoder = loads(tmp_path, case)
         if encoder is not None:
-            fewer = len(encoder.config.heads) < len(whole.config.heads)
+            fewer = len(encoder.config.prediction_heads) < len(whole.config.prediction_heads)
             smaller = encoder.config.n_parameters < whole.config.n_parameters
             assert fewer or smaller, f"{name} was not missed"
 

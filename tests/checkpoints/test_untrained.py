@@ -69,7 +69,7 @@ def test_another_process_gives_the_same_weights():
     [
         {}, {"positions": "none", "relative_buckets": 8, "relative_distance": 16},
         {"embedding": "patch", "image_size": (8, 8), "patch_size": 4, "prefix": ("[CLS]",),
-         "heads": [{"task": "pool", "pool": "probe"}]},
+         "prediction_heads": [{"task": "pool", "pool": "probe"}]},
         {"embedding": "vector", "norm": "rms", "bias": False},
     ],
 )  # fmt: skip
@@ -154,7 +154,7 @@ def test_figures_say_it_in_their_title(name, tmp_path):
 
 def test_a_figure_of_the_encoder_says_it_too():
     heads = [{"task": "masked", "n_out": 30}]
-    encoder = vz.load(vz.EncoderConfig(**AXES, heads=heads))
+    encoder = vz.load(vz.EncoderConfig(**AXES, prediction_heads=heads))
     trace = vz.capture(encoder, IDS)
     assert "untrained" in vz.figures.logit_lens(encoder, trace).layout.title.text
 

@@ -124,7 +124,7 @@ def test_relevance_is_read_as_the_learned_query_looks(tmp_path):
 
 def test_our_own_files_may_hold_one(tmp_path):
     axes = {"n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 12, "embedding": "vector",
-            "gated": True, "heads": [{"task": "pool", "pool": "probe"}]}  # fmt: skip
+            "gated": True, "prediction_heads": [{"task": "pool", "pool": "probe"}]}  # fmt: skip
     model = Encoder(vz.EncoderConfig(**axes)).eval()
     torch.nn.init.normal_(model.heads["pool"].probe.query)
     save_file(model.state_dict(), tmp_path / "model.safetensors")

@@ -185,7 +185,7 @@ def lens_of(encoder, trace, layer: int, token: int) -> tuple[str, float]:
         state = encoder.model.final_norm(trace.hidden(layer))
         shares = encoder.model.heads["masked"](state[None])[0, token].double().softmax(dim=-1)
     best = int(shares.argmax())
-    return encoder.output_name(encoder.config.heads[0], best), float(shares[best])
+    return encoder.output_name(encoder.config.prediction_heads[0], best), float(shares[best])
 
 
 def test_the_lens_reads_a_window_of_a_long_text(client, masked, grammar, minilm):

@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     """The masked-word model with a second head of random weights, which labels each token."""
     encoder = vz.load("grammar", device="cpu")
     labeler = HeadConfig(task="tokens", n_out=3, labels=("noun", "verb", "other"))
-    config = replace(encoder.config, heads=(*encoder.config.heads, labeler))
+    config = replace(encoder.config, prediction_heads=(*encoder.config.prediction_heads, labeler))
     torch.manual_seed(0)
     model = vz.Encoder(config)
     model.load_state_dict(encoder.model.state_dict(), strict=False)

@@ -177,7 +177,9 @@ def _check(encoder: LoadedEncoder, inputs: Inputs) -> None:
 
 
 def _choose(encoder: LoadedEncoder, task: Task | str) -> HeadConfig:
-    known = {str(head.task): head for head in encoder.config.heads if head.task in ANSWERS}
+    known = {
+        str(head.task): head for head in encoder.config.prediction_heads if head.task in ANSWERS
+    }
     if not known:
         raise SelectionError(f"{encoder.card.name} has no prediction head that gives an answer.")
     wanted = str(task) or next(iter(known))

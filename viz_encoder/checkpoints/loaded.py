@@ -64,7 +64,7 @@ class LoadedEncoder:
             "Family": card.family,
             "Reads": f"{self.kind}s",
             "Size": self.model.size,
-            "Prediction heads": ", ".join(str(head.task) for head in self.config.heads),
+            "Prediction heads": ", ".join(str(head.task) for head in self.config.prediction_heads),
             "From": f"{card.source} {card.revision}".strip(),
             "License": card.license,
             "Notes": " ".join(card.notes),

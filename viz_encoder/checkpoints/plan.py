@@ -143,7 +143,7 @@ def plan_source(source: Source, part: str, card: ModelCard) -> Plan:
         license=licence,
         family=family.model_types[0],
         n_parameters=config.n_parameters,
-        notes=(*card.notes, *notes_on_unused(names, found, config.heads, written)),
+        notes=(*card.notes, *notes_on_unused(names, found, config.prediction_heads, written)),
     )
     return Plan(source, family, file, config, names, needed, card)
 
@@ -181,5 +181,5 @@ def _config(family: Family, file: Json, heads: list[HeadTable]) -> EncoderConfig
     with plainly():
         config = family.config(file)
         if heads:
-            config = replace(config, heads=tuple(table.config(file) for table in heads))
+            config = replace(config, prediction_heads=tuple(table.config(file) for table in heads))
         return config

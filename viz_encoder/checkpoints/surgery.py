@@ -53,12 +53,16 @@ def tie(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
 
     Of two heads that look at the tokens by one learned query, the first holds it.
     """
-    stems = [f"heads.{head.task}.probe." for head in config.heads if head.pool is HeadPool.PROBE]
+    stems = [
+        f"heads.{head.task}.probe."
+        for head in config.prediction_heads
+        if head.pool is HeadPool.PROBE
+    ]
     for twin in stems[1:]:
         if not any(name.startswith(twin) for name in tensors):
             held = [name for name in tensors if name.startswith(stems[0])]
             tensors = tensors | {name.replace(stems[0], twin): tensors[name] for name in held}
-    masked = any(head.task == "masked" for head in config.heads)
+    masked = any(head.task == "masked" for head in config.prediction_heads)
     if masked and DECODER not in tensors and WORDS in tensors:
         return {**tensors, DECODER: tensors[WORDS]}
     return tensors

@@ -57,7 +57,7 @@ def anatomy(config: EncoderConfig) -> tuple[Part, ...]:
     parts += [_attention(config), _mask(config), _feed_forward(config)]
     if config.final_norm:
         parts.append(Part("Final norm", "after the last block", "output = norm(x)"))
-    parts += [_head(config, head) for head in config.heads]
+    parts += [_head(config, head) for head in config.prediction_heads]
     return tuple(parts)
 
 

@@ -23,6 +23,7 @@ from viz_encoder.config.choices import (
     Positions,
 )
 from viz_encoder.config.head import HeadConfig, read_heads
+from viz_encoder.deprecated import renamed, renamed_property
 from viz_encoder.errors import ConfigError
 from viz_encoder.shown import brief, one_line
 
@@ -32,6 +33,7 @@ SIZES: dict[str, dict[str, int]] = {
 }
 BYTES_PER_WEIGHT = 4  # float32
 PARTS = ("q", "k", "v", "o", "up", "gate", "down", "norm", "patch", "project")  # that may lack one
+OLD = {"heads": "prediction_heads"}  # folders that were saved before it was renamed have it
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ class EncoderConfig:
     causal: bool = False
     window: int | None = None  # each token sees this many neighbors on either side
     global_layers: tuple[int, ...] = ()  # layers in which the window does not count
-    heads: tuple[HeadConfig, ...] = ()  # what is read off the last hidden states
+    # What is read off the last hidden states.
+    prediction_heads: tuple[HeadConfig, ...] = ()
+    heads = renamed_property("heads", "prediction_heads")
 
     def __repr__(self) -> str:
         """One line: the sizes, then every other axis that is not BERT-base's."""
@@ -104,7 +108,7 @@ class EncoderConfig:
             object.__setattr__(self, name, kind(getattr(self, name)))
         for name, entry in _LISTS.items():
             object.__setattr__(self, name, listed(name, getattr(self, name), entry))
-        object.__setattr__(self, "heads", read_heads(self.heads))
+        object.__setattr__(self, "prediction_heads", read_heads(self.prediction_heads))
         for name in _SWITCHES:
             require_switch(name, getattr(self, name))
         for name in _COUNTS:
@@ -132,6 +136,7 @@ class EncoderConfig:
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> "EncoderConfig":
         """The config with these axes; an axis that there is not is refused."""
+        axes = {OLD.get(name, name): value for name, value in axes.items()}
         unknown = [name for name in axes if name not in cls.__dataclass_fields__]
         if unknown:
             raise ConfigError(
@@ -154,8 +159,8 @@ class EncoderConfig:
             layers -= self._n_norm(self.d_model)
         relative = self.relative_buckets * self.n_heads
         final = self.final_norm * self._n_norm(self.d_model)
-        heads = sum(head.n_parameters(self.d_model) for head in self.heads)
-        probes = sum(head.pool is HeadPool.PROBE for head in self.heads)
+        heads = sum(head.n_parameters(self.d_model) for head in self.prediction_heads)
+        probes = sum(head.pool is HeadPool.PROBE for head in self.prediction_heads)
         heads += probes * (self.d_model + attention + feed_forward + self._n_norm(self.d_model))
         return self._n_embeddings() + layers + relative + final + heads
 
@@ -250,6 +255,8 @@ class EncoderConfig:
                     f"{self.patch_size}; choose multiples of {self.patch_size}."
                 )
 
+
+EncoderConfig.__init__ = renamed(**OLD)(EncoderConfig.__init__)  # type: ignore[method-assign]
 
 _ENUMS: dict[str, type[Choice]] = {
     "embedding": Embedding,

@@ -13,7 +13,7 @@ PARTS = ("dense", "norm", "out")
 
 @dataclass(frozen=True, repr=False)
 class HeadConfig(OneLine):
-    """One head: hidden states → dense and activation → norm → out, each step where it is there.
+    """A prediction head: hidden states → dense and activation → norm → out, some steps left out.
 
     Raises:
         ConfigError: a value that cannot be.
@@ -63,9 +63,9 @@ class HeadConfig(OneLine):
 
 
 def read_heads(given: object) -> tuple[HeadConfig, ...]:
-    """The heads of an encoder, each one's axes given as such or as an object of a config.json."""
+    """The prediction heads of an encoder, each given as such or as an object of a config.json."""
     if not isinstance(given, tuple | list):
-        raise ConfigError(f"heads is {shown(given)}; it must be a list of heads.")
+        raise ConfigError(f"prediction_heads is {shown(given)}; it must be a list of HeadConfig.")
     heads: list[HeadConfig] = []
     for one in given:
         if isinstance(one, dict):
@@ -77,6 +77,6 @@ def read_heads(given: object) -> tuple[HeadConfig, ...]:
                 )
             one = HeadConfig(**one)
         if not isinstance(one, HeadConfig) or any(one.task is other.task for other in heads):
-            raise ConfigError(f"heads holds {shown(one)}; give each task one head.")
+            raise ConfigError(f"prediction_heads holds {shown(one)}; give each task one head.")
         heads.append(one)
     return tuple(heads)

@@ -74,7 +74,7 @@ def _number(encoder: LoadedEncoder, label: int | str | None) -> int | str | None
     """Digits are a number only for heads without names: "3" may be the name of label 7."""
     if not (isinstance(label, str) and label.isascii() and label.isdigit()):
         return label
-    named = any(head.labels or head.task is Task.MASKED for head in encoder.config.heads)
+    named = any(head.labels or head.task is Task.MASKED for head in encoder.config.prediction_heads)
     return label if named else int(label)
 
 

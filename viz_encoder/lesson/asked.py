@@ -128,7 +128,7 @@ class Asked:
     @cached_property
     def answer(self) -> str:
         """The word that the model fills in at the query; "" where it fills nothing."""
-        heads = [head.task for head in self.config.heads]
+        heads = [head.task for head in self.config.prediction_heads]
         if Task.MASKED not in heads or self.query not in masked_tokens(self.trace.tokens):
             return ""
         found = predictions(self.encoder, self.trace, task=Task.MASKED, tokens=[self.query], top=1)
@@ -192,7 +192,7 @@ class Asked:
         with torch.inference_mode():
             output = encoder.model(ids, mask=mask.to(device)).output[:, self.query]
             best = encoder.model.heads[str(Task.MASKED)](output[:, None])[:, 0].argmax(dim=-1)
-        head = next(head for head in self.config.heads if head.task is Task.MASKED)
+        head = next(head for head in self.config.prediction_heads if head.task is Task.MASKED)
         return [encoder.output_name(head, number) for number in best.tolist()]
 
 

@@ -50,7 +50,9 @@ class Encoder(nn.Module):
         self.final_norm = make_norm(config) if config.final_norm else nn.Identity()
         if config.relative_buckets:
             self.relative = nn.Parameter(torch.zeros(config.relative_buckets, config.n_heads))
-        self.heads = nn.ModuleDict({str(head.task): Head(config, head) for head in config.heads})
+        self.heads = nn.ModuleDict(
+            {str(head.task): Head(config, head) for head in config.prediction_heads}
+        )
 
     def __repr__(self) -> str:
         """One line; print(encoder) shows every module."""

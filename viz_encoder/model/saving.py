@@ -73,7 +73,11 @@ def _layers_once(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]
 
 def _probe_once(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
     """One attention pooling where two heads read the same (SigLIP with a classifier)."""
-    stems = [f"heads.{head.task}.probe." for head in config.heads if head.pool is HeadPool.PROBE]
+    stems = [
+        f"heads.{head.task}.probe."
+        for head in config.prediction_heads
+        if head.pool is HeadPool.PROBE
+    ]
     for twin in stems[1:]:
         stem = stems[0]
         parts = [name.removeprefix(stem) for name in tensors if name.startswith(stem)]

@@ -23,7 +23,7 @@ def masked_tokens(tokens: Sequence[str]) -> list[int]:
 
 def tasks(encoder: LoadedEncoder) -> tuple[Task, ...]:
     """What this model's heads can say."""
-    return tuple(head.task for head in encoder.config.heads if head.task in SAYS)
+    return tuple(head.task for head in encoder.config.prediction_heads if head.task in SAYS)
 
 
 def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
@@ -36,7 +36,7 @@ def choose_head(encoder: LoadedEncoder, task: Task | str = "") -> HeadConfig:
     if not known:
         raise SelectionError(f"{encoder.card.name} has no prediction head.")
     wanted = task or known[0]
-    for head in encoder.config.heads:
+    for head in encoder.config.prediction_heads:
         if head.task == wanted and head.task in known:
             return head
     raise SelectionError(

@@ -127,7 +127,7 @@ def _config(file: Json) -> EncoderConfig:
         gated=gated,
         unbiased=(*unbiased, *(() if "patch_embed.proj.bias" in found else ("patch",))),
         dropout=0.0,
-        heads=_heads(file),
+        prediction_heads=_heads(file),
     )
 
 
@@ -171,7 +171,7 @@ def _probed(found: Shapes) -> bool:
 
 def _adapt(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
     """Split gate and up, which share timm's fc1; leave a head out if we do not have it."""
-    pools = {str(head.task): head.pool for head in config.heads}
+    pools = {str(head.task): head.pool for head in config.prediction_heads}
     kept = {
         name: tensor
         for name, tensor in tensors.items()

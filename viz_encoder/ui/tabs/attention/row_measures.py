@@ -139,7 +139,7 @@ def _relevance(entry: Entry, query: int) -> _AllLayers:
         raise SelectionError(NOT_PLAIN)
     if entry.inputs is None:
         raise SelectionError(entry.model_gone("see this"))
-    head = next((one for one in encoder.config.heads if one.task in ANSWERS), None)
+    head = next((one for one in encoder.config.prediction_heads if one.task in ANSWERS), None)
     token = query if head is not None and head.pool is HeadPool.EACH else None
     found = relevance(encoder, entry.inputs, token=token, query=query)
     return _AllLayers(found.rows, _answer(found))
