@@ -147,7 +147,9 @@ class Asked:
 
         None of a model with a prediction head, or where nothing may run again.
         """
-        if not self.may_rerun or any(head.task is not Task.POOL for head in self.config.heads):
+        if not self.may_rerun or any(
+            head.task is not Task.POOL for head in self.config.prediction_heads
+        ):
             return None
         try:
             found = tokens(self.encoder, self.inputs)
