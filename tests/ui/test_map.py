@@ -1,5 +1,7 @@
 """The big map in a browser: finding tokens, head sets, scales, sums, words, renormalized rows."""
 
+import base64
+import io
 import json
 import re
 from decimal import Decimal
@@ -8,6 +10,7 @@ from urllib.parse import parse_qs, urlparse
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import viz_encoder as vz
 from viz_encoder.analyses.overview import overview
@@ -428,6 +431,31 @@ def test_a_picture_for_a_paper(visit, trace):
     for cell, value in zip(map(Decimal, printed), expected.flat, strict=True):
         assert abs(cell - Decimal(value)) <= Decimal(f"0.51e{cell.as_tuple().exponent}")
         assert len(cell.as_tuple().digits) == 2 or cell < Decimal("0.01")  # what fits
+
+
+def test_the_picture_of_a_part_has_the_cells_of_that_part(visit, trace):
+    opened = visit(layer=3, head=5, query=9, key=9, kind="text", a=TEXT)
+    opened.painted()
+    page = opened.page
+    page.focus(".viz-map-canvas")
+    for _ in range(3):
+        page.keyboard.press("+")
+    page.locator(".viz-take").get_by_role("button", name="SVG", exact=True).click()
+    link = page.wait_for_selector(".viz-take a[download$='.svg']")
+    with page.expect_download() as started:
+        link.click()
+    text = started.value.path().read_text(encoding="utf-8")
+    (packed,) = re.findall(r'href="data:image/png;base64,([^"]+)"', text)
+    drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))).convert("L"))
+    rows, keys = page.evaluate("vizTab.map.view.cells()")
+    part = shown_map(trace, 3, 5)[slice(*rows), slice(*keys)]
+    assert rows[0] > 0 and part.shape[0] < trace.n_tokens
+    each = drawn.shape[0] / part.shape[0]
+    middles = ((np.arange(len(part)) + 0.5) * each).astype(int)
+    dark = drawn[np.ix_(middles, middles)]  # on paper the largest weight is darkest
+    assert np.unravel_index(dark.argmin(), dark.shape) == np.unravel_index(
+        part.argmax(), dark.shape
+    )
 
 
 def test_overview_and_page_agree_on_a_long_run(long_page, long_run):
