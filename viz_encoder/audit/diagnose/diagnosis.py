@@ -14,7 +14,7 @@ from torch import Tensor
 
 from viz_encoder.audit.diagnose.causes import CAUSES
 from viz_encoder.audit.diagnose.hypotheses import Heads, hypotheses
-from viz_encoder.audit.measure.reach import Allowed, reach
+from viz_encoder.audit.measure.reach import Allowed, must_know
 
 Opened = Bool[Tensor, "batch head query key"]
 
@@ -188,7 +188,8 @@ def diagnose_gradient(
     found = [
         one.code
         for one in hypotheses(allowed[0], pattern, valid)
-        if torch.equal(reach(one.opened[:, 0], n_layers)[-1][rows], depends[rows])
+        if not bool((one.opened[:, 0] & ~depends)[rows].any())  # what is open is known of
+        and torch.equal(must_know([one.opened[:, 0]], n_layers)[rows], depends[rows])
     ]
     return _either(list(dict.fromkeys(found))) if found else Diagnosis()
 

@@ -96,8 +96,12 @@ class Layer:
         return self._weights(rows)[..., self._tokens]
 
     def map(self, sample: int, head: int) -> Float[Tensor, "query key"]:
-        """One map, whole."""
-        return torch.cat([self.weights(rows)[sample, head] for rows in self.row_blocks()])
+        """One map, whole, and no other."""
+        ran = sample if self.order is None else int(self.order[sample])
+        ran, heads = (ran if self.ran.shape[0] > 1 else 0), slice(head, head + 1)
+        with torch.no_grad():
+            parts = [self._of_sample(ran, rows, heads)[0] for rows in self.row_blocks()]
+        return torch.cat(parts)[:, self._tokens]
 
     def sink(self, rows: slice) -> Float[Tensor, "batch head row"]:
         """The attention weight on slots that hold no token, such as a sink."""
@@ -178,7 +182,7 @@ class Layer:
         with torch.no_grad():
             return self._ordered(torch.stack([self._of_sample(one, rows) for one in samples]))
 
-    def _of_sample(self, sample: int, rows: slice) -> Tensor:
+    def _of_sample(self, sample: int, rows: slice, heads: slice = slice(None)) -> Tensor:
         ran = self.ran
         mask, bias, maps = (
             None if part is None else part[sample if part.shape[0] > 1 else 0]
@@ -186,7 +190,7 @@ class Layer:
         )
         q, k, v = ran.q[sample], ran.k[sample], ran.v[sample]
         one = LayerTrace(q=q, k=k, v=v, scale=ran.scale, mask=mask, bias=bias, maps=maps)
-        return one.weights(slice(None), rows)
+        return one.weights(heads, rows)
 
     def _ordered(self, x: Tensor) -> Tensor:
         """Of each sample, where one stands for all; in the order that was asked for."""
