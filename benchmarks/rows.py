@@ -304,6 +304,10 @@ ROWS = [
         Row(f"an audit of {n:,} tokens, 4 layers, 4 heads: processor seconds, for two cores to share", f"≤ {limit}", audit_seconds(n), "s")
         for n, limit in ((512, 10), (2048, 120))
     ),
+    *(
+        Row(f"the same of {n:,} tokens, where the mask is inverted: a FAIL with its cause", "stated", audit_seconds(n, wrong=True), "s")
+        for n in (512, 1024, 2048)
+    ),
     Row("corpus: all statistics, roles and examples of 200 short texts ÷ plain batches, MiniLM", "≤ 1.3", corpus_cost(None)),
     *(
         Row(f"the same, 8 texts of about {n} tokens", "stated", corpus_cost(n_words))

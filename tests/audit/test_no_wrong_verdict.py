@@ -120,6 +120,12 @@ def test_padding_that_the_intent_opens_may_change_an_output():
     found = report.check("padding_invariance")
     assert report.verdict == "WARN" and own(report, "WARN") == ["padding_invariance"], str(report)
     assert found.key % 3 > 0 and "Add & valid" in found.cure
+
+    def by_the_first(valid):  # who looks at token 0 knows of padding after two layers
+        return padding(valid) | (torch.arange(valid.shape[1]) == 0)[:, None]
+
+    found = audit(Stack().eval(), by_the_first).check("padding_invariance")
+    assert found.verdict == "WARN" and found.query == 0, found
     mixing = audit(lambda x, keep: Stack()(x - x.mean(1, keepdim=True), keep), banded(3))
     assert mixing.check("padding_invariance").verdict == "FAIL"
 

@@ -48,12 +48,11 @@ class Leaf:
         return found.view_as(out)
 
     def _places(self, ids: Tensor) -> Bool[Tensor, "batch token"] | None:
-        """The tokens whose ids these are, each used once; None if they may be others as well."""
+        """The tokens whose ids these are; None if they may be others as well."""
         found: list[Tensor] = []
         for places in self._ways():
-            again = self.used is not None and bool((places & self.used).any())
             same = torch.equal(ids.flatten(), self.case.x[places].flatten())
-            if same and not again and not any(places.equal(one) for one in found):
+            if same and not any(places.equal(one) for one in found):
                 found.append(places)
         return found[0] if len(found) == 1 else None
 
