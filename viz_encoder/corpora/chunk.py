@@ -146,7 +146,8 @@ def _on_request(
 
 def model_digest(encoder: LoadedEncoder) -> str:
     """Of the weights, the config and the tokenizer; the name does not count."""
-    found = hashlib.sha256(repr(encoder.config).encode())
+    said = repr(encoder.config).replace("prediction_heads=", "heads=")  # as older tables have it
+    found = hashlib.sha256(said.encode())
     for name, tensor in sorted(encoder.model.state_dict().items()):
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
