@@ -38,7 +38,7 @@ HEAD = """\
 each. Every bug was also mended in its one line and audited again. How to read it:
 
 - The checks and the plants have the same authors, and the plants were known while the checks were
-  written. So {caught} of {visible} caught is no detection rate; read the list and not the number.
+  written. So {caught} of {visible} caught is not a detection rate; read the list, not the number.
 - The models are tiny and random: two or three layers, two heads, weights of standard deviation
   0.3 on ordinary inputs. A large trained model may hide a leak that shows here.
 - A cause is an inference. Two layers further up, many bugs leave the same pattern.

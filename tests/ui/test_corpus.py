@@ -123,7 +123,7 @@ def test_the_sentence_names_the_leading_head(table):
         ("mine.json", b"[1, 2]", "mine.json holds no head table"),
         ("mine.json", b'{"format": 1}', "mine.json holds no head table"),
         ("mine.npz", b"PK", "mine.npz holds no head table"),
-        ("mine.parquet", b"PAR1", "mine.parquet is no Parquet file"),
+        ("mine.parquet", b"PAR1", "mine.parquet is not a Parquet file"),
         ("mine.txt", b"a\n" * 2_001, "up to 2,000 texts. The file has 2,001. Use fewer, or run"),
     ],
 )

@@ -105,8 +105,8 @@ def test_a_padded_run_is_offered_with_the_run_alone(site, key):
     ("code", "says"),
     [
         ("end:600", "this run has 615 tokens; the model reads 512"),
-        ("middle:2", "'middle:2' is no padding; write end:2 or start:2"),
-        ("end:-1", "is no padding"),
+        ("middle:2", "'middle:2' is not a padding code; write end:2 or start:2"),
+        ("end:-1", "is not a padding code"),
     ],
 )
 def test_padding_that_cannot_be_is_a_sentence(site, key, code, says):

@@ -134,7 +134,7 @@ def _json_rows(path: Path, columns: Columns) -> Iterator[Any]:
             continue
         if isinstance(row, Mapping):
             row = columns.of(row)
-        yield row if isinstance(row, str | tuple | Unreadable) else Unreadable("It is no text.")
+        yield row if isinstance(row, str | tuple | Unreadable) else Unreadable("It is not a text.")
 
 
 def _csv_rows(path: Path, columns: Columns) -> Iterator[Any]:
@@ -176,7 +176,7 @@ class _ParquetRows:
         try:
             self._file = parquet.ParquetFile(path)
         except (ArrowException, OSError) as fault:
-            raise InputError(f"{path.name} is no Parquet file: {fault}.") from fault
+            raise InputError(f"{path.name} is not a Parquet file: {fault}.") from fault
         missing = [name for name in self._names if name not in self._file.schema_arrow.names]
         if missing:
             said = ", ".join(map(repr, self._file.schema_arrow.names[:20]))

@@ -35,7 +35,7 @@ KEY_ROLES = {
         "Weight on sinks", "share", "heads that look at the first token or at special tokens"
     ),
     "punctuation": Statistic(
-        "Weight on punctuation", "share", "heads that look at punctuation; 0 where there is none"
+        "Weight on punctuation", "share", "heads that look at punctuation; 0 if the text has none"
     ),
 }
 PAIR_ROLES = {

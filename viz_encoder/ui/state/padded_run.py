@@ -24,7 +24,7 @@ def run_padded(store: TraceStore, key: str, code: str) -> str:
     """
     found = CODE.fullmatch(code)
     if found is None:
-        raise SelectionError(f"{shown(code)} is no padding; write end:2 or start:2.")
+        raise SelectionError(f"{shown(code)} is not a padding code; write end:2 or start:2.")
     side, count = found[1], int(found[2])
     key, entry = plain_of(store, key)
     if entry.padded is not None:

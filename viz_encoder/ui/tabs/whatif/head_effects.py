@@ -171,7 +171,7 @@ def together(
     """Several heads removed at once, beside the sum of their single effects."""
     parts = [part.split(".") for part in heads.split(",")]
     if not all(len(part) == 2 and all(map(is_number, part)) for part in parts):
-        raise SelectionError(f"{heads[:40]!r} is no list of heads; write them as 3.0,2.1.")
+        raise SelectionError(f"{heads[:40]!r} is not a list of heads; write them as 3.0,2.1.")
     places = chosen([(int(layer), int(head)) for layer, head in parts], encoder.config)
     single = effect(encoder, inputs, places, measure=measure or None, progress=tell)
     each = [float(single.values[0][place]) for place in places]
