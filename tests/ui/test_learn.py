@@ -215,6 +215,26 @@ def test_another_language_is_chosen_and_stays_in_the_link(learn):
     page.reload()
     shown(page, 4)
     assert "schaut" in page.inner_text(".viz-learn-headline")
+    lists = page.eval_on_selector_all(
+        ".viz-learn ol", "all => all.map(each => each.getAttribute('aria-label'))"
+    )
+    assert lists == ["Schritte der Lektion", "Teile eines Blocks"]
+
+
+def test_hiding_a_token_turns_the_vector_of_a_model_that_answers_nothing(learn, minilm):
+    text = "dog bit man"
+    page = learn(step=9, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
+    page.wait_for_function(
+        "document.querySelector('.viz-learn-headline').textContent.includes('turns the output')"
+    )
+    effects = vz.effects.tokens(minilm, text).values
+    most = ["[CLS]", "dog", "bit", "man", "[SEP]"][int(np.nanargmax(effects))]
+    assert f"Hiding “{most}” turns" in page.inner_text(".viz-learn-headline")
+    assert "answer without it" not in page.inner_text(".viz-learn-main thead")
+    page.evaluate("vizLearn.go(10)")
+    shown(page, 10)
+    chosen = "getComputedStyle(document.querySelector('#viz-learn-mask')).paddingRight"
+    assert page.evaluate(chosen) == "28px"  # room for the arrow
 
 
 def test_switches_run_the_real_weights_again(learn, grammar):

@@ -15,7 +15,7 @@ const USUAL = [
 ];
 
 export class Spine {
-  node = el("ol", { class: "viz-learn-spine", "aria-label": "Parts of one block" });
+  node = el("ol", { class: "viz-learn-spine" });
 
   /** `go` is told the number of the step that is about a part. @param {(step: number) => unknown} go */
   constructor(go) {

@@ -42,6 +42,8 @@ export class KnockoutStep {
     if (this.found?.key !== run.key) return [texts.knockout.same];
     const { effects, order } = this.found;
     const flips = order.filter((at) => effects.answers[at] !== effects.untouched.answer).slice(0, NAMED);
+    const vector = !effects.untouched.answer; // of a model that answers nothing
+    if (vector) return texts.knockout.turns(quoted(run.tokens[order[0]]));
     if (!flips.length) return texts.knockout.headline(quoted(run.tokens[order[0]]));
     return texts.knockout.flips(flips.map((at) => quoted(run.tokens[at])));
   }
@@ -94,7 +96,8 @@ export class KnockoutStep {
     const { effects } = found;
     this.said.textContent = words.measured(effects.measure);
     const most = Math.max(...found.order.map((at) => Math.abs(effects.values[at] ?? 0))) || 1;
-    const titles = [words.token, words.attention, words.effect, words.answer];
+    const answers = Boolean(effects.untouched.answer);
+    const titles = [words.token, words.attention, words.effect, ...(answers ? [words.answer] : [])];
     this.table.replaceChildren(
       el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
       el(
@@ -102,7 +105,6 @@ export class KnockoutStep {
         {},
         ...found.order.slice(0, MOST).map((at) => {
           const value = effects.values[at] ?? 0;
-          const other = effects.answers[at] !== effects.untouched.answer;
           const name = el(
             "button",
             { type: "button", class: "viz-learn-name", onclick: () => this.choose({ key: at }) },
@@ -119,12 +121,7 @@ export class KnockoutStep {
               el("i", { style: `width:${Math.round((120 * Math.abs(value)) / most)}px` }),
               ` ${fixed(value, 3)}`,
             ),
-            el(
-              "td",
-              { class: other ? "viz-learn-flips" : "" },
-              el("bdi", {}, isolated(effects.answers[at] ?? "")),
-              ` ${fixed(effects.shares[at] ?? 0, 3)}`,
-            ),
+            ...(answers ? [answerCell(effects, at)] : []),
           );
         }),
       ),
@@ -136,6 +133,13 @@ export class KnockoutStep {
     this.progress.hidden = true;
     if (this.shown && this.found?.key !== this.shown.run.key) this.shown = null; // begun again when it is seen again
   }
+}
+
+// What the model says without a token, marked where it is another answer.
+function answerCell(/** @type {TokenEffects} */ { answers, shares, untouched }, /** @type {number} */ at) {
+  const flips = answers[at] !== untouched.answer;
+  const answer = el("bdi", {}, isolated(answers[at] ?? ""));
+  return el("td", { class: flips ? "viz-learn-flips" : "" }, answer, ` ${fixed(shares[at] ?? 0, 3)}`);
 }
 
 /** Tokens by the size of their effect; what could not be hidden is left out. @type {(effects: TokenEffects, run: Run) => number[]} */

@@ -234,6 +234,8 @@ class LearnTab extends TabShell {
           el("span", {}, name),
         ),
       );
+    this.bar.setAttribute("aria-label", this.texts.bar);
+    this.spine.node.setAttribute("aria-label", this.texts.spine);
     this.bar.replaceChildren(...STEPS.map(({ id }, at) => step(this.texts.steps[id], at)));
     this.keys.textContent = this.texts.keys;
     this.keys.title = this.texts.keysTitle;

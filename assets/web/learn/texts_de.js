@@ -6,6 +6,8 @@
 export const DE = {
   language: "Deutsch",
   decimal: ",",
+  bar: "Schritte der Lektion",
+  spine: "Teile eines Blocks",
   steps: {
     tokens: "Tokens",
     embedding: "Embedding",
@@ -163,6 +165,7 @@ export const DE = {
   knockout: {
     flips: (words) => [`Ohne ${words.join(" oder ohne ")} ist die Antwort eine andere.`],
     headline: (word) => ["Ohne ", word, " ändert sich die Antwort am meisten."],
+    turns: (word) => ["Ohne ", word, " dreht sich der Ausgabevektor am meisten."],
     same: "Ein Token nach dem anderen ausschalten: welches ändert die Antwort?",
     note: "Jedes Token wird vor allen anderen verborgen, und das Modell läuft noch einmal: die Wirkung des Ausschaltens. Attention und Wirkung müssen nicht übereinstimmen.",
     start: "Jedes Token ausschalten",

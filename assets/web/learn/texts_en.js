@@ -3,6 +3,8 @@
 export const EN = {
   language: "English",
   decimal: ".",
+  bar: "Steps of the lesson",
+  spine: "Parts of one block",
   steps: {
     tokens: "Tokens",
     embedding: "Embedding",
@@ -63,7 +65,7 @@ export const EN = {
       `${one} and ${two} swapped: with positions, the tokens’ output vectors change by ${on} of their length on average; without positions, by ${off}.`,
     blind: " So without positions, the model does not know the order of the words.",
     vectors: (/** @type {string} */ name) => `The output vector of ${name}, at its place in each text`,
-    rows: ["as it is", "swapped", "no positions", "no positions, swapped"],
+    rows: ["as it is", "swapped", "no positions", "none, swapped"],
   },
   projection: {
     headline: (/** @type {string} */ name, /** @type {string} */ head) => [
@@ -185,6 +187,7 @@ export const EN = {
   knockout: {
     flips: (/** @type {string[]} */ words) => [`Hiding ${words.join(" or ")} changes the answer.`],
     headline: (/** @type {string} */ word) => ["Hiding ", word, " changes the answer the most."],
+    turns: (/** @type {string} */ word) => ["Hiding ", word, " turns the output vector the most."],
     same: "Hide one token at a time: which one changes the answer?",
     note: "Each token in turn is hidden from all others, and the model runs again: that measures the effect of hiding it. Attention and effect need not agree.",
     start: "Hide each token",
