@@ -144,3 +144,24 @@ def test_a_row_that_sums_to_less_is_said_where_every_row_is_masked():
     report = vz.audit_batch(Diagonal(), batch(), itself)
     assert report.check("row_sums").verdict == "NOT TESTED", str(report)
     assert any("sums to" in line for line in report.not_tested)
+
+
+def test_hidden_tokens_that_are_no_padding_are_counted():
+    given = batch()
+    given["attention_mask"][2, 7:] = 0  # two real ones
+    found = vz.audit_batch(Reader().eval(), given, intent, pad_id=PAD).check("pad_id")
+    assert (found.verdict, found.code, found.sample) == ("WARN", "hidden", 2)
+    assert found.evidence.startswith("2 tokens")
+
+
+def test_a_real_row_that_is_nan_is_red_and_a_padded_one_is_not():
+    def spoiled(row):
+        def run(input_ids, attention_mask):
+            out = Reader().eval()(input_ids, attention_mask)
+            return out.index_put((torch.tensor(1), torch.tensor(row)), torch.tensor(torch.nan))
+
+        return run
+
+    real = vz.audit_batch(spoiled(2), batch(), intent)
+    assert own(real) == ["runs"] and real.check("runs").query == 2, str(real)
+    assert vz.audit_batch(spoiled(6), batch(), intent).ok

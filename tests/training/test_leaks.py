@@ -1,0 +1,49 @@
+"""What is counted of one layer: real queries only, each intent by itself, in numpy's numbers."""
+
+import numpy as np
+import torch
+
+from tests.audit.plants import causal, padding
+from viz_encoder.trace.attention_call import AttentionCall
+from viz_encoder.training.leaks import LeakFinder, Meant
+
+VALID = torch.arange(6) < torch.tensor([4, 6, 2])[:, None]
+
+
+def ran_with(mask):
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 3, 2, 6, 4, generator=generator).unbind()
+    return AttentionCall("sdpa", q, k, v, 0.5, mask[:, None])
+
+
+def maps_of(ran):
+    scores = (ran.q @ ran.k.mT).double().numpy() * 0.5
+    scores = np.where(ran.mask.numpy(), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def test_closed_rows_of_padding_are_not_lost():
+    rows_too = padding(VALID) & VALID[:, :, None]
+    found = LeakFinder().find(ran_with(rows_too), Meant(padding(VALID), VALID))
+    assert not found.leak and found.lost.tolist() == [0, 0]
+    short = rows_too & ~torch.eye(6, dtype=torch.bool)
+    lost = LeakFinder().find(ran_with(short), Meant(padding(VALID), VALID)).lost
+    assert lost.tolist() == [int(VALID.sum())] * 2
+
+
+def test_the_share_is_a_mean_over_real_queries():
+    ran = ran_with(padding(VALID))
+    found = LeakFinder().find(ran, Meant(causal(VALID), VALID))
+    over = maps_of(ran) * ~causal(VALID)[:, None].numpy() * VALID[:, None, :, None].numpy()
+    meant = over.sum((0, 2, 3)) / int(VALID.sum())
+    np.testing.assert_allclose(found.share.numpy(), meant, rtol=1e-5)
+    np.testing.assert_allclose(found.largest.numpy(), over.max((0, 2, 3)), rtol=1e-5)
+    head, sample, query, key = found.place
+    assert over[sample, head, query, key] == over.max()
+
+
+def test_one_mask_is_held_against_the_intent_of_each_layer():
+    ran, finder = ran_with(padding(VALID)), LeakFinder()
+    right, wrong = Meant(padding(VALID), VALID), Meant(causal(VALID), VALID)
+    assert [finder.find(ran, meant).leak for meant in (right, wrong, right)] == [False, True, False]
