@@ -22,6 +22,7 @@ from viz_encoder.analyses.survey import survey
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadSums
 from viz_encoder.corpora.measured_batch import measured
+from viz_encoder.corpora.on_request import sampled_distances
 from viz_encoder.inputs.items import read_set
 from viz_encoder.trace.batches import by_length, joined
 from viz_encoder.trace.capture import arguments, run
@@ -210,6 +211,21 @@ def all_heads_removed(n_tokens: int) -> Callable[[int], float]:
     return measure
 
 
+def heads_apart(n_tokens: int) -> Callable[[int], float]:
+    """Jensen–Shannon distances of all 72 heads to each other, as a corpus has them for a text."""
+
+    def measure(rounds: int) -> float:
+        encoder, given = ours(MINILM, n_tokens), inputs(n_tokens)
+
+        def plain() -> None:
+            with torch.inference_mode():
+                encoder.model(given.values)
+
+        return ratio(lambda: sampled_distances(encoder, [given]), plain, rounds)
+
+    return measure
+
+
 def one_by_one_against_batches(rounds: int) -> float:
     """Both on 2 threads, pooled the same way, with the built-in texts and their real lengths."""
     torch.set_num_threads(2)
@@ -298,6 +314,10 @@ ROWS = [
     *(
         Row(f"the effect of removing each of 72 heads ÷ one forward pass, MiniLM, T = {n}", f"≤ {limit}", all_heads_removed(n))
         for n, limit in ((15, 20), (130, 35), (512, 60))
+    ),
+    *(
+        Row(f"distances of all 72 heads to each other ÷ one forward pass, MiniLM, T = {n}", "stated", heads_apart(n))
+        for n in (15, 130, 512)
     ),
     Row("500 sentences one by one ÷ pooled in length-sorted batches, MiniLM, 2 threads", "≥ 3", one_by_one_against_batches),
     *(

@@ -279,6 +279,22 @@ def test_a_bad_file_leaves_what_is_shown_and_is_said(opened, tmp_path):
 
 
 @pytest.mark.browser
+def test_as_many_texts_as_the_page_takes_can_be_pasted_and_no_more(opened):
+    page, start = opened.page, opened.page.locator("#viz-corpus-measure")
+
+    def paste(text: str) -> tuple[str, bool]:
+        page.locator("#viz-corpus-texts").evaluate(  # at once: fill types line after line
+            "(box, text) => { box.value = text; box.dispatchEvent(new Event('input')); }", text
+        )
+        return start.inner_text(), start.is_enabled()
+
+    assert paste("a\n\n") == ("Measure 1 text", True)
+    assert paste("a\n\n" * 2_000) == ("Measure 2,000 texts", True)
+    assert paste("a\n" * 2_001) == ("2,001 texts: too many", False)
+    assert paste(" \n") == ("Measure the texts", False)
+
+
+@pytest.mark.browser
 def test_cancel_leaves_what_is_shown_and_frees_the_server(opened):
     page = opened.page
     before = page.inner_text(".viz-corpus-finding")

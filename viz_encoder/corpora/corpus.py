@@ -58,8 +58,8 @@ def corpus(
         measures: any of "statistics", "roles" (offsets −8 … 8, delimiters, punctuation, the other
             text of a pair) and "examples"; these take 1.1 to 1.6 times as long as the forward
             passes alone, for texts of 10 to 500 tokens. On request, on a sample: "effect" (of
-            removing each head, on the pooled vector; 15 to 60 forward passes a text) and
-            "similarity" (Jensen–Shannon distances between all heads; 5 to 20 forward passes).
+            removing each head, on the pooled vector; 14 to 40 forward passes a text) and
+            "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes).
         k: how many examples a head.
         sample: the share of the items for "effect" and "similarity"; which, their numbers decide.
         column: the column of the texts, where there are columns.
