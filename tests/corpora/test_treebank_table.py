@@ -7,7 +7,7 @@ import pytest
 
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same
-from viz_encoder.corpora import HeadTable, read_treebank, relations, treebank_table
+from viz_encoder.corpora import HeadTable, TreeSentence, read_treebank, relations, treebank_table
 from viz_encoder.errors import TraceError
 
 PARTS = ("relations", "n_arcs", "offsets", "offset_accuracy", "n_sentences", "n_left_out")
@@ -83,3 +83,12 @@ def test_each_sentence_counts_twice(grammar, trees):
 def test_a_stop_stops(grammar, trees, enough):
     with pytest.raises(TraceError, match="Stopped after"):
         treebank_table(grammar, trees[:40] * 8, progress=lambda done: done.n < enough)
+
+
+def test_a_rare_relation_is_left_out_beside_frequent_ones(grammar):
+    often, rare = (
+        TreeSentence("keys are", ((0, 4), (5, 8)), (1, None), (name, "root"))
+        for name in ("nsubj", "obj")
+    )
+    found = treebank_table(grammar, [often] * 12 + [rare] * 3).relations
+    assert found.relations == ("nsubj",) and found.n_arcs == (12,)
