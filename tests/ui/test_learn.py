@@ -529,3 +529,24 @@ def number_row(page, name):
     """The printed numbers of the row of that name."""
     line = page.locator(".viz-learn-main [role=row]", has_text=re.compile(f"^{name}"))
     return np.array([number(cell) for cell in line.locator(".viz-learn-number").all_inner_texts()])
+
+
+def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
+    vz.capture(grammar, "the keys to the cabinet [MASK]").save(path := tmp_path / "run.safetensors")
+    opened = visit()
+    opened.painted()
+    opened.open_saved(path)
+    opened.page.wait_for_url("**from=file**")
+    opened.page.get_by_role("tab", name="Learn").click()
+    switches = opened.page.locator(".viz-learn-model")
+    switches.get_by_text("The switches run the model again, which is not here.").wait_for()
+    boxes = switches.locator(".viz-learn-switches").last.locator("input")
+    assert boxes.count() == 4 and all(boxes.nth(at).is_disabled() for at in range(4))
+    opened.page.get_by_role("tab", name="Attention").click()
+    opened.page.get_by_role("button", name="keys … [MASK]: is or are?").click()
+    opened.page.wait_for_function("vizTab.run?.model === 'grammar' && !vizTab.run.link.from")
+    opened.page.get_by_role("tab", name="Learn").click()
+    opened.page.wait_for_function(
+        "[...document.querySelectorAll('.viz-learn-model input')].every((box) => !box.disabled)"
+    )
+    assert "not here" not in switches.inner_text()

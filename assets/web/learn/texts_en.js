@@ -284,6 +284,7 @@ export const EN = {
     title: "In this model",
     untrained: "(not how it was trained)",
     here: "In your browser, without running the model",
+    gone: "This run was recorded, or opened from a file. The switches run the model again, which is not here.",
     off: "This is a new run, of the model as it was trained: the switches are back as they were.",
     divide: "divide by √d_head",
     causal: "mask: causal",
