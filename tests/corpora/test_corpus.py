@@ -154,6 +154,7 @@ def test_a_stopped_run_goes_on_from_its_parts(grammar, tmp_path, monkeypatch):
     said = []
     found = vz.corpus(grammar, texts, folder=tmp_path, progress=said.append)
     assert len(ran) == 3 and said[-1].resumed == 16 and said[-1].n == 40
+    assert said[-1].rate == pytest.approx(24 / said[-1].seconds)
     same(found, whole, 0)
 
 
@@ -173,14 +174,15 @@ def test_parts_count_only_for_the_same_items_model_and_settings(grammar, tmp_pat
     ran = count_runs(monkeypatch)
     vz.corpus(grammar, TEXTS, folder=tmp_path)
     assert not ran
-    other = vz.load(vz.load("grammar", device="cpu").model)
+    other, bare = (vz.load(vz.load("grammar", device="cpu").model) for _ in range(2))
     other.model.layers[0].attn.q.weight.data[0, 0] += 1
     ids = [grammar.read(text).values[0].tolist() for text in TEXTS]
     for encoder, items, k in (
         (grammar, TEXTS[:2], 10),
         (grammar, TEXTS[::-1], 10),
         (grammar, TEXTS, 3),
-        (other, ids, 10),
+        (bare, ids, 10),
+        (other, ids, 10),  # the same items through another weight
     ):
         ran.clear()
         vz.corpus(encoder, items, k=k, folder=tmp_path)
