@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import pytest
 import torch
-from torch.nn.attention.flex_attention import create_block_mask
+from torch.nn.attention import flex_attention
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, noop_mask
 
 from viz_encoder.errors import InputError
 from viz_encoder.model import mask_mods
@@ -78,6 +79,22 @@ def test_a_sliced_block_mask_is_refused_in_a_sentence():
     mask = create_block_mask(MODS["padding"], B, None, Q, K, device="cpu")
     with pytest.raises(InputError, match="was sliced"):
         from_block_mask(mask[:1])
+
+
+def test_blocks_without_a_mask_mod_are_refused(monkeypatch):
+    everything = create_block_mask(noop_mask, B, None, Q, K, device="cpu")
+    whole = create_block_mask(noop_mask, B, None, 256, 256, device="cpu")
+    some = create_block_mask(lambda b, h, q, k: k < 128, B, None, 256, 256, device="cpu")
+    listed = some.kv_num_blocks, some.kv_indices, some.full_kv_num_blocks, some.full_kv_indices
+    with pytest.raises(InputError, match="made without a mask_mod"):
+        from_block_mask(BlockMask.from_kv_blocks(*listed, BLOCK_SIZE=some.BLOCK_SIZE))
+    assert from_block_mask(whole).all()
+    monkeypatch.setattr(flex_attention, "_sliced_mask_mod_error", None, raising=False)
+    assert from_block_mask(everything).all()
+    monkeypatch.delattr(flex_attention, "_sliced_mask_mod_error")  # as in torch 2.6
+    assert from_block_mask(whole).all()
+    with pytest.raises(InputError, match="was sliced"):  # one block of 128, and Q, K in it
+        from_block_mask(everything)
 
 
 def test_a_mask_mod_is_told_by_what_it_takes():

@@ -21,6 +21,10 @@ MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Sizes = tuple[int, int, int, int]  # batch, head, query, key
 AXES = ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None))
 ROWS_AT_ONCE = 2**24  # pairs of all samples and heads
+SLICED = (
+    "This BlockMask was sliced, or made without a mask_mod, so its blocks alone are known; set "
+    "mask.mask_mod to one, or make it with create_block_mask for these samples."
+)
 
 
 def is_block_mask(given: Any) -> bool:
@@ -97,7 +101,7 @@ def from_block_mask(mask: Any, n_samples: int | None = None, n_heads: int | None
         n_samples, n_heads: of the batch; the mask's own if not given.
 
     Raises:
-        InputError: it was sliced, and has lost its mask_mod; or it has no batch and head.
+        InputError: it was sliced or made without a mask_mod; or it has no batch and head.
     """
     if len(mask.shape) != 4:
         raise InputError(
@@ -105,16 +109,31 @@ def from_block_mask(mask: Any, n_samples: int | None = None, n_heads: int | None
             "create_block_mask makes it."
         )
     batch, heads, queries, keys = mask.shape
+    if _lists_blocks_alone(mask):
+        raise InputError(SLICED)
     sizes = (n_samples or batch, n_heads or heads, queries, keys)
     try:
         return from_mask_mod(mask.mask_mod, sizes, mask.kv_indices.device)
     except RuntimeError as fault:
         if "sliced BlockMask" not in str(fault):
             raise
-        raise InputError(
-            "This BlockMask was sliced, and has no mask_mod any more; set mask.mask_mod to one, or "
-            "make it with create_block_mask for these samples."
-        ) from fault
+        raise InputError(SLICED) from fault
+
+
+def _lists_blocks_alone(mask: Any) -> bool:
+    """Whether its blocks say more than its mask_mod, which is torch's own that opens every pair.
+
+    Where torch itself does not mark a sliced BlockMask, any block that is not listed as whole may
+    have lost its mask_mod.
+    """
+    module = sys.modules["torch.nn.attention.flex_attention"]
+    if mask.mask_mod is not getattr(module, "noop_mask", None):
+        return False
+    whole = mask.full_kv_num_blocks
+    listed = torch.zeros_like(mask.kv_num_blocks) if whole is None else whole
+    if hasattr(module, "_sliced_mask_mod_error"):
+        listed = listed + mask.kv_num_blocks
+    return bool((listed < -(-mask.shape[-1] // mask.BLOCK_SIZE[1])).any())
 
 
 def as_compiled(mask: Any, n_samples: int, n_heads: int | None = None) -> Bool[Tensor, "b h q k"]:
