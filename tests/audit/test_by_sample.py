@@ -162,7 +162,7 @@ def test_documents_that_run_by_themselves_are_said_not_to_be_seen():
     scope = AuditScope(documents=documents)
     report = audit(ByDocument(), packed, scope=scope, n_layers=LAYERS)
     assert report.verdict == "PASS", str(report)
-    assert any("once a sample or document" in line for line in report.not_tested)
+    assert any("once per sample or document" in line for line in report.not_tested)
     assert report.check("maps").verdict == "NOT TESTED"
     unknown = audit(ByDocument(), packed, scope=scope)
     assert unknown.verdict == "PASS" and any("n_layers" in line for line in unknown.not_tested)
@@ -241,7 +241,7 @@ def test_where_nothing_can_be_changed_nothing_is_supposed():
         module=model,
     )
     assert report.verdict == "PASS" and report.check("maps").verdict == "NOT TESTED", str(report)
-    assert any("once a sample" in line for line in report.not_tested)
+    assert any("once per sample" in line for line in report.not_tested)
 
 
 def test_ids_in_an_audit_of_rows():

@@ -265,7 +265,7 @@ def test_security_md_promises_these_numbers():
         f"{PUBLIC.table_bytes // MB} MB ({LOCAL.table_bytes // MB} MB on your own machine).",
         f"may have at most {PUBLIC.built_weights // MB} million weights "
         f"({LOCAL.built_weights // MB} million on your own machine)",
-        f"may have maps of at most {PUBLIC.saved_cells // MB:,} million cells together",
+        f"may have at most {PUBLIC.saved_cells / (1_000 * MB):g} billion cells in all",
     )
     assert [each for each in promised if each not in told] == []
     assert len(promised) == 9

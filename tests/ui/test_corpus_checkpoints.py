@@ -66,7 +66,7 @@ def test_the_page_subtracts_one_from_the_other(opened, tables):
     )
     assert heads == [f"{at // 4}.{at % 4}" for at in order]
     said = page.inner_text(".viz-corpus-over")
-    assert said.startswith("texts.csv (3 texts, step-2000), less texts.csv (3 texts, step-1000).")
+    assert said.startswith("texts.csv (3 texts, step-2000), minus texts.csv (3 texts, step-1000).")
     first = change.ravel()[order[0]]
     assert abs(first) < 0.1 and f"({first:+.4f})".replace("-", "−") in page.inner_text(
         ".viz-corpus-finding"

@@ -321,7 +321,7 @@ def test_a_new_run_says_that_the_switches_are_back(learn):
     page.fill("#viz-text-a textarea, #viz-text-a input", "the cat sees the dog")
     page.click("#viz-run")
     page.wait_for_function("vizLearn.shown.run.link.a === 'the cat sees the dog'")
-    assert "the switches are back as they were" in page.inner_text(said)
+    assert "so the switches are reset" in page.inner_text(said)
     assert not page.is_checked(CAUSAL)
 
 
@@ -496,7 +496,7 @@ def test_one_click_says_whether_the_model_knows_word_order(learn, grammar):
 def test_padding_is_put_beside_the_text_left_out_and_counted_by_mistake(learn, minilm):
     text = "dog bit man"
     page = learn(step=11, text=text, model="all-MiniLM-L6-v2", layer=0, head=0, query=1, key=2)
-    page.click(".viz-learn-main button:has-text('Put 4 [PAD]')")
+    page.click(".viz-learn-main button:has-text('Add 4 [PAD]')")
     page.wait_for_function("vizLearn.shown.run.tokens.length === 9")
     page.wait_for_function(
         "document.querySelector('.viz-learn-moved').textContent.includes('left out')"
@@ -518,7 +518,7 @@ def test_padding_is_put_beside_the_text_left_out_and_counted_by_mistake(learn, m
         "said => document.querySelector('.viz-learn-moved').textContent.includes(said)", arg=said
     )
     np.testing.assert_allclose(number_row(page, "mean"), wrong[: len(mean)], atol=6e-4)
-    page.click(".viz-learn-main button:has-text('Without [PAD] again')")
+    page.click(".viz-learn-main button:has-text('Remove [PAD]')")
     page.wait_for_function("vizLearn.shown.run.tokens.length === 5")
     page.wait_for_selector(".viz-learn-main label", state="hidden")
     np.testing.assert_allclose(number_row(page, "mean"), mean, atol=2e-3)
@@ -539,7 +539,7 @@ def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
     opened.page.wait_for_url("**from=file**")
     opened.page.get_by_role("tab", name="Learn").click()
     switches = opened.page.locator(".viz-learn-model")
-    switches.get_by_text("The switches run the model again, which is not here.").wait_for()
+    switches.get_by_text("The switches run the model again, and it is not loaded here").wait_for()
     boxes = switches.locator(".viz-learn-switches").last.locator("input")
     assert boxes.count() == 4 and all(boxes.nth(at).is_disabled() for at in range(4))
     opened.page.get_by_role("tab", name="Attention").click()
@@ -549,4 +549,4 @@ def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
     opened.page.wait_for_function(
         "[...document.querySelectorAll('.viz-learn-model input')].every((box) => !box.disabled)"
     )
-    assert "not here" not in switches.inner_text()
+    assert "not loaded here" not in switches.inner_text()

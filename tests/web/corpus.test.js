@@ -70,7 +70,7 @@ test("a head is read from its name, if the table has it", () => {
 
 test("a spread too small for two decimals has more", () => {
   assert.deepEqual([0.2, 0.004, 0.0003, 0].map(digitsOf), [2, 3, 4, 2]);
-  assert.equal(spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: no text has it.");
+  assert.equal(spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: not defined for any of these texts.");
   const said = spreadOf(ONE, "previous", { layer: 0, head: 0 });
   assert.equal(said, "Head 0.0: 0.50 ± 0.50 over 3 texts; from 0.50 to 0.50 in single texts.");
 });
@@ -114,7 +114,8 @@ test("relations stand in the order of how far their best head is above offset an
       ["det", "0.1", 0.95, 0.2],
     ],
   );
-  assert.equal(relationSaid(found), "Head 1.0 follows “obj” in 72% of its arcs (offset −2 20%, random weights 50%).");
+  const said = "Head 1.0 attends most to the right word in 72% of “obj” arcs (offset −2: 20%, random weights: 50%).";
+  assert.equal(relationSaid(found), said);
 });
 
 test("small changes have the decimals by which they are seen", () => {

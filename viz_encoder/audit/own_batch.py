@@ -35,8 +35,8 @@ def audit_batch(
 ) -> MaskReport:
     """Whether the model looks where it may on this very batch, in its own mode.
 
-    The model runs twice: once for its output, once for its maps. A fault takes a few more, and so
-    does attention that is called sample by sample.
+    The model runs twice: once for its output, once for its maps. It runs a few more times to find
+    the cause of a fault, or if attention is called one sample at a time.
 
     It sees what made-up batches cannot have: real tokens with the id of the padding, texts that
     were cut, samples in order of their length. What needs other batches (gradients, padding, other

@@ -56,7 +56,7 @@ class HeadTable(TableResult):
     failures: texts that could not be measured, at most 1,000 of them; n_failed counts all.
     distances: where "similarity" was asked for, the mean Jensen–Shannon distance of each head to
         each, over n_sampled texts: 0 (the same rows) … 1 (no key in common).
-    relations: of a treebank's sentences, see `viz_encoder.corpora.treebank_table`.
+    relations: those of a treebank; None of other texts. See `viz_encoder.corpora.treebank_table`.
     """
 
     about: About
@@ -123,7 +123,7 @@ class HeadTable(TableResult):
 
     @property
     def arrays(self) -> dict[str, Float[np.ndarray, "layer head"]]:
-        """Of each statistic the mean, and under its name with _sd, _least and _most the rest."""
+        """Each statistic's mean by its name; its spread by name_sd, name_least and name_most."""
         return {
             f"{name}{suffix}": getattr(spread, part)
             for name, spread in self.statistics.items()

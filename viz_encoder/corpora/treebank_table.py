@@ -24,10 +24,10 @@ def treebank_table(
     k: int = N_EXAMPLES,
     progress: Progress | None = None,
 ) -> HeadTable:
-    """`vz.corpus` over the sentences, and their `relations` as table.relations.
+    """The table of `vz.corpus` over the sentences, with their `relations` as table.relations.
 
-    A relation needs 10 arcs; where none has as many, all are kept. Where no word depends on another
-    they are None.
+    Relations with fewer than 10 arcs are left out; where none has 10, only the most frequent are
+    kept. Where no word depends on another, table.relations is None.
 
     Args:
         encoder: what `vz.load` returned, with its tokenizer.

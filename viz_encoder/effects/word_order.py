@@ -13,8 +13,8 @@ from viz_encoder.inputs import Inputs
 from viz_encoder.shown import OneLine
 from viz_encoder.trace.capture import captured
 
-NO_WORDS = "Only words can be swapped; this input has no token ids."
-ALIKE = "This text has no two different words to swap; type one more word."
+NO_WORDS = "Only the words of a text can be swapped, and this input has no token ids; use a text."
+ALIKE = "Swapping takes two different words, and this text does not have them; type another word."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,11 +41,12 @@ def word_order(
     Args:
         encoder: the model.
         inputs: one text, from `encoder.read`.
-        one: a token; the first of the text's own if not given, or if the two are no pair.
-        two: another token that has another id.
+        one: index of a token that is not special; by default, the first.
+        two: index of another with a different id; by default, or where these two cannot be
+            swapped, the first such token.
 
     Raises:
-        SelectionError: a picture, no two different words, or a model without positions.
+        SelectionError: a picture, a text without two different words, or a model without positions.
     """
     if inputs.values.is_floating_point():
         raise SelectionError(NO_WORDS)

@@ -21,7 +21,7 @@ from viz_encoder.trace.prediction_heads import masked_tokens
 from viz_encoder.trace.recorded_parts import Source
 
 TIED = 0.05  # of a probability
-NOT_HERE = "The model of this run is not here."
+NOT_HERE = "The model of this run is not loaded here."
 MOST_RERUN = 64  # tokens, up to which an exercise runs the model again
 
 

@@ -29,11 +29,11 @@ ATTENTION_ALONE = (
 )
 ODD_ACTIVATION = (
     "This model's feed-forward part was not read: its activation is {name}, which "
-    "is none that is known here."
+    "viz_encoder does not know."
 )
-UNLIKE = "This model's weights were not read: its layers differ in their sizes."
+UNLIKE = "This model's weights were not read: its layers are not all alike in size and kind."
 DROPPED = (
-    "Dropout was on (train mode), so what a block gave is not the sum of its parts. Record the "
+    "Dropout was on (train mode), so a block's output is not the sum of its parts. Record the "
     "model after model.eval()."
 )
 CHANGED = (
@@ -44,10 +44,11 @@ CHANGED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordedParts(OneLine):
-    """What steps of one token's way need of a recorded model: its weights, by reference.
+    """What the steps of one token's way need of a recorded model: its weights, by reference.
 
-    axes: those of its blocks; None where nothing was read. unread: why there is no
-    feed-forward part, or nothing at all. entered: what came into attention that is in no layer.
+    axes: the sizes and kinds of its blocks; None where nothing was read. unread: why nothing was
+    read, or no feed-forward part. entered: the input of nn.MultiheadAttention outside of
+    nn.TransformerEncoderLayer.
     """
 
     axes: EncoderConfig | None

@@ -27,7 +27,7 @@ export function atlasSaves(run, measures, selection, changes) {
     const change = changes();
     if (!change?.against) return savePicture(figure, "head_atlas", format);
     const signed = changeFigure(figure, shown, change.largest, (layer, head) => change.of(layer, head));
-    if (!signed) throw new Error("The changes are still on their way; save them once they are drawn.");
+    if (!signed) throw new Error("The changes are still being computed; save again once they are drawn.");
     return savePicture(signed, "head_atlas-change", format);
   };
   const table = () => {

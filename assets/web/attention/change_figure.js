@@ -10,10 +10,10 @@ import { signedText } from "./legend.js";
 
 const GAP = 1;
 const rgb = (/** @type {number[]} */ color) => `rgb(${color.join(",")})`;
-const TITLE = "All layers and heads, change from the reference; each cell is the strongest change of its block";
+const TITLE = "All layers and heads, change from the reference; each cell is the strongest change in its block";
 const SAME = { type: "heatmap", zmin: -1, zmax: 1, hoverinfo: "skip" };
 const NONE = [0, 1].map((at) => [at, rgb(paperSigned.none)]);
-const UNIT = "now − before, share of a query's total, by the square root";
+const UNIT = "now − before, share of a query's total (square-root scale)";
 
 /** The atlas's figure with the changes in place of the weights; null where not all of them are here.
  * @type {(atlas: FigureJson, run: Pick<Run, "nLayers" | "nHeads">, largest: number,

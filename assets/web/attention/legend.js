@@ -9,7 +9,7 @@ import { noChange, signedColors } from "../core/signed_colors.js";
 export const TICKS = 5;
 const CLIPPED_TICKS = 3; // where the ends say that weights are clipped, there is room for no more
 const SAID =
-  "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one scale, by the square root of the change, so that small changes show";
+  "Change of the weight, now − before, in shares of a query’s total: red = more than in the reference, blue = less; all heads on one square-root scale, so that small changes show";
 const [WIDTH, LEFT, RIGHT] = [230, 14, 208]; // of the canvas, and from where to where the ramp goes
 
 export class Legend {

@@ -134,7 +134,7 @@ export class StatisticSource {
       [HERE, this.measures.run?.grid ? "this picture" : "this text"],
       [SHIPPED, EXAMPLE],
     ];
-    if (own || chosen === OPEN) listed.push([OPEN, own || "the table of the Corpus tab"]);
+    if (own || chosen === OPEN) listed.push([OPEN, own || "the table open in the Corpus tab"]);
     if (this.#offered !== String(listed))
       this.choice.replaceChildren(...options(/** @type {[string, string][]} */ (listed)));
     [this.#offered, this.choice.value] = [String(listed), chosen];

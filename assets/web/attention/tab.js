@@ -191,7 +191,7 @@ class AttentionTab extends TabShell {
     };
     const { answer } = this.predictions;
     if (answer)
-      facts.splice(1, 0, [answer, "What the model predicts; its other labels, and each layer's, stand further down"]);
+      facts.splice(1, 0, [answer, "What the model predicts; the other labels, and those after each layer, are below"]);
     this.facts.replaceChildren(
       ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
       el("span", badge, verdict(proof)),

@@ -46,7 +46,7 @@ export const digitsOf = (sd) => (sd >= 0.005 || sd === 0 ? 2 : sd >= 0.0005 ? 3 
 export function spreadOf(table, name, { layer, head }) {
   const value = (/** @type {string} */ part) => Number(table.arrays[name + part][layer][head]);
   const of = (/** @type {string} */ part) => value(part).toFixed(digitsOf(value("_sd")));
-  if (table.arrays[name][layer][head] === null) return `Head ${layer}.${head}: no text has it.`;
+  if (table.arrays[name][layer][head] === null) return `Head ${layer}.${head}: not defined for any of these texts.`;
   const texts = table.n_texts[name];
   const range = texts > 1 ? `; from ${of("_least")} to ${of("_most")} in single texts` : "";
   return `Head ${layer}.${head}: ${of("")} ± ${of("_sd")} over ${textsOf(texts)}${range}.`;

@@ -32,8 +32,8 @@ export function linesOf({ relations, n_arcs, accuracy, random, offsets, offset_a
 
 /** The first relation in a sentence. @type {(lines: Line[]) => string} */
 export function relationSaid([{ name, at, share, offset, byOffset, random }]) {
-  const beside = `offset ${signedWhole(offset)} ${percent(byOffset)}, random weights ${percent(random)}`;
-  return `Head ${headName(at)} follows “${name}” in ${percent(share)} of its arcs (${beside}).`;
+  const beside = `offset ${signedWhole(offset)}: ${percent(byOffset)}, random weights: ${percent(random)}`;
+  return `Head ${headName(at)} attends most to the right word in ${percent(share)} of “${name}” arcs (${beside}).`;
 }
 
 const percent = (/** @type {number} */ share) => `${(100 * share).toFixed(0)}%`;
@@ -61,9 +61,9 @@ export class RelationList {
     const [sentences, out] = [relations.n_sentences, relations.n_left_out].map((n) => n.toLocaleString("en-US"));
     const left = relations.n_left_out ? `, without ${out} arcs that were cut off` : "";
     this.about.textContent =
-      `Right: how often, of all other words, the head gives the most to the right one, ${TOWARD[relations.direction]}, ` +
+      `Right: how often the head attends to the right word more than to any other, ${TOWARD[relations.direction]}, ` +
       `over ${sentences} sentences${left}. Offset: how often the word at that distance is the right one. Random: the ` +
-      "best head of the same model with random weights. Relations whose head is furthest above both come first; a " +
+      "best head of the same model with random weights. Relations whose head is farthest above both come first; a " +
       "head that is not clearly above both says nothing about syntax (Htut et al., 2019).";
   }
 

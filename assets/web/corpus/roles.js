@@ -29,10 +29,10 @@ const PLACES = {
 
 /** The rule, in a sentence. */
 export const RULE =
-  `A label stands where one place has more than half of a head's attention, on average over the texts: ` +
+  `A head is labeled if one place gets more than half of its attention, on average over the texts: ` +
   `${Object.values(NAMED)
     .map(([label, where]) => `${label} = ${where}`)
-    .join(", ")}, −2 or +3 = so many tokens before or after.`;
+    .join(", ")}, −2 or +3 = that many tokens before or after.`;
 
 /** A head's role, if it has a clear one. @type {(table: HeadTable, place: HeadPlace) => Role | null} */
 export function roleOf({ arrays }, { layer, head }) {

@@ -13,8 +13,8 @@ const MOST = 2000;
 const KINDS = ".txt,.conllu,.csv,.tsv,.jsonl,.ndjson,.parquet,.json,.npz";
 const ABOUT = `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file
   with a column of texts, a treebank (.conllu), or a table that was saved before. They are read by the model chosen at the top of the page,
-  and the server keeps nothing. Pairs, pictures and larger sets: run viz-encoder corpus in a terminal, and open the table
-  that it saves. The 240 example sentences were written for this project and have its license.`;
+  and the server keeps nothing. For pairs, pictures and larger sets, run viz-encoder corpus in a terminal and open the table
+  that it saves. The 240 example sentences were written for this project and are under its license.`;
 const [MODEL, USUAL] = ["#viz-model input", "all-MiniLM-L6-v2"];
 
 /** The text model that the form holds; it has no such box while it is about a picture. */
@@ -38,7 +38,7 @@ export class SourcePanel {
       this.measure("Measuring the example sentences", (tell, signal) => shippedOn(chosenModel(), tell, signal)),
     );
     const trees = button("Example treebank", () => this.measure("Measuring the example treebank", treebank), {
-      title: "400 sentences of the grammar model, in which the masked word depends on the word that decides it",
+      title: "400 sentences for the model grammar, in which the masked word depends on the word that decides it",
     });
     const label = el("label", { class: "viz-caption", for: this.typed.id }, "One text per line, or upload a file.");
     this.node = section(

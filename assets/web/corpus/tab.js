@@ -139,8 +139,8 @@ export class CorpusTab {
     current.selection.note({ [STATISTIC]: name === USUAL ? "" : name });
     this.comparison.show(table, name);
     const other = this.comparison.of(table, name);
-    const less = other ? `, less ${tableName(other)}` : "";
-    this.over.textContent = `${tableName(table)}${less}. ± is the standard deviation over texts.`;
+    const minus = other ? `, minus ${tableName(other)}` : "";
+    this.over.textContent = `${tableName(table)}${minus}. ± is the standard deviation over texts.`;
     const found = other ? changes(table, other, name) : [];
     const { title, meaning, over, edge } = table.words[name];
     this.finding.textContent = other ? changeSaid(found, title) : table.says[name];

@@ -43,7 +43,7 @@ export const EN = {
     more: (/** @type {number} */ n) => `${n} more tokens are not listed here.`,
     named: (/** @type {number} */ n) => `The model reads ${n} tokens.`,
     namedNote:
-      "This run keeps the names of its tokens, not their numbers in a vocabulary. Click a token to follow it through the encoder.",
+      "This run has the names of its tokens, but not their ids. Click a token to follow it through the encoder.",
     position: "position",
     id: "id",
   },
@@ -64,8 +64,8 @@ export const EN = {
     said: (/** @type {string} */ one, /** @type {string} */ two, /** @type {string} */ on, /** @type {string} */ off) =>
       `${one} and ${two} swapped: with positions, the tokens’ output vectors change by ${on} of their length on average; without positions, by ${off}.`,
     blind: " So without positions, the model does not know the order of the words.",
-    vectors: (/** @type {string} */ name) => `The output vector of ${name}, at its place in each text`,
-    rows: ["as it is", "swapped", "no positions", "none, swapped"],
+    vectors: (/** @type {string} */ name) => `The output vector of ${name}, wherever it stands in each text`,
+    rows: ["original", "swapped", "no positions", "no pos., swapped"],
   },
   projection: {
     headline: (/** @type {string} */ name, /** @type {string} */ head) => [
@@ -225,8 +225,8 @@ export const EN = {
       `One vector of ${d} numbers for ${n} tokens: [CLS] alone, or the mean of all?`,
     ],
     note: "The mean is taken number by number over the real tokens. [PAD] must be left out; [CLS] is one token’s vector.",
-    pad: (/** @type {number} */ n) => `Put ${n} [PAD] beside the text, as in a batch`,
-    unpad: "Without [PAD] again",
+    pad: (/** @type {number} */ n) => `Add ${n} [PAD] to the text, as in a batch`,
+    unpad: "Remove [PAD]",
     counted: "count [PAD] by mistake",
     left: (/** @type {number} */ n) => `The ${n} [PAD] have vectors too, but they are left out of the mean.`,
     moved: (/** @type {number} */ n, /** @type {string} */ share) =>
@@ -284,8 +284,8 @@ export const EN = {
     title: "In this model",
     untrained: "(not how it was trained)",
     here: "In your browser, without running the model",
-    gone: "This run was recorded, or opened from a file. The switches run the model again, which is not here.",
-    off: "This is a new run, of the model as it was trained: the switches are back as they were.",
+    gone: "The switches run the model again, and it is not loaded here: this run was recorded, or opened from a file.",
+    off: "This is a new run of the unchanged model, so the switches are reset.",
     divide: "divide by √d_head",
     causal: "mask: causal",
     head: (/** @type {string} */ head) => `remove head ${head}`,

@@ -30,7 +30,10 @@ from viz_encoder.trace.recorded_parts import RecordedParts, Source
 
 ROTARY = "Rotary: nothing is added here; q and k are rotated by position in step 3."
 RELATIVE = "Relative positions: nothing is added here; each score gets a number for the distance."
-RECORDED = "This model was recorded: its tables were not read. This vector enters its first block."
+RECORDED = (
+    "This model was recorded, and its embedding tables were not read: shown is the vector that "
+    "enters the first block."
+)
 NO_ORDER = "No positions: nothing is added here, and no token knows its place."
 
 
@@ -61,8 +64,8 @@ def embedding_step(
     """The embedding of one token, by the model's own tables.
 
     Args:
-        encoder: the model that ran, or `trace.parts` of a recorded one, of which what enters
-            the first block is shown.
+        encoder: the model that ran, or `trace.parts` of a recorded one; of that, only the vector
+            that enters the first block is known.
         trace: the run.
         query: the token.
         inputs: what entered the model, from `encoder.read`; needed for pictures and vectors. The

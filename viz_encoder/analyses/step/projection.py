@@ -34,8 +34,8 @@ TURNED = (
 )
 
 DIVIDED = (
-    "torch divided q by √d_head before the product (need_weights=True); shown are both, before and "
-    "after."
+    "With need_weights=True, torch divides q by √d_head before the product; q is shown before and "
+    "after the division."
 )
 
 NO_QUERIES = "This run kept its maps alone, without queries and keys."
@@ -48,7 +48,7 @@ class ProjectionStep(ArrayResult, main="q"):
     x: what enters the projections at the query (normalized where the block is pre-norm), x_key at
     the key. weight and bias are the head's rows of W_q and b_q. q, k and v are those that ran;
     q_before and k_before, before they were turned, are None where nothing is turned. Where torch
-    divided q by √d_head before the product, q_before is what it divided.
+    divided q by √d_head before the product, q_before is q before that division.
     """
 
     layer: int

@@ -49,7 +49,9 @@ def require_model(encoder: Source, trace: Trace) -> None:
         raise SelectionError("These steps follow one sequence; this is cross-attention.")
     if isinstance(encoder, RecordedParts):
         if encoder is not trace.parts:
-            raise SelectionError("These parts are of another recording; give trace.parts.")
+            raise SelectionError(
+                "These parts are of another recording; give trace.parts of this trace."
+            )
         return
     require_made_by(encoder, trace, trace.layers[0], trace.hidden(0).shape[-1])
 
@@ -68,7 +70,9 @@ def require_ran(encoder: Source, trace: Trace, token: int) -> None:
         SelectionError: the token is such.
     """
     if isinstance(encoder, RecordedParts) and encoder.ragged and not trace.valid[token]:
-        raise SelectionError(f"Token {token} is padding, which torch left out of this run.")
+        raise SelectionError(
+            f"Token {token} is padding, which torch left out of this run; choose a real token."
+        )
 
 
 def state_of(encoder: Source, trace: Trace, layer: int, token: int) -> Float[Tensor, " d_model"]:

@@ -45,8 +45,8 @@ def _by_intent(context: AuditContext) -> Answer | None:
         return None
     sample, query, key = (int(n) for n in open_.nonzero()[0])
     text = (
-        f"Your intent lets token {query} of sample {sample} attend to padding {key}; what depends "
-        "on it was not compared alone and with padding."
+        f"Your intent lets token {query} of sample {sample} attend to token {key}, which is "
+        "padding; outputs that depend on it were not compared alone and with padding."
     )
     cure = "Add & valid[:, None, :] to the intent, unless padding is meant to be seen."
     return Answer(Verdict.WARN, text, cure=cure, sample=sample, query=query, key=key)

@@ -60,7 +60,9 @@ def ask_one_batch(context: AuditContext) -> Answer:
     if not layers:
         return untested("Sums of the maps' rows: no maps could be seen.")
     if len(context.base.allowed) not in (1, len(layers)):
-        return untested("Sums of the maps' rows: which layer has which intent cannot be told.")
+        return untested(
+            "Sums of the maps' rows: which intent belongs to which layer cannot be told."
+        )
     whole, most, at = True, 0.0, (0, 0, 0, 0)
     for number, layer in enumerate(layers):
         apart = _away(context, number, layer)
@@ -81,8 +83,8 @@ def ask_one_batch(context: AuditContext) -> Answer:
     total = float(_sums(context, number, layers[number])[sample, head, query])
     text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
     if not whole or total > 1:
-        return untested(f"{text} Whether by a sink or by a mask after the softmax was not tested.")
-    text = f"{text} Rows to which no key is forbidden sum to 1."
+        return untested(f"{text} Whether a sink or a mask after the softmax is why was not tested.")
+    text = f"{text} Rows without a forbidden key sum to 1."
     return Answer(
         Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total
     ).because(diagnose("after_softmax"))

@@ -168,7 +168,7 @@ CAUSES = {
     "document_edges": Cause(
         "the edges of the documents are off by one token",
         "torch.searchsorted(cu_seqlens, place, right=True) - 1: without right=True the first token "
-        "of a document counts to the one before it.",
+        "of a document is counted with the document before it.",
     ),
     "after_softmax": Cause(
         "the mask is applied after the softmax: forbidden keys still take their share of the sum",

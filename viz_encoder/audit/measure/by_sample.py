@@ -21,7 +21,7 @@ from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.module_stack import RecordedCall
 
 UNASSIGNED = (
-    "This model calls attention once a sample or document (with a batch of 1), and which call "
+    "This model calls attention once per sample or document (with a batch of 1), and which call "
     "belongs to which layer cannot be told."
 )
 ALL, SEVERAL = -1, -2  # in place of a sample: it depends on none of them, or on more than one

@@ -12,8 +12,8 @@ from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.subject import Subject
 
 NOT_EMBEDDED = (
-    "no nn.Embedding was called with these ids, as a batch, by sample or in one row; embed them "
-    "yourself, model(table(ids), passed), or give the module that holds it, module="
+    "no nn.Embedding was called with these ids, as a batch, sample by sample or in one row; embed "
+    "them yourself, model(table(ids), passed), or give the module that holds it, module="
 )
 
 

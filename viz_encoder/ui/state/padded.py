@@ -69,8 +69,8 @@ def padded_inputs(encoder: LoadedEncoder, inputs: Inputs, side: str, count: int)
     (sample,) = inputs.samples
     name = reader.tokenizer.id_to_token(reader.pad_id) or "[PAD]"
     note = (
-        f"{count:,} {name} {'token was' if count == 1 else 'tokens were'} put at the {side}, as in "
-        "a batch with a longer text."
+        f"{count:,} {name} {'token was' if count == 1 else 'tokens were'} added at the {side}, as "
+        "in a batch with a longer text."
     )
     padded = replace(
         sample,

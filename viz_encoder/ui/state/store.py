@@ -28,8 +28,8 @@ from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
 AGAIN = "The model of this run is not loaded here; run the text or picture again to {purpose}."
 # Of a run that has neither: somebody recorded it, or ran it on vectors.
 NOTHING_TO_RUN = (
-    "The model of this run is not loaded here, and the run holds no text or picture; run the model "
-    "where it is to {purpose}."
+    "The model of this run is not loaded here, and the run holds no text or picture; to {purpose}, "
+    "run the model in Python."
 )
 NOT_PLAIN = (
     "The model must run again for this, without the mask or the changes that this run was made "

@@ -7,7 +7,7 @@ import { forward } from "./forward.js";
 /** @import { Model } from "./forward.js" */
 /** @import { Read } from "./vocabulary.js" */
 
-const ALIKE = "This text has no two different words to swap; type one more word.";
+const ALIKE = "Swapping takes two different words, and this text does not have them; type another word.";
 
 /** @type {(model: Model, read: Read, query: number, key: number) => Order | { message: string }} */
 export function wordOrder(model, { ids, special }, query, key) {

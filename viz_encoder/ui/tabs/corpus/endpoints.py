@@ -17,9 +17,9 @@ def corpus(
     kind: str = "txt",
     column: str = "text",
 ) -> dict[str, Any]:
-    """Every head over texts: one a line, or a file's content with its kind.
+    """Every head over texts: one text per line, or a file's content with its kind.
 
-    Kinds are csv, tsv, jsonl and conllu, a treebank, whose relations are in the table too.
+    Kinds are csv, tsv, jsonl, and conllu for a treebank, whose relations are in the table too.
     Returns the table as `HeadTable.load` reads it from a .json file, with `words` for each
     statistic and `says`, which head leads by it.
     """
