@@ -201,7 +201,7 @@ def test_attention_is_read_in_every_layout(batch_first, batched):
     near(found.x, x[2, TOKEN])
     near(found.x_key, x[2, 5])
     near(found.q_before, found.q.astype(float) * np.sqrt(D / HEADS))  # torch divided q
-    assert found.k_before is None and "divided q" in found.says
+    assert found.k_before is None and "divides q" in found.says
 
 
 def test_a_class_of_its_own_with_torch_s_as_a_base_is_recorded_as_before():
