@@ -256,7 +256,7 @@ def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(shad
     opened.page.wait_for_selector(".viz-source[data-painted$=':699']")
     assert opened.page.get_attribute("[data-token='699']", "aria-pressed") == "true"
     opened.page.select_option("#viz-shade-by", "value")
-    wait_for_told(opened, "run the text or picture again to see this.")
+    wait_for_told(opened, "to see this, run the model in Python.")
     opened.faults[:] = [fault for fault in opened.faults if "404" not in fault]
 
 
