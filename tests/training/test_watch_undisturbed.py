@@ -20,6 +20,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.filterwarnings("ignore")  # torch's compiler stops at its own
 @pytest.mark.parametrize("name", MODELS)
 def test_a_training_is_the_same_with_and_without(name):
+    if name in ("torch.compile, BERT", "BERT.compile()") and torch.__version__ < "2.7":
+        pytest.skip("this transformers does not compile on this torch")
     looks = []
     plain = train(MODELS[name], None)
     watched = train(

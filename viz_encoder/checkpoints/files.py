@@ -91,10 +91,20 @@ def read_tensors(folder: Path, name: str, wanted: list[str]) -> Iterator[tuple[s
     read_header(path)
     with _opened(path) as file:
         for key in wanted:
-            tensor = file.get_tensor(key)
+            tensor = _read(file, key)
             if tensor.is_floating_point() and not bool(torch.isfinite(_widened(key, tensor)).all()):
                 raise CheckpointError(f"{name}: {key} holds NaN or infinite values; save it again.")
             yield key, tensor
+
+
+def _read(file: Any, key: str) -> Tensor:
+    try:
+        return file.get_tensor(key)
+    except AttributeError as fault:  # a dtype that this torch does not have
+        raise CheckpointError(
+            f"{key} is of a dtype that torch {torch.__version__} lacks; save it as float32, or use "
+            "a newer torch."
+        ) from fault
 
 
 def _widened(key: str, tensor: Tensor) -> Tensor:
