@@ -248,6 +248,7 @@ def test_the_part_in_view_the_chosen_heads_and_the_twin_are_restored(visit, reop
     pressed = ".viz-whatif-twin .viz-whatif-grid >> nth=0 >> [aria-pressed=true]"
     marked = other.locator(pressed).evaluate_all("all => all.map(one => one.dataset.head)")
     assert sorted(marked) == sorted([first, *others])
+    assert other.is_checked("#viz-whatif-together")
     other.wait_for_selector(".viz-whatif-tokens[data-painted$=':attention']", timeout=60_000)
     assert chosen(other) == chosen(page)
     view = "(({ row, col, span }) => [row, col, span])(vizTab.map.view)"

@@ -112,6 +112,7 @@ class WhatIfTab extends TabShell {
     const plain = await fresh(changedRun.plainOf(run));
     const offer = await fresh(offered(plain));
     Object.assign(this, { plain, offer, effects: null, chosen: linkedHeads(run), known: new Map() });
+    if (this.chosen.length > 1) this.heads.together.checked = true; // as the link has them
     this.#dim(false);
     if (offer.missing) return this.#refuse(run, offer.missing);
     this.body.hidden = false;

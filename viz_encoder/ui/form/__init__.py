@@ -1,1 +1,1 @@
-"""The form on the left: what to run, on which model, and opening others."""
+"""The form at the top: what to run, on which model, and opening others."""

@@ -159,7 +159,7 @@ def answer(rows: Sequence[Separation]) -> str:
         where = f"{best.method} {after_blocks(best.layer)}, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
     others = [
-        f"{title} {getattr(best, name):.2f}{_better(known, name, best)}"
+        f"{title} {getattr(best, name):.3f}{_better(known, name, best)}"
         for name, title in COLUMN_NAMES.items()
         if name != "silhouette" and getattr(best, name) == getattr(best, name)
     ]
@@ -178,7 +178,7 @@ def _better(rows: Sequence[Separation], name: str, best: Separation) -> str:
     top = max(rows, key=lambda row: np.nan_to_num(getattr(row, name), nan=-2))
     if getattr(top, name) <= getattr(best, name):
         return ""
-    return f" (best: {top.method} {after_blocks(top.layer)}, {getattr(top, name):.2f})"
+    return f" (best: {top.method} {after_blocks(top.layer)}, {getattr(top, name):.3f})"
 
 
 def _check_training(layer: float, n_seeds: float, steps: float) -> None:

@@ -21,7 +21,7 @@ QUICK: dict[str, Any] = {
 FILES = [".csv", ".tsv", ".txt", ".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif"]
 SET_HELP = (
     "One text per line, or a CSV whose first line is text,label (and word, to pool one word of "
-    "each text). Texts are read by the text model on the left, pictures by the picture model; "
+    "each text). Texts are read by the text model chosen above, pictures by the picture model; "
     "pictures named like cat_1.png have the label cat."
 )
 LEARN_HELP = (
