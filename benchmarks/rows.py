@@ -20,9 +20,11 @@ from viz_encoder.analyses.collection import collection
 from viz_encoder.analyses.overview import overview
 from viz_encoder.analyses.survey import survey
 from viz_encoder.bundled import asset
+from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora import HeadSums
 from viz_encoder.corpora.measured_batch import measured
 from viz_encoder.corpora.on_request import sampled_distances
+from viz_encoder.inputs import Inputs
 from viz_encoder.inputs.items import read_set
 from viz_encoder.trace.batches import by_length, joined
 from viz_encoder.trace.capture import arguments, run
@@ -196,8 +198,10 @@ def selection_megabytes(rounds: int) -> float:
     return most / 1e6
 
 
-def all_heads_removed(n_tokens: int) -> Callable[[int], float]:
-    """Each of MiniLM's 72 heads alone, measured on the pooled vector."""
+def beside_a_forward(
+    work: Callable[[LoadedEncoder, Inputs], object], n_tokens: int
+) -> Callable[[int], float]:
+    """Work on one text, as MiniLM's shape reads it, beside its plain forward pass."""
 
     def measure(rounds: int) -> float:
         encoder, given = ours(MINILM, n_tokens), inputs(n_tokens)
@@ -206,24 +210,19 @@ def all_heads_removed(n_tokens: int) -> Callable[[int], float]:
             with torch.inference_mode():
                 encoder.model(given.values)
 
-        return ratio(lambda: vz.effect(encoder, given, measure="pooled"), plain, rounds)
+        return ratio(lambda: work(encoder, given), plain, rounds)
 
     return measure
+
+
+def all_heads_removed(n_tokens: int) -> Callable[[int], float]:
+    """Each of MiniLM's 72 heads alone, measured on the pooled vector."""
+    return beside_a_forward(partial(vz.effect, measure="pooled"), n_tokens)
 
 
 def heads_apart(n_tokens: int) -> Callable[[int], float]:
     """Jensen–Shannon distances of all 72 heads to each other, as a corpus has them for a text."""
-
-    def measure(rounds: int) -> float:
-        encoder, given = ours(MINILM, n_tokens), inputs(n_tokens)
-
-        def plain() -> None:
-            with torch.inference_mode():
-                encoder.model(given.values)
-
-        return ratio(lambda: sampled_distances(encoder, [given]), plain, rounds)
-
-    return measure
+    return beside_a_forward(lambda encoder, given: sampled_distances(encoder, [given]), n_tokens)
 
 
 def one_by_one_against_batches(rounds: int) -> float:

@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from viz_encoder.config import EncoderConfig, HeadPool
+from viz_encoder.config import EncoderConfig
+from viz_encoder.config.head import probe_stems
 from viz_encoder.errors import KeyMismatch
 
 ALL = "layers.all."
@@ -53,11 +54,7 @@ def tie(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
 
     Of two heads that look at the tokens by one learned query, the first holds it.
     """
-    stems = [
-        f"heads.{head.task}.probe."
-        for head in config.prediction_heads
-        if head.pool is HeadPool.PROBE
-    ]
+    stems = probe_stems(config.prediction_heads)
     for twin in stems[1:]:
         if not any(name.startswith(twin) for name in tensors):
             held = [name for name in tensors if name.startswith(stems[0])]

@@ -1,5 +1,6 @@
 """HeadConfig: what a head reads, how it is built, and what its outputs are called."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from reprlib import repr as shown  # cut short: the value may be a stranger's, of any length
 
@@ -60,6 +61,11 @@ class HeadConfig(OneLine):
         width = self.d_dense or width
         norm = width * (1 + ("norm" not in self.unbiased)) if self.norm else 0
         return dense + norm + self.n_out * (width + ("out" not in self.unbiased))
+
+
+def probe_stems(heads: Sequence[HeadConfig]) -> list[str]:
+    """How the tensors' names begin, of each head that pools by a learned query."""
+    return [f"heads.{head.task}.probe." for head in heads if head.pool is HeadPool.PROBE]
 
 
 def read_heads(given: object) -> tuple[HeadConfig, ...]:

@@ -14,7 +14,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from viz_encoder.config import EncoderConfig, HeadPool
+from viz_encoder.config import EncoderConfig
+from viz_encoder.config.head import probe_stems
 from viz_encoder.errors import CheckpointError
 
 MODEL_TYPE = "viz_encoder"
@@ -73,11 +74,7 @@ def _layers_once(tensors: dict[str, Tensor], n_layers: int) -> dict[str, Tensor]
 
 def _probe_once(tensors: dict[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
     """One attention pooling where two heads read the same (SigLIP with a classifier)."""
-    stems = [
-        f"heads.{head.task}.probe."
-        for head in config.prediction_heads
-        if head.pool is HeadPool.PROBE
-    ]
+    stems = probe_stems(config.prediction_heads)
     for twin in stems[1:]:
         stem = stems[0]
         parts = [name.removeprefix(stem) for name in tensors if name.startswith(stem)]

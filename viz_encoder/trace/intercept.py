@@ -30,7 +30,6 @@ from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
 PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself
-NO_BACKWARD = -1  # a backward pass runs checkpointed layers again; that is no other run
 _here = local()
 
 
@@ -94,7 +93,7 @@ class Interceptor(TorchFunctionMode):
 
     def tell(self, make: Callable[[], AttentionCall | LaterCall], part: str = "") -> None:
         """Give the listeners what make() returns; a fault of ours never reaches the model."""
-        if _current_graph_task_id() != NO_BACKWARD:
+        if _is_backward():
             return
         try:
             with detached_from_caller():
@@ -139,12 +138,7 @@ class Interceptor(TorchFunctionMode):
             for listener in self.listeners:
                 listener.elsewhere(module)
             return
-        if _current_graph_task_id() == NO_BACKWARD:
-            for listener in self.listeners:
-                try:
-                    listener.enter(module, args)
-                except Exception as fault:
-                    listener.fail(fault)
+        self._each(lambda listener: listener.enter(module, args))
         self._was_away.append(self._away)
         if type(module) not in self._plain:
             self._go(self._must_be_away(module, args, kwargs))
@@ -159,12 +153,16 @@ class Interceptor(TorchFunctionMode):
         was_away = self._was_away.pop() if self._was_away else False
         if was_away is not self._away:
             self._go(was_away)
-        if _current_graph_task_id() == NO_BACKWARD:
-            for listener in self.listeners:
-                try:
-                    listener.leave(module, args, kwargs, out)
-                except Exception as fault:
-                    listener.fail(fault)
+        self._each(lambda listener: listener.leave(module, args, kwargs, out))
+
+    def _each(self, act: Callable[[Listener], None]) -> None:
+        if _is_backward():
+            return
+        for listener in self.listeners:
+            try:
+                act(listener)
+            except Exception as fault:
+                listener.fail(fault)
 
     def _must_be_away(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
@@ -213,6 +211,11 @@ class Interceptor(TorchFunctionMode):
         part = "self_attn" if func is LAYER else ""
         copies = self.listeners[0].copies
         self.tell(lambda: fused_call(func, given, out, self.masks, copies), part)
+
+
+def _is_backward() -> bool:
+    """Whether autograd is running: it reruns checkpointed layers, which is not a new run."""
+    return _current_graph_task_id() != -1
 
 
 def _runs_code_of(module: nn.Module, kind: type[nn.Module]) -> bool:

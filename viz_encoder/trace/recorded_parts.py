@@ -146,13 +146,13 @@ def parts_of(
     whole = all(part.network is not None for part in layers)
     unread = "" if whole else ATTENTION_ALONE
     try:
-        configs = {repr(_config(part, len(layers))): _config(part, len(layers)) for part in layers}
+        configs = {_config(part, len(layers)) for part in layers}
     except ConfigError:
         unread = ODD_ACTIVATION.format(name=activation_name(layers[0].activation))
-        configs = {"": _config(layers[0], len(layers), known=False)}
+        configs = {_config(part, len(layers), known=False) for part in layers}
     if len(configs) > 1:
         return RecordedParts(None, unread=UNLIKE)
-    (config,) = configs.values()
+    (config,) = configs
     return RecordedParts(config, layers, tuple(entered), norm, unread, ragged)
 
 

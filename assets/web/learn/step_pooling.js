@@ -62,7 +62,7 @@ export class PoolingStep {
     if (this.found?.key === run.key) this.#draw(shown, this.found.all);
   }
 
-  // What can be done with [PAD]: counted by mistake where there is some, else put beside the text.
+  // Offer to count [PAD] by mistake if the run has padding; otherwise, to add padding.
   #offer(/** @type {Shown} */ { run, numbers, texts }) {
     const words = texts.pooling;
     const isPadded = run.valid.includes(false);

@@ -10,7 +10,7 @@ const [SET, PLACE] = ["pool.set", "pool.place"];
 const [EXAMPLE, TYPED] = ["example:", "texts:"];
 const LONGEST = 1500; // characters of typed texts; an address holds not much more
 const BUTTONS = ".viz-set-example";
-const LINES = "#viz-set-lines textarea";
+const lines = () => /** @type {HTMLTextAreaElement | null} */ (document.querySelector("#viz-set-lines textarea"));
 
 /** The place a link names in a set, if the set has it. @type {(noted: string, set: SetDescription) => Place | null} */
 export function placeIn(noted, { methods, layers, names }) {
@@ -33,8 +33,8 @@ export class SetLink {
     const noted = current.selection.noted(SET);
     if (!noted) return;
     const button = await built(() => buttonOf(noted));
-    const box = document.querySelector(LINES);
-    if (noted.startsWith(TYPED) && box instanceof HTMLTextAreaElement) {
+    const box = lines();
+    if (noted.startsWith(TYPED) && box) {
       box.value = noted.slice(TYPED.length);
       box.dispatchEvent(new Event("input", { bubbles: true }));
     }
@@ -65,8 +65,7 @@ export class SetLink {
 const named = (/** @type {Element} */ button) => button.textContent.trim();
 
 function typed() {
-  const box = document.querySelector(LINES);
-  const text = box instanceof HTMLTextAreaElement ? box.value.trim() : "";
+  const text = lines()?.value.trim() ?? "";
   return text && text.length <= LONGEST ? TYPED + text : "";
 }
 

@@ -3,7 +3,7 @@
 import { deleting, hiding, masking, replacing } from "../core/change_codes.js";
 import { headName } from "../views/cells.js";
 
-/** @typedef {{ layer: number, head: number }} HeadPlace */
+/** @typedef {import("../core/payloads.d.ts").HeadPlace} HeadPlace */
 
 /** @type {[action: string, words: string][]} */
 export const ACTIONS = [

@@ -186,7 +186,6 @@ def _placed(ran: AttentionCall, valid: Bool[Tensor, " token"]) -> AttentionCall:
     """What ran on the real tokens alone, in their places among all; nothing else is open."""
     n_tokens, n_ran = len(valid), ran.shape[2]
     places = (valid if n_ran < n_tokens else torch.ones_like(valid)).nonzero()[:, 0]
-    pairs = places[:, None], places
 
     def tokens(x: Tensor) -> Tensor:
         return x.new_zeros(1, x.shape[1], n_tokens, x.shape[3]).index_copy_(2, places, x)
@@ -195,16 +194,15 @@ def _placed(ran: AttentionCall, valid: Bool[Tensor, " token"]) -> AttentionCall:
         if x is None:
             return None
         wide = x.new_zeros(1, x.shape[1], n_tokens, n_tokens)
-        wide[:, :, pairs[0], pairs[1]] = x.expand(1, -1, n_ran, n_ran)
+        wide[:, :, places[:, None], places] = x.expand(1, -1, n_ran, n_ran)
         return wide
 
-    mask = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=ran.q.device)
-    mask = mask if ran.mask is None else ran.mask
+    everything = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=ran.q.device)
     return ran._replace(
         q=tokens(ran.q),
         k=tokens(ran.k),
         v=tokens(ran.v),
-        mask=square(mask),
+        mask=square(everything if ran.mask is None else ran.mask),
         bias=square(ran.bias),
         maps=square(ran.maps),
     )

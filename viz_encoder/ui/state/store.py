@@ -101,15 +101,18 @@ class Entry:
         has_input = bool(sample.texts) or sample.picture is not None
         return (AGAIN if has_input else NOTHING_TO_RUN).format(purpose=purpose)
 
+    @property
+    def weights(self) -> Source | None:
+        """The model that ran, or what was read of a recorded one; None of a saved run."""
+        return self.trace.parts if self.encoder is None else self.encoder
+
     def source(self, purpose: str) -> Source:
-        """The model that ran, or what was read of a recorded one's weights.
+        """The same, where it is there.
 
         Raises:
             SelectionError: it is not here, as of a saved run, which keeps no weights.
         """
-        if self.encoder is None and self.trace.parts is not None:
-            return self.trace.parts
-        return self.model(purpose)
+        return self.model(purpose) if self.weights is None else self.weights
 
     @property
     def loads_as(self) -> str:

@@ -101,12 +101,7 @@ def _code(entry: Entry, view: MapView, query: int | None) -> str:
     """Python that gives the view again, from the model and the text; else from the saved run."""
     trace, changed = entry.trace, entry.changed
     texts = (trace.sample if changed is None else changed.inputs.samples[0]).texts
-    if (
-        entry.encoder is None
-        or not entry.loads_as
-        or entry.masked
-        or (not texts and trace.grid is None)
-    ):
+    if not entry.loads_as or entry.masked or (not texts and trace.grid is None):
         said = "# run.safetensors is this run, saved from the page.\n"
         return said + snippet(Path("run.safetensors"), view, query=query)
     model, codes = entry.loads_as, [] if changed is None else changed.codes

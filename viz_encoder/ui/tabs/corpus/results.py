@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -59,27 +59,34 @@ def over(
     runner: Runner, texts: Sequence[Any], source: str, model: str, tell: Tell, k: int = 10
 ) -> HeadTable:
     """The table of these texts."""
-    encoder = runner.models.get(model, "text", lambda share: tell(LOADED * share))
-    _check_tokens(encoder, texts, runner.limits.set_tokens, tell)
-
-    def progress(done: Done) -> None:
-        tell(READ + (1 - READ) * done.n / max(1, len(texts)))
-
-    table = corpus(encoder, list(texts), k=k, progress=progress)
-    return replace(table, about=replace(table.about, source=source))
+    given = list(texts)
+    return _counted(runner, given, source, model, tell, partial(corpus, items=given, k=k))
 
 
 def over_trees(
     runner: Runner, trees: Sequence[TreeSentence], source: str, model: str, tell: Tell
 ) -> HeadTable:
     """The table of a treebank's sentences, with its relations."""
+    texts = [one.text for one in trees]
+    return _counted(runner, texts, source, model, tell, partial(treebank_table, sentences=trees))
+
+
+def _counted(
+    runner: Runner,
+    texts: Sequence[Any],
+    source: str,
+    model: str,
+    tell: Tell,
+    work: Callable[..., HeadTable],
+) -> HeadTable:
+    """What work makes of the texts, on the model of that name, under the name of its source."""
     encoder = runner.models.get(model, "text", lambda share: tell(LOADED * share))
-    _check_tokens(encoder, [one.text for one in trees], runner.limits.set_tokens, tell)
+    _check_tokens(encoder, texts, runner.limits.set_tokens, tell)
 
     def progress(done: Done) -> None:
         tell(READ + (1 - READ) * done.n / max(1, done.total or 1))
 
-    table = treebank_table(encoder, trees, progress=progress)
+    table = work(encoder, progress=progress)
     return replace(table, about=replace(table.about, source=source))
 
 

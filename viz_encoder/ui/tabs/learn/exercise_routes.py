@@ -57,7 +57,6 @@ async def exercises_route(
 def _asked(entry: Entry, place: dict[str, int | None], seed: int) -> Asked:
     """The run and the place in it, if they are there."""
     trace = entry.trace
-    source = entry.encoder or trace.parts  # a saved run is asked what it knows without a model
     counts: dict[str, Any] = {
         "layer": trace.n_layers,
         "head": trace.n_heads,
@@ -71,4 +70,4 @@ def _asked(entry: Entry, place: dict[str, int | None], seed: int) -> Asked:
     }
     if seed not in range(LAST_SEAT + 1):
         raise SelectionError(f"There is no seat {seed}; choose 0 (none) to {LAST_SEAT}.")
-    return asked_of(source, entry.entered, trace, seat=seed, plain=entry.plain, **chosen)
+    return asked_of(entry.weights, entry.entered, trace, seat=seed, plain=entry.plain, **chosen)

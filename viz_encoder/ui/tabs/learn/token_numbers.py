@@ -49,7 +49,7 @@ def token_numbers(entry: Entry, asked: Asked) -> dict[str, Any]:
     whole = told.pop("block") or dict.fromkeys(OF_THE_BLOCK)
     if "block" in parts.missing:
         parts.missing |= dict.fromkeys(OF_THE_BLOCK, parts.missing.pop("block"))
-        if isinstance(entry.encoder or entry.trace.parts, RecordedParts):
+        if isinstance(entry.weights, RecordedParts):
             del parts.missing["heads"]
             whole["heads"] = parts.get("heads", _heads_alone)
     agrees = max(parts.apart) if parts.apart else None
@@ -110,7 +110,7 @@ def _embedding(entry: Entry, asked: Asked) -> Told:
     found = embedding_step(encoder, entry.trace, asked.query, entry.entered)
     told = {
         "id": found.id,
-        "token": None if encoder is entry.trace.parts else _told(found.token),
+        "token": None if isinstance(encoder, RecordedParts) else _told(found.token),
         "position": _told(found.position),
         "segment": _told(found.segment),
         "scale": 1.0,
