@@ -74,7 +74,7 @@ def _taken(view: Any, trace: Trace, given: argparse.Namespace) -> list[Any]:
             f"{view.name} needs the model that ran; add --model {trace.origin.model or 'NAME'}."
         )
     encoder = load(given.model, part=given.part)
-    parts: dict[str, Any] = {"trace": trace, "encoder": encoder}
+    parts: dict[str, Any] = {"trace": trace, "encoder": encoder, "weights": encoder}
     if "inputs" in view.takes:
         parts["inputs"] = encoder.read(_source(trace, given.source))
     return [parts[name] for name in view.takes]

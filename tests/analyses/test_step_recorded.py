@@ -125,6 +125,23 @@ def test_every_number_of_a_recorded_layer(design, gradients):
     assert "tables were not read" in entered.says
 
 
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+def test_what_each_part_of_a_recorded_block_adds(design):
+    module, trace = recorded(design, True)
+    found = of.residual_change(trace.parts, trace)
+    for layer in range(2):
+        hand = ByHand(module.layers[layer])
+        states = hand.stages(trace.hidden(layer).double().numpy())
+        added = {name: np.linalg.norm(states[name]) for name in ("x", "output", "ffn")}
+        before = {True: "residual_attention", False: "norm_attention"}[found.pre_norm]
+        shares = added["output"] / added["x"], added["ffn"] / np.linalg.norm(states[before])
+        near(found.attention[layer, TOKEN], added["output"])
+        near(found.feed_forward[layer, TOKEN], added["ffn"])
+        near(found.attention_shares[layer, TOKEN], shares[0])
+        near(found.feed_forward_shares[layer, TOKEN], shares[1])
+    assert found.pre_norm == design.get("norm_first", False) and found.apart <= NEAR
+
+
 @pytest.mark.parametrize("last", [nn.LayerNorm(D), nn.LayerNorm(D, eps=1e-2, bias=False)])
 def test_the_norm_after_the_last_block(last):
     module, trace = recorded({"norm_first": True}, True, last)
@@ -257,6 +274,8 @@ def test_what_cannot_be_read_is_said():
     assert of.heads_step(trace.parts, trace, 1, TOKEN).lengths.all()
     with pytest.raises(SelectionError, match="activation is <lambda>"):
         of.block_step(trace.parts, trace, 1, TOKEN)
+    with pytest.raises(SelectionError, match="activation is <lambda>"):
+        of.residual_change(trace.parts, trace)
 
 
 def test_dropout_is_said_and_leaves_the_projections():
@@ -270,6 +289,9 @@ def test_dropout_is_said_and_leaves_the_projections():
     for work in (of.heads_step, of.block_step):
         with pytest.raises(SelectionError, match=r"Dropout was on \(train mode\)"):
             work(trace.parts, trace, 0, 1)
+    with pytest.raises(SelectionError, match=r"Dropout was on \(train mode\)"):
+        of.residual_change(trace.parts, trace)
+    assert "Dropout was on" in trace.parts.undivided
     for part in module.modules():
         if isinstance(part, nn.Dropout):
             part.p = 0.0
@@ -305,6 +327,7 @@ def test_padding_that_torch_left_out_is_said():
         module(x, src_key_padding_mask=padding)
     trace = recording.trace(sample=1)
     assert trace.parts.ragged and of.block_step(trace.parts, trace, 1, 4).apart <= NEAR
+    assert of.residual_change(trace.parts, trace).apart <= NEAR
     with pytest.raises(SelectionError, match="Token 6 is padding, which torch left out"):
         of.block_step(trace.parts, trace, 1, 6)
 
@@ -314,5 +337,7 @@ def test_another_recording_and_a_saved_run(tmp_path):
     _, two = recorded({}, True)
     with pytest.raises(SelectionError, match=r"give trace\.parts"):
         of.block_step(two.parts, one, 0, TOKEN)
+    with pytest.raises(SelectionError, match=r"give trace\.parts"):
+        of.residual_change(two.parts, one)
     one.save(tmp_path / "run.safetensors")
     assert vz.Trace.load(tmp_path / "run.safetensors").parts is None

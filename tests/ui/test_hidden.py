@@ -1,6 +1,7 @@
 """The Hidden states tab: its numbers by numpy or scikit-learn, and one token marked everywhere."""
 
 import io
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -45,7 +46,16 @@ def long_run(tmp_path_factory):
         model(torch.randn(1, 2048, 16))
     trace = recording.trace(tokens=[f"t{i}" for i in range(2048)])
     trace.save(path := tmp_path_factory.mktemp("long") / "run.safetensors")
-    return trace, path
+    return trace, path, model
+
+
+def attention_alone():
+    torch.manual_seed(0)
+    attention = torch.nn.MultiheadAttention(16, 2, batch_first=True).eval()
+    x = torch.randn(1, 5, 16)
+    with torch.no_grad(), vz.record(attention) as recording:
+        attention(x, x, x, need_weights=False)
+    return recording.trace()
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +67,8 @@ def client(minilm, trace, grammar, masked, long_run):
         "text": store.put(trace, encoder=minilm),
         "masked": store.put(masked, encoder=grammar),
         "long": store.put(long_run[0]),
+        "saved": store.put(vz.Trace.load(long_run[1])),
+        "attention": store.put(attention_alone()),
     }
     with TestClient(app) as served:
         yield lambda run, path: served.get(f"/viz/run/{keys[run]}/hidden/{path}")
@@ -144,9 +156,35 @@ def test_a_long_document_is_answered(client, long_run):
     assert nearest["neighbors"] == order[order != 700][:10].tolist()
     assert (
         "model of this run is not loaded here"
-        in client("long", "attention_vs_mlp").json()["message"]
+        in client("saved", "attention_vs_mlp").json()["message"]
     )
     assert trace.n_layers == 6
+
+
+def test_what_each_part_adds_in_a_recorded_model(client, long_run):
+    trace, _, model = long_run
+    layer, x = deepcopy(model.layers[2]).double(), trace.hidden(2)[None].double()
+    with torch.no_grad():
+        attention = layer.self_attn(x, x, x, need_weights=False)[0][0]
+        middle = layer.norm1(x[0] + attention)
+        forward = layer.linear2(layer.linear1(middle).relu())
+    parts = array(client("long", "attention_vs_mlp"))
+    close(parts[0, 2], attention.norm(dim=-1).numpy())
+    close(parts[1, 2], forward.norm(dim=-1).numpy())
+    close(parts[3, 2], (forward.norm(dim=-1) / middle.norm(dim=-1)).numpy())
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("long", ""),
+        ("attention", "This model's feed-forward part was not read"),
+        ("saved", "The model of this run is not loaded here"),
+    ],
+)
+def test_why_a_block_is_not_taken_apart(client, run, said):
+    missing = client(run, "../views").json()["residual_change"]["missing"]
+    assert missing.startswith(said) and bool(missing) == bool(said)
 
 
 def test_files_hold_the_same_numbers(client, trace):
@@ -365,7 +403,7 @@ def test_the_head_is_read_off_every_layer(shown, masked, grammar):
 
 @pytest.mark.browser
 def test_a_long_saved_run_is_shown_without_its_model(shown, long_run):
-    trace, path = long_run
+    trace, path, _ = long_run
     opened = shown()
     opened.open_saved(path)
     opened.page.wait_for_url("**run=**", timeout=60_000)

@@ -1,27 +1,21 @@
 """Residual change: what attention and the feed-forward network add to each token in a block."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import not_
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.deprecated import renamed
-from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.model.attention import merge_heads
-from viz_encoder.model.block import Block
 from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.same_model import require_made_by
+from viz_encoder.trace.recomputed import apart, require_as_ran, require_model, resting
+from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
-
-TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,9 +107,7 @@ def hidden_change(trace: Trace, *, hide_special: bool = False) -> HiddenChange:
 
 
 @renamed(special=("hide_special", not_))
-def residual_change(
-    encoder: LoadedEncoder, trace: Trace, *, hide_special: bool = False
-) -> ResidualChange:
+def residual_change(encoder: Source, trace: Trace, *, hide_special: bool = False) -> ResidualChange:
     """Length of the attention part and of the feed-forward part of every block, token by token.
 
     Each block is computed again from the hidden states that ran: attention from the run's own
@@ -124,23 +116,24 @@ def residual_change(
     therefore an important one: parts may cancel, and norms and later layers rescale them.
 
     Args:
-        encoder: the model that ran.
+        encoder: the model that ran, or `trace.parts` of a recorded one.
         trace: the run.
         hide_special: whether special tokens such as [CLS] are left out.
 
     Raises:
-        SelectionError: a trace of another model, of cross-attention, or without hidden states.
+        SelectionError: a trace of another model, of cross-attention, or without hidden states;
+            a recorded one whose blocks were not read whole or ran with dropout.
         TraceError: a block that does not come out as it ran.
     """
     tokens = real_token_numbers(trace, hide_special=hide_special)
     picked = torch.from_numpy(tokens)
     lengths: list[list[np.ndarray]] = []
-    apart = 0.0
+    off = 0.0
     for layer in range(trace.n_layers):
         parts = block_parts(encoder, trace, layer)
         four = (parts.attention, parts.feed_forward, parts.x, parts.middle)
         lengths.append([each.cpu()[picked].double().norm(dim=-1).numpy() for each in four])
-        apart = max(apart, parts.apart)
+        off = max(off, parts.apart)
     attention, feed_forward, x, middle = (np.stack(each) for each in zip(*lengths, strict=True))
     return ResidualChange(
         attention=attention,
@@ -148,21 +141,21 @@ def residual_change(
         attention_shares=_by(attention, x),
         feed_forward_shares=_by(feed_forward, middle),
         tokens=tokens,
-        pre_norm=_block(encoder, 0).pre_norm,
-        apart=apart,
+        pre_norm=block_of(encoder, 0).pre_norm,
+        apart=off,
     )
 
 
-def block_parts(encoder: LoadedEncoder, trace: Trace, layer: int) -> BlockParts:
+def block_parts(encoder: Source, trace: Trace, layer: int) -> BlockParts:
     """The vectors of one block, of all tokens, padding included; faults as of `residual_change`.
 
     Pre-norm: after = x + attention + feed_forward. Post-norm: after = norm(norm(x + attention) +
     feed_forward).
     """
     ran = _layer(encoder, trace, layer)
-    block, dtype = _block(encoder, layer), encoder.dtype
+    block, dtype = block_of(encoder, layer), encoder.dtype
     x, truth = (trace.hidden(at).to(encoder.device, dtype) for at in (layer, layer + 1))
-    with torch.inference_mode(), _without_dropout(encoder.model):
+    with resting(encoder):
         attention = block.attn.o(_mixed(ran)[None].to(encoder.device, dtype))[0]
         total = x + attention
         middle = total if block.pre_norm else block.attn_norm(total)
@@ -170,31 +163,20 @@ def block_parts(encoder: LoadedEncoder, trace: Trace, layer: int) -> BlockParts:
         feed_forward = block.ff(into[None])[0]
         after = middle + feed_forward
         after = after if block.pre_norm else block.ff_norm(after)
-        apart = _apart(after, truth, trace.valid.to(encoder.device))
-    allowed = max(TOLERANCE, 16 * torch.finfo(dtype).eps)
-    if not apart <= allowed:  # NaN too
-        raise TraceError(
-            f"Block {layer} is off by {apart:.2g} of the largest value from what ran ("
-            f"{allowed:.2g} would be rounding), so its parts are not shown. Give the model that "
-            "ran, with the weights it ran with."
-        )
-    return BlockParts(x, attention, middle, feed_forward, after, apart)
+    real = trace.valid.to(encoder.device)
+    off = apart(after[real], truth[real])
+    require_as_ran(off, f"Block {layer}", trace.output.dtype)
+    return BlockParts(x, attention, middle, feed_forward, after, off)
 
 
-def _apart(after: Tensor, truth: Tensor, valid: Tensor) -> float:
-    after, truth = after[valid].float(), truth[valid].float()
-    largest = truth.abs().max().clamp_min(torch.finfo(truth.dtype).tiny)
-    return float((after - truth).abs().max() / largest)
-
-
-def _layer(encoder: LoadedEncoder, trace: Trace, layer: int) -> LayerTrace:
+def _layer(encoder: Source, trace: Trace, layer: int) -> LayerTrace:
     """The attention layer that ran, if it is of this model."""
     trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
-    ran = trace.layers[layer]
-    if ran.cross:
-        raise SelectionError("Parts of a block follow one sequence; this is cross-attention.")
-    require_made_by(encoder, trace, ran, trace.hidden(0).shape[-1])
-    return ran
+    require_model(encoder, trace)
+    if isinstance(encoder, RecordedParts):
+        encoder.require_whole()
+        encoder.require_no_dropout(layer)
+    return trace.layers[layer]
 
 
 def _mixed(ran: LayerTrace) -> Float[Tensor, "token inner"]:
@@ -204,24 +186,6 @@ def _mixed(ran: LayerTrace) -> Float[Tensor, "token inner"]:
     blocks = ran.blocks(slice(0, ran.n_heads))
     mixed = torch.cat([weights.to(wide) @ values for _, weights in blocks], dim=1)
     return merge_heads(mixed[None])[0]
-
-
-def _block(encoder: LoadedEncoder, layer: int) -> Block:
-    block = encoder.model.layers[layer]
-    assert isinstance(block, Block)
-    return block
-
-
-@contextmanager
-def _without_dropout(model: nn.Module) -> Iterator[None]:
-    was_training = model.training
-    if was_training:
-        model.eval()
-    try:
-        yield
-    finally:
-        if was_training:
-            model.train()
 
 
 def _by(lengths: np.ndarray, of: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ from plotly.subplots import make_subplots
 
 from viz_encoder.analyses.residual_change import HiddenChange, ResidualChange, hidden_change
 from viz_encoder.analyses.residual_change import residual_change as compute
-from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.deprecated import renamed
 from viz_encoder.figures.hidden import (
     BLOCK_AXIS,
@@ -21,6 +20,7 @@ from viz_encoder.figures.hidden import (
 from viz_encoder.figures.theme import WEIGHTS, apply, weight_bar
 from viz_encoder.figures.view import Control, Place, View
 from viz_encoder.trace import Trace
+from viz_encoder.trace.recorded_parts import Source
 
 MEDIAN, EACH = "median of tokens", "each token"
 BAR = "Length of the part ÷ length<br>of what it is added to (no unit)"
@@ -43,7 +43,7 @@ BARS = " Bars: the middle 80% of tokens. Cosine: hidden states before and after 
 
 @renamed(tokens=("hide_special", hides_special))
 def draw(
-    encoder: LoadedEncoder,
+    encoder: Source,
     trace: Trace,
     *,
     show: str = "median of tokens",
@@ -54,7 +54,7 @@ def draw(
     Over 2,048 tokens, each cell is the largest of a block of tokens, and the title says so.
 
     Args:
-        encoder: the model that ran.
+        encoder: the model that ran, or `trace.parts` of a recorded one.
         trace: the run.
         show: "median of tokens" or "each token".
         hide_special: whether special tokens such as [CLS] are left out, as padding always is.
@@ -145,7 +145,7 @@ VIEW = View(
     "Relative update size (attention, feed-forward)",
     draw,
     (SHOW, HIDE_SPECIAL),
-    takes=("encoder", "trace"),
+    takes=("weights", "trace"),
     needs=("every head",),
     place=Place("hidden", "change", 2),
     look="Compare attention with the feed-forward network, and look for blocks that "

@@ -50,7 +50,9 @@ class View:
     title: str
     draw: Callable[..., go.Figure]
     controls: tuple[Control, ...] = ()
-    takes: tuple[str, ...] = ("trace",)  # what is drawn, in order: "encoder", "trace", "inputs"
+    # What is drawn, in order: "trace", "inputs", "encoder" (the model), or "weights" (the model, or
+    # the parts that were read of a recorded one).
+    takes: tuple[str, ...] = ("trace",)
     needs: tuple[
         str, ...
     ] = ()  # also "picture", "answer" (of a prediction head), "every head" (none removed)

@@ -101,6 +101,11 @@ class RecordedParts(OneLine):
             raise TraceError(CHANGED)
         return None if self.norm is None else _norm(self.norm)
 
+    @property
+    def undivided(self) -> str:
+        """Why no block's output is the sum of its parts, as a sentence; "" where all are."""
+        return self.unread or (DROPPED if any(part.dropout for part in self.layers) else "")
+
     def require_whole(self) -> None:
         """Refuse what needs all of a block where it was not read.
 

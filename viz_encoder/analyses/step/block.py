@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from viz_encoder.analyses.step.feed_forward import FeedForwardStep, feed_forward
 from viz_encoder.analyses.step.heads import HeadsStep, heads_of
 from viz_encoder.analyses.step.norm import NormStep, norm_step
-from viz_encoder.analyses.step.ran import apart, numbers, require_as_ran, resting, state_of
+from viz_encoder.analyses.step.ran import numbers, state_of
 from viz_encoder.result import Columns, SeriesResult
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import Trace
+from viz_encoder.trace.recomputed import apart, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 
 TITLES = {

@@ -8,17 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.analyses.step.ran import (
-    layer_of,
-    numbers,
-    numbers_or_none,
-    require_model,
-    require_ran,
-    resting,
-    token_of,
-)
+from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none, require_ran, token_of
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.recomputed import require_model, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 
 

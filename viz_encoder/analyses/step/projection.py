@@ -10,13 +10,9 @@ from torch import Tensor
 from viz_encoder.analyses.step.attention_row import step
 from viz_encoder.analyses.step.norm import norm_step
 from viz_encoder.analyses.step.ran import (
-    apart,
     layer_of,
     numbers,
-    require_as_ran,
-    require_model,
     require_ran,
-    resting,
     shaped_as,
     state_of,
     token_of,
@@ -26,6 +22,7 @@ from viz_encoder.model.block import Block
 from viz_encoder.model.rotary import rotate
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
+from viz_encoder.trace.recomputed import apart, require_as_ran, require_model, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 
 TURNED = (

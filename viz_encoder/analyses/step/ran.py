@@ -1,6 +1,4 @@
-"""What ran, for one token: its states, the block it went through, and how far a number is off."""
-
-from contextlib import AbstractContextManager
+"""What a step is of: its layer, its token, the state that entered, and its numbers on the CPU."""
 
 import numpy as np
 import torch
@@ -8,13 +6,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.config import Embedding, EncoderConfig
-from viz_encoder.errors import SelectionError, TraceError
+from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.capture import at_rest
 from viz_encoder.trace.recorded_parts import RecordedParts, Source
-from viz_encoder.trace.same_model import require_made_by
-
-TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
 
 
 def layer_of(trace: Trace, layer: int, head: int | None = None) -> LayerTrace:
@@ -37,30 +31,6 @@ def token_of(trace: Trace, token: int, what: str = "token", count: int | None = 
     if isinstance(token, bool) or not 0 <= token < count:
         raise SelectionError(f"There is no {what} {token}; choose 0 to {count - 1}.")
     return int(token)
-
-
-def require_model(encoder: Source, trace: Trace) -> None:
-    """Refuse a run that this model cannot have made.
-
-    Raises:
-        SelectionError: a trace of another model, of cross-attention, or without hidden states.
-    """
-    if any(layer.cross for layer in trace.layers):
-        raise SelectionError("These steps follow one sequence; this is cross-attention.")
-    if isinstance(encoder, RecordedParts):
-        if encoder is not trace.parts:
-            raise SelectionError(
-                "These parts are of another recording; give trace.parts of this trace."
-            )
-        return
-    require_made_by(encoder, trace, trace.layers[0], trace.hidden(0).shape[-1])
-
-
-def resting(encoder: Source) -> AbstractContextManager[None]:
-    """Without dropout and without gradients."""
-    if isinstance(encoder, RecordedParts):
-        return torch.inference_mode()
-    return at_rest(encoder.model)
 
 
 def require_ran(encoder: Source, trace: Trace, token: int) -> None:
@@ -88,28 +58,6 @@ def shaped_as(trace: Trace, config: EncoderConfig) -> Tensor:
         raise SelectionError("This run does not record its patch grid, which the positions need.")
     side = config.patch_size
     return torch.empty(1, 1, trace.grid.n_rows * side, trace.grid.n_cols * side, device="meta")
-
-
-def apart(found: Tensor, ran: Tensor) -> float:
-    """The largest difference from what ran, by its largest value."""
-    found, ran = found.detach().double().cpu(), ran.detach().double().cpu()
-    largest = ran.abs().max().clamp_min(torch.finfo(torch.float32).tiny)
-    return float((found - ran).abs().max() / largest)
-
-
-def require_as_ran(found: float, what: str, dtype: torch.dtype) -> None:
-    """Refuse numbers that are not those of the run.
-
-    Raises:
-        TraceError: they differ by more than rounding.
-    """
-    allowed = max(TOLERANCE, 16 * torch.finfo(dtype).eps)
-    if not found <= allowed:  # NaN too
-        raise TraceError(
-            f"{what} is off by {found:.2g} of the largest value from what ran ({allowed:.2g} would "
-            "be rounding), so it is not shown. Give the model that ran, with the weights and the "
-            "input it ran with."
-        )
 
 
 def numbers(x: Tensor) -> Float[np.ndarray, "*axes"]:

@@ -122,15 +122,15 @@ class Entry:
         card = self.encoder.card
         return card.source if Path(card.source).is_dir() else card.name
 
-    def whole_model(self) -> LoadedEncoder:
-        """The model that ran, where every head of it did.
+    def whole_source(self, purpose: str = "see this") -> Source:
+        """The same, where every head of it ran.
 
         Raises:
             SelectionError: it is not here, or a head was removed from this run.
         """
         if self.removed:
             raise SelectionError(HEAD_REMOVED)
-        return self.model()
+        return self.source(purpose)
 
     def __post_init__(self) -> None:
         """Its survey, of which nothing is swept yet."""

@@ -19,6 +19,7 @@ from viz_encoder.figures import VIEWS
 from viz_encoder.figures.options import offered, read_options
 from viz_encoder.figures.view import View
 from viz_encoder.trace import Trace
+from viz_encoder.trace.recorded_parts import RecordedParts
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import HEAD_REMOVED, NOT_PLAIN, Entry
@@ -113,7 +114,12 @@ def _stem(name: str, model: str, given: Mapping[str, str]) -> str:
 def _parts(entry: Entry) -> dict[str, Any]:
     """What a view may take."""
     inputs = entry.inputs if entry.plain else None  # they alone would not give this run again
-    return {"trace": _readable(entry.trace), "encoder": entry.encoder, "inputs": inputs}
+    return {
+        "trace": _readable(entry.trace),
+        "inputs": inputs,
+        "encoder": entry.encoder,
+        "weights": entry.weights,
+    }
 
 
 def _readable(trace: Trace) -> Trace:
@@ -146,8 +152,11 @@ def _description(view: View, entry: Entry) -> dict[str, Any]:
 
 def _missing(view: View, entry: Entry) -> str:
     """Why this run cannot be drawn so, in a sentence; nothing if it can."""
-    if any(_parts(entry)[part] is None for part in view.takes):
+    parts = _parts(entry)
+    if any(parts[part] is None for part in view.takes):
         return entry.model_gone(PURPOSE) if entry.plain else NOT_PLAIN
+    if "weights" in view.takes and isinstance(parts["weights"], RecordedParts):
+        return parts["weights"].undivided
     if "every head" in view.needs and entry.removed:
         return HEAD_REMOVED
     if "picture" in view.needs and entry.trace.sample.picture is None:

@@ -66,7 +66,7 @@ def measure_states(entry: Entry, what: str, asked: Asked) -> Result:
         "over_smoothing": lambda: over_smoothing(trace, hide_special=hidden),
         "change": lambda: hidden_change(trace, hide_special=hidden),
         "attention_vs_mlp": lambda: residual_change(
-            entry.whole_model(), trace, hide_special=hidden
+            entry.whole_source(), trace, hide_special=hidden
         ),
         "pca": lambda: projection(trace, hide_special=hidden, center=asked.center),
         "nearest": lambda: nearest_tokens(trace, at, after, hide_special=hidden, top=NEAREST),
