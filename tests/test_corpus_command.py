@@ -4,6 +4,7 @@ import csv
 from dataclasses import replace
 
 import pytest
+from pyarrow import parquet
 
 import viz_encoder as vz
 from viz_encoder.cli import main
@@ -48,6 +49,22 @@ def test_options_reach_the_library(run, tmp_path, capsys):
     assert len(HeadTable.load("heads.json").examples) == 16
 
 
+def test_vectors_are_written_beside_the_table(run, tmp_path, capsys):
+    assert run("-o", "heads.json", "--vectors", "vectors.parquet", "--pooling", "max") == 0
+    rows = parquet.read_table("vectors.parquet")
+    assert rows["text"].to_pylist() == TEXTS and rows["method"].to_pylist() == ["max"] * 3
+    found = HeadTable.load("heads.json").vectors
+    said = f"vectors.parquet: 3 vectors of {len(found.mean)} numbers (max); the mean cosine of two"
+    assert f"{said} texts is {found.mean_cosine:.2f}." in capsys.readouterr().out
+    for given, said in (
+        (("-o", "heads.json", "--vectors", "vectors.npy"), "must end in .parquet"),
+        (("-o", "v.parquet", "--vectors", "v.parquet"), "cannot be one file"),
+        (("-o", "heads.json", "--vectors", "v.parquet", "--pooling", "sum"), "no pooling 'sum'"),
+    ):
+        assert run(*given) == 1
+        assert said in capsys.readouterr().err
+
+
 def test_faults_are_told_before_the_work(run, capsys):
     for given, said in (
         (("-o", "heads.xls"), "known ending"),
@@ -64,6 +81,8 @@ def test_a_treebank_gives_relations(run, tmp_path, capsys):
     tree = "1\tkeys\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tare\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
     (tmp_path / "trees.conllu").write_text(tree * 12, encoding="utf-8")
     given = ["corpus", "trees.conllu", "--model", "grammar", "--device", "cpu", "-o"]
+    assert main([*given, "relations.csv", "--vectors", "vectors.parquet"]) == 1
+    assert "this is a treebank" in capsys.readouterr().err
     assert main([*given, "relations.csv"]) == 0
     assert "1 relations of 12 sentences" in capsys.readouterr().out
     header, line = (tmp_path / "relations.csv").read_text("utf-8").splitlines()

@@ -2,11 +2,15 @@
 
 import argparse
 import sys
+from pathlib import Path
 
 from viz_encoder.checkpoints import LoadedEncoder, load
 from viz_encoder.corpora import Done, HeadTable, Relations, corpus, relations, treebank_table
 from viz_encoder.corpora.corpus import MEASURES
 from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.corpora.vector_rows import require_parquet
+from viz_encoder.corpora.vector_sums import VectorSpread
+from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.whole_file import require_writable, write_whole
 
@@ -28,7 +32,13 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     command.add_argument(
         "--measures",
         default=",".join(MEASURES),
-        help="some of these (%(default)s), effect and similarity",
+        help="some of these (%(default)s), effect, similarity and vectors",
+    )
+    command.add_argument(
+        "--vectors", metavar="FILE", help="each text's pooled vector too; ends in .parquet"
+    )
+    command.add_argument(
+        "--pooling", help="of the vectors: what the model declares if not given, or else mean"
     )
     command.add_argument(
         "--sample", type=float, default=0.1, help="share for effect and similarity (%(default)s)"
@@ -59,6 +69,7 @@ def _corpus(given: argparse.Namespace) -> None:
 
     kind = check_kind(given.output)
     require_writable(given.output)
+    _require_vectors(given)
     encoder = load(given.model, device=given.device, part=given.part)
     if given.source.endswith(".conllu"):
         _trees(given, encoder, kind)
@@ -76,16 +87,42 @@ def _corpus(given: argparse.Namespace) -> None:
         gpus=given.gpus,
         address=given.address,
         folder=given.resume,
+        vectors=given.vectors,
+        pooling=given.pooling,
         progress=_tell,
     )
     if sys.stderr.isatty():
         print(file=sys.stderr)
     size = table.save(given.output)
     print(f"{given.output}: {table.sentence} {size:,} bytes.")
+    if table.vectors is not None:
+        print(_said(table.vectors, given.vectors))
     for failure in table.failures:
         print(f"Item {failure.item}: {failure.reason}", file=sys.stderr)
     if given.rank in table.statistics:
         _show(table, given.rank)
+
+
+def _require_vectors(given: argparse.Namespace) -> None:
+    if given.vectors is None:
+        return
+    require_parquet(given.vectors)
+    if given.source.endswith(".conllu"):
+        raise SelectionError(
+            "--vectors is for texts, and this is a treebank: save its sentences as .txt, one on a "
+            "line."
+        )
+    if Path(given.vectors).resolve() == Path(given.output).resolve():
+        raise SelectionError(
+            "The table (-o) and the vectors (--vectors) cannot be one file; give them two names."
+        )
+
+
+def _said(found: VectorSpread, path: str | None) -> str:
+    """How many vectors of what, and how alike two of them are."""
+    where = f"{path}: " if path else ""
+    many = f"{where}{found.n_texts:,} vectors of {len(found.mean):,} numbers ({found.pooling})"
+    return f"{many}; the mean cosine of two texts is {found.mean_cosine:.2f}."
 
 
 def _trees(given: argparse.Namespace, encoder: LoadedEncoder, kind: str) -> None:

@@ -1,11 +1,14 @@
 """The same table on real Ray: two workers, one that dies, and rows as datasets have them."""
 
 import os
+import random
 import time
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
+from pyarrow import parquet
 
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
@@ -207,6 +210,29 @@ def test_two_workers_one_of_which_dies_give_the_same_table(
     again = vz.corpus(grammar, TEXTS, folder=tmp_path, progress=said.append)  # parts of any engine
     same(again, local, 1e-12)
     assert said[-1].resumed == len(TEXTS)
+
+
+@pytest.mark.ray
+def test_the_vectors_come_back_in_the_order_of_the_texts(grammar, cluster, local, tmp_path):
+    import ray
+
+    asked = {"measures": (*MEASURES, "vectors"), "folder": tmp_path / "parts"}
+    paths = [tmp_path / f"{name}.parquet" for name in ("here", "ray", "again", "dataset", "one")]
+    vz.corpus(grammar, TEXTS, measures=asked["measures"], vectors=paths[0])
+    found = vz.corpus(grammar, TEXTS, **asked, vectors=paths[1], on="ray", workers=2)
+    same(found, local, 1e-12)
+    assert paths[1].read_bytes() == paths[0].read_bytes()
+    vz.corpus(grammar, TEXTS, **asked, vectors=paths[2])  # from the parts of the workers
+    assert paths[2].read_bytes() == paths[0].read_bytes()
+    rows = [{"item": at, "text": one} for at, one in enumerate(TEXTS[:40])]
+    random.Random(2).shuffle(rows)
+    given = ray.data.from_items(rows, override_num_blocks=4)
+    vz.corpus(grammar, given, measures="statistics", vectors=paths[3], on="ray", workers=2)
+    vz.corpus(grammar, TEXTS[:40], measures="statistics", vectors=paths[4])
+    found, wanted = (parquet.read_table(path) for path in paths[3:])
+    assert found.drop(["vector"]) == wanted.drop(["vector"])
+    vectors = [np.array(each["vector"].to_pylist()) for each in (found, wanted)]
+    np.testing.assert_allclose(*vectors, rtol=0, atol=1e-6)
 
 
 @pytest.mark.ray

@@ -14,4 +14,6 @@ from viz_encoder.corpora.spread import Spread as Spread
 from viz_encoder.corpora.treebank import TreeSentence as TreeSentence
 from viz_encoder.corpora.treebank import read_treebank as read_treebank
 from viz_encoder.corpora.treebank_table import treebank_table as treebank_table
+from viz_encoder.corpora.vector_rows import VectorRows as VectorRows
+from viz_encoder.corpora.vector_sums import VectorSpread as VectorSpread
 from viz_encoder.corpora.worker import HeadWorker as HeadWorker

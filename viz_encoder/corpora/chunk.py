@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ class Settings:
     measures: tuple[str, ...]
     k: int
     sample: float = 0.1  # share of the items for what costs more than a forward pass
+    # Out of the repr, by which parts without vectors are found again.
+    pooling: str = field(default="", repr=False)  # how a text's vector is made; "" = none is
+    rows: bool = field(default=False, repr=False)  # whether each text's own is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,10 @@ def measure_items(
         for group in by_length(encoder, read):
             _add(encoder, group, [read.pop(number) for number in group], sums, settings)
             tell(len(group))
+    if sums.rows is not None:
+        sums.rows = sums.rows.named(
+            {number: source.name for number, source in given if isinstance(source, Path)}
+        )
     return sums
 
 
@@ -113,9 +120,11 @@ def _add(
 ) -> None:
     """A batch; where it cannot be run, one by one, so that only those are left out that fail."""
     try:
-        batch = measure_batch(encoder, numbers, inputs)
+        batch = measure_batch(encoder, numbers, inputs, settings.pooling)
         more = _on_request(encoder, batch, inputs, settings)
         sums.add(batch)
+        if settings.rows:
+            sums.add_rows(batch)
         if more is not None:
             sums.add_distances(*more)
     except VizEncoderError as fault:
@@ -168,6 +177,8 @@ class Parts:
         """
         self.folder = Path(folder)
         told = f"{FORMAT} {settings} {list(STATISTICS)} {model}"
+        if settings.pooling:
+            told += f" {settings.pooling} {settings.rows}"
         self._of_all = hashlib.sha256(told.encode()).hexdigest()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """corpus: every head of an encoder over a set of texts or pictures of any size."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from viz_encoder.corpora.corpus_items import Columns, CorpusItems
 from viz_encoder.corpora.head_sums import HeadSums
 from viz_encoder.corpora.head_table import About, HeadTable
 from viz_encoder.corpora.local_engine import measured_here
+from viz_encoder.corpora.pooled_vectors import pooling_of
 from viz_encoder.corpora.progress import Progress, Watch
 from viz_encoder.corpora.ray_engine import (
     Cluster,
@@ -18,10 +20,11 @@ from viz_encoder.corpora.ray_engine import (
     measured_on_ray,
 )
 from viz_encoder.corpora.statistics import OF_MEASURE
+from viz_encoder.corpora.vector_rows import VectorFile
 from viz_encoder.errors import InputError, SelectionError
 
 MEASURES = ("statistics", "roles", "examples")
-ON_REQUEST = ("effect", "similarity")
+ON_REQUEST = ("effect", "similarity", "vectors")
 ENGINES = ("local", "ray")
 N_EXAMPLES = 10
 
@@ -40,6 +43,8 @@ def corpus(
     gpus: float = 0.0,
     address: str | None = None,
     folder: str | Path | None = None,
+    vectors: str | Path | None = None,
+    pooling: str | None = None,
     progress: Progress | None = None,
 ) -> HeadTable:
     """What every head does over a corpus: statistics and roles over texts, strongest examples.
@@ -59,7 +64,8 @@ def corpus(
             text of a pair) and "examples"; these take 1.1 to 1.6 times as long as the forward
             passes alone, for texts of 10 to 500 tokens. On request, on a sample: "effect" (of
             removing each head, on the pooled vector; 14 to 40 forward passes a text) and
-            "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes).
+            "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes). On
+            request, of all items: "vectors" (mean, deviation and mean cosine of the pooled ones).
         k: how many examples a head.
         sample: the share of the items for "effect" and "similarity"; which, their numbers decide.
         column: the column of the texts, where there are columns.
@@ -72,21 +78,27 @@ def corpus(
         address: for Ray, the address of a cluster; one is started on this machine if not given.
         folder: where parts that are done are kept, so that the same call resumes after it was
             stopped. Parts are found by digests of items, model and measures.
+        vectors: a .parquet file for each item's own vector, one row an item, in their order:
+            item, text, text_b, method, layer and vector (float32, after the last layer). It turns
+            "vectors" on, and needs twice its size on the disk while it is made.
+        pooling: how a vector is made, a method of `vz.pool`; if not given, the model's declared
+            one, or else the mean. For "declared", texts are cut and prompted as declared.
         progress: called with a `Done` after each batch; if it returns False, the run stops.
 
     Raises:
         InputError: no item, or a file that cannot be read. An item that cannot be read does not
             stop the run; it is listed in the table's failures.
-        SelectionError: no such measure.
+        SelectionError: no such measure or pooling.
         TraceError: stopped by `progress`.
     """
     loaded = _loaded(encoder)
-    asked = _checked(measures)
-    settings = Settings(asked, _k(asked, k), _share(sample))
+    asked = _checked((*_several(measures), *("vectors",) * (vectors is not None)))
+    if "vectors" not in asked and pooling is not None:
+        raise SelectionError('pooling= is for the measure "vectors"; ask for it, or leave it out.')
+    method = pooling_of(loaded, pooling) if "vectors" in asked else ""
+    settings = Settings(asked, _k(asked, k), _share(sample), method, vectors is not None)
     cluster, columns = _cluster(on, workers, gpus, address), Columns(column, second)
-    digest = model_digest(loaded)
-    sums = HeadSums.empty(loaded.config.n_layers, loaded.config.n_heads, k=settings.k)
-    source = ""
+    digest, source = model_digest(loaded), ""
     if cluster is not None and is_dataset(items):
         if folder is not None:
             raise SelectionError("A ray.data.Dataset is not resumed; leave out folder=.")
@@ -101,11 +113,29 @@ def corpus(
             found = measured_here(loaded, chunks(given), settings, parts, watch)
         else:
             found = measured_on_ray(loaded, chunks(given), settings, parts, watch, cluster)
-    for part in found:
-        sums.merge(part)
-    if not sums.n_texts:
-        raise InputError(_nothing(sums))
-    return sums.finish(_about(loaded, asked, source, digest))
+    return _table(loaded, found, _about(loaded, settings, source, digest), settings.k, vectors)
+
+
+def _table(
+    encoder: LoadedEncoder,
+    parts: Iterable[HeadSums],
+    about: About,
+    k: int,
+    vectors: str | Path | None,
+) -> HeadTable:
+    """The sum of all parts; each text's vector goes into a file, if one is named."""
+    config = encoder.config
+    sums = HeadSums.empty(config.n_layers, config.n_heads, k=k)
+    with nullcontext() if vectors is None else VectorFile(vectors) as file:
+        for part in parts:
+            if file is not None:
+                file.keep(part.rows)
+            sums.merge(part)
+        if not sums.n_texts:
+            raise InputError(_nothing(sums))
+        if file is not None:
+            file.write(about.model, about.pooling, config.n_layers)
+    return sums.finish(about)
 
 
 def _loaded(encoder: Any) -> LoadedEncoder:
@@ -118,8 +148,11 @@ def _loaded(encoder: Any) -> LoadedEncoder:
     return found
 
 
-def _checked(measures: Sequence[str]) -> tuple[str, ...]:
-    given = (measures,) if isinstance(measures, str) else tuple(measures)
+def _several(measures: Sequence[str]) -> tuple[str, ...]:
+    return (measures,) if isinstance(measures, str) else tuple(measures)
+
+
+def _checked(given: tuple[str, ...]) -> tuple[str, ...]:
     every = (*MEASURES, *ON_REQUEST)
     for name in given:
         if name not in every:
@@ -166,7 +199,8 @@ def _nothing(sums: HeadSums) -> str:
     return f"None of {sums.n_failed:,} items could be measured. Item {item}: {reason}"
 
 
-def _about(encoder: LoadedEncoder, measures: tuple[str, ...], source: str, digest: str) -> About:
-    statistics = tuple(name for one in measures for name in OF_MEASURE.get(one, ()))
-    name, untrained = encoder.card.name, encoder.card.untrained
-    return About(name, measures, statistics, source, digest, encoder.kind, untrained)
+def _about(encoder: LoadedEncoder, settings: Settings, source: str, digest: str) -> About:
+    statistics = tuple(name for one in settings.measures for name in OF_MEASURE.get(one, ()))
+    card, kind = encoder.card, encoder.kind
+    about = settings.measures, statistics, source, digest, kind, card.untrained, settings.pooling
+    return About(card.name, *about)

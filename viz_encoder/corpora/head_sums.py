@@ -15,10 +15,12 @@ from viz_encoder.corpora.head_table import About, Failure, HeadTable
 from viz_encoder.corpora.measured_batch import MeasuredBatch
 from viz_encoder.corpora.spread import SpreadSums
 from viz_encoder.corpora.statistics import STATISTICS
+from viz_encoder.corpora.vector_rows import VectorRows
+from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.errors import TraceError
 
 MOST_FAILURES = 1_000  # that are listed; all are counted
-NOT_NUMBERS = "Its attention weights are not numbers (NaN); run the model in float32."
+NOT_NUMBERS = "Its attention weights or its vector are not numbers (NaN); run the model in float32."
 
 
 @dataclass(eq=False)
@@ -37,6 +39,8 @@ class HeadSums:
     failures: list[Failure] = field(default_factory=list)  # those of the lowest numbers
     distances: Float[np.ndarray, "one other"] | None = None  # of heads, summed over a sample
     n_sampled: int = 0
+    vectors: VectorSums | None = None  # where pooled vectors were asked for
+    rows: VectorRows | None = None  # each text's vector, of this part alone; merge leaves them out
 
     @classmethod
     def empty(cls, n_layers: int, n_heads: int, *, k: int = 10) -> "HeadSums":
@@ -56,6 +60,22 @@ class HeadSums:
         self.strongest.add(batch.items, batch.samples, *places)
         self.n_texts += len(batch.items)
         self.n_tokens += batch.n_tokens
+        if batch.vectors is not None:
+            self._add_vectors(VectorSums.of(batch.vectors))
+
+    def add_rows(self, batch: MeasuredBatch) -> None:
+        """Keep each text's own vector: 4 bytes a number, so for a part and not for a corpus."""
+        batch = batch.without(set(batch.broken))
+        if batch.vectors is None or not batch.items:
+            return
+        texts = (sample.texts for sample in batch.samples)
+        rows = VectorRows.of(batch.items, texts, batch.vectors)
+        self.rows = rows if self.rows is None else self.rows.merged(rows)
+
+    def _add_vectors(self, found: VectorSums) -> None:
+        if self.vectors is None:
+            self.vectors = VectorSums.of(np.zeros((0, len(found.total))))
+        self.vectors.merge(found)
 
     def add_distances(self, total: Float[np.ndarray, "one other"], n: int) -> None:
         """Add distances between heads, summed over n texts."""
@@ -87,6 +107,8 @@ class HeadSums:
         self.n_failed += other.n_failed
         if other.distances is not None:
             self.add_distances(other.distances, other.n_sampled)
+        if other.vectors is not None:
+            self._add_vectors(other.vectors)
         self.failures = sorted([*self.failures, *other.failures])[:MOST_FAILURES]
 
     def finish(self, about: About) -> HeadTable:
@@ -102,6 +124,7 @@ class HeadSums:
             self.n_failed,
             self._distances(),
             self.n_sampled,
+            vectors=None if self.vectors is None else self.vectors.spread(about.pooling),
         )
 
     def _distances(self) -> Float[np.ndarray, "layer head layer head"] | None:
@@ -122,6 +145,8 @@ class HeadSums:
         arrays = self.spreads.arrays()
         if self.distances is not None:
             arrays["distances"] = self.distances
+        for more in (self.vectors, self.rows):
+            arrays |= {} if more is None else more.arrays()
         np.savez(file, allow_pickle=False, rest=_as_array(rest), **arrays)
         return file.getvalue()
 
@@ -137,11 +162,12 @@ class HeadSums:
                 rest = json.loads(arrays["rest"].tobytes())
                 spreads = SpreadSums.from_arrays(arrays)
                 distances = arrays.get("distances")
+                vectors, rows = VectorSums.from_arrays(arrays), VectorRows.from_arrays(arrays)
             failures = [Failure(*one) for one in rest["failures"]]
             strongest = StrongestPlaces.from_data(rest["strongest"])
             n_texts, n_tokens, n_failed, n_sampled = rest["counts"]
             counts = n_texts, n_tokens, n_failed
-            return cls(spreads, strongest, *counts, failures, distances, n_sampled)
+            return cls(spreads, strongest, *counts, failures, distances, n_sampled, vectors, rows)
         except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as fault:
             raise TraceError(f"These are no sums of a corpus: {fault}.") from fault
 

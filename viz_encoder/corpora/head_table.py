@@ -11,6 +11,7 @@ from jaxtyping import Float
 from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.relations import Relations
 from viz_encoder.corpora.spread import Spread
+from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult, largest, long_columns
 from viz_encoder.shown import OneLine
@@ -31,6 +32,7 @@ class About(OneLine):
 
     digest: of the model's weights, config and tokenizer.
     kind: what the items are: "text", "image" or "vector".
+    pooling: how their vectors were made, where "vectors" was asked for.
     """
 
     model: str
@@ -40,6 +42,7 @@ class About(OneLine):
     digest: str = ""
     kind: str = "text"
     untrained: bool = False
+    pooling: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +60,7 @@ class HeadTable(TableResult):
     distances: where "similarity" was asked for, the mean Jensen–Shannon distance of each head to
         each, over n_sampled texts: 0 (the same rows) … 1 (no key in common).
     relations: those of a treebank; None of other texts. See `viz_encoder.corpora.treebank_table`.
+    vectors: where "vectors" was asked for, the pooled vectors' mean, deviation and mean cosine.
     """
 
     about: About
@@ -69,6 +73,7 @@ class HeadTable(TableResult):
     distances: Float[np.ndarray, "layer head layer head"] | None = None
     n_sampled: int = 0
     relations: Relations | None = None
+    vectors: VectorSpread | None = None
 
     @property
     def n_layers(self) -> int:

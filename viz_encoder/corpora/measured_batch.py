@@ -1,7 +1,7 @@
 """Measured batch: some texts run together, and every head's statistics for each of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -10,10 +10,13 @@ from jaxtyping import Float, Int
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.corpora.batch_tokens import batch_tokens
 from viz_encoder.corpora.layer_measures import measure_layer
+from viz_encoder.corpora.pooled_vectors import pooled_vectors
 from viz_encoder.inputs import Inputs, Sample
 from viz_encoder.model import EncoderOutput
 from viz_encoder.trace.batches import joined
 from viz_encoder.trace.capture import run
+
+PER_TEXT = ("statistics", "score", "query", "key")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,7 @@ class MeasuredBatch:
     score: Float[np.ndarray, "text layer head"]  # the strongest weight between plain tokens
     query: Int[np.ndarray, "text layer head"]
     key: Int[np.ndarray, "text layer head"]
+    vectors: Float[np.ndarray, "text d_pooled"] | None = None  # where they were asked for
 
     @property
     def n_tokens(self) -> int:
@@ -35,26 +39,36 @@ class MeasuredBatch:
     def without(self, dropped: set[int]) -> "MeasuredBatch":
         """The texts but those of these numbers."""
         kept = [at for at, item in enumerate(self.items) if item not in dropped]
-        arrays = (self.statistics, self.score, self.query, self.key)
-        return MeasuredBatch(
-            tuple(self.items[at] for at in kept),
-            tuple(self.samples[at] for at in kept),
-            *(array[kept] for array in arrays),
+        return replace(
+            self,
+            items=tuple(self.items[at] for at in kept),
+            samples=tuple(self.samples[at] for at in kept),
+            vectors=None if self.vectors is None else self.vectors[kept],
+            **{name: getattr(self, name)[kept] for name in PER_TEXT},
         )
 
     @property
     def broken(self) -> tuple[int, ...]:
-        """Texts whose weights are no numbers."""
-        entropy = np.isfinite(self.statistics[..., 0]).all(axis=(1, 2))
-        return tuple(item for item, fine in zip(self.items, entropy, strict=True) if not fine)
+        """Texts whose weights, or whose vectors, are no numbers."""
+        finite = np.isfinite(self.statistics[..., 0]).all(axis=(1, 2))
+        if self.vectors is not None:
+            finite &= np.isfinite(self.vectors).all(axis=1)
+        return tuple(item for item, fine in zip(self.items, finite, strict=True) if not fine)
 
 
 def measure_batch(
-    encoder: LoadedEncoder, items: Sequence[int], inputs: Sequence[Inputs]
+    encoder: LoadedEncoder, items: Sequence[int], inputs: Sequence[Inputs], pooling: str = ""
 ) -> MeasuredBatch:
-    """Run some inputs as one padded batch and measure every head of each, layer by layer."""
+    """Run some inputs as one padded batch and measure every head of each, layer by layer.
+
+    With a pooling, each text's vector too.
+    """
     padded = joined(encoder, list(inputs))
-    return measured(tuple(items), padded, run(encoder, padded))
+    ran = run(encoder, padded)
+    found = measured(tuple(items), padded, ran)
+    if pooling:
+        found = replace(found, vectors=pooled_vectors(encoder, padded, ran, pooling))
+    return found
 
 
 def measured(items: tuple[int, ...], padded: Inputs, ran: EncoderOutput) -> MeasuredBatch:

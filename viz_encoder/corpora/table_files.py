@@ -14,6 +14,7 @@ from viz_encoder.corpora.examples import Example, Examples
 from viz_encoder.corpora.head_table import SUFFIXES, About, Failure, HeadTable
 from viz_encoder.corpora.relations import Relations
 from viz_encoder.corpora.spread import Spread
+from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.result import csv_text
 from viz_encoder.whole_file import shortened, write_whole
@@ -23,6 +24,7 @@ FORMAT = 1
 KEY = b"viz_encoder.head_table"  # of a Parquet file's metadata
 MAX_BYTES = 200_000_000
 PER_HEAD = ("accuracy", "random")  # of relations
+PER_DIMENSION = ("mean", "sd")  # of vectors
 
 
 def check_kind(path: str | Path) -> str:
@@ -120,6 +122,7 @@ def _rest(table: HeadTable) -> dict[str, Any]:
         "distances": None if table.distances is None else _plain(table.distances.ravel()),
         "n_sampled": table.n_sampled,
         "relations": None if table.relations is None else _relations_data(table.relations),
+        "vectors": None if table.vectors is None else _vectors_data(table.vectors),
     }
 
 
@@ -148,6 +151,7 @@ def _made(rest: dict[str, Any], arrays: Any) -> HeadTable:
         None if distances is None else np.array(distances, dtype=np.float64).reshape(sides * 2),
         rest["n_sampled"],
         _relations_from(rest),
+        _vectors_from(rest),
     )
 
 
@@ -168,6 +172,24 @@ def _relations_from(rest: dict[str, Any]) -> Relations | None:
     if sides != {n} or any(list(a.shape) != [n, *rest["shape"]] for a in arrays.values()):
         raise TraceError("The relations are not of the shape that the table says; make it again.")
     return found
+
+
+def _vectors_data(found: VectorSpread) -> dict[str, Any]:
+    arrays = {name: _plain(getattr(found, name)) for name in PER_DIMENSION}
+    cosine = _plain(np.array([found.mean_cosine]))[0]
+    return {"pooling": found.pooling, "mean_cosine": cosine, "n_texts": found.n_texts} | arrays
+
+
+def _vectors_from(rest: dict[str, Any]) -> VectorSpread | None:
+    """The vectors of a table; None where it has none, as those of older files."""
+    data = rest.get("vectors")
+    if data is None:
+        return None
+    mean, sd = (np.array(data[name], dtype=np.float64) for name in PER_DIMENSION)
+    cosine = float("nan") if data["mean_cosine"] is None else float(data["mean_cosine"])
+    if mean.ndim != 1 or mean.shape != sd.shape:
+        raise TraceError("The vectors are not of the shape that the table says; make it again.")
+    return VectorSpread(str(data["pooling"]), mean, sd, cosine, int(data["n_texts"]))
 
 
 def _plain(values: np.ndarray) -> list[float | None]:
