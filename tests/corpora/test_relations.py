@@ -131,7 +131,7 @@ def test_the_built_in_treebank_is_what_the_script_writes():
 
 def test_what_cannot_be_measured_is_refused(grammar, minilm, file):
     with pytest.raises(SelectionError, match="No relation has 10 arcs"):
-        relations(minilm, file)
+        relations(minilm, file, least=10)
     with pytest.raises(SelectionError, match="to_head, to_dependent"):
         relations(minilm, file, direction="up")
     with pytest.raises(InputError, match="no sentence"):

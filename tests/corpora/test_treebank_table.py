@@ -8,7 +8,7 @@ import pytest
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same
 from viz_encoder.corpora import HeadTable, TreeSentence, read_treebank, relations, treebank_table
-from viz_encoder.errors import TraceError
+from viz_encoder.errors import SelectionError, TraceError
 
 PARTS = ("relations", "n_arcs", "offsets", "offset_accuracy", "n_sentences", "n_left_out")
 
@@ -92,3 +92,30 @@ def test_a_rare_relation_is_left_out_beside_frequent_ones(grammar):
     )
     found = treebank_table(grammar, [often] * 12 + [rare] * 3).relations
     assert found.relations == ("nsubj",) and found.n_arcs == (12,)
+
+
+def test_arcs_that_are_cut_off_leave_what_there_is_or_a_sentence(grammar):
+    """12 arcs of which a few stand before the cut: the table has these, not an error."""
+    most = grammar.config.max_positions
+    words = ["keys"] * (most + 20)
+    starts = range(0, 5 * len(words), 5)
+    spans = tuple((at, at + 4) for at in starts)
+
+    def tree(dependents):
+        heads = [None] * len(words)
+        for word in dependents:
+            heads[word] = word - 1
+        return TreeSentence(" ".join(words), spans, tuple(heads), ("nsubj",) * len(words))
+
+    late = range(most + 2, most + 14)
+    some = treebank_table(grammar, [tree([1, 2, 3, *late])]).relations
+    assert (some.relations, some.n_arcs, some.n_left_out) == (("nsubj",), (3,), 12)
+    assert treebank_table(grammar, [tree(late)]).relations is None
+    for given, said in (
+        ({"sentences": [tree([1, 2, 3])], "least": 10}, r"most frequent has 3\. Give .*least=3"),
+        ({"sentences": [tree(late)]}, "All 12 arcs are of words that were cut off"),
+        ({"sentences": [tree([])]}, "No word of these 1 sentences depends on another"),
+    ):
+        with pytest.raises(SelectionError, match=said):
+            relations(grammar, **given)
+    assert relations(grammar, [tree([1, 2, 3])]).n_arcs == (3,)

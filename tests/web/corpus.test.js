@@ -10,6 +10,7 @@ import { headName } from "../../assets/web/views/cells.js";
 
 /** @type {(values: (number | null)[][]) => any} */
 const table = (values) => ({
+  about: { kind: "text" },
   shape: [values.length, values[0].length],
   n_texts: { previous: 3 },
   arrays: { previous: values, previous_sd: values, previous_least: values, previous_most: values },
@@ -73,6 +74,8 @@ test("a spread too small for two decimals has more", () => {
   assert.equal(spreadOf(ONE, "previous", { layer: 0, head: 1 }), "Head 0.1: not defined for any of these texts.");
   const said = spreadOf(ONE, "previous", { layer: 0, head: 0 });
   assert.equal(said, "Head 0.0: 0.50 ± 0.50 over 3 texts; from 0.50 to 0.50 in single texts.");
+  const pictured = spreadOf({ ...ONE, about: { kind: "image" } }, "previous", { layer: 0, head: 0 });
+  assert.equal(pictured, "Head 0.0: 0.50 ± 0.50 over 3 pictures; from 0.50 to 0.50 in single pictures.");
 });
 
 test("a head has the role of the place with more than half of its attention, the largest first", () => {

@@ -1,7 +1,6 @@
 """treebank_table: every head over the sentences of a treebank, with its relations beside."""
 
 import time
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +9,9 @@ from typing import Any
 from viz_encoder.corpora.corpus import N_EXAMPLES, corpus
 from viz_encoder.corpora.head_table import HeadTable
 from viz_encoder.corpora.progress import Done, Progress
-from viz_encoder.corpora.relations import relations
+from viz_encoder.corpora.relations import hits_of, relations_of
 from viz_encoder.corpora.treebank import TreeSentence, read_treebank
 from viz_encoder.errors import TraceError
-
-LEAST = 10  # arcs of a relation
 
 
 def treebank_table(
@@ -27,7 +24,8 @@ def treebank_table(
     """The table of `vz.corpus` over the sentences, with their `relations` as table.relations.
 
     Relations with fewer than 10 arcs are left out; where none has 10, only the most frequent are
-    kept. Where no word depends on another, table.relations is None.
+    kept. Where no word depends on another, or no arc is of two words that the model sees,
+    table.relations is None.
 
     Args:
         encoder: what `vz.load` returned, with its tokenizer.
@@ -52,9 +50,7 @@ def treebank_table(
     texts = [one.text for one in given]
     table = corpus(encoder, texts, k=k, progress=lambda done: tell(done.n))
     table = replace(table, about=replace(table.about, source=named))
-    arcs = Counter(name for one in given for _, _, name in one.arcs)
-    if not arcs:
+    if not any(one.arcs for one in given):
         return table
-    least = min(LEAST, max(arcs.values()))
-    along = relations(encoder, given, least=least, progress=lambda n: tell(len(given) + n))
-    return replace(table, relations=along)
+    hits = hits_of(encoder, given, progress=lambda n: tell(len(given) + n))
+    return replace(table, relations=relations_of(hits) if hits.offsets else None)

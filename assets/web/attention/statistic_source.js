@@ -1,7 +1,7 @@
 // Over what a head's statistics are: this run's own text, or a table of many texts where it is of the same model.
 
 import { el, options } from "../core/dom.js";
-import { isShipped, openTable, shippedTable, sourceOf, spreadOf, tableName, textsOf } from "../core/head_tables.js";
+import { isShipped, itemsOf, openTable, shippedTable, sourceOf, spreadOf, tableName } from "../core/head_tables.js";
 import { Latest } from "../core/latest.js";
 
 /** @import { HeadStatistics, HeadTable, HeadValue, Run, Selection, StatisticText } from "./types.d.ts" */
@@ -37,7 +37,7 @@ export class TableStatistics {
   }
 
   #over(/** @type {string} */ name) {
-    return `Averaged over ${textsOf(this.table.n_texts[name])}: ${sourceOf(this.table)}.`;
+    return `Averaged over ${itemsOf(this.table, this.table.n_texts[name])}: ${sourceOf(this.table)}.`;
   }
 
   names() {

@@ -30,9 +30,10 @@ export function built(find) {
   });
 }
 
-/** Run another text with all else as the form has it. @param {string} text */
-export async function runText(text) {
-  const run = await built(() => textBox("a") && document.getElementById("viz-run"));
+/** Run another text, or pair of texts, with all else as the form has it. @param {string} text @param {string} [second] */
+export async function runText(text, second = "") {
+  const run = await built(() => textBox("a") && (!second || textBox("b")) && document.getElementById("viz-run"));
   fill("a", text);
+  if (second) fill("b", second);
   requestAnimationFrame(() => run.click()); // the form takes the text over with its next update
 }

@@ -30,14 +30,17 @@ export function shippedTable() {
 
 export const isShipped = (/** @type {HeadTable} */ table) => table === shipped;
 
-/** Such as "1 text". */
-export const textsOf = (/** @type {number} */ n) => `${n.toLocaleString("en-US")} text${n === 1 ? "" : "s"}`;
+/** What a table is over. */
+export const itemOf = (/** @type {HeadTable} */ { about }) => (about.kind === "image" ? "picture" : "text");
+
+/** Such as "1 text" or "12 pictures". @type {(table: HeadTable, n: number) => string} */
+export const itemsOf = (table, n) => `${n.toLocaleString("en-US")} ${itemOf(table)}${n === 1 ? "" : "s"}`;
 
 /** Of what texts it is: a file by its name alone. */
 export const sourceOf = (/** @type {HeadTable} */ { about: { source } }) => source.split(/[\\/]/).pop() || "a table";
 
 export const tableName = (/** @type {HeadTable} */ table) =>
-  `${sourceOf(table)} (${textsOf(table.counts[0])}, ${table.about.model})`;
+  `${sourceOf(table)} (${itemsOf(table, table.counts[0])}, ${table.about.model})`;
 
 /** How many decimals a spread needs to be seen. @type {(sd: number) => number} */
 export const digitsOf = (sd) => (sd >= 0.005 || sd === 0 ? 2 : sd >= 0.0005 ? 3 : 4);
@@ -46,8 +49,9 @@ export const digitsOf = (sd) => (sd >= 0.005 || sd === 0 ? 2 : sd >= 0.0005 ? 3 
 export function spreadOf(table, name, { layer, head }) {
   const value = (/** @type {string} */ part) => Number(table.arrays[name + part][layer][head]);
   const of = (/** @type {string} */ part) => value(part).toFixed(digitsOf(value("_sd")));
-  if (table.arrays[name][layer][head] === null) return `Head ${layer}.${head}: not defined for any of these texts.`;
+  if (table.arrays[name][layer][head] === null)
+    return `Head ${layer}.${head}: not defined for any of these ${itemOf(table)}s.`;
   const texts = table.n_texts[name];
-  const range = texts > 1 ? `; from ${of("_least")} to ${of("_most")} in single texts` : "";
-  return `Head ${layer}.${head}: ${of("")} ± ${of("_sd")} over ${textsOf(texts)}${range}.`;
+  const range = texts > 1 ? `; from ${of("_least")} to ${of("_most")} in single ${itemOf(table)}s` : "";
+  return `Head ${layer}.${head}: ${of("")} ± ${of("_sd")} over ${itemsOf(table, texts)}${range}.`;
 }

@@ -584,6 +584,7 @@ export interface HeadTable {
   says: Record<string, string>; // which head leads by a statistic
   sentence: string;
   relations: Relations | null; // of a treebank
+  names?: Record<string, string>; // of the files of pictures, by item
 }
 export interface Relations {
   relations: string[];

@@ -4,6 +4,7 @@ import { button, caption, control, controls, el, options } from "../core/dom.js"
 import { tableName } from "../core/head_tables.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
+import { filePicker } from "./table_picker.js";
 import { changes, decimalsOf, incomparable, shown, signed } from "./tables.js";
 
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
@@ -20,27 +21,16 @@ export class Comparison {
   /** @type {HeadTable | null} */
   other = null;
   select = el("select", { id: "viz-corpus-other", onchange: () => this.#choose() });
-  file = el("input", {
-    type: "file",
-    accept: ".json,.npz,.parquet,.csv,.tsv,.jsonl,.txt",
-    hidden: true,
-    id: "viz-corpus-other-file",
-  });
   said = el("p", { class: "viz-corpus-said", role: "status" });
   list = el("div", { class: "viz-corpus-scroll", tabindex: 0, role: "region", "aria-label": "Heads that differ most" });
 
-  /** @param {{ changed: () => unknown, choose: (place: HeadPlace) => unknown, read: (file: File) => unknown }} acts */
+  /** @param {{ changed: () => unknown, choose: (place: HeadPlace) => unknown, read: (files: File[]) => unknown }} acts */
   constructor(acts) {
     this.acts = acts;
-    this.file.addEventListener("change", () => {
-      const [file] = this.file.files ?? [];
-      this.file.value = "";
-      if (file) acts.read(file);
-    });
-    const open = button("Open a file …", () => this.file.click());
+    const open = filePicker("Open a file …", "viz-corpus-other-file", acts.read);
     this.node = section(
       ...["viz-corpus-comparison", "Compare two tables", "Compare two tables"],
-      ...[controls(control("Compare with:", this.select), open, this.file), caption(ABOUT), this.said, this.list],
+      ...[controls(control("Compare with:", this.select), ...open), caption(ABOUT), this.said, this.list],
     );
     this.#offer();
   }

@@ -3,6 +3,7 @@
 import { current } from "../core/app_state.js";
 import { button, caption, el } from "../core/dom.js";
 import { built, runText, textBox } from "../core/form.js";
+import { itemOf } from "../core/head_tables.js";
 import { openTab } from "../core/tab_link.js";
 import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
@@ -16,13 +17,14 @@ export class ExampleList {
   heading = el("h3", {});
   list = el("ol", { class: "viz-corpus-examples" });
   none = caption();
+  once = el("span");
   node = section(
     "viz-corpus-strongest",
     "Strongest examples",
     this.heading,
     caption(
       ...[el("mark", { class: "viz-corpus-query" }, "query"), " gives its weight to "],
-      ...[el("mark", { class: "viz-corpus-key" }, "key"), ". Each text counts once; special tokens do not."],
+      ...[el("mark", { class: "viz-corpus-key" }, "key"), ". ", this.once],
     ),
     this.list,
     this.none,
@@ -32,27 +34,32 @@ export class ExampleList {
   show(table, place) {
     const found = examplesOf(table, place);
     this.heading.textContent = `Where head ${headName(place)} is strongest`;
-    this.list.replaceChildren(...found.map(lineOf));
+    this.once.textContent = `Each ${itemOf(table)} counts once; special tokens do not.`;
+    this.list.replaceChildren(...found.map((one) => lineOf(one, table.names?.[one.item])));
     this.none.textContent = found.length ? "" : "This table has no examples of this head.";
   }
 }
 
-/** @type {(example: Example) => HTMLElement} */
-function lineOf(example) {
-  const { score, query_token: query, key_token: key, texts } = example;
+/** A picture is told by its file's name, if that is known. @type {(example: Example, name?: string) => HTMLElement} */
+function lineOf(example, name) {
+  const { score, query_token: query, key_token: key, texts, item } = example;
   const pair = el("bdi", { class: "viz-corpus-pair" }, el("b", {}, query), " → ", el("b", {}, key));
   const marked = texts.map((_, side) => el("p", { class: "viz-corpus-text", dir: "auto" }, ...partsOf(example, side)));
   const run = button("Run", () => runExample(example), {
     title: RUN,
     "aria-label": `Run: ${query} → ${key}, ${texts[0]?.slice(0, 80) ?? ""}`,
   });
-  const able = texts.length === 1;
   return el(
     "li",
-    { "data-item": example.item },
+    { "data-item": item },
     el("span", { class: "viz-corpus-score" }, score.toFixed(2)),
-    el("div", {}, pair, ...marked),
-    ...(able ? [run] : []),
+    el(
+      "div",
+      {},
+      pair,
+      ...(texts.length ? marked : [el("p", { class: "viz-corpus-text" }, name ?? `Item ${item + 1}`)]),
+    ),
+    ...(texts.length ? [run] : []),
   );
 }
 
@@ -67,12 +74,15 @@ const partsOf = (example, side) =>
 /** Show the text in the other tabs, with this head and this pair chosen. @param {Example} example */
 export async function runExample({ layer, head, query, key, texts }) {
   const { selection } = current;
+  const [first, second] = texts;
   selection.set({ layer, head });
   selection.held = { query, key }; // the next run has this pair
   await built(() => textBox("a"));
-  const kind = /** @type {HTMLInputElement | null} */ (document.querySelector("#viz-kind input[value='text']"));
+  const kind = /** @type {HTMLInputElement | null} */ (
+    document.querySelector(`#viz-kind input[value='${second ? "pair" : "text"}']`)
+  );
   if (kind && !kind.checked) kind.click();
-  await runText(texts[0]);
+  await runText(first, second);
   openTab("attention");
   scrollTo({ top: 0 });
 }

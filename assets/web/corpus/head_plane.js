@@ -4,15 +4,16 @@ import { control, controls, el, onWidth, options, svg } from "../core/dom.js";
 import { inLink } from "../core/link_notes.js";
 import { headName } from "../views/cells.js";
 import { section } from "../views/headed.js";
-import { roundEnds, ticks } from "../views/scales.js";
-import { outstanding, placed } from "../views/scatter_labels.js";
+import { frameOf, namesOf, nearest, scalesOf } from "../views/head_plot.js";
+import { ticks } from "../views/scales.js";
 import { shown } from "./tables.js";
 
 /** @import { Point } from "../views/scatter_labels.js" */
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */
 
-const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [300, 46, 16, 12, 26];
-const [REACH, NAMED] = [16, 8]; // pixels within which a point is meant; names along each axis
+const INSET = { height: 300, left: 46, right: 16, top: 12, bottom: 26 };
+const BELOW = INSET.height - INSET.bottom + 16; // the numbers across
+const NAMED = 8; // names along each axis
 const AXES = { x: "special", y: "previous" };
 
 export class HeadPlane {
@@ -24,7 +25,7 @@ export class HeadPlane {
   points = [];
   x = el("select", { "aria-label": "Across" });
   y = el("select", { "aria-label": "Up" });
-  drawing = svg("svg", { class: "viz-corpus-plane", height: HEIGHT, role: "img" });
+  drawing = svg("svg", { class: "viz-corpus-plane", height: INSET.height, role: "img" });
   told = el("p", { class: "viz-caption viz-corpus-told", role: "status" });
   #titles = "";
 
@@ -35,10 +36,10 @@ export class HeadPlane {
       ...[fields, this.drawing, this.told],
     );
     for (const field of [this.x, this.y]) field.addEventListener("change", () => this.draw());
-    this.drawing.addEventListener("pointermove", (event) => this.#tell(this.#near(event)));
+    this.drawing.addEventListener("pointermove", (event) => this.#tell(nearest(this.points, this.drawing, event)));
     this.drawing.addEventListener("pointerleave", () => this.#tell(-1));
     this.drawing.addEventListener("click", (event) => {
-      const at = this.#near(event);
+      const at = nearest(this.points, this.drawing, event);
       if (at >= 0) choose(this.points[at].at);
     });
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
@@ -72,13 +73,10 @@ export class HeadPlane {
         return value === null || along === null ? [] : [{ at: { layer, head }, along, value }];
       }),
     );
-    const scaleX = ends(known.map(({ along }) => along));
-    const scaleY = ends(known.map(({ value }) => value));
-    const x = (/** @type {number} */ value) => LEFT + scaleX.share(value) * (width - LEFT - RIGHT);
-    const y = (/** @type {number} */ value) => HEIGHT - BOTTOM - scaleY.share(value) * (HEIGHT - TOP - BOTTOM);
+    const scales = scalesOf(known, width, INSET);
     const titles = [this.x, this.y].map(({ value }) => table.words[value].title);
     this.points = known.map(({ at, along, value }) => ({
-      ...{ at, name: headName(at), x: x(along), y: y(value) },
+      ...{ at, name: headName(at), x: scales.x(along), y: scales.y(value) },
       told: `Head ${headName(at)}: ${shown(value)} up, ${shown(along)} across`,
     }));
     const isChosen = (/** @type {string} */ name) => name === headName(this.chosen);
@@ -88,48 +86,20 @@ export class HeadPlane {
         class: isChosen(name) ? "viz-chosen" : "",
       }),
     );
-    const wanted = [
-      ...this.points.flatMap(({ name }, at) => (isChosen(name) ? [at] : [])),
-      ...outstanding(
-        known.map(({ value }) => value),
-        known.map(({ along }) => along),
-        NAMED,
-      ),
-    ];
-    const box = { left: LEFT, right: width, top: 0, bottom: HEIGHT - BOTTOM + 6 };
-    const names = placed(this.points, [...new Set(wanted)], box).map(({ name, anchor, ...place }) =>
-      svg("text", { class: "viz-corpus-name", x: place.x, y: place.y, "text-anchor": anchor }, name),
-    );
+    const names = namesOf("viz-corpus-name", this.points, known, isChosen, NAMED, width, INSET);
     const lines = [
-      ...ticks(...scaleX.ends).map((value) => tick(x(value), HEIGHT - BOTTOM + 16, "middle", value)),
-      ...ticks(...scaleY.ends).map((value) => tick(LEFT - 6, y(value) + 4, "end", value)),
+      ...ticks(...scales.xs).map((value) => tick(scales.x(value), BELOW, "middle", value)),
+      ...ticks(...scales.ys).map((value) => tick(INSET.left - 6, scales.y(value) + 4, "end", value)),
     ];
-    const frame = { x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: HEIGHT - TOP - BOTTOM };
     this.drawing.setAttribute("width", String(width));
     this.drawing.setAttribute("aria-label", `${known.length} heads. Up: ${titles[1]}. Across: ${titles[0]}.`);
-    this.drawing.replaceChildren(svg("rect", { class: "viz-corpus-frame", ...frame }), ...lines, ...dots, ...names);
+    this.drawing.replaceChildren(frameOf("viz-corpus-frame", width, INSET), ...lines, ...dots, ...names);
     this.#tell(-1);
   }
 
   #tell(/** @type {number} */ at) {
     this.told.textContent = this.points[at]?.told ?? "Point at a head for its numbers; click it to choose it.";
   }
-
-  /** @type {(event: MouseEvent) => number} */
-  #near(event) {
-    const box = this.drawing.getBoundingClientRect();
-    const far = this.points.map(({ x, y }) =>
-      Math.hypot(x - (event.clientX - box.left), y - (event.clientY - box.top)),
-    );
-    const least = Math.min(...far);
-    return least <= REACH ? far.indexOf(least) : -1;
-  }
-}
-
-/** @type {(values: number[]) => { ends: [number, number], share: (value: number) => number }} */
-function ends(values) {
-  const [low, high] = roundEnds(Math.min(0, ...values), Math.max(...values, 0));
-  return { ends: [low, high], share: (value) => (value - low) / (high - low) };
 }
 
 /** @type {(x: number, y: number, anchor: string, value: number) => SVGElement} */

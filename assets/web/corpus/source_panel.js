@@ -1,49 +1,55 @@
-// Whose texts are measured: pasted ones, a file, a saved table, or the example sentences.
+// What is measured: pasted texts, a file, pictures, a saved table, or the example sentences.
 
 import { button, caption, control, controls, el } from "../core/dom.js";
 import { Work } from "../views/work.js";
 import { section } from "../views/headed.js";
-import { measured, shippedOn, treebank } from "./requests.js";
+import { measured, picturesMeasured, shippedOn, treebank } from "./requests.js";
+import { filePicker, isPicture } from "./table_picker.js";
 
 /** @import { Tell } from "../core/streamed.js" */
+/** @import { Asked } from "./requests.js" */
 /** @import { HeadTable } from "./types.d.ts" */
 /** @typedef {(tell: Tell, signal: AbortSignal) => Promise<HeadTable>} Ask */
 
+const [USUAL, PICTURE_USUAL] = ["all-MiniLM-L6-v2", "scene"];
 const MOST = 2000;
-const KINDS = ".txt,.conllu,.csv,.tsv,.jsonl,.ndjson,.parquet,.json,.npz";
 const ABOUT = `Up to ${MOST.toLocaleString("en-US")} texts: a .txt file with one text per line, a .csv, .tsv, .jsonl or .parquet file
-  with a column of texts, a treebank (.conllu), or a table that was saved before. They are read by the model chosen at the top of the page,
-  and the server keeps nothing. For pairs, pictures and larger sets, run viz-encoder corpus in a terminal and open the table
-  that it saves. The 240 example sentences were written for this project and are under its license.`;
-const [MODEL, USUAL] = ["#viz-model input", "all-MiniLM-L6-v2"];
+  with a column of texts (and one of text B, for pairs), or a treebank (.conllu); or as many pictures, as files or as a .zip; or a table
+  that was saved before. Texts are read by the text model chosen at the top of the page, pictures by the picture model (${PICTURE_USUAL},
+  unless another is chosen there), and the server keeps nothing. For larger sets, run viz-encoder corpus in a terminal and open
+  the table that it saves. The 240 example sentences were written for this project and are under its license.`;
 
-/** The text model that the form holds; it has no such box while it is about a picture. */
-export const chosenModel = () => /** @type {HTMLInputElement | null} */ (document.querySelector(MODEL))?.value || USUAL;
+/** The model that the form holds; it has no box for the one of texts while it is about a picture, and the other way. */
+const held = (/** @type {string} */ box, /** @type {string} */ usual) =>
+  /** @type {HTMLInputElement | null} */ (document.querySelector(box))?.value || usual;
+
+export const chosenModel = () => held("#viz-model input", USUAL);
+const chosenPictureModel = () => held("#viz-picture-model input", PICTURE_USUAL);
 
 export const linesOf = (/** @type {string} */ typed) => typed.split("\n").filter((line) => line.trim()).length;
 
 export class SourcePanel {
   typed = el("textarea", { id: "viz-corpus-texts", rows: 5, oninput: () => this.#count() });
   start = button("", () => this.#pasted(), { class: "viz-small viz-corpus-go", id: "viz-corpus-measure" });
-  file = el("input", { type: "file", accept: KINDS, hidden: true, id: "viz-corpus-file" });
   column = el("input", { type: "text", value: "text", id: "viz-corpus-column" });
+  second = el("input", { type: "text", placeholder: "none", id: "viz-corpus-second" });
   work = new Work();
 
   /** `found` is told of each table that came. @param {(table: HeadTable) => unknown} found */
   constructor(found) {
     this.found = found;
-    this.file.addEventListener("change", () => this.#sent());
-    const upload = button("Upload texts or a table …", () => this.file.click(), { id: "viz-corpus-upload" });
+    const upload = filePicker("Upload texts, pictures or a table …", "viz-corpus-file", (files) => this.read(files));
     const shipped = button("Example sentences", () =>
       this.measure("Measuring the example sentences", (tell, signal) => shippedOn(chosenModel(), tell, signal)),
     );
     const trees = button("Example treebank", () => this.measure("Measuring the example treebank", treebank), {
       title: "400 sentences for the model grammar, in which the masked word depends on the word that decides it",
     });
+    const columns = [control("Column:", this.column), control("Column of text B:", this.second)];
     const label = el("label", { class: "viz-caption", for: this.typed.id }, "One text per line, or upload a file.");
     this.node = section(
       ...["viz-corpus-source", "Your texts", "Your texts"],
-      ...[label, this.typed, controls(this.start, upload, this.file, control("Column:", this.column), shipped, trees)],
+      ...[label, this.typed, controls(this.start, ...upload, ...columns, shipped, trees)],
       ...[this.work.node, caption(ABOUT)],
     );
     this.#count();
@@ -55,24 +61,28 @@ export class SourcePanel {
     if (table) this.found(table);
   }
 
-  /** Measure a file's texts, or open the table that it is.
-   * @type {(file: File, found?: (table: HeadTable) => unknown) => Promise<void>} */
-  async read(file, found = this.found) {
-    const { name } = file;
-    const asked = { name, body: file, model: chosenModel(), column: this.column.value.trim() || "text" };
-    const table = await this.work.run(`Measuring ${name}`, (tell, signal) => measured(asked, tell, signal));
+  /** Measure a file's texts or several pictures, or open the table that a file is.
+   * @type {(files: File[], found?: (table: HeadTable) => unknown) => Promise<void>} */
+  async read(files, found = this.found) {
+    const [first] = files;
+    const alone = files.length === 1 && !isPicture(first.name);
+    const words = `Measuring ${files.length === 1 ? first.name : `${files.length.toLocaleString("en-US")} pictures`}`;
+    const table = await this.work.run(words, (tell, signal) =>
+      alone ? measured(this.#asked(first), tell, signal) : picturesMeasured(files, chosenPictureModel(), tell, signal),
+    );
     if (table) found(table);
+  }
+
+  /** @type {(file: File) => Asked} */
+  #asked(file) {
+    const model = file.name.toLowerCase().endsWith(".zip") ? chosenPictureModel() : chosenModel();
+    const columns = { column: this.column.value.trim() || "text", second: this.second.value.trim() };
+    return { name: file.name, body: file, model, ...columns };
   }
 
   #pasted() {
     const asked = { name: "", body: this.typed.value, model: chosenModel(), column: "text" };
     return this.measure("Measuring the texts", (tell, signal) => measured(asked, tell, signal));
-  }
-
-  #sent() {
-    const [file] = this.file.files ?? [];
-    this.file.value = ""; // so that the same file can be sent again
-    if (file) this.read(file);
   }
 
   #count() {

@@ -1,8 +1,8 @@
 // The Corpus tab: what each head does over many texts, which head leads, and where it is strongest.
 
 import { current } from "../core/app_state.js";
-import { button, caption, control, controls, count, el, onTheme, onWidth, options } from "../core/dom.js";
-import { openTable, shippedTable, spreadOf, tableName } from "../core/head_tables.js";
+import { button, caption, control, controls, el, onTheme, onWidth, options } from "../core/dom.js";
+import { itemOf, itemsOf, openTable, shippedTable, spreadOf, tableName } from "../core/head_tables.js";
 import { sentenceOf } from "../core/latest.js";
 import { headName } from "../views/cells.js";
 import { saveRow } from "../views/save_row.js";
@@ -62,7 +62,7 @@ export class CorpusTab {
   comparison = new Comparison({
     changed: () => this.#rank(),
     choose: (place) => this.choose(place),
-    read: (file) => this.source.read(file, (table) => this.comparison.against(table)),
+    read: (files) => this.source.read(files, (table) => this.comparison.against(table)),
   });
 
   /** @param {HTMLElement} root @param {HeadTable} table */
@@ -140,7 +140,7 @@ export class CorpusTab {
     this.comparison.show(table, name);
     const other = this.comparison.of(table, name);
     const minus = other ? `, minus ${tableName(other)}` : "";
-    this.over.textContent = `${tableName(table)}${minus}. ± is the standard deviation over texts.`;
+    this.over.textContent = `${tableName(table)}${minus}. ± is the standard deviation over ${itemOf(table)}s.`;
     const found = other ? changes(table, other, name) : [];
     const { title, meaning, over, edge } = table.words[name];
     this.finding.textContent = other ? changeSaid(found, title) : table.says[name];
@@ -175,10 +175,11 @@ export class CorpusTab {
   #fail() {
     const { failures, counts } = this.table;
     const [, , failed] = counts;
+    const what = itemOf(this.table) === "text" ? "Text" : "Picture";
     this.failed.hidden = !failed;
     this.failed.replaceChildren(
-      el("summary", {}, `${count(failed)} text${failed === 1 ? "" : "s"} could not be measured`),
-      el("ul", {}, ...failures.slice(0, FAILED).map(([item, why]) => el("li", {}, `Text ${item + 1}: ${why}`))),
+      el("summary", {}, `${itemsOf(this.table, failed)} could not be measured`),
+      el("ul", {}, ...failures.slice(0, FAILED).map(([item, why]) => el("li", {}, `${what} ${item + 1}: ${why}`))),
     );
   }
 }

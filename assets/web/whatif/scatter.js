@@ -2,8 +2,8 @@
 
 import { el, number, onWidth, svg } from "../core/dom.js";
 import { headName } from "../views/cells.js";
-import { roundEnds, ticks } from "../views/scales.js";
-import { outstanding, placed } from "../views/scatter_labels.js";
+import { frameOf, namesOf, nearest, scalesOf } from "../views/head_plot.js";
+import { ticks } from "../views/scales.js";
 import { digitsFor, signedAmount, signedFixed } from "./wording.js";
 
 /** @import { Maybe } from "../core/payloads.d.ts" */
@@ -12,10 +12,10 @@ import { digitsFor, signedAmount, signedFixed } from "./wording.js";
 /** @import { Point } from "../views/scatter_labels.js" */
 /** @typedef {{ along: Maybe[][], values: Maybe[][], colors: EffectColors, xTitle: string, yTitle: string }} Shown
  *   layer, head */
-/** @typedef {{ at: HeadPlace, along: number, value: number }} Known a head of which both numbers are known */
+/** @import { Known, Scales } from "../views/head_plot.js" */
 
-const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [250, 46, 14, 12, 26];
-const [REACH, NAMED] = [16, 4]; // pixels within which a point is meant; names by effect, and as many by attention
+const INSET = { height: 250, left: 46, right: 14, top: 12, bottom: 26 };
+const NAMED = 4; // names by effect, and as many by attention
 const POINT = "Point at a head for its numbers; click it to choose it. Arrow keys move to the next head.";
 
 export class Scatter {
@@ -29,17 +29,17 @@ export class Scatter {
   chosen = new Set();
   #pointed = -1;
   up = el("p", { class: "viz-whatif-axis" });
-  drawing = svg("svg", { class: "viz-whatif-plot", height: HEIGHT, tabindex: 0, role: "application" });
+  drawing = svg("svg", { class: "viz-whatif-plot", height: INSET.height, tabindex: 0, role: "application" });
   told = el("p", { class: "viz-caption viz-whatif-told", role: "status" }, POINT);
 
   constructor(/** @type {(place: HeadPlace) => unknown} */ choose) {
     this.choose = choose;
     const { drawing } = this;
     drawing.setAttribute("aria-roledescription", "scatter plot of heads");
-    drawing.addEventListener("pointermove", (event) => this.#point(this.#near(event)));
+    drawing.addEventListener("pointermove", (event) => this.#point(nearest(this.points, drawing, event)));
     drawing.addEventListener("pointerleave", () => this.#point(-1));
     drawing.addEventListener("blur", () => this.#point(-1));
-    drawing.addEventListener("click", (event) => this.#pick(this.#near(event)));
+    drawing.addEventListener("click", (event) => this.#pick(nearest(this.points, drawing, event)));
     drawing.addEventListener("keydown", (event) => this.#key(event));
     this.node = el("div", { class: "viz-whatif-scatter" }, this.up, drawing, this.told);
     onWidth(this.node, () => requestAnimationFrame(() => this.draw()));
@@ -62,11 +62,11 @@ export class Scatter {
     const width = this.node.clientWidth;
     if (!width) return;
     this.drawing.setAttribute("width", String(width));
-    if (!this.shown || !this.known.length) return this.drawing.replaceChildren(...frame(width));
+    if (!this.shown || !this.known.length) return this.drawing.replaceChildren(frame(width));
     const { xTitle, yTitle, colors } = this.shown;
     this.up.textContent = `↑ ${yTitle}`;
     this.drawing.setAttribute("aria-label", `${this.known.length} heads. Up: ${yTitle}. Across: ${xTitle}.`);
-    const scales = scalesOf(this.known, width);
+    const scales = scalesOf(this.known, width, INSET);
     this.points = this.known.map(({ at, along, value }) => ({
       x: scales.x(along),
       y: scales.y(value),
@@ -78,19 +78,17 @@ export class Scatter {
         ...{ fill: colors.of(this.known[at].value)[0], "data-head": name },
       }),
     );
-    this.drawing.replaceChildren(...frame(width), ...axes(scales, width, xTitle), ...dots, ...this.#names(width));
-    this.#ring();
-  }
-
-  // The chosen ones come first; then what lies furthest out.
-  #names(/** @type {number} */ width) {
-    const [values, along] = [this.known.map(({ value }) => value), this.known.map((each) => each.along)];
-    const chosen = this.points.flatMap(({ name }, at) => (this.chosen.has(name) ? [at] : []));
-    const wanted = [...new Set([...chosen, ...outstanding(values, along, NAMED)])];
-    const box = { left: LEFT, right: width, top: 0, bottom: HEIGHT - BOTTOM + 6 };
-    return placed(this.points, wanted, box).map(({ name, x, y, anchor }) =>
-      svg("text", { class: "viz-whatif-name", x, y, "text-anchor": anchor }, name),
+    const names = namesOf(
+      "viz-whatif-name",
+      this.points,
+      this.known,
+      (name) => this.chosen.has(name),
+      NAMED,
+      width,
+      INSET,
     );
+    this.drawing.replaceChildren(frame(width), ...axes(scales, width), ...dots, ...names);
+    this.#ring();
   }
 
   #ring() {
@@ -107,15 +105,6 @@ export class Scatter {
       ? `Head ${headName(one.at)}: effect ${signedAmount(one.value)}; ${this.shown.xTitle}: ${number(one.along)}`
       : POINT;
     this.#ring();
-  }
-
-  /** @type {(event: MouseEvent) => number} */
-  #near(event) {
-    const box = this.drawing.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const far = this.points.map((point) => Math.hypot(point.x - x, point.y - y));
-    const least = Math.min(...far);
-    return least <= REACH ? far.indexOf(least) : -1;
   }
 
   #pick(/** @type {number} */ at) {
@@ -143,32 +132,9 @@ export const knownOf = ({ along, values }) =>
     .filter((each) => Number.isFinite(each.along) && Number.isFinite(each.value))
     .sort((a, b) => a.along - b.along);
 
-/** @typedef {{ x: (value: number) => number, y: (value: number) => number, xs: [number, number], ys: [number, number] }} Scales */
+const frame = (/** @type {number} */ width) => frameOf("viz-whatif-frame", width, INSET);
 
-/** @type {(known: Known[], width: number) => Scales} */
-function scalesOf(known, width) {
-  const ends = (/** @type {number[]} */ values) => roundEnds(Math.min(0, ...values), Math.max(0, ...values));
-  const [xs, ys] = [ends(known.map(({ along }) => along)), ends(known.map(({ value }) => value))];
-  const [across, high] = [width - LEFT - RIGHT, HEIGHT - TOP - BOTTOM];
-  return {
-    ...{ xs, ys },
-    x: (value) => LEFT + ((value - xs[0]) / (xs[1] - xs[0])) * across,
-    y: (value) => HEIGHT - BOTTOM - ((value - ys[0]) / (ys[1] - ys[0])) * high,
-  };
-}
-
-/** @type {(width: number) => SVGElement[]} */
-const frame = (width) => [
-  svg("rect", {
-    class: "viz-whatif-frame",
-    x: LEFT,
-    y: TOP,
-    width: width - LEFT - RIGHT,
-    height: HEIGHT - TOP - BOTTOM,
-  }),
-];
-
-/** @type {(scales: Scales, width: number, xTitle: string) => SVGElement[]} */
+/** @type {(scales: Scales, width: number) => SVGElement[]} */
 function axes({ x, y, xs, ys }, width) {
   const write = (
     /** @type {string} */ text,
@@ -182,13 +148,13 @@ function axes({ x, y, xs, ys }, width) {
     ...ticks(...ys).flatMap((value) => [
       svg("line", {
         class: Math.abs(value) < 1e-12 ? "viz-whatif-zero" : "",
-        x1: LEFT,
-        x2: width - RIGHT,
+        x1: INSET.left,
+        x2: width - INSET.right,
         y1: y(value),
         y2: y(value),
       }),
-      write(signedFixed(value, decimals), LEFT - 6, y(value) + 4, "end"),
+      write(signedFixed(value, decimals), INSET.left - 6, y(value) + 4, "end"),
     ]),
-    ...ticks(...xs).map((value) => write(digits(value), x(value), HEIGHT - BOTTOM + 16)),
+    ...ticks(...xs).map((value) => write(digits(value), x(value), INSET.height - INSET.bottom + 16)),
   ];
 }

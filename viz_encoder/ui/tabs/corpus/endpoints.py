@@ -16,10 +16,12 @@ def corpus(
     model: str = "all-MiniLM-L6-v2",
     kind: str = "txt",
     column: str = "text",
+    second: str = "",
 ) -> dict[str, Any]:
     """Every head over texts: one text per line, or a file's content with its kind.
 
-    Kinds are csv, tsv, jsonl, and conllu for a treebank, whose relations are in the table too.
+    Kinds are csv, tsv, jsonl, and conllu for a treebank, whose relations are in the table too. With
+    the name of a second column, rows are pairs of texts.
     Returns the table as `HeadTable.load` reads it from a .json file, with `words` for each
     statistic and `says`, which head leads by it.
     """
@@ -27,7 +29,8 @@ def corpus(
         raise InputError(f"content is {type(content).__name__}; send text, one text per line.")
     name = f"texts.{str(kind)[:10].lstrip('.')}"
     sent = content.encode("utf-8", "replace")
-    return measured(runner, name, sent, model, str(column), watched(runner.limits).check)
+    check = watched(runner.limits).check
+    return measured(runner, name, sent, model, str(column), check, str(second or ""))
 
 
 def corpus_example(runner: Runner) -> dict[str, Any]:

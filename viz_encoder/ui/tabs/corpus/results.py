@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -17,14 +18,15 @@ from viz_encoder.corpora import (
     read_treebank,
     treebank_table,
 )
-from viz_encoder.corpora.corpus_items import TREES
+from viz_encoder.corpora.corpus_items import TREES, Columns, Unreadable
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.table_files import as_data, check_kind
-from viz_encoder.errors import SelectionError, TooLong
+from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
 from viz_encoder.trace.head_statistics import Statistic
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.corpus import sources
+from viz_encoder.ui.tabs.corpus.pictures import ZIP, Named, sent_pictures, zipped_pictures
 
 Tell = Callable[[float], None]  # the share that is done; raises to stop
 FILES = (".csv", ".parquet", ".npz", ".json")
@@ -34,14 +36,22 @@ LOADED, READ = 0.05, 0.1  # the shares of the work that loading and counting are
 
 
 def measured(
-    runner: Runner, name: str, content: bytes, model: str, column: str, tell: Tell
+    runner: Runner,
+    name: str,
+    content: bytes,
+    model: str,
+    column: str,
+    tell: Tell,
+    second: str = "",
 ) -> dict[str, Any]:
-    """The table of a file's texts; a file that is a table is opened, and nothing is run.
+    """The table of a file's texts or pictures; a file that is a table is opened, and nothing runs.
+
+    With a column `second`, rows are pairs.
 
     Raises:
         InputError: a file that cannot be read.
-        TooLong: more texts or tokens than this server takes.
-        SelectionError: no such model, or none of texts.
+        TooLong: more texts, pictures or tokens than this server takes.
+        SelectionError: no such model, or one that reads something else.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = sources.named_file(folder, name, content, runner.limits)
@@ -51,8 +61,26 @@ def measured(
         if path.suffix == TREES:
             trees = sources.sentences_of(path, runner.limits)
             return described(over_trees(runner, trees, printable(name), model, tell))
-        texts = sources.texts_of(path, column or "text", runner.limits)
+        if path.suffix == ZIP:
+            found = zipped_pictures(folder, path, runner.limits)
+            return over_pictures(runner, found, printable(name), model, tell)
+        columns = Columns(column or "text", second or None)
+        texts = sources.texts_of(path, columns, runner.limits)
     return described(over(runner, texts, printable(name), model, tell))
+
+
+def measured_pictures(runner: Runner, content: bytes, model: str, tell: Tell) -> dict[str, Any]:
+    """The table of several pictures; see `sent_pictures`.
+
+    Raises:
+        InputError: something else, or a file that is no picture.
+        TooLong: more pictures or patches than this server takes.
+        SelectionError: no such model, or one of texts.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        found = sent_pictures(folder, content, runner.limits)
+        source = found[0][0] if len(found) == 1 else f"{len(found):,} uploaded pictures"
+        return over_pictures(runner, found, source, model, tell)
 
 
 def over(
@@ -61,6 +89,17 @@ def over(
     """The table of these texts."""
     given = list(texts)
     return _counted(runner, given, source, model, tell, partial(corpus, items=given, k=k))
+
+
+def over_pictures(
+    runner: Runner, found: Named, source: str, model: str, tell: Tell
+) -> dict[str, Any]:
+    """The same of pictures, as plain data; `names` are those of the examples' files."""
+    names, paths = zip(*found, strict=True) if found else ((), ())
+    work = partial(corpus, items=paths)
+    table = _counted(runner, paths, source, model, tell, work, kind="image")
+    told = {one.item for one in table.examples}
+    return described(table) | {"names": {str(item): names[item] for item in sorted(told)}}
 
 
 def over_trees(
@@ -78,9 +117,10 @@ def _counted(
     model: str,
     tell: Tell,
     work: Callable[..., HeadTable],
+    kind: str = "text",
 ) -> HeadTable:
     """What work makes of the texts, on the model of that name, under the name of its source."""
-    encoder = runner.models.get(model, "text", lambda share: tell(LOADED * share))
+    encoder = runner.models.get(model, kind, lambda share: tell(LOADED * share))
     _check_tokens(encoder, texts, runner.limits.set_tokens, tell)
 
     def progress(done: Done) -> None:
@@ -113,19 +153,20 @@ def described(table: HeadTable) -> dict[str, Any]:
 def said(table: HeadTable, name: str) -> str:
     """Which head leads by a statistic, with its mean and standard deviation over texts."""
     ranked, spread = table.ranked(name, 1), table[name]
+    what = "picture" if table.about.kind == "image" else "text"
     if not ranked or not spread.n_texts or spread.mean[ranked[0]] != spread.mean[ranked[0]]:
-        return f"None of these texts has this statistic: {_title(name).lower()}."
-    (layer, head), what = ranked[0], STATISTICS.get(name)
+        return f"None of these {what}s has this statistic: {_title(name).lower()}."
+    (layer, head), known = ranked[0], STATISTICS.get(name)
     mean, sd = spread.mean[layer, head], spread.sd[layer, head]
     digits = 2 if sd >= 0.005 or sd == 0 else 3 if sd >= 0.0005 else 4  # so that sd is seen
     number = f"{mean:.{digits}f} ± {sd:.{digits}f}"
     over_texts = (
-        f"Over {spread.n_texts:,} text{'' if spread.n_texts == 1 else 's'}, head {layer}.{head}"
+        f"Over {spread.n_texts:,} {what}{'' if spread.n_texts == 1 else 's'}, head {layer}.{head}"
     )
-    if what is not None and what.meaning.startswith(LOOK):
-        where = what.meaning.removeprefix(LOOK).partition(";")[0]
+    if known is not None and known.meaning.startswith(LOOK):
+        where = known.meaning.removeprefix(LOOK).partition(";")[0]
         return f"{over_texts} looks {where} more than any other head: {number} of its attention."
-    unit = "" if what is None or what.unit == "share" else f" {what.unit}"
+    unit = "" if known is None or known.unit == "share" else f" {known.unit}"
     return f"{over_texts} is highest in {_lower(_title(name))}: {number}{unit}."
 
 
@@ -155,18 +196,23 @@ def _check_size(content: bytes, runner: Runner) -> None:
 def _check_tokens(
     encoder: LoadedEncoder, texts: Sequence[Any], most: int | None, tell: Tell
 ) -> None:
-    """Refuse more tokens than this server takes before any is run."""
+    """Refuse more tokens, or patches, than this server takes before any is run."""
     if most is None:
         return
     count = 0
     for number, text in enumerate(texts, 1):
         tell(LOADED + (READ - LOADED) * number / len(texts))
-        if isinstance(text, str) and text.strip():
-            count += len(encoder.read(text).samples[0].tokens)
+        with suppress(VizEncoderError):  # the table will list it
+            if not isinstance(text, Unreadable):
+                count += len(encoder.read(text).samples[0].tokens)
         if count > most:
+            what, tokens = (
+                ("texts", "tokens") if encoder.kind == "text" else ("pictures", "patches")
+            )
             raise TooLong(
-                f"The texts are too long for this server: over {most:,} tokens after {number:,} of "
-                f"{len(texts):,} texts. Give fewer or shorter ones."
+                f"The {what} are too long for this server: over {most:,} {tokens} after "
+                f"{number:,} of {len(texts):,} {what}. Give fewer or "
+                f"{'shorter' if what == 'texts' else 'smaller'} ones."
             )
 
 

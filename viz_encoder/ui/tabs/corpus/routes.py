@@ -4,12 +4,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from viz_encoder.ui.tabs.corpus import sources
+from viz_encoder.ui.tabs.corpus.pictures import ZIP
 from viz_encoder.ui.tabs.corpus.results import (
     described,
     example,
     example_trees,
     file_of,
     measured,
+    measured_pictures,
     over,
 )
 from viz_encoder.ui.wire import bytes as answers
@@ -23,6 +25,7 @@ ROUTER = APIRouter(prefix="/viz/corpus", route_class=ErrorRoute)
 MEASURING = Places(1)  # a corpus keeps a processor busy: one at a time
 FILES = Places(1)
 MOST_BYTES = 50_000_000  # of a file; a line for each of 2,000 texts
+FILE = "The file"
 
 
 @ROUTER.get("/example")
@@ -51,13 +54,29 @@ async def treebank_route(runs: Runs, request: Request) -> StreamingResponse:
 
 @ROUTER.post("/measured")
 async def measured_route(
-    runs: Runs, request: Request, name: str = "", model: str = "", column: str = "text"
+    runs: Runs,
+    request: Request,
+    name: str = "",
+    model: str = "",
+    column: str = "text",
+    second: str = "",
 ) -> StreamingResponse:
     """The table of an uploaded file, or of pasted lines, as lines of JSON."""
-    most = min(MOST_BYTES, runs.limits.upload_bytes)
-    content = await body_of(request, most, "The file")
+    most = runs.limits.upload_bytes
+    content = await body_of(request, most if name.endswith(ZIP) else min(MOST_BYTES, most), FILE)
+    asked = name or sources.PASTED, content, model, column
     return progress_lines(
-        lambda tell: measured(runs, name or sources.PASTED, content, model, column, tell),
+        lambda tell: measured(runs, *asked, tell, second),
+        *(MEASURING, request, runs.limits),
+    )
+
+
+@ROUTER.post("/pictures")
+async def pictures_route(runs: Runs, request: Request, model: str = "") -> StreamingResponse:
+    """The table of several uploaded pictures, as lines of JSON."""
+    content = await body_of(request, runs.limits.upload_bytes, "The pictures")
+    return progress_lines(
+        lambda tell: measured_pictures(runs, content, model, tell),
         *(MEASURING, request, runs.limits),
     )
 

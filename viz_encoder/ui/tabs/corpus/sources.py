@@ -20,6 +20,7 @@ from viz_encoder.errors import InputError, TooLong, VizEncoderError
 from viz_encoder.ui.state.limits import Limits
 from viz_encoder.ui.state.run_description import shortened
 from viz_encoder.ui.state.runner import MAX_CHARACTERS
+from viz_encoder.ui.tabs.corpus.pictures import ZIP
 from viz_encoder.ui.wire.bytes import plain_name
 
 SENTENCES = "examples/corpus/sentences.txt"
@@ -29,12 +30,12 @@ PASTED = "pasted texts"
 TREEBANK = "the example treebank"  # the sentences of `grammar`, and the rules they follow
 TEXTS = (".txt", *CSV_KINDS, *JSON_KINDS)
 # Their packed columns may unfold to any size, which strangers are not to try.
-PACKED = (".parquet", ".npz")
+PACKED = (".parquet", ".npz", ZIP)
 NO_TABLE = (KeyError, ValueError, TypeError, IndexError, AttributeError, EOFError, StopIteration)
 
 
-def texts_of(path: Path, column: str, limits: Limits) -> list[Any]:
-    """The texts of a file, in order; a line that holds none is an `Unreadable`.
+def texts_of(path: Path, columns: Columns, limits: Limits) -> list[Any]:
+    """The texts or pairs of a file, in order; a line that holds none is an `Unreadable`.
 
     Raises:
         InputError: a kind of file that is not read, or no such column.
@@ -44,9 +45,14 @@ def texts_of(path: Path, column: str, limits: Limits) -> list[Any]:
     if kind not in (*TEXTS, ".parquet"):
         known = ", ".join((*TEXTS, ".parquet", TREES))
         raise InputError(f"{path.name!r} is not a file of texts; choose one of {known}.")
-    _check_header(path, column)
+    if columns.second is not None and kind == ".txt":
+        raise InputError(
+            "A .txt file has no columns, so it holds no pairs; save them as .csv, or leave the "
+            "field for text B empty."
+        )
+    _check_header(path, columns)
     try:
-        items = CorpusItems(path, Columns(column))
+        items = CorpusItems(path, columns)
     except InputError as fault:
         raise InputError(_on_the_page(str(fault))) from fault
     found: list[Any] = []
@@ -145,26 +151,29 @@ def named_file(folder: str, name: str, content: bytes, limits: Limits) -> Path:
     if ending in PACKED and not limits.packed_tables:
         raise InputError(
             f"This server opens no {ending} files, whose size is not known before they are read; "
-            "save the texts as .csv or the table as .json, or run viz-encoder on your own machine."
+            "save the texts as .csv or the table as .json, choose pictures one by one, or run "
+            "viz-encoder on your own machine."
         )
     path = Path(folder, plain_name(Path(name).stem) + plain_name(ending or ".txt"))
     path.write_bytes(content)
     return path
 
 
-def _check_header(path: Path, column: str) -> None:
-    """Refuse a CSV without that column, in the page's own words."""
+def _check_header(path: Path, columns: Columns) -> None:
+    """Refuse a CSV without these columns, in the page's own words."""
     if path.suffix.lower() not in CSV_KINDS:
         return
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         header = file.readline(MAX_CHARACTERS)
     delimiter = max(",;\t", key=header.count)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
-    if column not in names:
+    missing = [name for name in columns if name is not None and name not in names]
+    if missing:
         said = ", ".join(repr(shortened(name, 60)) for name in names[:20]) or "nothing"
         raise InputError(
-            f"The first line of {path.name} names {said}, and no column {column!r}. Type the name "
-            "of your column beside the upload, or save the file as .txt with one text per line."
+            f"The first line of {path.name} names {said}, and no column {missing[0]!r}. Type the "
+            "name of your column beside the upload, or save the file as .txt with one text per "
+            "line."
         )
 
 
@@ -173,6 +182,8 @@ def _on_the_page(sentence: str) -> str:
 
 
 def _of_fair_length(text: Any) -> Any:
-    if isinstance(text, str) and len(text) > MAX_CHARACTERS:
-        return Unreadable(f"It has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed.")
+    texts = (text,) if isinstance(text, str) else text
+    n = max((len(each) for each in texts if isinstance(each, str)), default=0)
+    if n > MAX_CHARACTERS:
+        return Unreadable(f"It has {n:,} characters; {MAX_CHARACTERS:,} are allowed.")
     return text
