@@ -10,26 +10,19 @@ subject, verb and last noun stand together in the held-out tenth are never train
 
 import argparse
 import hashlib
-import json
 import random
 import sys
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.normalizers import Lowercase
-from tokenizers.pre_tokenizers import BertPreTokenizer
-from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
 
+from scripts import trained_folder  # noqa: E402
 from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
 from viz_encoder.model import Encoder  # noqa: E402
 
@@ -209,44 +202,21 @@ def evaluate(encoder: Encoder) -> dict[str, float]:
     return {name: round(value, 4) for name, value in found.items()}
 
 
-def make_tokenizer() -> Tokenizer:
-    """One token a word."""
-    tokenizer = Tokenizer(WordLevel(IDS, unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), BertPreTokenizer()
-    tokenizer.add_special_tokens(list(SPECIAL))
-    tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)],
-    )
-    return tokenizer
-
-
 def save(encoder: Encoder, metrics: dict[str, float]) -> None:
-    """Write the model folder, in half precision."""
-    MODEL.mkdir(parents=True, exist_ok=True)
-    tensors = {name: each.half().contiguous() for name, each in encoder.state_dict().items()}
-    save_file(tensors, MODEL / "model.safetensors")
-    (MODEL / "model.safetensors").chmod(0o644)  # the library writes it for its owner only
-    make_tokenizer().save(str(MODEL / "tokenizer.json"))
-    axes = [f.name for f in fields(CONFIG) if getattr(CONFIG, f.name) != f.default]
-    content = {
-        "model_type": "viz_encoder",
+    """Write the model folder."""
+    about = {
         "title": "everyday: a small BERT that fills words of plain sentences and names their parts",
         "description": "Trained on the sentences of scripts/train_everyday.py.",
         "license": "Apache-2.0",
         "pad_token_id": PAD,
-        "encoder": {name: value for name, value in asdict(CONFIG).items() if name in axes},
-        "metrics": metrics,
     }
-    (MODEL / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    tokenizer = trained_folder.word_tokenizer(IDS, SPECIAL)
+    trained_folder.write(MODEL, encoder, about, {"metrics": metrics}, tokenizer)
 
 
 def load() -> Encoder:
     """The encoder that is shipped."""
-    encoder, tensors = Encoder(CONFIG), load_file(MODEL / "model.safetensors")
-    encoder.load_state_dict({name: each.float() for name, each in tensors.items()})
-    return encoder.eval()
+    return trained_folder.read(MODEL, CONFIG)
 
 
 def main() -> None:

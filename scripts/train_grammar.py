@@ -7,32 +7,23 @@ viz_encoder/lesson/grammar.py states the language. No loss looks at an attention
 """
 
 import argparse
-import json
 import random
 import sys
 import time
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.normalizers import Lowercase
-from tokenizers.pre_tokenizers import BertPreTokenizer
-from tokenizers.processors import TemplateProcessing
 from torch import nn
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
 
+from scripts import trained_folder  # noqa: E402
 from scripts.measure_grammar import (  # noqa: E402
-    CLS,
     IDS,
     PAD,
-    SEP,
     Batch,
     as_batch,
     evaluate,
@@ -68,20 +59,6 @@ SEED = 1
 N_THREADS = 1  # sums come out alike on any machine
 
 
-def make_tokenizer() -> Tokenizer:
-    """One token a word; brackets and signs may touch their neighbors."""
-    tokenizer = Tokenizer(WordLevel(IDS, unk_token="[UNK]"))
-    tokenizer.normalizer = Lowercase()
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    tokenizer.add_special_tokens(list(grammar.SPECIAL))
-    tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)],
-    )
-    return tokenizer
-
-
 def next_batch(rng: random.Random) -> Batch:
     """New sentences, as many of each rule; each mask is a [MASK], never another word."""
     rules = list(grammar.RULES)
@@ -114,50 +91,28 @@ def train() -> Encoder:
     return encoder.eval()
 
 
-Stepper = tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]
-
-
-def optimizers(encoder: Encoder) -> list[Stepper]:
+def optimizers(encoder: Encoder) -> list[trained_folder.Stepper]:
     """Muon (Jordan et al., 2024) for the blocks' matrices, AdamW for all else, both one-cycle."""
-    matrices = [p for p in encoder.layers.parameters() if p.ndim == 2]
-    inside = set(map(id, matrices))
-    others = [p for p in encoder.parameters() if id(p) not in inside]
-    muon = torch.optim.Muon(matrices, lr=MUON_RATE, weight_decay=WEIGHT_DECAY)
-    adam = torch.optim.AdamW(others, lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    cycle = torch.optim.lr_scheduler.OneCycleLR
-    options = {"total_steps": N_STEPS, "pct_start": 0.1, "cycle_momentum": False}
-    return [
-        (muon, cycle(muon, MUON_RATE, **options)),
-        (adam, cycle(adam, LEARNING_RATE, **options)),
-    ]
+    matrices, others = trained_folder.matrices_and_others(encoder)
+    rates = MUON_RATE, LEARNING_RATE
+    return trained_folder.muon_and_adam(matrices, others, rates, WEIGHT_DECAY, N_STEPS)
 
 
 def save(encoder: Encoder, measured: dict[str, Any]) -> None:
-    """Write the model folder; half precision loses nothing that the numbers show."""
-    MODEL.mkdir(parents=True, exist_ok=True)
-    tensors = {name: t.half().contiguous() for name, t in encoder.state_dict().items()}
-    save_file(tensors, MODEL / "model.safetensors")
-    make_tokenizer().save(str(MODEL / "tokenizer.json"))
-    (MODEL / "model.safetensors").chmod(0o644)  # the library writes it for its owner only
-    axes = [f.name for f in fields(CONFIG) if getattr(CONFIG, f.name) != f.default]
-    content = {
-        "model_type": "viz_encoder",
+    """Write the model folder."""
+    about = {
         "title": "grammar: a small BERT that fills masked words of a checkable language",
         "description": "Trained on sentences of the four rules of viz_encoder/lesson/grammar.py.",
         "license": "Apache-2.0",
         "pad_token_id": PAD,
-        "encoder": {name: value for name, value in asdict(CONFIG).items() if name in axes},
-        **measured,
     }
-    (MODEL / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    tokenizer = trained_folder.word_tokenizer(IDS, grammar.SPECIAL)
+    trained_folder.write(MODEL, encoder, about, measured, tokenizer)
 
 
 def load() -> Encoder:
     """The encoder that is shipped."""
-    encoder = Encoder(CONFIG)
-    tensors = load_file(MODEL / "model.safetensors")
-    encoder.load_state_dict({name: t.float() for name, t in tensors.items()}, strict=True)
-    return encoder.eval()
+    return trained_folder.read(MODEL, CONFIG)
 
 
 def show(measured: dict[str, Any]) -> None:

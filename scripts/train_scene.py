@@ -8,24 +8,21 @@ Attention itself is never trained: no loss looks at a weight, so where the heads
 """
 
 import argparse
-import json
 import math
 import sys
 import time
-from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from PIL import Image
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # runs from a checkout that is not installed
 
-from scripts import scenes  # noqa: E402
+from scripts import scenes, trained_folder  # noqa: E402
 from viz_encoder.config import EncoderConfig, HeadConfig  # noqa: E402
 from viz_encoder.model import Encoder, attention_weights  # noqa: E402
 
@@ -95,27 +92,15 @@ def train() -> Encoder:
     return encoder.eval()
 
 
-Stepper = tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]
-
-
-def optimizers(encoder: Encoder, patch_head: nn.Module) -> list[Stepper]:
+def optimizers(encoder: Encoder, patch_head: nn.Module) -> list[trained_folder.Stepper]:
     """Muon (Jordan et al., 2024) for the blocks' matrices, AdamW for all else, both one-cycle.
 
     With AdamW alone, 2,000 steps ended at 90 % of held-out scenes instead of 99 %.
     """
-    matrices = [p for p in encoder.layers.parameters() if p.ndim == 2]
-    inside = set(map(id, matrices))
-    others = [p for p in encoder.parameters() if id(p) not in inside]
-    muon = torch.optim.Muon(matrices, lr=MUON_RATE, weight_decay=WEIGHT_DECAY)
-    adam = torch.optim.AdamW(
-        [*others, *patch_head.parameters()], lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY
-    )
-    cycle = torch.optim.lr_scheduler.OneCycleLR
-    options = {"total_steps": N_STEPS, "pct_start": 0.1, "cycle_momentum": False}
-    return [
-        (muon, cycle(muon, MUON_RATE, **options)),
-        (adam, cycle(adam, LEARNING_RATE, **options)),
-    ]
+    matrices, others = trained_folder.matrices_and_others(encoder)
+    rates = MUON_RATE, LEARNING_RATE
+    others = [*others, *patch_head.parameters()]
+    return trained_folder.muon_and_adam(matrices, others, rates, WEIGHT_DECAY, N_STEPS)
 
 
 def next_batch(digits: scenes.Digits, step: int, generator: torch.Generator) -> scenes.Scenes:
@@ -131,7 +116,10 @@ def next_batch(digits: scenes.Digits, step: int, generator: torch.Generator) -> 
 
 
 def train_on(
-    batch: scenes.Scenes, encoder: Encoder, patch_head: nn.Module, steppers: list[Stepper]
+    batch: scenes.Scenes,
+    encoder: Encoder,
+    patch_head: nn.Module,
+    steppers: list[trained_folder.Stepper],
 ) -> float:
     """One step; the share of scenes named rightly before it.
 
@@ -198,30 +186,19 @@ def correlation(x: Tensor, y: Tensor) -> Tensor:
 
 
 def save(encoder: Encoder, metrics: dict[str, float]) -> None:
-    """Write the model folder; half precision loses nothing that the numbers show."""
-    MODEL.mkdir(parents=True, exist_ok=True)
-    tensors = {name: t.half().contiguous() for name, t in encoder.state_dict().items()}
-    save_file(tensors, MODEL / "model.safetensors")
-    (MODEL / "model.safetensors").chmod(0o644)  # the library writes it for its owner only
-    axes = [f.name for f in fields(CONFIG) if getattr(CONFIG, f.name) != f.default]
-    content = {
-        "model_type": "viz_encoder",
+    """Write the model folder."""
+    about = {
         "title": "scene: a small ViT that finds a digit on noise",
         "description": "Trained on scikit-learn's digits, scaled and placed anywhere on noise.",
         "license": "Apache-2.0",
-        "encoder": {name: value for name, value in asdict(CONFIG).items() if name in axes},
-        "image": {"mean": [MEAN], "std": [STD]},
-        "metrics": metrics,
     }
-    (MODEL / "config.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    measured = {"image": {"mean": [MEAN], "std": [STD]}, "metrics": metrics}
+    trained_folder.write(MODEL, encoder, about, measured)
 
 
 def load() -> Encoder:
     """The encoder that is shipped."""
-    encoder = Encoder(CONFIG)
-    tensors = load_file(MODEL / "model.safetensors")
-    encoder.load_state_dict({name: t.float() for name, t in tensors.items()}, strict=True)
-    return encoder.eval()
+    return trained_folder.read(MODEL, CONFIG)
 
 
 def make_examples() -> None:
