@@ -14,7 +14,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
 from viz_encoder.whole_file import require_writable, write_whole
 
-N_SHOWN = 5  # heads, and examples of the first
+N_SHOWN, N_EXAMPLES = 5, 10  # heads, and examples of the first
 
 
 def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -156,7 +156,7 @@ def _show(table: HeadTable, name: str) -> None:
     for layer, head in ranked:
         mean, sd = spread.mean[layer, head], spread.sd[layer, head]
         print(f"  {layer}.{head}  {mean:.3f} ± {sd:.3f}")
-    for one in table.of_head(*ranked[0])[:N_SHOWN] if ranked else ():
+    for one in table.of_head(*ranked[0])[:N_EXAMPLES] if ranked else ():
         print(f"  {one.score:.3f}  {one.query_token} → {one.key_token}  {one.marked}")
 
 

@@ -119,7 +119,7 @@ class NoRay:
         from_arrow = list
 
 
-def test_a_corpus_larger_than_the_store_runs_in_turns(grammar, local, monkeypatch):
+def test_a_corpus_larger_than_the_store_runs_in_turns(grammar, local, tmp_path, monkeypatch):
     """Which Ray would do itself with what it is given at once; so Ray is not needed here."""
     turns = []
 
@@ -130,13 +130,16 @@ def test_a_corpus_larger_than_the_store_runs_in_turns(grammar, local, monkeypatc
             HeadWorker.__init__(worker, kept, settings)
             yield HeadSums.from_bytes(worker(block.to_pydict())["sums"][0])
 
+    here, there = tmp_path / "here.parquet", tmp_path / "there.parquet"
+    vz.corpus(grammar, TEXTS, vectors=here)
     monkeypatch.setattr(ray_engine, "_running", lambda cluster: nullcontext(NoRay))
     monkeypatch.setattr(ray_engine, "_sums", sums)
     for most, wanted in ((10**6, [4]), (1500, [2, 2]), (1, [1, 1, 1, 1])):
         turns.clear()
         monkeypatch.setattr(ray_engine, "AT_ONCE", most)
-        found = vz.corpus(grammar, TEXTS, on="ray")
+        found = vz.corpus(grammar, TEXTS, on="ray", vectors=there)
         assert turns == wanted
+        assert there.read_bytes() == here.read_bytes()
         same(found, local, 1e-12)
         assert found.failures == local.failures
 

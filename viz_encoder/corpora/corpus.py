@@ -63,7 +63,7 @@ def corpus(
         measures: any of "statistics", "roles" (offsets −8 … 8, delimiters, punctuation, the other
             text of a pair) and "examples"; these take 1.1 to 1.6 times as long as the forward
             passes alone, for texts of 10 to 500 tokens. On request, on a sample: "effect" (of
-            removing each head, on the pooled vector; 14 to 40 forward passes a text) and
+            removing each head, on the pooled vector; 16 to 36 forward passes a text) and
             "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes). On
             request, of all items: "vectors" (mean, deviation and mean cosine of the pooled ones).
         k: how many examples a head.
