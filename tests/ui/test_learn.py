@@ -550,3 +550,31 @@ def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
         "[...document.querySelectorAll('.viz-learn-model input')].every((box) => !box.disabled)"
     )
     assert "not loaded here" not in switches.inner_text()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_bars_of_the_answers_begin_at_one_edge_and_are_as_long_as_their_share(learn, width):
+    page = learn(step=8, width=width)
+    page.wait_for_selector(".viz-learn-depth tbody tr:nth-child(5) .viz-learn-track")
+    bars = page.eval_on_selector_all(
+        ".viz-learn-depth tbody td",
+        """all => all.filter((cell) => cell.offsetWidth).map((cell) => {
+          const [track, bar] = ['.viz-learn-track', 'i'].map(
+            (one) => cell.querySelector(one).getBoundingClientRect());
+          const share = Number(cell.textContent.trim().split(/\\s+/).at(-1));
+          return { column: cell.cellIndex, left: bar.left, full: bar.width / track.width, share };
+        })""",
+    )
+    lefts = {}
+    for bar in bars:
+        lefts.setdefault(bar["column"], set()).add(round(bar["left"], 1))
+        assert bar["full"] == pytest.approx(bar["share"], abs=0.006)
+    assert len(lefts) == (4 if width == 1440 else 3)
+    assert all(len(edges) == 1 for edges in lefts.values())
+
+
+def test_a_row_of_the_table_is_named_by_its_id(learn, grammar):
+    page = learn(step=2)
+    token = TEXT.split()[QUERY - 1]
+    named = page.locator(".viz-learn-vector [role=rowheader]").first.inner_text()
+    assert named == f"token id {grammar.read(token).values[0, 1]}"

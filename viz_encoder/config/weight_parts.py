@@ -109,7 +109,7 @@ def _attention(config: EncoderConfig) -> WeightPart:
         whole = inner == d_model and all(config.has_bias(part) for part in "qkvo")
         formula = f"({formula} + {'4 · D' if whole else 'biases'})"
     count = config.n_layers * (4 * d_model * inner + biases)
-    return WeightPart("attention: W_q, W_k, W_v, W_o", f"L · {formula}", count)
+    return WeightPart("attention: W_q, W_k, W_v, W_O", f"L · {formula}", count)
 
 
 def _feed_forward(config: EncoderConfig) -> WeightPart:

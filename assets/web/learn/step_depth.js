@@ -85,13 +85,13 @@ export class DepthStep {
             el("th", { scope: "row" }, String(at)),
             ...labels.slice(0, BEST).map((label, place) => {
               const share = shares[place] ?? 0;
-              const bar = el("i", { style: `width:${Math.round(64 * share)}px` });
+              const bar = el("span", { class: "viz-learn-track" }, el("i", { style: `width:${100 * share}%` }));
               return el(
                 "td",
                 { class: label === last ? "viz-learn-final" : "" },
                 el("bdi", {}, isolated(label)),
                 ` ${fixed(share, 2)} `,
-                bar,
+                bar, // on a track, so that those of a column begin at one edge
               );
             }),
           ),

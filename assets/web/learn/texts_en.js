@@ -25,7 +25,7 @@ export const EN = {
   untrained: "This encoder is untrained: its weights are random, and it has learned nothing.",
   missing: "This step is not shown here: ",
   agrees: (/** @type {string} */ error) =>
-    `Every number is recomputed from the run’s own values and agrees with what ran to ${error} of the largest.`,
+    `Every number is recomputed from the run’s own values; it matches what ran to within ${error} of the largest.`,
   here: "Changed here, in your browser; the model did not run with this.",
   reset: "Back to what ran",
   waiting: "Computing …",
@@ -40,7 +40,8 @@ export const EN = {
     note: "A word that is not in the vocabulary is split into pieces (## marks one that continues a word); a model that knows whole words only reads [UNK] instead. The tokenizer adds the special tokens. Click a token to follow it through the encoder.",
     pictureNote: (/** @type {number} */ rows, /** @type {number} */ cols, /** @type {number} */ prefix) =>
       `${rows} × ${cols} = ${rows * cols} patches, and ${prefix} more at the start, such as [CLS]. Click a patch to follow it through the encoder.`,
-    more: (/** @type {number} */ n) => `${n} more tokens are not listed here.`,
+    more: (/** @type {number} */ n) =>
+      n === 1 ? "1 more token is not listed here." : `${n} more tokens are not listed here.`,
     named: (/** @type {number} */ n) => `The model reads ${n} tokens.`,
     namedNote:
       "This run has the names of its tokens, but not their ids. Click a token to follow it through the encoder.",
@@ -51,7 +52,7 @@ export const EN = {
     headline: (/** @type {string} */ name, /** @type {number} */ d) => [name, ` becomes ${d} numbers.`],
     note: "The token row is the same wherever the token stands; the position row is the same for every token at that position. They are added number by number.",
     noteAlone: "The token row is the same wherever the token stands.",
-    token: (/** @type {number | null} */ id) => (id === null ? "patch vector" : `token ${id}`),
+    token: (/** @type {number | null} */ id) => (id === null ? "patch vector" : `token id ${id}`),
     position: (/** @type {number} */ at) => `position ${at}`,
     segment: "segment",
     sum: "sum",
@@ -122,8 +123,9 @@ export const EN = {
     dragged: (/** @type {string} */ name) => `Score of ${name}; drag, or use the arrow keys`,
     look: (/** @type {string} */ name) => `May attend to ${name}`,
     undivided: "not divided",
-    others: (/** @type {number} */ n, /** @type {string} */ share) => `${n} other keys share ${share}`,
-    rest: (/** @type {number} */ n) => `${n} other keys`,
+    others: (/** @type {number} */ n, /** @type {string} */ share) =>
+      n === 1 ? `1 other key has ${share}` : `${n} other keys share ${share}`,
+    rest: (/** @type {number} */ n) => (n === 1 ? "1 other key" : `${n} other keys`),
     out: "sum",
     outOf: "The weighted values and their sum",
     long: "There are too many tokens to send their values; only the sum from the run is shown.",
@@ -176,7 +178,13 @@ export const EN = {
       /** @type {string} */ label,
       /** @type {string} */ share,
       /** @type {number} */ blocks,
-    ) => [`After ${blocks} blocks, the model says `, label, " for ", name, ` (${share}).`],
+    ) => [
+      `After ${blocks} ${blocks === 1 ? "block" : "blocks"}, the model says `,
+      label,
+      " for ",
+      name,
+      ` (${share}).`,
+    ],
     note: "The prediction head, applied to the vector after each block. It was trained on the last block’s vector only; the earlier rows show how close those vectors already are to its answer.",
     none: "This model has no trained prediction head, so there is no answer to read after each block.",
     mask: "Type [MASK] in the text and click it: the model gives its answer there.",
@@ -215,7 +223,7 @@ export const EN = {
       /** @type {number} */ known,
       /** @type {number} */ all,
       /** @type {string} */ names,
-    ) => `after ${layers} ${layers === 1 ? "layer" : "layers"}, from ${known} of ${all} tokens${names && `: ${names}`}`,
+    ) => `after ${layers} ${layers === 1 ? "block" : "blocks"}, from ${known} of ${all} tokens${names && `: ${names}`}`,
     grid: "The mask",
     padding: "A batch with real [PAD] (Masks tab)",
     bugs: "Find the bug in ten masks (Mask zoo)",
@@ -230,12 +238,12 @@ export const EN = {
     counted: "count [PAD] by mistake",
     left: (/** @type {number} */ n) => `The ${n} [PAD] have vectors too, but they are left out of the mean.`,
     moved: (/** @type {number} */ n, /** @type {string} */ share) =>
-      `With ${n} [PAD] counted, the mean moves by ${share} of its length: the vector now depends on the batch.`,
+      `With ${n} [PAD] counted, the mean moves by ${share} of its length: the vector now depends on the rest of the batch.`,
     mean: "mean",
     first: "first token",
     max: "maximum",
     vectors: "The first tokens’ output vectors and three ways to pool them",
-    others: (/** @type {number} */ n) => `${n} other tokens`,
+    others: (/** @type {number} */ n) => (n === 1 ? "1 other token" : `${n} other tokens`),
   },
   build: {
     headline: (/** @type {string} */ total) => [`An encoder of these sizes has ${total} weights.`],
@@ -263,7 +271,7 @@ export const EN = {
     scores: "attention: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
     meet: (/** @type {string} */ equal, /** @type {string} */ T, /** @type {number} */ sign) =>
-      `Scores and values cost as much as the feed-forward network at T = ${equal}; your T = ${T} is ${["below", "at", "above"][sign + 1]} it.`,
+      `The scores and the weighted sum cost as much as the feed-forward network at T = ${equal}; your T = ${T} is ${["below", "at", "above"][sign + 1]} it.`,
   },
   exercise: {
     title: "Your turn",
@@ -303,7 +311,7 @@ export const EN = {
     empty: "Type a text first.",
     unknown: (/** @type {string} */ words) => `The model does not know ${words} and reads [UNK] instead.`,
     cut: (/** @type {number} */ n, /** @type {number} */ most) =>
-      `The model reads ${most} tokens; the last ${n} were cut.`,
+      `The model reads ${most} tokens; ${n === 1 ? "the last one was" : `the last ${n} were`} cut.`,
     noSeat: (/** @type {number} */ seat, /** @type {string} */ seats) =>
       `This file has no seat ${seat}; it has ${seats || "none"}.`,
     changed: "Changed run",
@@ -315,7 +323,7 @@ export const EN = {
     restore: "Restore",
     answer: (/** @type {string} */ was, /** @type {string} */ now) => `The answer was ${was}; now it is ${now}.`,
     agrees: (/** @type {string} */ error) =>
-      `All numbers are computed in your browser. For the lesson’s sentence, the outputs agree with PyTorch’s to ${error} of the largest.`,
+      `All numbers are computed in your browser. For the lesson’s sentence, the outputs match PyTorch’s to within ${error} of the largest.`,
     differs: (/** @type {string} */ error) =>
       `This browser’s numbers differ from PyTorch’s by ${error} of the largest, so they are not shown. Try another browser.`,
     alone:

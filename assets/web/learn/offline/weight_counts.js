@@ -30,7 +30,7 @@ export function weightCounts(sizes) {
   const parts = [
     part("word table", "V · D", V * D),
     ...(asked.positions === "learned" ? [part("position table", "T · D", T * D)] : []),
-    part("attention: W_q, W_k, W_v, W_o", "L · (4 · D² + 4 · D)", L * (4 * D * D + 4 * D)),
+    part("attention: W_q, W_k, W_v, W_O", "L · (4 · D² + 4 · D)", L * (4 * D * D + 4 * D)),
     part("feed-forward network", "L · (2 · D · D_ff + D_ff + D)", L * (2 * D * wide + wide + D)),
     part("norms", "L · 2 · 2 · D", L * 4 * D),
     ...(asked.positions === "relative" ? [part("relative positions", "buckets · h", BUCKETS * h)] : []),
