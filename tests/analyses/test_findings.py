@@ -256,7 +256,7 @@ def test_they_are_found_on_sentences_held_out_from_training(grammar, rule, role,
     assert hits >= least * 60
 
 
-def test_a_picture_says_on_how_few_patches_half_of_the_attention_is():
+def test_a_picture_says_how_much_of_the_attention_is_on_how_few_patches():
     trace = vz.capture(vz.load("scene", device="cpu"), asset("examples/digit.png"))
     found = [one for one in findings(trace) if one.kind == "link"]
     assert len({one.key for one in found}) == len(found) >= 3
@@ -266,7 +266,8 @@ def test_a_picture_says_on_how_few_patches_half_of_the_attention_is():
         count = int(np.argmax(ordered >= 0.5)) + 1
         on = f"{count} of 100 patches" if count > 1 else "one of 100 patches"
         assert one.sentence == (
-            f"Head {one.layer}.{one.head}: [CLS] puts half of its attention on {on}."
+            f"Head {one.layer}.{one.head}: [CLS] puts {ordered[count - 1]:.2f} of its attention "
+            f"on {on}."
         )
         assert one.query == 0 and one.key == 1 + int(row[1:].argmax()) and count <= 10
 

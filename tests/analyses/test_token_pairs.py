@@ -1,5 +1,6 @@
 """Why two texts are alike: the parts against loops over hidden states, their sum, and MaxSim."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_the_special_part_is_a_row_and_a_column_at_each_end(runs):
         found.parts.sum() - found.parts[1:-1, 1:-1].sum(), abs=1e-12
     )
     assert 0.1 < found.special_part < found.cosine
-    assert found.sentence.startswith(f"Cosine {found.cosine:.2f}: {found.special_part:.2f} of it ")
+    assert found.sentence.startswith(f"Cosine {found.cosine:.3f}: {found.special_part:.3f} of it ")
     assert "pairs with [CLS] or [SEP]; the largest word pairs are “" in found.sentence
 
 
@@ -86,8 +87,21 @@ def test_top_pairs_are_of_whole_words(runs):
     (a, b), _ = max(whole.items(), key=lambda item: item[1])
     top = found.top(1)[0]
     assert (top.one, top.other) == (words[0][a], words[1][b]) and top.other == "lender"
-    assert f"“{top.one}”–“{top.other}” {top.part:.2f}" in found.sentence
+    assert f"“{top.one}”–“{top.other}” {top.part:.3f}" in found.sentence
     assert len(found.top(0)) == 0
+
+
+def test_small_parts_have_a_third_decimal_and_the_cosine_as_many(runs):
+    """So that what is printed adds up: all pairs of words and the special part."""
+    found = token_pairs(*runs)
+    printed = [float(number) for number in re.findall(r"\d\.\d+", found.sentence)]
+    assert re.findall(r"\d\.\d\d\d(?!\d)", found.sentence) == re.findall(r"\d\.\d+", found.sentence)
+    assert min(printed) < 0.1 and len(printed) == 5
+    whole = found.top(1000)
+    rest = sum(each.part for each in whole[3:])
+    assert sum(printed[1:]) + rest == pytest.approx(printed[0], abs=0.0025)
+    large = token_pairs(*runs, "cls").sentence
+    assert large.startswith(f"Cosine {token_pairs(*runs, 'cls').cosine:.2f}: ")
 
 
 def test_maxsim_is_the_nearest_of_the_other_text(runs):

@@ -16,6 +16,7 @@ from viz_encoder.trace.states import States, choose_layers, states_of, unlike_de
 from viz_encoder.trace.token_selection import shown_tokens
 
 MAX_PAIRS = 2**24  # 128 MiB of parts
+SMALL = 0.1  # a part below it has too few digits with two decimals
 SUMS = ("mean", "cls", "last", "cls_mean", "first_last", "declared")  # those that add tokens up
 OF_THE_MODEL = ("first_last", "declared")  # read more than the hidden states of one layer
 WHY_NOT = {
@@ -99,11 +100,15 @@ class TokenPairs(ArrayResult, TableResult, main="parts"):
             for run in (self.trace, self.other)
             for at in (run.valid.cpu().numpy() & ~_content(run)).nonzero()[0]
         }
-        said = f"Cosine {_said(self.cosine)}"
+        top = self.top(3)
+        parts = [each.part for each in top] + ([self.special_part] if named else [])
+        digits = 3 if any(abs(part) < SMALL for part in parts) else 2
+        said = f"Cosine {_said(self.cosine, digits)}"
         if named:
-            said += f": {_said(self.special_part)} of it comes from pairs with {_or(list(named))}"
+            special = _said(self.special_part, digits)
+            said += f": {special} of it comes from pairs with {_or(list(named))}"
         words = [
-            f"{quoted(each.one)}–{quoted(each.other)} {_said(each.part)}" for each in self.top(3)
+            f"{quoted(each.one)}–{quoted(each.other)} {_said(each.part, digits)}" for each in top
         ]
         if not words:
             return f"{said}; no other token is in the vectors."
@@ -267,8 +272,8 @@ def _or(names: list[str]) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _said(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+def _said(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 ANALYSES = (token_pairs,)

@@ -27,8 +27,8 @@ def findings(trace: Trace, n: int = 6) -> Findings:
     the habit of looking two places back, nor a row that the mask leaves few keys makes a link.
     Links exclude special tokens, punctuation, English function words other than pronouns
     ("because", "the"), pieces of one word, and adjacent words; links from a [MASK], if there is
-    one, come first. In a picture, a link is a head in which the first token puts half of its
-    attention on at most a tenth of the patches.
+    one, come first. In a picture, a link is a head in which the first token puts at least half of
+    its attention on at most a tenth of the patches.
 
     A role is a kind of token that has over half of a head's attention, corrected for even
     attention: the previous, next or same token, one at a fixed offset, the first token,

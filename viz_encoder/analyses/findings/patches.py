@@ -1,4 +1,4 @@
-"""Patches: heads of a picture by which half of the attention falls on a few patches."""
+"""Patches: heads of a picture by which at least half of the attention falls on a few patches."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from viz_encoder.inputs import Grid
 from viz_encoder.trace import Trace
 
 HALF = 0.5
-MOST_PATCHES = 0.1  # of all: on so few half of the attention falls, where a head stands out
+MOST_PATCHES = 0.1  # of all: so few have half of the attention, where a head stands out
 
 
 def patch_links(trace: Trace, grid: Grid, layers: Iterable[MeasuredLayer]) -> list[Finding]:
@@ -44,7 +44,8 @@ def _of(trace: Trace, grid: Grid, head: MeasuredHead) -> Iterable[tuple[int, flo
     if count > max(1, int(MOST_PATCHES * n)) or count > n:
         return
     key = int(patches.argmax()) + grid.n_prefix
-    yield count, -float(row[key]), _finding(trace, grid, head, (key, count, n), row, means)
+    share = float(ordered[count - 1])
+    yield count, -float(row[key]), _finding(trace, grid, head, (key, count, n), share, row, means)
 
 
 def _finding(
@@ -52,6 +53,7 @@ def _finding(
     grid: Grid,
     head: MeasuredHead,
     numbers: tuple[int, int, int],
+    share: float,
     row: torch.Tensor,
     means: torch.Tensor,
 ) -> Finding:
@@ -66,7 +68,7 @@ def _finding(
         key=key,
         weight=float(row[key]),
         ratio=float(row[key] / means[key]) if grid.n_prefix else None,
-        sentence=f"Head {place}: {who} puts half of its attention on {on}.",
+        sentence=f"Head {place}: {who} puts {share:.2f} of its attention on {on}.",
         chip=f"{place} {who} → {count} patch{'es' if count > 1 else ''}",
         heads=((head.layer, head.head),),
     )
