@@ -23,7 +23,7 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.pooling.results import item_plain, pooled_plain
-from viz_encoder.ui.tabs.pooling.set_items import example, given_items
+from viz_encoder.ui.tabs.pooling.set_items import example, given_items, given_name
 from viz_encoder.ui.tabs.pooling.set_runs import answer, compare, learn
 
 MODEL = "all-MiniLM-L6-v2"
@@ -315,6 +315,40 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     assert page.locator("#viz-learn polyline").count() == 3
     assert "the set above" in page.inner_text("#viz-learn .viz-pool-answer")
     page.wait_for_selector("#viz-pooling [data-method=attention]", timeout=30_000)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_result_names_its_set_and_shows_the_chosen_row(visit, width):
+    """The set's name is above its result, and a row far down in the table comes into sight."""
+    link = {"tab": "pooling", "pool.set": "example:4 topics", "pool.place": "cls:1:0"}
+    opened = visit(width=width, **link)
+    page = opened.page
+    drawn(page, ":cls:1")
+    assert page.inner_text("#viz-set .viz-pool > h3") == "4 topics"
+    place = page.evaluate(
+        """() => {
+          const box = document.querySelector('.viz-set-scroll');
+          const row = document.querySelector("[data-row='cls:1']");
+          const [outer, inner] = [box, row].map((one) => one.getBoundingClientRect());
+          const titles = box.querySelector('thead').offsetHeight;
+          return { at: row.sectionRowIndex, scrolled: box.scrollTop,
+            above: inner.top - outer.top - titles, below: outer.bottom - inner.bottom };
+        }"""
+    )
+    assert place["at"] > 12 and place["scrolled"] > 0
+    assert place["above"] >= -1 and place["below"] >= -1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    before = page.evaluate("[scrollY, document.querySelector('.viz-set-scroll').scrollTop]")
+    page.locator("[data-row='cls:1'] button").press("Enter")  # in sight already: nothing moves
+    after = page.evaluate("[scrollY, document.querySelector('.viz-set-scroll').scrollTop]")
+    assert after[1] == before[1]
+
+
+def test_a_set_is_called_by_its_file_or_by_where_it_is_from(topics):
+    assert topics["set"] == "Typed texts"
+    assert given_name(["/tmp/x/reviews.csv"]) == "reviews.csv"
+    assert given_name(["a_1.png", "b_1.png"]) == "Uploaded pictures"
 
 
 @pytest.mark.browser

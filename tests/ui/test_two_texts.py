@@ -38,7 +38,7 @@ def test_the_route_gives_the_sum_and_what_special_tokens_add(site, client, key, 
     cells = parts(minilm, TEXTS, layer)
     assert found["cosine"] == pytest.approx(cells.sum(), abs=1e-6)
     assert found["special"] == pytest.approx(cells.sum() - cells[1:-1, 1:-1].sum(), abs=1e-6)
-    assert found["sentence"].startswith(f"Cosine {cells.sum():.2f}: ")
+    assert found["sentence"].startswith(f"Cosine {cells.sum():.3f}: ")
     assert found["tokens"][4] == "the" and found["others"][-1] == "[SEP]"
     assert len(found["top"]) == 10 and len(found["matches"]) == 5
     assert found.pop("why") == ""
@@ -86,7 +86,7 @@ def test_the_page_says_which_words_make_two_texts_alike(visit, minilm):
     cells = parts(minilm, TEXTS)
     rest = cells.sum() - cells[1:-1, 1:-1].sum()
     said = panel.locator(".viz-pool-answer").inner_text()
-    assert said.startswith(f"Cosine {cells.sum():.2f}: {rest:.2f} of it comes from pairs with")
+    assert said.startswith(f"Cosine {cells.sum():.3f}: {rest:.3f} of it comes from pairs with")
     assert "“approved”–“granted”" in said
     assert f"Cosine {cells.sum():.4f} =" in panel.locator(".viz-figure-title").inner_text()
     near = panel.locator(".viz-pairs-near tbody tr")
@@ -115,5 +115,5 @@ def test_an_example_opens_with_its_twin(visit, minilm):
     twin = SENTENCES[0].replace("tired", "wide")
     assert panel.get_by_role("textbox", name="Second text").input_value() == twin
     cosine = parts(minilm, (SENTENCES[0], twin)).sum()
-    assert panel.locator(".viz-pool-answer").inner_text().startswith(f"Cosine {cosine:.2f}:")
+    assert panel.locator(".viz-pool-answer").inner_text().startswith(f"Cosine {cosine:.3f}:")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -153,3 +153,6 @@ export const rounded = (/** @type {number} */ value) =>
   value === 0 ? "0" : value >= 0.1 ? value.toFixed(2) : value.toPrecision(2);
 
 export const count = (/** @type {number} */ value) => value.toLocaleString("en-US");
+
+/** A number with its noun: "1 token", "1,024 tokens". @type {(n: number, noun: string) => string} */
+export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;

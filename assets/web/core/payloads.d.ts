@@ -279,6 +279,7 @@ export interface SetRow {
 }
 export interface SetDescription {
   key: string;
+  set: string;
   model: string;
   pictures: boolean;
   names: string[];

@@ -1,5 +1,6 @@
 // One run on the server: fetches its numbers as raw bytes, and remembers the latest answers.
 
+import { counted } from "./dom.js";
 import { address, json, numbers } from "./server.js";
 import { numbered } from "./token_names.js";
 
@@ -21,6 +22,8 @@ export const AS_IT_RAN = { hide: false, renorm: false, words: false };
 export const switched = (/** @type {Switches} */ { hide, renorm, words }) =>
   `special=${!hide}${renorm ? "&renormalize=true" : ""}${words ? "&words=true" : ""}`;
 export const viewed = (/** @type {MapView} */ view) => `layer=${view.layer}&head=${view.head}&${switched(view)}`;
+/** "6 layers × 12 heads". @type {(run: { nLayers: number, nHeads: number }) => string} */
+export const sizeSaid = ({ nLayers, nHeads }) => `${counted(nLayers, "layer")} × ${counted(nHeads, "head")}`;
 export const isChanged = (/** @type {Switches} */ { hide, renorm, words }) => hide || renorm || words;
 
 // Sub-words as one word, without the marks of its continuations.

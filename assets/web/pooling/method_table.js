@@ -44,17 +44,18 @@ export class SetTable {
     return el("th", { scope: "col", "data-column": name }, el("button", { type: "button", title, onclick }, text));
   });
   rows = el("tbody");
+  titles = el("thead", {}, el("tr", {}, ...this.heads));
 
   constructor(/** @type {(method: string, layer: number) => unknown} */ choose) {
     this.choose = choose;
     const columns = NUMBERS.map((name) => el("li", {}, el("strong", {}, COLUMNS[name][0]), `: ${COLUMNS[name][1]}.`));
-    const table = el("table", { class: "viz-pool-table viz-set-table" }, el("thead", {}, el("tr", {}, ...this.heads)));
-    table.append(this.rows);
+    const table = el("table", { class: "viz-pool-table viz-set-table" }, this.titles, this.rows);
     const region = { tabindex: "0", role: "region", "aria-label": "All methods at all layers" };
+    this.box = el("div", { class: "viz-pool-scroll viz-set-scroll", ...region }, table);
     this.node = el(
       "div",
       { hidden: true },
-      el("div", { class: "viz-pool-scroll viz-set-scroll", ...region }, table),
+      this.box,
       el(
         "details",
         { class: "viz-set-how" },
@@ -72,7 +73,19 @@ export class SetTable {
 
   mark(/** @type {string} */ method, /** @type {number} */ layer) {
     this.chosen = `${method}:${layer}`;
-    for (const row of this.rows.rows) this.#mark(row);
+    for (const row of this.rows.rows) {
+      this.#mark(row);
+      if (row.dataset.row === this.chosen) this.#reveal(row);
+    }
+  }
+
+  // Within the table, below its titles: scrollIntoView would move the page too.
+  #reveal(/** @type {HTMLTableRowElement} */ row) {
+    const { box, titles } = this;
+    const top = row.getBoundingClientRect().top - box.getBoundingClientRect().top;
+    const [above, below] = [top - titles.offsetHeight, top + row.offsetHeight - box.clientHeight];
+    if (above < 0) box.scrollTop += above;
+    else if (below > 0) box.scrollTop += below;
   }
 
   #mark(/** @type {HTMLTableRowElement} */ row) {

@@ -1,6 +1,6 @@
 // What padding changes: how far each method moves when the text stands in a padded batch.
 
-import { button, caption, control, controls, el, status } from "../core/dom.js";
+import { button, caption, control, controls, counted, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { inLink } from "../core/link_notes.js";
 import { afterBlocks } from "../core/states.js";
@@ -101,7 +101,7 @@ export class Padding {
   #draw(/** @type {PaddingDrift} */ { tokens, padding, layer, rows, cases, worst }) {
     const byCell = new Map(rows.map((row) => [of(row), row]));
     this.result.hidden = false;
-    this.said.textContent = `${tokens} tokens and ${padding} padding tokens, ${afterBlocks(layer)}.`;
+    this.said.textContent = `${counted(tokens, "token")} and ${counted(padding, "padding token")}, ${afterBlocks(layer)}.`;
     this.classic.replaceChildren(
       ...CLASSIC.flatMap(([method, name, title]) => {
         const row = byCell.get(`${method}:${name}`);

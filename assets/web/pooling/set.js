@@ -1,7 +1,7 @@
 // A set of items: which pooling at which layer, in numbers; its cosines, and each item's neighbors.
 
 import { current } from "../core/app_state.js";
-import { caption, control, controls, el, onTheme, options } from "../core/dom.js";
+import { caption, control, controls, counted, el, onTheme, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
@@ -34,6 +34,7 @@ const UNLABELLED =
 class SetView {
   /** @type {SetDescription | null} */
   set = null;
+  named = el("h3", { dir: "auto" }); // which example or file this is the result of
   model = el("span", { class: "viz-fact" });
   other = caption(); // where the input above was read by another model
   answer = el("p", { class: "viz-pool-answer", role: "status" });
@@ -53,6 +54,7 @@ class SetView {
   body = el(
     "div",
     { class: "viz-pool", hidden: true },
+    this.named,
     el("div", { class: "viz-facts" }, this.model),
     this.other,
     this.answer,
@@ -85,10 +87,13 @@ class SetView {
     const groups = new Set(labels).size;
     this.set = set;
     this.body.hidden = false;
+    this.named.textContent = set.set;
     this.answer.textContent = set.answer || UNLABELLED;
     const one = `One item is ${(1 / names.length).toFixed(3)} of recall@1 and of nearest-centroid accuracy`;
-    const [of, small] = groups ? [` of ${groups} labels`, ` ${one}: smaller differences mean nothing.`] : ["", ""];
-    this.more.textContent = `${names.length} items${of}.${small}`;
+    const [of, small] = groups
+      ? [` of ${counted(groups, "label")}`, ` ${one}: smaller differences mean nothing.`]
+      : ["", ""];
+    this.more.textContent = `${counted(names.length, "item")}${of}.${small}`;
     this.#sayModel();
     const said = [...Object.entries(leftOut).map(([name, why]) => `${name}: ${why}`), ...notes];
     this.notes.replaceChildren(...said.map((text) => el("li", {}, text)));

@@ -11,10 +11,10 @@ import { fixed } from "./results.js";
 /** @typedef {{ layer: number, method: string }} Pooling after how many blocks, and by which method */
 
 const WHAT =
-  "The cosine of two pooled vectors is a sum with a part for every pair of tokens, one of each text: by the pooling " +
-  "chosen above, on the hidden states chosen above.";
+  "Which pairs of tokens make two pooled vectors alike: their cosine is a sum with a part for each pair, one token " +
+  "from each text. The pooling and the hidden states are those chosen above.";
 const NOT =
-  "Measured: which pairs of tokens make the two pooled vectors alike; the cells sum to their cosine. Not measured: " +
+  "Look for the strongest cells; all cells sum to the cosine. Not measured: " +
   "input words. These are parts of output vectors, into which the model has mixed its whole text; a large part does " +
   "not say that two words mean the same.";
 const MAXSIM =

@@ -9,7 +9,12 @@ from typing import Any
 from viz_encoder.errors import InputError
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.pooling.results import padding_plain, plain_row, pooled_plain
-from viz_encoder.ui.tabs.pooling.set_items import check_count, given_items, named_pictures
+from viz_encoder.ui.tabs.pooling.set_items import (
+    check_count,
+    given_items,
+    given_name,
+    named_pictures,
+)
 from viz_encoder.ui.tabs.pooling.set_runs import compare, learn
 from viz_encoder.ui.tabs.pooling.two_texts import token_pairs_plain
 from viz_encoder.ui.wire.arguments import parse_index
@@ -51,7 +56,7 @@ def compare_set(runner: Runner, content: str, model: str = "all-MiniLM-L6-v2") -
     Returns the set's key, and the table of all methods and layers where labels are given.
     """
     report = watched(runner.limits).report
-    return _object(compare(runner, given_items(content), model, report=report))
+    return _object(compare(runner, given_items(content), model, report=report, named=given_name()))
 
 
 @in_queue("set")
@@ -135,4 +140,5 @@ def _pictures(runner: Runner, files: dict[str, Any], model: str) -> dict[str, An
             path.parent.mkdir()
             path.write_bytes(decoded(files[name]))
         report = watched(runner.limits).report
-        return _object(compare(runner, named_pictures(paths, names), model, report=report))
+        items, named = named_pictures(paths, names), given_name(names)
+        return _object(compare(runner, items, model, report=report, named=named))

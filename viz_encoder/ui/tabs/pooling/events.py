@@ -10,7 +10,7 @@ import gradio as gr
 from viz_encoder.errors import VizEncoderError
 from viz_encoder.inputs.items import Item
 from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.tabs.pooling.set_items import example, given_items, kind_of
+from viz_encoder.ui.tabs.pooling.set_items import example, given_items, given_name, kind_of
 from viz_encoder.ui.tabs.pooling.set_runs import Report, compare, learn
 from viz_encoder.ui.wire.errors import alert
 from viz_encoder.ui.wire.watch import watched
@@ -49,7 +49,8 @@ class PoolingEvents:
     ) -> Told:
         """Compare poolings on what the box or the files hold."""
         models = {"text": text_model, "image": picture_model}
-        return self._compared(lambda: given_items(lines, files), models, request, progress)
+        named = given_name(files)
+        return self._compared(lambda: given_items(lines, files), named, models, request, progress)
 
     def compare_example(self, title: str) -> Callable[..., Told]:
         """What the button of an example does."""
@@ -61,7 +62,7 @@ class PoolingEvents:
             progress: gr.Progress = gr.Progress(),  # noqa: B008
         ) -> Told:
             models = {"text": text_model, "image": picture_model}
-            return self._compared(lambda: example(title), models, request, progress)
+            return self._compared(lambda: example(title), title, models, request, progress)
 
         return work
 
@@ -89,6 +90,7 @@ class PoolingEvents:
     def _compared(
         self,
         read: Callable[[], Sequence[Item]],
+        named: str,
         models: dict[str, str],
         request: gr.Request,
         progress: gr.Progress,
@@ -96,7 +98,7 @@ class PoolingEvents:
         def work() -> str:
             items = read()
             model, report = models[kind_of(items)], self._report(request, progress)
-            return compare(self.runner, items, model, request.session_hash, report)
+            return compare(self.runner, items, model, request.session_hash, report, named=named)
 
         return self._told(work, request)
 

@@ -65,6 +65,14 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
     return read_set(paths[0])
 
 
+def given_name(files: Sequence[str] | None = None) -> str:
+    """What a set that was given is called: by its file, or by where it is from."""
+    paths = [Path(path) for path in files or ()]
+    if not paths:
+        return "Typed texts"
+    return paths[0].name if len(paths) == 1 else "Uploaded pictures"
+
+
 def named_pictures(paths: Sequence[Path], names: Sequence[str]) -> tuple[Item, ...]:
     """Pictures with the labels that their names carry, if they do."""
     labels = [name.partition("_")[0] if "_" in name else "" for name in names]

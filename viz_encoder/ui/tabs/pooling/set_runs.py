@@ -46,8 +46,12 @@ def compare(
     model: str,
     owner: str | None = None,
     report: Report = silent,
+    *,
+    named: str = "",
 ) -> str:
     """Pool every item by every method at every layer; returns the set's description.
+
+    `named` is what the page calls the set.
 
     Raises:
         TraceError: `report` returned False; nothing is kept then.
@@ -63,7 +67,7 @@ def compare(
     pictures = tuple(_png(encoder, item) for item in items) if encoder.kind == "image" else ()
     _tell(report, 1.0, "Done")
     entry = SetEntry(found, encoder, rows, pictures, pages(owner))
-    return describe_set(runner.sets.compared.keep(entry), entry)
+    return describe_set(runner.sets.compared.keep(entry), entry, named)
 
 
 def learn(
@@ -104,12 +108,13 @@ def learn(
     return describe_learned(runner.sets.learned.keep(kept), kept, items, whose)
 
 
-def describe_set(key: str, entry: SetEntry) -> str:
-    """One JSON object: names, labels and the table; vectors and cosines have routes."""
+def describe_set(key: str, entry: SetEntry, named: str) -> str:
+    """One JSON object: its name, the items, labels and the table; vectors have routes."""
     found = entry.found
     return for_component(
         {
             "key": key,
+            "set": shortened(named, MAX_NAME),
             "model": printable(found.model),
             "pictures": bool(entry.pictures),
             "names": [shortened(name, MAX_NAME) for name in found.names],
