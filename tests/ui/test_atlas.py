@@ -196,7 +196,7 @@ def test_a_search_by_place(opened, text, kept, says):
         ("not previous", "“not” is not understood"),
         ("layer 9", "There is no layer 9; this run has layers 0 to 5."),
         ("entropy", "Say how much"),
-        ("changed", "First set a run of a model of the same size as the reference"),
+        ("changed", "First set a reference under “Compare”: a run of a model of the same size."),
     ],
 )
 def test_what_is_not_understood_is_said_and_dims_nothing(opened, text, says):

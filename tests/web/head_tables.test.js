@@ -48,7 +48,7 @@ test("the table that ships is asked for once, and again after a fault", async ()
 test("a table stands for a run of the same model, shape and kind of weights", () => {
   assert.equal(unfit(TABLE, RUN), "");
   for (const other of [{ model: "other" }, { nLayers: 2 }, { nHeads: 3 }, { weights: "untrained" }])
-    assert.match(unfit(TABLE, { ...RUN, ...other }), /^That table is of tiny \(1 layers × 2 heads\), this run of /);
+    assert.match(unfit(TABLE, { ...RUN, ...other }), /^That table is of tiny \(1 layer × 2 heads\), this run of /);
   assert.match(unfit(TABLE, { ...RUN, weights: "untrained" }), /2 heads, random weights\)\. These statistics are of/);
   assert.notEqual(unfit({ ...TABLE, about: { ...TABLE.about, untrained: true } }, RUN), "");
 });

@@ -44,7 +44,7 @@ test("places are read, and refused where the run has none", () => {
 
 test("what is not understood is said", () => {
   assert.match(asked("not previous").fault, /^“not” is not understood. You can write previous token, next token/);
-  assert.match(asked("heads").fault, /^Say what they look at, such as previous token, .* special tokens\.$/);
+  assert.match(asked("heads").fault, /^Say what the heads look at, such as previous token, .* special tokens\.$/);
   assert.equal(asked("entropy").fault, "Say how much: “entropy over 1” or “entropy under 1”.");
   for (const example of EXAMPLES.filter((text) => !/layer|head|^\d/.test(text)))
     assert.equal(asked(example).fault, undefined);

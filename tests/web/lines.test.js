@@ -51,7 +51,7 @@ test("the lines in words", () => {
   const plain = { hide: false, renorm: false, words: false };
   assert.equal(
     countSentence(sets, plain, false),
-    "7 lines drawn of 11. 1 more are too faint to be seen (weight below 0.0004).",
+    "7 lines drawn of 11. 1 more is too faint to be seen (weight below 0.0004).",
   );
   const said = countSentence([], { hide: true, renorm: true, words: true }, true);
   assert.match(

@@ -135,7 +135,7 @@ export function understand(text, run) {
     const known = `You can write ${EXAMPLES.join(", ")}; several conditions must all hold.`;
     return { fault: `“${unknown.join(" ")}” is not understood. ${known}` };
   }
-  if (!parts.length) return { fault: `Say what they look at, such as ${SHARES.join(", ")}.` };
+  if (!parts.length) return { fault: `Say what the heads look at, such as ${SHARES.join(", ")}.` };
   return (
     parts.find((part) => "fault" in part) ?? {
       places: parts.filter((part) => "kind" in part),

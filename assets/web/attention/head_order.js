@@ -159,7 +159,7 @@ export class HeadOrder extends Emitter {
       this.matched = new Set(found.map(({ name }) => name));
       const { hide, renorm } = measures.kept;
       const asItRan = (hide || renorm) && asked.tests.some(({ statistic }) => isRole(statistic));
-      this.#told = asItRan ? `${says} This is over all tokens, in the maps as they ran.` : says;
+      this.#told = asItRan ? `${says} Measured on all tokens, in the maps as they ran.` : says;
     }
     this.#tell();
   }
@@ -211,7 +211,7 @@ export class HeadOrder extends Emitter {
       const added = statistic === "special" || says.includes(", here “");
       if (added && measures.kept.hide) return "Special tokens are hidden; show them to find heads that look at them.";
       if (statistic === MAP_CHANGE && !measures.comparable.maps)
-        return "First set a run of a model of the same size as the reference, on the left.";
+        return "First set a reference under “Compare”: a run of a model of the same size.";
       if (statistic === MAP_CHANGE && measures.fault) return measures.fault;
       if (statistic === MAP_CHANGE) measures.compare();
       if (isRole(statistic)) measures.roles.ask(statistic);

@@ -3,7 +3,7 @@
 import { amount } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
 import { Latest } from "../core/latest.js";
-import { AS_IT_RAN, isChanged, switched } from "../core/run.js";
+import { AS_IT_RAN, isChanged, sizeSaid, switched } from "../core/run.js";
 import { HeadRoles, isRole } from "./head_roles.js";
 
 /** @import { HeadChanges, LayerStatistics, Maybe, Run, StatisticText, Switches } from "./types.d.ts" */
@@ -46,9 +46,9 @@ export function comparable(reference, run) {
   if (!reference || !run) return none();
   if (reference === run || (reference.key && reference.key === run.key))
     return none("This run is the reference; run another input to compare.");
-  const size = (/** @type {Sized} */ { nLayers, nHeads }) => `${nLayers} layers × ${nHeads} heads`;
-  if (size(reference) !== size(run)) {
-    return none(`The reference has ${size(reference)}, this run ${size(run)}: their heads cannot be compared.`);
+  const [before, now] = [sizeSaid(reference), sizeSaid(run)];
+  if (before !== now) {
+    return none(`The reference has ${before}, this run ${now}: their heads cannot be compared.`);
   }
   const lengths = `The reference has ${reference.n} tokens, this run ${run.n}`;
   const why = reference.n === run.n ? "" : `${lengths}: maps are compared on the tokens that both have.`;

@@ -252,7 +252,7 @@ export class InputView {
     const patches = values.subarray(first);
     const tints = scaleOf(measure, name, patches, unit - first, shared);
     const what = {
-      sum: measure === "weight" ? "weight" : "measure",
+      sum: measure === "weight" ? "weight" : "sum",
       of: who ? "column" : "row",
       own: MEASURES[measure].own ? unit - first : -1,
       top: measure === "weight" ? (UP_TO[name] ?? "the largest on a patch") : "",

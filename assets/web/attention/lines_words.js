@@ -15,7 +15,7 @@ export function countSentence(sets, { hide, renorm, words }, long) {
   const shares = "Special tokens are hidden; shares are of the weight on the tokens shown";
   const said = [
     `${count(drawn)} ${drawn === 1 ? "line" : "lines"} drawn of ${count(cells)}.`,
-    faint && `${count(faint)} more are too faint to be seen (weight below ${FAINT}).`,
+    faint && `${count(faint)} more ${faint === 1 ? "is" : "are"} too faint to be seen (weight below ${FAINT}).`,
     long && `With more than ${WHOLE} tokens, lines are drawn for the chosen query only.`,
     hide && `${shares}${renorm ? ", renormalized to sum to 1" : ""}.`,
     words && "Sub-words are merged: the mean over a word's queries, the sum over its keys.",

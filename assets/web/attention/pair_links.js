@@ -11,7 +11,7 @@ import { quoted } from "../core/token_names.js";
 /** @typedef {{ layer: number, head: number, weight: number, ratio: Maybe, was: Maybe }} HeadLink of one head, on the
  *   chosen pair; `was` is its weight in the reference */
 
-const USUAL = "Weight, and how many times the mean that all queries give this key.";
+const USUAL = "Weight, and its ratio to the mean weight that all queries give this key.";
 const CHANGED = "Weight now, and its change from the reference; the largest change first.";
 const RELOADING = ["query", "key", "hide", "renorm", "words"];
 const PAUSE = 40; // milliseconds that a pair stays chosen, before the server is asked
@@ -265,5 +265,5 @@ export function reading([first], key) {
   if (!first) return "The mask forbids this pair in every head.";
   if (first.ratio == null || first.ratio > BROAD) return "";
   const { layer, head, ratio } = first;
-  return `${layer}.${head} gives ${quoted(key)} about as much from everywhere: a high weight, but only ${ratio.toFixed(1)} × its mean.`;
+  return `${layer}.${head} gives ${quoted(key)} about as much from every query: a high weight, but only ${ratio.toFixed(1)} × its mean.`;
 }

@@ -105,7 +105,7 @@ export class PictureHeads {
     const run = this.#run;
     this.#direction = direction;
     if (!run?.grid || !this.#of) return;
-    const turned = " (these show a query even while the picture beside them shows who looks at a key)";
+    const turned = " (also while the picture beside them shows who looks at a key)";
     const query = Number(this.#of.split(":").at(-1));
     const looks = `where query ${run.named(query)} looks${direction === "who" ? turned : ""}`;
     const tint = `Each is shaded by its own attention weights${this.#fixed ? "" : ", up to its largest on a patch"}`;

@@ -29,7 +29,7 @@ export class Reference {
   keep = button("Set as reference", () => this.measures.keep(this.measures.run), LATER);
   change = button("Show the change", () => this.#turn(!this.selection.change), {
     class: "viz-small viz-pressed",
-    title: "Draw the map and the atlas as now − before, and list the heads that changed most first",
+    title: "Draw the map and the atlas as now − before, and list first the heads that changed most",
   });
   forget = button("Clear reference", () => this.#forget(), { title: "Stop comparing" });
   other = el("input", {

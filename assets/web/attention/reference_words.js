@@ -15,14 +15,17 @@ export function compare(run, before, alignment = null) {
   if (alignment) return `${unaligned(run, before, alignment)}.${unlike(run, before)}`;
   const other = run.tokens.flatMap((token, at) => (token === tokens[at] ? [] : [at]));
   const first = `: ${other.length > 1 ? "first " : ""}${quoted(tokens[other[0]])} → ${quoted(run.tokens[other[0]])}`;
-  const which = `${count(other.length)} of ${count(run.n)} tokens differ${other.length ? first : ""}`;
+  const which = `${differing(other.length, run.n)}${other.length ? first : ""}`;
   return `${which}.${unlike(run, before)}`;
 }
+
+const differing = (/** @type {number} */ some, /** @type {number} */ all) =>
+  `${count(some)} of ${count(all)} tokens ${some === 1 ? "differs" : "differ"}`;
 
 // A token that stands where another stood is named with it.
 function unaligned(/** @type {Run} */ run, /** @type {Run} */ before, /** @type {Compared} */ { aligned, ...only }) {
   const [[here], [there]] = [only.only_here, only.only_there];
-  const which = `${count(only.only_here.length)} of ${count(run.n)} tokens differ`;
+  const which = differing(only.only_here.length, run.n);
   if (here === undefined) return which;
   const passed = [aligned.filter(([ours]) => ours < here), aligned.filter(([, theirs]) => theirs < there)];
   const replaced = there !== undefined && passed[0].length === passed[1].length;

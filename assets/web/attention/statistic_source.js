@@ -3,6 +3,7 @@
 import { el, options } from "../core/dom.js";
 import { isShipped, itemsOf, openTable, shippedTable, sourceOf, spreadOf, tableName } from "../core/head_tables.js";
 import { Latest } from "../core/latest.js";
+import { sizeSaid } from "../core/run.js";
 
 /** @import { HeadStatistics, HeadTable, HeadValue, Run, Selection, StatisticText } from "./types.d.ts" */
 
@@ -21,7 +22,7 @@ export function unfit({ about, shape: [layers, heads] }, { model, nLayers, nHead
 
 /** @type {(model: string, layers: number, heads: number, untrained: boolean) => string} */
 const modelSaid = (model, layers, heads, untrained) =>
-  `${model} (${layers} layers × ${heads} heads${untrained ? ", random weights" : ""})`;
+  `${model} (${sizeSaid({ nLayers: layers, nHeads: heads })}${untrained ? ", random weights" : ""})`;
 
 /** The statistics of a table, asked for like those of a run. */
 export class TableStatistics {

@@ -5,6 +5,7 @@ import { changedRun } from "../core/changed_run.js";
 import { control, controls, count, el, options, painted } from "../core/dom.js";
 import { earlyPlace, settle } from "../core/early_place.js";
 import { Latest } from "../core/latest.js";
+import { sizeSaid } from "../core/run.js";
 import { TabShell } from "../core/tab_shell.js";
 import { Atlas, sweep } from "./atlas.js";
 import { CutHere } from "./cut_here.js";
@@ -180,7 +181,7 @@ class AttentionTab extends TabShell {
     const size = run.grid ? `${run.grid.rows} rows × ${run.grid.cols} columns of patches` : `${count(run.n)} tokens`;
     const facts = [
       [run.model, "The model"],
-      [`${run.nLayers} layers × ${run.nHeads} heads`, "Sizes"],
+      [sizeSaid(run), "Sizes"],
       [size, "Length of the input"],
       [`${run.device} · ${run.dtype} · ${run.kernel} kernel`, "Where and how the attention ran"],
     ];
@@ -191,7 +192,7 @@ class AttentionTab extends TabShell {
     };
     const { answer } = this.predictions;
     if (answer)
-      facts.splice(1, 0, [answer, "What the model predicts; the other labels, and those after each layer, are below"]);
+      facts.splice(1, 0, [answer, "What the model predicts; the other labels, and those after each block, are below"]);
     this.facts.replaceChildren(
       ...facts.map(([text, title]) => el("span", { class: "viz-fact", title }, text)),
       el("span", badge, verdict(proof)),

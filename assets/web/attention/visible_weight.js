@@ -97,12 +97,13 @@ export function weightSentence(what, rows, keys, total, { head, renorm, words })
   const queries = rows[1] - rows[0];
   const sides = words ? ["query word", "query words", "key word", "key words"] : ["query", "queries", "key", "keys"];
   const part = `${what}: ${many(queries, sides[0], sides[1])} × ${many(keys[1] - keys[0], sides[2], sides[3])}`;
+  const hold = queries * (keys[1] - keys[0]) === 1 ? "holds" : "hold";
   const [each, all] = [total / queries, amount(total)];
   if (head === "max" && !renorm) {
-    return `${part} hold a weight of ${all}, ${number(each)} per query (with the maximum over heads, rows need not sum to 1).`;
+    return `${part} ${hold} a weight of ${all}, ${number(each)} per query (with the maximum over heads, rows need not sum to 1).`;
   }
   const whose = `${queries === 1 ? "this query's" : "these queries'"} ${renorm ? "renormalized weight" : "weight"}`;
-  return `${part} hold ${percent(each)} of ${whose} (${all} in total, ${number(each)} per query).`;
+  return `${part} ${hold} ${percent(each)} of ${whose} (${all} in total, ${number(each)} per query).`;
 }
 
 /** @type {(n: number, one: string, several: string) => string} */

@@ -16,8 +16,8 @@ const LISTED = 8;
 /** @type {Record<string, string>} by prediction head */
 const MEASURES = { masked: "masked", classify: "logit" };
 const ABOUT =
-  "Each token in turn is hidden from all others in every layer, and the model runs again. The effect is exact, " +
-  "but for a text with a token missing; relevance is a first-order estimate. The two need not agree.";
+  "Each token in turn is hidden from all others in every layer, and the model runs again. The effect is exact " +
+  "for a text without that token; relevance is a first-order estimate. The two need not agree.";
 
 export class KnockedOut {
   #latest = new Latest((sentence) => this.#say(sentence));

@@ -77,7 +77,7 @@ export class RowReading {
         );
       }),
     );
-    const many = `${others} other ${others === 1 ? "key" : "keys"}`;
-    at("rest").textContent = others && !map.pooled ? `${many} share ${weight(rest)}.` : "";
+    const many = others === 1 ? "1 other key has" : `${others} other keys share`;
+    at("rest").textContent = others && !map.pooled ? `${many} ${weight(rest)}.` : "";
   }
 }

@@ -145,7 +145,7 @@ export class Picture extends PatchCanvas {
     const apart = what.own >= 0;
     const patches = values.length - this.first;
     const prefix = values.subarray(0, this.first).reduce((sum, value) => sum + (value > 0 ? value : 0), 0);
-    const own = apart ? ", its own part left out" : "";
+    const own = apart ? ", the query's own left out" : "";
     const held =
       share < 1
         ? `The strongest ${count(many)} of ${count(patches - (apart ? 1 : 0))} patches ${many === 1 ? "holds" : "hold"} ${percent(sum / whole)} of the ${what.sum} on patches${own}`

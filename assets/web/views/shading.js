@@ -37,7 +37,7 @@ export const MEASURES = {
     title: "relevance to the answer",
     own: true,
     unit: "relevance, without a unit",
-    says: "Through which weights the answer's score would rise, to first order, all heads up to this layer (Chefer et al., 2021); not proof of a cause, and not comparable between answers.",
+    says: "Which attention weights, if larger, would raise the answer's score: to first order, all heads up to this layer (Chefer et al., 2021); not proof of a cause, and not comparable between answers.",
   },
 };
 
