@@ -12,8 +12,8 @@ import { changes, decimalsOf, incomparable, shown, signed } from "./tables.js";
 const [LISTED, KEPT] = [10, 6]; // heads of the list; tables that the page holds
 const NOTHING = "nothing";
 const ABOUT =
-  "Measure other texts, or the same texts on another model, and what was shown before can be chosen here; " +
-  "a file can be opened too. Differences are this table less the other.";
+  "Measure other texts, or the same texts on another model: the tables shown before can then be chosen here. " +
+  "Or open a file. A difference is this table minus the other.";
 
 export class Comparison {
   /** @type {HeadTable[]} the latest first */
