@@ -195,5 +195,5 @@ def test_tokens_that_differ_are_counted_as_they_are_aligned(visit, minilm):
     assert alone == 1 and places > 10
     page.wait_for_function(
         "said => document.querySelector('.viz-reference-said').textContent.includes(said)",
-        arg=f"{alone} of {len(tokens)} tokens differ: “tired”.",
+        arg=f"{alone} of {len(tokens)} tokens differs: “tired”.",
     )
