@@ -1,6 +1,8 @@
 """flex_attention under record(): its own output, and numpy's, from the maps that were read."""
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ from torch import nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import viz_encoder as vz
+from tests.audit.test_length import Largest
 from viz_encoder.errors import TraceError
+from viz_encoder.model import mask_mods
+from viz_encoder.trace import flex
+from viz_encoder.trace.mask_parsing import GivenMasks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile"),
@@ -114,6 +120,52 @@ def test_what_is_added_alike_is_kept_as_it_is_and_once():
     assert ran.bias.equal((-SLOPES[:, None, None] * (place[:, None] - place))[None])
     ran = recorded(Attend(**CALLS["banned"]), qkv())[0].calls[0].attention
     assert ran.bias is None and ran.mask.shape == (B, 1, T, T)
+
+
+class Large(Largest):
+    """Besides, every float tensor of at least so many numbers."""
+
+    def __init__(self, least):
+        super().__init__()
+        self.least, self.large = least, []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = super().__torch_dispatch__(func, types, args, kwargs)
+        if isinstance(out, torch.Tensor) and out.is_floating_point() and out.numel() >= self.least:
+            self.large.append(weakref.ref(out))
+        return out
+
+
+@pytest.mark.parametrize("depends", [False, True])
+def test_scores_are_asked_for_in_blocks_and_what_they_gain_is_held_once(monkeypatch, depends):
+    for module in (flex, mask_mods):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 2**13)
+    n_samples, n = 6, 128
+    q = torch.randn(1, H, n, D, generator=torch.Generator().manual_seed(2)).expand(
+        n_samples, -1, -1, -1
+    )
+
+    def mod(score, b, h, query, key):
+        return 5 * torch.tanh(score / 5) if depends else score - SLOPES[h] * (query - key)
+
+    block = masked(lambda b, h, query, key: query >= key + b % 2, n_samples)
+    masks, given = GivenMasks(), (q, q, q, mod, block.as_tuple(), 0.25, {})
+    with Large(H * n * n) as seen:
+        calls = [flex.from_flex(given, {}, torch.zeros_like(q), masks) for _ in range(3)]
+    assert seen.numbers == H * n * n  # of one sample, for all have the same
+    assert all(call.bias is calls[0].bias and call.mask is calls[0].mask for call in calls)
+    place = torch.arange(n)
+    scores = 0.25 * q[:1] @ q[:1].mT
+    added = -SLOPES[:, None, None] * (place[:, None] - place)
+    added = 5 * torch.tanh(scores / 5) - scores if depends else added[None]
+    assert calls[0].bias.shape == (1, H, n, n)
+    assert float((calls[0].bias - added).abs().max()) <= 1e-5
+    assert calls[0].mask.equal(
+        (place[:, None] >= place + torch.arange(n_samples)[:, None, None] % 2)[:, None]
+    )
+    gc.collect()
+    held = [x for x in (one() for one in seen.large) if x is not None]
+    assert {x.data_ptr() for x in held} == {calls[0].bias.data_ptr()}
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])

@@ -7,7 +7,7 @@ that a compiled kernel looks at; elsewhere that kernel never asks. The two can d
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeGuard
 
 import torch
@@ -86,11 +86,13 @@ def from_mask_mod(
     whole = over_pairs(mask_mod, scored=False, n_more=len(more))
     b, h, q, k = (torch.arange(size, device=device) for size in sizes)
     step = max(1, ROWS_AT_ONCE // max(1, sizes[0] * sizes[1] * sizes[3]))
-    parts = [
-        asked(lambda rows=rows: whole(b, h, rows, k, *more).bool())  # type: ignore[misc]
-        for rows in q.split(step)
-    ]
-    return shared(torch.cat(parts, dim=2))
+    return gathered(
+        (
+            (rows, asked(lambda rows=rows: whole(b, h, rows, k, *more).bool()))  # type: ignore[misc]
+            for rows in q.split(step)
+        ),
+        sizes[2],
+    )
 
 
 def from_block_mask(mask: Any, n_samples: int | None = None, n_heads: int | None = None) -> Mask:
@@ -154,6 +156,21 @@ def _blocks(mask: Any, counts: Tensor, indices: Tensor) -> Tensor:
     blocks = torch.zeros_like(indices, dtype=torch.bool).scatter(-1, indices.long(), listed)
     high, wide = mask.BLOCK_SIZE
     return blocks.repeat_interleave(high, dim=-2).repeat_interleave(wide, dim=-1)
+
+
+def gathered(blocks: Iterable[tuple[Tensor, Tensor]], n_queries: int) -> Tensor:
+    """Blocks of rows as one tensor, with no more samples and heads than differ in any block."""
+    whole: Tensor | None = None
+    for rows, block in blocks:
+        part = shared(block)
+        if whole is None:
+            whole = part.new_empty(*part.shape[:2], n_queries, part.shape[3])
+        wider = tuple(map(max, whole.shape[:2], part.shape[:2]))
+        if wider != whole.shape[:2]:
+            whole = whole.expand(*wider, -1, -1).clone()
+        whole[:, :, rows] = part
+    assert whole is not None
+    return whole
 
 
 def shared(x: Tensor) -> Tensor:

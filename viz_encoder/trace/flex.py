@@ -2,7 +2,8 @@
 
 A score_mod may be any function of a score. Where it adds the same to every score, such as ALiBi or
 a relative position, that is what is kept; otherwise, such as a soft cap, what it made of the very
-scores that ran. Both are T × T numbers a head, once a model if they come again layer by layer.
+scores that ran. Both are asked for in blocks of rows, and kept as T × T numbers a head, or of all
+heads and samples alike, once a model if they come again layer by layer.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.model.mask_mods import asked, from_mask_mod, over_pairs, shared
+from viz_encoder.model.mask_mods import asked, from_mask_mod, gathered, over_pairs
 from viz_encoder.trace.attention_call import AttentionCall, from_tensors
 from viz_encoder.trace.mask_parsing import GivenMasks, Split
 
@@ -22,6 +23,10 @@ NAMES = (
 )
 ROWS_AT_ONCE = 2**22  # scores of all samples and heads
 Scores = Float[Tensor, "batch head query key"]
+
+
+class _DependsOnScoreError(Exception):
+    """A score_mod adds another number to another score."""
 
 
 def from_flex(
@@ -34,9 +39,9 @@ def from_flex(
     sizes = (*q.shape[:3], k.shape[2])
     more = given.get("mask_mod_other_buffers") or ()
     mask = from_mask_mod(given["block_mask"][-1], sizes, q.device, more)
-    added = masks.split(_added(given, q, k))
+    added = masks.made(_added(given, q, k))
     mask = mask if added.mask is None else mask & added.mask
-    split = Split(masks.split(mask).mask, added.bias)
+    split = Split(masks.made(mask).mask, added.bias)
     call = from_tensors("flex_attention", q, k, v, mixed, split, float(given["scale"]))
     return call._replace(kernel="flex_attention, not compiled")
 
@@ -50,22 +55,30 @@ def _added(given: dict[str, Any], q: Tensor, k: Tensor) -> Scores | None:
     def changed(scores: Tensor, rows: Tensor) -> Tensor:
         return asked(lambda: mod(scores, b, h, rows, keys, *more))
 
-    whole = [_constant(scores, rows, changed) for rows, scores in _scores(q, k, given["scale"])]
-    if any(part is None for part in whole):
-        whole = [(changed(scores, rows) - scores) for rows, scores in _scores(q, k, given["scale"])]
-    bias = shared(torch.cat([part for part in whole if part is not None], dim=2))
+    def alike() -> Iterator[tuple[Tensor, Scores]]:
+        for rows, scores in _scores(q, k, given["scale"]):
+            yield rows, _constant(scores, rows, changed)
+
+    def by_score() -> Iterator[tuple[Tensor, Scores]]:
+        for rows, scores in _scores(q, k, given["scale"]):
+            yield rows, changed(scores, rows) - scores
+
+    try:
+        bias = gathered(alike(), q.shape[2])
+    except _DependsOnScoreError:
+        bias = gathered(by_score(), q.shape[2])
     return bias if bool((bias != 0).any()) else None
 
 
-def _constant(
-    scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], Tensor]
-) -> Scores | None:
-    """What is added to any score alike; None where it depends on the score."""
+def _constant(scores: Scores, rows: Tensor, changed: Callable[[Tensor, Tensor], Tensor]) -> Scores:
+    """What is added to any score alike."""
     now, added = changed(scores, rows), changed(torch.zeros_like(scores), rows)
     size = torch.maximum(scores.abs(), added.abs()).nan_to_num(0.0, 0.0, 0.0).clamp_min(1.0)
     banned = (now == -torch.inf) & (added == -torch.inf)
     same = (now - scores - added).abs() <= 4 * torch.finfo(scores.dtype).eps * size
-    return added if bool((same | banned).all()) else None
+    if not bool((same | banned).all()):
+        raise _DependsOnScoreError
+    return added
 
 
 def _scores(q: Tensor, k: Tensor, scale: float) -> Iterator[tuple[Tensor, Scores]]:

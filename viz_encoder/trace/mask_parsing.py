@@ -56,14 +56,20 @@ class GivenMasks:
             self._seen.pop(next(iter(self._seen)))
         return split
 
-    def _share(self, part: Tensor | None) -> Tensor | None:
+    def made(self, given: Tensor | None) -> Split:
+        """The same of four axes that nobody else holds: not remembered, for it is made anew."""
+        if given is None:
+            return Split()
+        return Split(*(self._share(part, own=True) for part in _split(given)))
+
+    def _share(self, part: Tensor | None, own: bool = False) -> Tensor | None:
         if part is None:
             return None
         for kept in self._kept[-REMEMBERED:]:
             alike = (kept.shape, kept.dtype, kept.device) == (part.shape, part.dtype, part.device)
             if alike and torch.equal(kept, part):
                 return kept
-        self._kept.append(part.clone(memory_format=torch.contiguous_format))
+        self._kept.append(part if own else part.clone(memory_format=torch.contiguous_format))
         return self._kept[-1]
 
 
