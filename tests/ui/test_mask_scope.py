@@ -85,7 +85,7 @@ def test_a_mistake_leaks_in_scope_alone(site, key, minilm, plain):
         ("run?scope=9-12", "There are no layers 9–12: this model has 6 layers"),
         ("run?scope=:12", "There is no head 12: this model has 12 heads"),
         ("run?scope=x", "'x' is not a list of layers; write"),
-        ("reach?scope=6", "There is no layer 6"),
+        ("reach?layer=0&scope=6", "There is no layer 6"),
         ("snippet?kind=vz.capture&scope=6", "There is no layer 6"),
         (f"snippet?kind=transformers&scope={SCOPE}", f"for a mask on {WORDS} only, use vz."),
     ],
@@ -100,12 +100,12 @@ def test_a_wrong_scope_is_refused_in_a_sentence(site, key, path, says):
 def test_reach_goes_through_heads_that_run_without_the_mask(site, key, plain, scope, masked):
     n = plain.n_tokens
     window = PRESETS["window"].mask(n).numpy()
-    found = cells(post(site, key, f"reach?scope={scope}", bits(window)).content, 6, n, n)
     known = np.eye(n, dtype=np.int64)
     for layer in range(6):
         step = window if layer in masked else np.ones_like(window)
         known = ((step | np.eye(n, dtype=bool)).astype(np.int64) @ known > 0).astype(np.int64)
-        np.testing.assert_array_equal(found[layer], known > 0)
+        answer = post(site, key, f"reach?layer={layer}&scope={scope}", bits(window))
+        np.testing.assert_array_equal(cells(answer.content, n, n), known > 0)
 
 
 def test_the_snippet_runs_and_gives_the_same_maps(site, key, plain, trace):

@@ -1,4 +1,4 @@
-// Masks: their bits on the way to the server, what strokes paint, their blocks, sizes as they are typed.
+// Masks: their bits on the way to the server and at rest, what strokes paint, their blocks, sizes as they are typed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,11 +8,12 @@ import { csvOf, npyOf } from "../../assets/web/masks/mask_file.js";
 import { MaskScope } from "../../assets/web/masks/mask_scope.js";
 import { lengthsOf, sizeOf } from "../../assets/web/masks/presets.js";
 import { painted } from "../../assets/web/masks/strokes.js";
+import { sumsOf } from "../../assets/web/views/bit_image.js";
 import { walked } from "../../assets/web/views/cells.js";
 
 const maskOf = (rows) => new Mask(rows.length, Uint8Array.from(rows.join(""), Number));
-const drawn = (places, n) => {
-  const { cells } = new Mask(n, new Uint8Array(n * n)).with(places, 1);
+const drawn = (areas, n, both = false) => {
+  const { cells } = new Mask(n, new Uint8Array(n * n)).with(areas, 1, both);
   return Array.from({ length: n }, (_, row) => cells.slice(row * n, (row + 1) * n).join(""));
 };
 
@@ -23,26 +24,50 @@ test("bits go row by row, the first cell in the highest, the last byte filled wi
   assert.deepEqual([...maskOf(["1000", "0100", "0010", "0001"]).pack()], [0b10000100, 0b00100001]);
 });
 
-test("bits are read as they were packed, from any of several masks in a row", () => {
-  const bits = Uint8Array.of(0b10100111, 0b00110010, 0b10000000);
+test("bits are read as they were packed, and a mask at rest is the same again", () => {
+  const bits = Uint8Array.of(0b10100111, 0b00110010);
   assert.deepEqual(Mask.unpack(3, bits).cells, maskOf(["101", "001", "110"]).cells);
-  assert.deepEqual(Mask.unpack(3, bits, 9).cells, maskOf(["011", "001", "010"]).cells);
   for (const n of [1, 2, 7, 8, 9]) {
-    const mask = new Mask(
-      n,
-      Uint8Array.from({ length: n * n }, (_, at) => Number((at * 7) % 5 < 2)),
-    );
+    const cells = Uint8Array.from({ length: n * n }, (_, at) => Number((at * 7) % 5 < 2));
+    const mask = new Mask(n, cells.slice());
     assert.ok(Mask.unpack(n, mask.pack()).equals(mask));
+    mask.rest();
+    assert.deepEqual(mask.cells, cells);
+    assert.ok(mask.equals(new Mask(n, cells)) && new Mask(n, cells).equals(mask));
+    assert.ok(!Mask.unpack(n, mask.inverted().pack()).equals(mask));
   }
 });
 
 test("a mask with other cells is another mask, by its diagonal too where it is symmetric", () => {
   const mask = new Mask(3);
-  assert.deepEqual([...mask.with([[0, 2]], 0).cells], [1, 1, 0, 1, 1, 1, 1, 1, 1]);
-  assert.deepEqual([...mask.with([[0, 2]], 0, true).cells], [1, 1, 0, 1, 1, 1, 0, 1, 1]);
+  const one = [
+    [0, 2],
+    [0, 2],
+  ];
+  assert.deepEqual([...mask.with([one], 0).cells], [1, 1, 0, 1, 1, 1, 1, 1, 1]);
+  assert.deepEqual([...mask.with([one], 0, true).cells], [1, 1, 0, 1, 1, 1, 0, 1, 1]);
   assert.equal(mask.at(0, 2), 1);
-  assert.ok(mask.equals(new Mask(3)) && !mask.equals(new Mask(2)) && !mask.equals(mask.with([[1, 0]], 0)));
+  assert.ok(mask.equals(new Mask(3)) && !mask.equals(new Mask(2)) && !mask.equals(mask.with([one], 0)));
   assert.deepEqual(maskOf(["10", "00"]).inverted().cells, maskOf(["01", "11"]).cells);
+  const wide = [
+    [1, 3],
+    [0, 2],
+  ]; // by any two opposite corners
+  assert.deepEqual(drawn([wide], 4, true), ["0011", "0011", "1100", "1100"]);
+});
+
+test("what is painted in place forgets what was known of the mask", () => {
+  const mask = new Mask(3);
+  const bits = mask.pack();
+  assert.ok(mask.summary().forbidden === 0 && mask.byKey);
+  const row = [
+    [1, 0],
+    [1, 2],
+  ];
+  assert.equal(mask.cover([row], 0), mask);
+  assert.deepEqual(mask.summary(), { forbidden: 3, empty: [1] });
+  assert.ok(!mask.byKey && mask.pack() !== bits);
+  assert.deepEqual([...mask.pack()], [0b11100011, 0b10000000]);
 });
 
 test("a summary counts what is forbidden, and names the queries without any key", () => {
@@ -53,11 +78,11 @@ test("a summary counts what is forbidden, and names the queries without any key"
   assert.equal(listed([0, 1, 2, 3, 4, 5, 7], tokens), "0 “a”, 1 “b”, 2 “c”, 3 “d”, 4 “e”, and 2 more");
 });
 
-test("blocks of a large mask hold the share of their pairs, uneven ones too", () => {
-  const { names, share } = maskOf(["11000", "11000", "00100", "00000", "00001"]).blocks(2);
-  assert.deepEqual(names, ["0–2", "3–4"]);
-  const shares = [0, 1, 2, 3].map(share);
-  assert.deepEqual(shares, [5 / 9, 0, 0, 1 / 4]);
+test("blocks in sight count their cells that may attend, those at the end too", () => {
+  const { cells } = maskOf(["11000", "11000", "00100", "00000", "00001"]);
+  assert.deepEqual([...sumsOf(5, cells, 3, [0, 2], [0, 2])], [5, 0, 0, 1]);
+  assert.deepEqual([...sumsOf(5, cells, 2, [1, 3], [0, 3])], [0, 1, 0, 0, 0, 1]);
+  assert.deepEqual([...sumsOf(5, cells, 1, [0, 2], [1, 3])], [1, 0, 1, 0]);
 });
 
 test("history goes back and forth, forgets what lay ahead, and a hundred steps back", () => {
@@ -79,18 +104,22 @@ test("history goes back and forth, forgets what lay ahead, and a hundred steps b
 });
 
 test("a stroke paints all cells on its way", () => {
+  const one = (areas) => {
+    for (const [from, to] of areas) assert.deepEqual(from, to);
+    return areas.map(([from]) => from);
+  };
   assert.deepEqual(drawn(painted("cell", [1, 1], [1, 1], 4), 4), ["0000", "0100", "0000", "0000"]);
-  assert.deepEqual(painted("cell", [0, 0], [0, 3], 5), [
+  assert.deepEqual(one(painted("cell", [0, 0], [0, 3], 5)), [
     [0, 1],
     [0, 2],
     [0, 3],
   ]); // the first one is painted before
-  assert.deepEqual(painted("cell", [4, 3], [1, 0], 5), [
+  assert.deepEqual(one(painted("cell", [4, 3], [1, 0], 5)), [
     [3, 2],
     [2, 1],
     [1, 0],
   ]);
-  assert.deepEqual(painted("cell", [0, 0], [4, 2], 5), [
+  assert.deepEqual(one(painted("cell", [0, 0], [4, 2], 5)), [
     [1, 1],
     [2, 1],
     [3, 2],
@@ -121,7 +150,7 @@ test("rows, columns and rectangles are painted whole, from any corner", () => {
   ]) {
     assert.deepEqual(drawn(painted("rectangle", from, to, 4), 4), ["0000", "1110", "1110", "0000"]);
   }
-  assert.deepEqual(painted("rectangle", [3, 3], [3, 3], 4), [[3, 3]]);
+  assert.deepEqual(drawn(painted("rectangle", [3, 3], [3, 3], 4), 4), ["0000", "0000", "0000", "0001"]);
 });
 
 test("keys walk cell by cell and stay on the map", () => {
@@ -138,6 +167,8 @@ test("keys walk cell by cell and stay on the map", () => {
   assert.deepEqual(walked("ArrowUp", [0, 0], 4), [0, 0]);
   assert.deepEqual(walked("ArrowRight", [3, 3], 4), [3, 3]);
   assert.equal(walked("a", from, 4), null);
+  assert.deepEqual(walked("ArrowDown", [10, 4], 40, 40, 16), [26, 4]);
+  assert.deepEqual(walked("ArrowLeft", [10, 4], 40, 40, 16), [10, 0]);
   assert.equal(walked("toString", from, 4), null);
 });
 

@@ -1,36 +1,51 @@
-// A mask in the browser: one byte a cell, 1 = may attend; packed to bits on its way to the server.
+// A mask in the browser: one byte a cell, 1 = may attend; packed to bits on its way to the server, and while
+// it waits to be brought back.
 
 import { count } from "../core/dom.js";
 import { numbered } from "../core/token_names.js";
 
-/** @import { Cell } from "../views/mask_grid.js" */
+/** @import { Area } from "../views/cells.js" */
 
 const MOST_NAMED = 5;
 const MOST_UNDONE = 100;
 
 export class Mask {
+  /** @type {Uint8Array | null} */
+  #cells;
+  /** @type {Uint8Array<ArrayBuffer> | null} */
+  #bits = null;
   /** @type {ReturnType<Mask["summary"]> | null} */
   #summary = null;
   /** @type {boolean | null} */
   #byKey = null;
 
-  constructor(/** @type {number} */ n, cells = new Uint8Array(n * n).fill(1)) {
+  /** Everything allowed, where no cells are given. @param {number} n @param {Uint8Array | null} [cells] */
+  constructor(n, cells = new Uint8Array(n * n).fill(1)) {
     this.n = n;
-    this.cells = cells;
+    this.#cells = cells;
   }
 
-  /** From bits, row by row, the first cell in the highest bit; `from` counts cells that are passed over.
-   * @type {(n: number, bits: Uint8Array, from?: number) => Mask} */
-  static unpack(n, bits, from = 0) {
-    const cells = new Uint8Array(n * n); // in a loop: a call a cell took half a second for 2,048 tokens
-    for (let at = 0, bit = from; at < cells.length; at++, bit++) cells[at] = (bits[bit >> 3] >> (7 - (bit & 7))) & 1;
-    return new Mask(n, cells);
+  /** From bits, row by row, the first cell in the highest bit. @type {(n: number, bits: Uint8Array<ArrayBuffer>) => Mask} */
+  static unpack(n, bits) {
+    const mask = new Mask(n, null);
+    mask.#bits = bits;
+    return mask;
+  }
+
+  get cells() {
+    this.#cells ??= unpacked(this.n, /** @type {Uint8Array} */ (this.#bits));
+    return this.#cells;
   }
 
   pack() {
-    const bits = new Uint8Array(Math.ceil(this.cells.length / 8));
-    for (let at = 0; at < this.cells.length; at++) if (this.cells[at]) bits[at >> 3] |= 128 >> (at & 7);
-    return bits;
+    this.#bits ??= packed(this.cells);
+    return this.#bits;
+  }
+
+  // Keep its bits alone until it is looked at again: a hundred masks of 2,048 tokens are 50 MB, not 400.
+  rest() {
+    this.pack();
+    this.#cells = null;
   }
 
   /** @type {(row: number, col: number) => number} */
@@ -38,15 +53,27 @@ export class Mask {
     return this.cells[row * this.n + col];
   }
 
-  /** A mask with other values in some cells; this one stays as it is. With `symmetric`, across the diagonal too.
-   * @type {(places: Cell[], value: number, symmetric?: boolean) => Mask} */
-  with(places, value, symmetric = false) {
-    const cells = this.cells.slice();
-    for (const [row, col] of places) {
-      cells[row * this.n + col] = value;
-      if (symmetric) cells[col * this.n + row] = value;
+  /** A mask with another value in some areas; this one stays as it is. With `symmetric`, across the diagonal too.
+   * @type {(areas: Area[], value: number, symmetric?: boolean) => Mask} */
+  with(areas, value, symmetric = false) {
+    return new Mask(this.n, this.cells.slice()).cover(areas, value, symmetric);
+  }
+
+  /** The same in place, which only who made this mask may do, before others hold it.
+   * @type {(areas: Area[], value: number, symmetric?: boolean) => Mask} */
+  cover(areas, value, symmetric = false) {
+    const { n, cells } = this;
+    const fill = (/** @type {number[]} */ [top, bottom], /** @type {number[]} */ [left, right]) => {
+      for (let row = top; row <= bottom; row++) cells.fill(value, row * n + left, row * n + right + 1);
+    };
+    for (const [[r0, c0], [r1, c1]] of areas) {
+      const rows = [Math.min(r0, r1), Math.max(r0, r1)];
+      const cols = [Math.min(c0, c1), Math.max(c0, c1)];
+      fill(rows, cols);
+      if (symmetric) fill(cols, rows);
     }
-    return new Mask(this.n, cells);
+    this.#bits = this.#summary = this.#byKey = null;
+    return this;
   }
 
   inverted() {
@@ -57,7 +84,8 @@ export class Mask {
   equals(/** @type {Mask} */ other) {
     if (other === this) return true;
     if (other.n !== this.n) return false;
-    for (let at = 0; at < this.cells.length; at++) if (this.cells[at] !== other.cells[at]) return false;
+    const [ours, theirs] = this.#bits && other.#bits ? [this.#bits, other.#bits] : [this.cells, other.cells];
+    for (let at = 0; at < ours.length; at++) if (ours[at] !== theirs[at]) return false;
     return true;
   }
 
@@ -92,23 +120,6 @@ export class Mask {
     }
     return { forbidden, empty };
   }
-
-  // A large mask as blocks, at most so many a side: their names, and what share of each may attend.
-  blocks(/** @type {number} */ most) {
-    const { n, cells } = this;
-    const m = Math.min(n, most);
-    const edges = Array.from({ length: m + 1 }, (_, at) => Math.round((at * n) / m));
-    const sums = new Float32Array(m * m);
-    const block = new Uint16Array(n);
-    for (let at = 0; at < m; at++) block.fill(at, edges[at], edges[at + 1]);
-    for (let row = 0, at = 0; row < n; row++)
-      for (let col = 0, first = block[row] * m; col < n; col++, at++) sums[first + block[col]] += cells[at];
-    const size = (/** @type {number} */ at) => edges[at + 1] - edges[at];
-    return {
-      names: edges.slice(0, -1).map((start, at) => `${start}–${edges[at + 1] - 1}`),
-      share: (/** @type {number} */ at) => sums[at] / (size(Math.floor(at / m)) * size(at % m)),
-    };
-  }
 }
 
 // Masks that were there before, to go back to and forth again.
@@ -125,6 +136,7 @@ export class History {
   }
 
   push(/** @type {Mask} */ next) {
+    this.now.rest();
     this.#masks = [...this.#masks.slice(0, this.#at + 1), next].slice(-MOST_UNDONE - 1);
     this.#at = this.#masks.length - 1;
   }
@@ -135,7 +147,9 @@ export class History {
   }
 
   go(/** @type {number} */ steps) {
-    if (this.has(steps)) this.#at += steps;
+    if (!this.has(steps)) return;
+    this.now.rest();
+    this.#at += steps;
   }
 }
 
@@ -144,4 +158,19 @@ export function listed(places, tokens) {
   const named = places.slice(0, MOST_NAMED).map((at) => numbered(at, tokens[at]));
   const more = places.length - named.length;
   return `${named.join(", ")}${more ? `, and ${count(more)} more` : ""}`;
+}
+
+// In loops: a call a cell took half a second for 2,048 tokens.
+/** @type {(n: number, bits: Uint8Array) => Uint8Array} */
+function unpacked(n, bits) {
+  const cells = new Uint8Array(n * n);
+  for (let at = 0; at < cells.length; at++) cells[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
+  return cells;
+}
+
+/** @type {(cells: Uint8Array) => Uint8Array<ArrayBuffer>} */
+function packed(cells) {
+  const bits = new Uint8Array(Math.ceil(cells.length / 8));
+  for (let at = 0; at < cells.length; at++) if (cells[at]) bits[at >> 3] |= 128 >> (at & 7);
+  return bits;
 }

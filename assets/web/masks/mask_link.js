@@ -29,6 +29,7 @@ export function originFrom(code) {
 export async function codeOf(mask, by) {
   if (by) return originCode(by);
   const packed = await through(new CompressionStream("deflate"), mask.pack());
+  if (packed.length > MOST_CHARACTERS) return "";
   const letters = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(""));
   const code = BITS + letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
   return code.length <= MOST_CHARACTERS ? code : "";
@@ -57,7 +58,7 @@ async function unpacked(/** @type {string} */ text) {
   return through(new DecompressionStream("deflate"), packed);
 }
 
-/** @type {(stream: CompressionStream | DecompressionStream, bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>} */
+/** @type {(stream: CompressionStream | DecompressionStream, bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer>>} */
 async function through(stream, bytes) {
   const piped = new Blob([bytes]).stream().pipeThrough(stream);
   return new Uint8Array(await new Response(piped).arrayBuffer());

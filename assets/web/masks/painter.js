@@ -8,8 +8,7 @@ import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { History, listed, Mask } from "./mask_bits.js";
 import { Strokes } from "./strokes.js";
 
-/** @import { Rgb } from "../core/colors.js" */
-/** @import { Cell } from "../views/mask_grid.js" */
+/** @import { Area } from "../views/cells.js" */
 
 const TOOLS = { cell: "Cells", row: "Rows", column: "Columns", rectangle: "Rectangle" };
 
@@ -76,9 +75,9 @@ export class Painter {
     this.#changed();
   }
 
-  /** Paint cells with a value, as one step. @type {(places: Cell[], value: number) => void} */
-  paint(places, value) {
-    this.put(this.mask.with(places, value, this.symmetric.checked));
+  /** Paint areas with a value, as one step. @type {(areas: Area[], value: number) => void} */
+  paint(areas, value) {
+    this.put(this.mask.with(areas, value, this.symmetric.checked));
   }
 
   preview(/** @type {Mask | null} */ mask) {
@@ -89,29 +88,22 @@ export class Painter {
   tell([row, col] = this.grid.chosen) {
     const { tokens, grid } = this;
     if (!this.editable) {
-      this.said.textContent = `${count(tokens.length)} tokens: masks can be painted by hand for up to ${this.limit}; choose a preset or a file. Each cell stands for several tokens.`;
+      this.said.textContent = `${count(tokens.length)} tokens: masks can be painted by hand for up to ${count(this.limit)}; choose a preset or a file.`;
       return;
     }
     const may = (this.seen ?? this.mask).at(row, col);
     this.said.textContent = `Query ${numbered(row, tokens[row])} ${may ? "may" : "may not"} attend to key ${numbered(col, tokens[col])}.`;
     grid.canvas.setAttribute(
       "aria-label",
-      `Mask, ${tokens.length} queries by ${tokens.length} keys. ${this.said.textContent} Arrow keys move, Space paints the cell, R its row, C its column.`,
+      `Mask, ${tokens.length} queries by ${tokens.length} keys. ${this.said.textContent} Arrow keys move, with Shift farther; Space paints the cell, R its row, C its column; + and − zoom.`,
     );
   }
 
   draw() {
     const { grid, tokens } = this;
     const { allowed, forbidden } = maskColors();
-    const mask = this.seen ?? this.mask;
     this.legend.replaceChildren(swatches({ "may attend": allowed, forbidden }));
-    const cell = (/** @type {number} */ at) => mask.cells[at];
-    const { names, share } = this.editable ? { names: tokens, share: cell } : mask.blocks(this.limit);
-    /** @type {(at: number) => Rgb} */
-    const color = (at) => (share(at) === 1 ? allowed : share(at) ? mixed(allowed, forbidden, share(at)) : forbidden);
-    if (grid.view.n !== names.length) return grid.show(names, color);
-    grid.color = color;
-    grid.draw(true);
+    grid.showBits(tokens, (this.seen ?? this.mask).cells);
   }
 
   #changed() {
@@ -168,9 +160,3 @@ export class Painter {
 
 /** @type {(text: string, label: string, act: () => unknown) => HTMLButtonElement} */
 const labelled = (text, label, act) => button(text, act, { "aria-label": label, title: label });
-
-/** So much of one color, the rest of another. @type {(one: Rgb, other: Rgb, share: number) => Rgb} */
-function mixed(one, other, share) {
-  const part = (/** @type {0 | 1 | 2} */ i) => Math.round(one[i] * share + other[i] * (1 - share));
-  return [part(0), part(1), part(2)];
-}

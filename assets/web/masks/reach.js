@@ -1,6 +1,6 @@
 // Reach: whom a token can know of after each layer, by the mask alone; as chips and as a square.
 
-import { button, caption, el, status } from "../core/dom.js";
+import { button, caption, count, el, status } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { numbered, quoted } from "../core/token_names.js";
 import { walked } from "../views/cells.js";
@@ -9,7 +9,6 @@ import { Depth, Player } from "../views/layer_player.js";
 import { maskColors, swatches, TokenGrid } from "../views/mask_grid.js";
 import { reach } from "./requests.js";
 
-/** @import { Fresh } from "../core/latest.js" */
 /** @import { Run } from "../core/run.js" */
 /** @import { Mask } from "./mask_bits.js" */
 /** @import { MaskScope } from "./mask_scope.js" */
@@ -25,11 +24,14 @@ export class Reach {
   mask = null;
   /** @type {MaskScope | null} */
   scope = null;
-  /** @type {Mask[]} */
-  layers = []; // whom each token can know of after each, once that is known
+  /** @type {Map<number, Mask>} */
+  layers = new Map(); // whom each token can know of after those that were asked for
+  awaited = -1; // the layer that is under way
   token = 0;
+  /** @type {Promise<unknown> | undefined} */
+  drawn;
   depth = new Depth();
-  player = new Player(this.depth, () => undefined);
+  player = new Player(this.depth, () => this.drawn);
   sentence = el("p", { class: "viz-mask-sentence", role: "status" });
   fault = status();
   partly = caption("The mask applies only to some heads; the other heads of every layer see all tokens.");
@@ -42,8 +44,11 @@ export class Reach {
     ...["viz-mask-box", "Reach", "Reach: what a token can know after each block"],
     ...[caption(SAYS), this.partly, this.player.node, this.fault, this.body],
   );
+  /** @type {Run | null} */
+  named = null; // whose tokens the chips are
   #asked = new Latest((sentence) => {
-    this.layers = [];
+    this.layers.clear();
+    this.awaited = -1;
     this.body.hidden = true;
     this.fault.textContent = sentence;
   });
@@ -51,7 +56,7 @@ export class Reach {
   // `choose` gets the token whose reach is to be shown.
   constructor(/** @type {(token: number) => unknown} */ choose) {
     this.choose = choose;
-    this.depth.on(() => this.draw());
+    this.depth.on(() => this.#need());
     this.grid.canvas.addEventListener("click", (event) => {
       const at = this.grid.place(event);
       if (at) this.choose(at[0]);
@@ -67,7 +72,8 @@ export class Reach {
 
   // Another run starts anew, after the first layer.
   enter(/** @type {Run} */ run) {
-    Object.assign(this, { run, layers: [] });
+    Object.assign(this, { run, mask: null });
+    this.#forget();
     this.depth.layer = 0;
     this.player.show(run);
   }
@@ -77,18 +83,44 @@ export class Reach {
     this.token = token;
     const { run } = this;
     if (!run) return;
-    if (mask === this.mask && scope === this.scope && this.layers.length) return this.draw();
+    if (mask === this.mask && scope === this.scope) return this.#need();
     Object.assign(this, { mask, scope });
-    return this.#asked.run((fresh) => this.#ask(run, mask, scope, fresh), { pause: PAUSE });
+    this.#forget();
+    return this.#need(PAUSE);
   }
 
-  /** @type {(run: Run, mask: Mask, scope: MaskScope, fresh: Fresh) => Promise<void>} */
-  async #ask(run, mask, scope, fresh) {
-    this.layers = await fresh(reach(run, mask, scope.code, fresh.signal));
-    this.partly.hidden = scope.everyHead;
-    this.fault.textContent = "";
-    this.body.hidden = false;
-    this.draw();
+  #forget() {
+    this.#asked.stop();
+    this.layers.clear();
+    this.awaited = -1;
+  }
+
+  // Draw the layer, which is asked for where it is not known yet.
+  #need(pause = 0) {
+    const { layer } = this.depth;
+    if (this.layers.has(layer)) this.draw();
+    else if (this.awaited !== layer) this.drawn = this.#ask(layer, pause);
+    return this.drawn;
+  }
+
+  /** @type {(layer: number, pause: number) => Promise<unknown>} */
+  #ask(layer, pause) {
+    const { run, mask, scope } = this;
+    this.awaited = layer;
+    return this.#asked.run(
+      async (fresh) => {
+        if (!run || !mask || !scope) return;
+        const known = await fresh(reach(run, mask, scope.code, layer, fresh.signal));
+        for (const other of this.layers.values()) other.rest();
+        this.layers.set(layer, known);
+        this.awaited = -1;
+        this.partly.hidden = scope.everyHead;
+        this.fault.textContent = "";
+        this.body.hidden = false;
+        this.draw();
+      },
+      { pause },
+    );
   }
 
   leave() {
@@ -96,18 +128,18 @@ export class Reach {
   }
 
   draw() {
-    const { run, layers, token } = this;
+    const { run, token } = this;
     const { layer } = this.depth;
-    if (!run || !layers.length) return;
-    const known = layers[layer];
+    const known = this.layers.get(layer);
+    if (!run || !known) return;
     const { allowed, forbidden } = maskColors();
     const knows = run.tokens.map((_, at) => known.at(token, at));
     const many = knows.filter(Boolean).length;
-    this.sentence.textContent = `After ${layer + 1} ${layer ? "blocks" : "block"} ${quoted(run.tokens[token])} (${token}) can know ${many} of ${run.n} tokens.`;
+    this.sentence.textContent = `After ${layer + 1} ${layer ? "blocks" : "block"} ${quoted(run.tokens[token])} (${token}) can know ${count(many)} of ${count(run.n)} tokens.`;
     this.sentence.dataset.layer = String(layer);
-    this.chips.replaceChildren(...run.tokens.map((name, at) => this.#chip(name, at, knows[at])));
+    this.#mark(run, knows);
     this.grid.chosen = [token, token];
-    this.grid.show(run.tokens, (at) => (known.cells[at] ? allowed : forbidden));
+    this.grid.showBits(run.tokens, known.cells);
     this.grid.canvas.setAttribute(
       "aria-label",
       `Reach after ${layer + 1} ${layer ? "blocks" : "block"}: rows are the tokens that know, columns the tokens they can know. ${this.sentence.textContent} Up and down choose the token.`,
@@ -116,15 +148,25 @@ export class Reach {
     this.node.dataset.painted = `${run.key}:${layer}:${token}`;
   }
 
-  /** @type {(name: string, at: number, knows: number) => HTMLElement} */
-  #chip(name, at, knows) {
-    const chip = button("", () => this.choose(at), {
-      tabindex: "-1",
-      class: `viz-word ${knows ? "viz-mask-known" : "viz-mask-unknown"}`,
-      "data-token": at,
-      "aria-pressed": String(at === this.token),
-      title: `${numbered(at, name)}: ${knows ? "can be known" : "cannot be known"}`,
-    });
+  /** @type {(run: Run, knows: number[]) => void} */
+  #mark(run, knows) {
+    if (this.named !== run) this.chips.replaceChildren(...run.tokens.map((name, at) => this.#chip(name, at)));
+    this.named = run;
+    for (const [at, chip] of Array.from(this.chips.children).entries()) {
+      const [one, other] = knows[at] ? ["viz-mask-known", "viz-mask-unknown"] : ["viz-mask-unknown", "viz-mask-known"];
+      const pressed = String(at === this.token);
+      if (!chip.classList.contains(one)) {
+        chip.classList.remove(other);
+        chip.classList.add(one);
+        chip.setAttribute("title", `${numbered(at, run.tokens[at])}: ${knows[at] ? "can" : "cannot"} be known`);
+      }
+      if (chip.getAttribute("aria-pressed") !== pressed) chip.setAttribute("aria-pressed", pressed);
+    }
+  }
+
+  /** @type {(name: string, at: number) => HTMLElement} */
+  #chip(name, at) {
+    const chip = button("", () => this.choose(at), { tabindex: "-1", class: "viz-word", "data-token": at });
     chip.append(el("bdi", {}, name));
     return chip;
   }

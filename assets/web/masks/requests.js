@@ -14,11 +14,9 @@ import { Mask } from "./mask_bits.js";
 const url = (/** @type {Run} */ run, /** @type {string} */ path) =>
   run.url(`mask/${path}${path.includes("?") ? "&" : "?"}told=1`);
 
-/** @type {(run: Run, path: string, sent?: Sent) => Promise<Uint8Array>} */
-const bytes = async (run, path, sent) => new Uint8Array(await (await ask(url(run, path), sent)).arrayBuffer());
-
 /** @type {(run: Run, path: string, sent?: Sent) => Promise<Mask>} */
-const bits = async (run, path, sent) => Mask.unpack(run.n, await bytes(run, path, sent));
+const bits = async (run, path, sent) =>
+  Mask.unpack(run.n, new Uint8Array(await (await ask(url(run, path), sent)).arrayBuffer()));
 
 /** @type {(run: Run) => Promise<MasksOffered>} */
 export const offered = (run) => json(url(run, "offered"));
@@ -65,9 +63,7 @@ export async function panels(run, layer, head, signal) {
   return { n: shape[1], intended: part(0), passed: part(1), observed: part(2), leaking: part(3) };
 }
 
-/** One mask a layer: whom each token can know of after it.
- * @type {(run: Run, mask: Mask, scope: string, signal: AbortSignal) => Promise<Mask[]>} */
-export async function reach(run, mask, scope, signal) {
-  const found = await bytes(run, `reach?${new URLSearchParams({ scope })}`, { body: mask.pack(), signal });
-  return Array.from({ length: run.nLayers }, (_, layer) => Mask.unpack(run.n, found, layer * run.n ** 2));
-}
+/** Whom each token can know of after a layer, as a mask.
+ * @type {(run: Run, mask: Mask, scope: string, layer: number, signal: AbortSignal) => Promise<Mask>} */
+export const reach = (run, mask, scope, layer, signal) =>
+  bits(run, `reach?${new URLSearchParams({ layer: String(layer), scope })}`, { body: mask.pack(), signal });

@@ -1,15 +1,19 @@
 // Strokes on the mask: what a pointer or a key paints, by the tool that is chosen.
 
-import { lineOf, rectangleOf, walked } from "../views/cells.js";
+import { lineOf, walked } from "../views/cells.js";
 
+/** @import { Area } from "../views/cells.js" */
 /** @import { Cell } from "../views/mask_grid.js" */
+/** @import { Mask } from "./mask_bits.js" */
 /** @import { Painter } from "./painter.js" */
-/** @typedef {{ from: Cell, last: Cell, value: number, places: Cell[] }} Stroke */
+/** @typedef {{ from: Cell, last: Cell, value: number, mask: Mask }} Stroke its mask is its own until it ends */
 
 /** @type {Record<string, number>} */
 const ZOOMS = { "+": 0.5, "=": 0.5, "-": 2 };
 /** @type {Record<string, string>} */
 const PAINTS = { " ": "cell", r: "row", c: "column" };
+
+const STRIDES = 8; // by which Shift with an arrow crosses what is in sight
 
 export class Strokes {
   /** @type {Stroke | null} */
@@ -37,7 +41,7 @@ export class Strokes {
     painter.tell();
     if (!painter.editable) return;
     grid.canvas.setPointerCapture(event.pointerId);
-    this.#extend({ from: at, last: at, value: 1 - painter.mask.at(...at), places: [] }, at);
+    this.#extend({ from: at, last: at, value: 1 - painter.mask.at(...at), mask: painter.mask.with([], 0) }, at);
   }
 
   #move(/** @type {PointerEvent} */ event) {
@@ -52,19 +56,21 @@ export class Strokes {
   #extend(/** @type {Stroke} */ stroke, /** @type {Cell} */ to) {
     const { painter } = this;
     const { grid, tool } = painter;
-    const reached = painted(tool, tool === "rectangle" ? stroke.from : stroke.last, to, painter.mask.n);
-    const places = tool === "rectangle" ? reached : [...stroke.places, ...reached];
-    this.stroke = { ...stroke, last: to, places };
+    const whole = tool === "rectangle"; // each step begins anew: it may have become smaller
+    const areas = painted(tool, whole ? stroke.from : stroke.last, to, painter.mask.n);
+    const both = painter.symmetric.checked;
+    const mask = whole ? painter.mask.with(areas, stroke.value, both) : stroke.mask.cover(areas, stroke.value, both);
+    this.stroke = { ...stroke, last: to, mask };
     grid.chosen = to;
-    if (tool === "rectangle") grid.rectangle = [stroke.from, to];
-    painter.preview(painter.mask.with(places, stroke.value, painter.symmetric.checked));
+    if (whole) grid.rectangle = [stroke.from, to];
+    painter.preview(mask);
     painter.tell();
   }
 
   #up() {
     const { stroke } = this;
     this.#end();
-    if (stroke) this.painter.paint(stroke.places, stroke.value);
+    if (stroke) this.painter.put(stroke.mask);
   }
 
   #drop() {
@@ -84,14 +90,17 @@ export class Strokes {
     painter.tell(at ?? undefined);
   }
 
-  // As on the big map: the wheel zooms where the grid has the focus, or with Ctrl.
+  // As on the big map: the wheel zooms where the grid has the focus, or with Ctrl; with Shift, or to the side, it moves.
   #wheel(/** @type {WheelEvent} */ event) {
     const { grid } = this.painter;
     if (!(event.ctrlKey || event.metaKey || document.activeElement === grid.canvas)) return;
     const at = grid.place(event);
     if (!at) return;
     event.preventDefault();
-    grid.view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.008), ...at);
+    const cell = grid.side / grid.view.span;
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+      grid.view.pan(event.deltaX ? 0 : event.deltaY / cell, event.deltaX / cell);
+    else grid.view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.008), ...at);
     grid.draw();
   }
 
@@ -101,7 +110,8 @@ export class Strokes {
     const key = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) return; // undo and redo are the whole tab's
     const [row, col] = grid.chosen;
-    const to = walked(event.key, grid.chosen, grid.view.n);
+    const far = event.shiftKey ? Math.max(1, Math.floor(grid.view.span / STRIDES)) : 1;
+    const to = walked(event.key, grid.chosen, mask.n, mask.n, far);
     if (to) {
       grid.chosen = to;
       grid.view.reveal(...to);
@@ -130,11 +140,23 @@ export function stepsOf({ key, ctrlKey, metaKey, shiftKey, target }) {
 }
 
 /** What a tool paints from one cell to another; fast strokes skip cells, so all between are painted.
- * @type {(tool: string, from: Cell, to: Cell, n: number) => Cell[]} */
+ * @type {(tool: string, from: Cell, to: Cell, n: number) => Area[]} */
 export function painted(tool, from, to, n) {
-  if (tool === "rectangle") return rectangleOf(from, to);
-  if (tool === "cell") return lineOf(from, to);
-  return lineOf(from, to).flatMap(([row, col]) =>
-    tool === "row" ? rectangleOf([row, 0], [row, n - 1]) : rectangleOf([0, col], [n - 1, col]),
-  );
+  if (tool === "rectangle") return [[from, to]];
+  return lineOf(from, to).map(([row, col]) => {
+    if (tool === "row")
+      return [
+        [row, 0],
+        [row, n - 1],
+      ];
+    if (tool === "column")
+      return [
+        [0, col],
+        [n - 1, col],
+      ];
+    return [
+      [row, col],
+      [row, col],
+    ];
+  });
 }

@@ -1,16 +1,17 @@
 // Cells of a map: the next one by a key, those of a line, and those of a rectangle.
 
 /** @import { Cell } from "./mask_grid.js" */
+/** @typedef {[Cell, Cell]} Area a rectangle, by any two opposite corners, both included */
 
-/** The cell that a key leads to in a map of `rows` × `cols`, null for any other key.
- * @type {(key: string, from: Cell, rows: number, cols?: number) => Cell | null} */
-export function walked(key, [row, col], rows, cols = rows) {
+/** The cell that a key leads to in a map of `rows` × `cols`, `far` cells away; null for any other key.
+ * @type {(key: string, from: Cell, rows: number, cols?: number, far?: number) => Cell | null} */
+export function walked(key, [row, col], rows, cols = rows, far = 1) {
   /** @type {Record<string, Cell>} */
   const moves = {
-    ArrowUp: [row - 1, col],
-    ArrowDown: [row + 1, col],
-    ArrowLeft: [row, col - 1],
-    ArrowRight: [row, col + 1],
+    ArrowUp: [row - far, col],
+    ArrowDown: [row + far, col],
+    ArrowLeft: [row, col - far],
+    ArrowRight: [row, col + far],
     Home: [row, 0],
     End: [row, cols - 1],
   };
@@ -24,13 +25,6 @@ export function lineOf([r0, c0], [r1, c1]) {
   const between = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ at) =>
     from + Math.round(((to - from) * (at + 1)) / steps);
   return Array.from({ length: steps }, (_, at) => [between(r0, r1, at), between(c0, c1, at)]);
-}
-
-/** The cells between two corners, both included. @type {(from: Cell, to: Cell) => Cell[]} */
-export function rectangleOf([r0, c0], [r1, c1]) {
-  const [rows, cols] = [Math.abs(r1 - r0) + 1, Math.abs(c1 - c0) + 1];
-  const [top, left] = [Math.min(r0, r1), Math.min(c0, c1)];
-  return Array.from({ length: rows * cols }, (_, at) => [top + Math.floor(at / cols), left + (at % cols)]);
 }
 
 /** @type {(place: { layer: number, head: number }) => string} */

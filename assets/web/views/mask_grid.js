@@ -4,6 +4,7 @@ import { rgb, rgbText } from "../core/colors.js";
 import { context2d, css, el, fit, isDark, onWidth } from "../core/dom.js";
 import { drawLabels, labelRoom } from "../core/labels.js";
 import { Viewport } from "../core/viewport.js";
+import { BitImage, pixelsOf } from "./bit_image.js";
 import { fullHeight } from "./full_screen.js";
 
 /** @import { Rgb } from "../core/colors.js" */
@@ -29,6 +30,8 @@ export class TokenGrid {
   side = 0;
   width = 0;
   height = 0;
+  /** @type {string[]} */
+  names = [];
   /** @type {{ name: string }[]} */
   shown = [];
   /** @type {Cell} */
@@ -41,6 +44,8 @@ export class TokenGrid {
   outlined = [];
   /** The color of an outlined cell that is too small for an outline. @type {((at: number) => Rgb) | null} */
   tint = null;
+  /** What is drawn where the cells are those of a mask. @type {BitImage | null} */
+  bits = null;
   /** @type {HTMLCanvasElement | null} */
   cells = null;
   /** @type {HTMLCanvasElement | null} */
@@ -59,6 +64,20 @@ export class TokenGrid {
    * view of another size begins whole. @type {(names: string[], color: (at: number) => Rgb) => void} */
   show(names, color) {
     this.color = color;
+    this.bits = null;
+    this.#show(names);
+  }
+
+  /** The same of a mask, `cells` being 1 where one may attend; quick up to thousands of tokens.
+   * @type {(names: string[], cells: Uint8Array) => void} */
+  showBits(names, cells) {
+    this.bits = new BitImage(names.length, cells, maskColors());
+    if (this.names === names) this.draw();
+    else this.#show(names);
+    this.names = names;
+  }
+
+  #show(/** @type {string[]} */ names) {
     this.shown = names.map((name) => ({ name }));
     if (this.view.n !== names.length) this.view = new Viewport(names.length);
     const [row, col] = this.chosen;
@@ -92,12 +111,13 @@ export class TokenGrid {
     const outlined = this.outlined.length > 0;
     const tinted = outlined && this.tint !== null && cell < OUTLINED;
     if (changed) this.cells = this.tinted = null;
-    const cells = tinted ? this.#tinted() : this.#plain();
     const [left, top] = [this.left - view.col * cell, this.top - view.row * cell];
     context.clearRect(0, 0, this.width, this.height);
     this.#clipped(context, () => {
       context.imageSmoothingEnabled = false;
-      context.drawImage(cells, left, top, view.n * cell, view.n * cell);
+      const cells = tinted ? this.#tinted() : this.bits ? null : this.#plain();
+      if (cells) context.drawImage(cells, left, top, view.n * cell, view.n * cell);
+      else this.bits?.draw(context, view, this);
       if (cell >= LINES) this.#lines(cell);
       if (outlined && !tinted) this.#outline(cell);
     });
@@ -154,7 +174,7 @@ export class TokenGrid {
   }
 
   #plain() {
-    this.cells ??= this.#painted(this.color);
+    this.cells ??= pixelsOf(this.view.n, this.color);
     return this.cells;
   }
 
@@ -162,24 +182,8 @@ export class TokenGrid {
     if (this.tinted) return this.tinted;
     const { tint, color } = this;
     const outlined = new Set(this.outlined);
-    this.tinted = this.#painted((at) => (tint && outlined.has(at) ? tint(at) : color(at)));
+    this.tinted = pixelsOf(this.view.n, (at) => (tint && outlined.has(at) ? tint(at) : color(at)));
     return this.tinted;
-  }
-
-  #painted(/** @type {(at: number) => Rgb} */ color) {
-    const n = this.view.n;
-    const canvas = document.createElement("canvas");
-    canvas.width = canvas.height = n;
-    const image = new ImageData(n, n);
-    for (let at = 0; at < n * n; at++) {
-      const [r, g, b] = color(at);
-      image.data[at * 4] = r; // one by one: a list a cell took a second for 2,048 tokens
-      image.data[at * 4 + 1] = g;
-      image.data[at * 4 + 2] = b;
-      image.data[at * 4 + 3] = 255;
-    }
-    context2d(canvas).putImageData(image, 0, 0);
-    return canvas;
   }
 
   /** @type {(context: CanvasRenderingContext2D, draw: () => void) => void} */

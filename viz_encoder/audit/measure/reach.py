@@ -1,4 +1,4 @@
-"""reach: whom each token can know of after each layer, by the masks alone."""
+"""reach: whom each token can know of after each layer, or after the last, by the masks alone."""
 
 from collections.abc import Sequence
 
@@ -29,6 +29,15 @@ def reach(mask: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tenso
         known = (step @ known > 0).to(itself.dtype)
         after.append(known > 0)
     return torch.stack(after)
+
+
+def reach_after(masks: Sequence[Bool[Tensor, "query key"]]) -> Bool[Tensor, "query key"]:
+    """The last of `reach` without those between: one mask in all layers is squared, not walked."""
+    distinct: list[Tensor] = []
+    for one in masks:
+        same = bool(distinct) and torch.equal(distinct[-1], one)
+        distinct.append(distinct[-1] if same else one)
+    return _power(distinct)
 
 
 def may_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:

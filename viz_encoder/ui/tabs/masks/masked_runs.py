@@ -11,7 +11,7 @@ from torch import Tensor
 from viz_encoder.analyses.mask_effect import mask_effect
 from viz_encoder.analyses.mask_leaks import MaskLeaks, mask_leaks
 from viz_encoder.audit.mask_input.presets import PRESETS
-from viz_encoder.audit.measure.reach import reach
+from viz_encoder.audit.measure.reach import reach, reach_after
 from viz_encoder.errors import Expired, SelectionError, TooLong
 from viz_encoder.shown import quoted
 from viz_encoder.trace import Trace
@@ -24,7 +24,8 @@ from viz_encoder.ui.wire.bytes import finite
 
 NO_MASK = "This run was not made with a mask here; press “Run with this mask” first."
 SAME = 1e-4  # of a vector's length; float32 stays a hundred times below it
-MAX_REACH = 512  # tokens; the closure of more would be read by nobody
+MAX_REACH = 2048  # tokens; the closure of more takes minutes
+MAX_ROWS = 512  # tokens, where all layers are written out as rows of 0 and 1
 
 
 def masked_of(entry: Entry) -> Masked:
@@ -133,21 +134,44 @@ def reach_of(
 
     Raises:
         SelectionError: the scope names no layers and heads of this model.
+        TooLong: more tokens than are written out.
+    """
+    if len(mask) > MAX_ROWS:
+        raise TooLong(
+            f"This run has {len(mask):,} tokens; the reach of all layers is written out up to "
+            f"{MAX_ROWS}. Use a shorter input, or the Masks tab, which shows a layer at a time."
+        )
+    return reach(_each(store, key, mask, scope))
+
+
+def layer_reach(
+    store: TraceStore, key: str, mask: Bool[Tensor, "query key"], layer: int, scope: str = ""
+) -> Bool[Tensor, "query key"]:
+    """`reach_of` after one layer, without those before it.
+
+    Raises:
+        SelectionError: the scope names no layers and heads of this model.
         TooLong: more tokens than it is drawn for.
     """
     if len(mask) > MAX_REACH:
         raise TooLong(
-            f"This run has {len(mask):,} tokens; reach is shown up to {MAX_REACH}. Use a shorter "
-            "input."
+            f"This run has {len(mask):,} tokens; reach is shown up to {MAX_REACH:,}. Use a "
+            "shorter input."
         )
+    return reach_after(_each(store, key, mask, scope)[: layer + 1])
+
+
+def _each(
+    store: TraceStore, key: str, mask: Bool[Tensor, "query key"], scope: str
+) -> list[Bool[Tensor, "query key"]]:
+    """What each layer lets through."""
     held = store.get(key)
     plain = held if held.masked is None else plain_of(store, key)[1]
     own = (layer.mask for layer in plain.trace.layers)
     where = MaskScope.parsed(scope, plain.trace.n_layers, plain.trace.n_heads).where
     n = len(mask)
     loose = torch.ones_like(mask)
-    each = [
+    return [
         given if m is None else given & m.cpu().any(dim=0).expand(n, n)
         for m, given in zip(own, (mask if all(row) else loose for row in where), strict=True)
     ]
-    return reach(torch.stack(each).unbind())

@@ -25,7 +25,7 @@ from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.store import Entry
 from viz_encoder.whole_file import shortened
 
-PAINTED = 512  # up to so many tokens a mask is painted cell by cell
+PAINTED = 2048  # up to so many tokens a mask is painted cell by cell
 CELL_BYTES = 32  # of a file, a cell written out as text included
 FILE_BYTES = 2**20  # of a file, whatever its size: a batch of short masks
 WRITTEN_OUT = 48  # up to so many rows are written out in code; more are loaded from a file

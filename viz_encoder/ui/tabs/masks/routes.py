@@ -17,7 +17,7 @@ from viz_encoder.ui.state.plain_run import plain_of
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.masks import requests
-from viz_encoder.ui.tabs.masks.masked_runs import masked_of, reach_of, result_of
+from viz_encoder.ui.tabs.masks.masked_runs import layer_reach, masked_of, result_of
 from viz_encoder.ui.wire import bytes as answers
 from viz_encoder.ui.wire.arguments import Held, Layer, Runs, parse_head
 from viz_encoder.ui.wire.bodies import body_of
@@ -139,9 +139,15 @@ async def panels(entry: Held, layer: Layer, head: str, request: Request) -> Resp
 
 
 @ROUTER.post("/reach")
-async def reach(run: str, mask: Sent, runs: Runs, request: Request, scope: str = "") -> Response:
-    """Whom each token can know of after each layer, bits "layer query key"."""
-    return await PLACES.answer(request, lambda: _bits(reach_of(runs.store, run, mask, scope)))
+async def reach(
+    run: str, mask: Sent, layer: Layer, runs: Runs, request: Request, scope: str = ""
+) -> Response:
+    """Whom each token can know of after a layer, bits "query key"."""
+
+    def work() -> Response:
+        return _bits(layer_reach(runs.store, run, mask, layer, scope))
+
+    return await PLACES.answer(request, work)
 
 
 @ROUTER.post("/snippet")

@@ -1,0 +1,103 @@
+// Cells as pixels: those of a mask that are in sight, in blocks where they are smaller than a pixel, or all of a map.
+
+import { context2d } from "../core/dom.js";
+
+/** @import { Rgb } from "../core/colors.js" */
+/** @import { Frame, Range, Viewport } from "../core/viewport.js" */
+/** @typedef {{ allowed: Rgb, forbidden: Rgb }} Colors */
+
+const LEAST = 0.25; // of a mixed block's color, so that one cell among many is seen
+const STEPS = 64; // of mixed colors
+
+export class BitImage {
+  canvas = document.createElement("canvas");
+  context = context2d(this.canvas);
+  drawn = ""; // which blocks are on the canvas, in which colors
+
+  /** `cells` are 1 or 0, row by row. @param {number} n @param {Uint8Array} cells @param {Colors} colors */
+  constructor(n, cells, colors) {
+    this.n = n;
+    this.cells = cells;
+    this.colors = colors;
+  }
+
+  /** @type {(context: CanvasRenderingContext2D, view: Viewport, frame: Frame) => void} */
+  draw(context, view, { left, top, side }) {
+    const cell = side / view.span;
+    const size = Math.max(1, Math.ceil(1 / (cell * devicePixelRatio) - 0.01));
+    const [rows, cols] = view.cells().map((range) => blocksOf(range, size));
+    this.#paint(size, rows, cols);
+    const [x, y] = [left + (cols[0] * size - view.col) * cell, top + (rows[0] * size - view.row) * cell];
+    const block = size * cell;
+    context.drawImage(this.canvas, x, y, this.canvas.width * block, this.canvas.height * block);
+  }
+
+  /** @type {(size: number, rows: Range, cols: Range) => void} */
+  #paint(size, rows, cols) {
+    const name = [size, ...rows, ...cols].join();
+    if (this.drawn === name) return;
+    this.drawn = name;
+    const { n, cells, canvas, context } = this;
+    const [width, height] = [cols[1] - cols[0], rows[1] - rows[0]];
+    const sums = sumsOf(n, cells, size, rows, cols);
+    const shade = shader(this.colors);
+    const image = new ImageData(width, height);
+    const pixels = new Uint32Array(image.data.buffer);
+    const long = (/** @type {number} */ at) => Math.min(size, n - at * size); // the last block may be smaller
+    for (let row = 0, at = 0; row < height; row++) {
+      const high = long(rows[0] + row);
+      for (let col = 0; col < width; col++, at++) {
+        pixels[at] = shade(sums[at] / (high * long(cols[0] + col)));
+      }
+    }
+    Object.assign(canvas, { width, height });
+    context.putImageData(image, 0, 0);
+  }
+}
+
+/** The pixel of a block by the share of its cells that may attend. @type {(colors: Colors) => (share: number) => number} */
+function shader({ allowed, forbidden }) {
+  const pixel = (/** @type {number} */ share) => {
+    const [r, g, b] = allowed.map((part, i) => Math.round(part * share + forbidden[i] * (1 - share)));
+    return (255 << 24) | (b << 16) | (g << 8) | r; // the bytes of a pixel, the first one lowest
+  };
+  const [none, all] = [pixel(0), pixel(1)];
+  const mixed = Array.from({ length: STEPS + 1 }, (_, at) => pixel(LEAST + ((1 - 2 * LEAST) * at) / STEPS));
+  return (share) => (share === 0 ? none : share === 1 ? all : mixed[Math.round(share * STEPS)]);
+}
+
+/** The blocks that a range of cells touches. @type {(range: Range, size: number) => Range} */
+const blocksOf = ([start, stop], size) => [Math.floor(start / size), Math.ceil(stop / size)];
+
+/** How many cells of each block may attend, row by row of blocks.
+ * @type {(n: number, cells: Uint8Array, size: number, rows: Range, cols: Range) => Uint32Array} */
+export function sumsOf(n, cells, size, rows, cols) {
+  const width = cols[1] - cols[0];
+  const sums = new Uint32Array(width * (rows[1] - rows[0]));
+  for (let row = rows[0] * size; row < Math.min(n, rows[1] * size); row++) {
+    const first = (Math.floor(row / size) - rows[0]) * width;
+    for (let block = 0, at = row * n + cols[0] * size; block < width; block++) {
+      const end = row * n + Math.min(n, (cols[0] + block + 1) * size);
+      let sum = 0;
+      for (; at < end; at++) sum += cells[at];
+      sums[first + block] += sum;
+    }
+  }
+  return sums;
+}
+
+/** A pixel a cell, by the cell's number, row by row. @type {(n: number, color: (at: number) => Rgb) => HTMLCanvasElement} */
+export function pixelsOf(n, color) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = n;
+  const image = new ImageData(n, n);
+  for (let at = 0; at < n * n; at++) {
+    const [r, g, b] = color(at);
+    image.data[at * 4] = r; // one by one: a list a cell took a second for 2,048 tokens
+    image.data[at * 4 + 1] = g;
+    image.data[at * 4 + 2] = b;
+    image.data[at * 4 + 3] = 255;
+  }
+  context2d(canvas).putImageData(image, 0, 0);
+  return canvas;
+}
