@@ -98,7 +98,7 @@ class Multiplied(nn.Module):
     def __init__(self, divided=False, sink=0.0):
         super().__init__()
         torch.manual_seed(0)
-        self.table, self.qkv = nn.Embedding(20, 8), nn.Linear(8, 24)
+        self.table, self.qkv = nn.Embedding(40, 8), nn.Linear(8, 24)
         self.divided, self.sink = divided, sink
 
     def forward(self, input_ids, attention_mask):

@@ -43,6 +43,24 @@ def test_the_share_is_a_mean_over_real_queries():
     assert over[sample, head, query, key] == over.max()
 
 
+def test_the_row_that_is_farthest_from_1_is_of_real_queries_and_whole_ones_hold():
+    ran, meant = ran_with(causal(VALID)), Meant(causal(VALID), VALID)
+    maps = torch.from_numpy(maps_of(ran)).float()
+    assert LeakFinder().find(ran, meant).short is None  # a kernel's: nothing to be said
+    whole = ran._replace(maps=maps)
+    assert LeakFinder().find(whole, meant).short is None
+    cut = maps.clone()
+    cut[0, 1, 2] *= 0.4
+    cut[0, 0, 5] = 0.0  # a row of padding
+    cut[1, 1, 3] *= 0.7
+    found = LeakFinder().find(whole._replace(maps=cut), meant).short
+    assert found[:3] == (0, 1, 2) and abs(found.total - 0.4) < 1e-5 and found.open_hold
+    cut[1, 1, 5] *= 0.9  # no key is forbidden to the last one of a whole text
+    assert not LeakFinder().find(whole._replace(maps=cut), meant).short.open_hold
+    sink = 1 - cut.sum(dim=-1)
+    assert LeakFinder().find(whole._replace(maps=cut, sink=sink), meant).short is None
+
+
 def test_one_mask_is_held_against_the_intent_of_each_layer():
     ran, finder = ran_with(padding(VALID)), LeakFinder()
     right, wrong = Meant(padding(VALID), VALID), Meant(causal(VALID), VALID)

@@ -7,6 +7,7 @@ import torch
 
 import viz_encoder as vz
 from tests.audit.plants import causal, padding
+from tests.audit.test_own_batch import Multiplied
 from tests.training.loops import (
     LENGTHS,
     PAD,
@@ -81,6 +82,16 @@ def test_a_sort_order_that_mixes_the_masks_of_samples(name):
     assert "4 of 4 heads leak" in wrong.checks[0].evidence
     right = looked(MODELS[name](), [collated(True)], intent)
     assert right.found == {} and [check.name for check in right.last.checks] == ["length"]
+
+
+def test_a_mask_after_the_softmax_leaves_rows_that_sum_to_less():
+    wrong = looked(Multiplied(), [batch()], to_earlier)
+    check = wrong.last.checks[0]
+    assert set(wrong.found) == {"row_sums"} and check.verdict == "FAIL", wrong.last
+    assert check.code == "after_softmax" and 0 < check.amount < 1
+    assert f"row {check.query} sums to {check.amount:.3g}" in check.evidence
+    right = looked(Multiplied(sink=0.5), [batch()], to_earlier)
+    assert right.found == {} and right.last.ok, right.last
 
 
 def test_texts_that_were_cut():

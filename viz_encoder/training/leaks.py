@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from viz_encoder.audit.measure.setting import MASS
+from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
+from viz_encoder.audit.measure.setting import MASS, TOLERANCE
 from viz_encoder.trace import LayerTrace
 from viz_encoder.trace.attention_call import AttentionCall
 from viz_encoder.trace.mask_parsing import NEVER
@@ -27,6 +28,7 @@ class LayerLeaks:
     place: tuple[int, int, int, int] | None  # head, sample, query, key of the largest; of the lost
     opened: Opened | None  # what the mask left open, where it is known and is not as it was meant
     weak: bool = False  # a number was added to the forbidden scores, which did not ban them
+    short: RowSums | None = None  # rows of a softmax of the model's own that do not sum to 1
 
     @property
     def leak(self) -> bool:
@@ -92,8 +94,9 @@ class LeakFinder:
             spread = ran.maps.amax(dim=-1, keepdim=True) - ran.maps.amin(dim=-1, keepdim=True)
             opened = (ran.maps.nan_to_num(1.0) > MASS) & (spread > UNIFORM)
         weak = ran.bias is not None and most > MASS and _is_added(ran.bias, meant.forbidden)
+        kept = opened if wrong else None
         return LayerLeaks(
-            largest, share, lost.expand(n_heads), place, opened if wrong else None, weak
+            largest, share, lost.expand(n_heads), place, kept, weak, _short(ran, meant)
         )
 
     def _by_mask(self, ran: AttentionCall, meant: Meant) -> tuple[Tensor, Tensor, Opened]:
@@ -130,6 +133,16 @@ def _blocks(ran: AttentionCall, sample: int) -> Iterator[tuple[slice, Tensor]]:
     q, k, v = ran.q[sample], ran.k[sample], ran.v[sample]
     layer = LayerTrace(q=q, k=k, v=v, scale=ran.scale, mask=mask, bias=bias, maps=maps)
     return layer.blocks(slice(None))
+
+
+def _short(ran: AttentionCall, meant: Meant) -> RowSums | None:
+    """Of a kernel's rows nothing is to be said: their sums are those of our own softmax."""
+    if ran.maps is None:
+        return None
+    sums = ran.maps.sum(dim=-1, dtype=torch.float32)
+    sums = sums if ran.sink is None else sums + ran.sink
+    tolerance = max(TOLERANCE.get(x.dtype, 1e-5) for x in (ran.maps, ran.v))
+    return broken_rows(sums, meant.queries, meant.allowed, tolerance)
 
 
 def _is_added(bias: Tensor, forbidden: Tensor) -> bool:

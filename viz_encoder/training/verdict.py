@@ -3,6 +3,7 @@
 from typing import Any
 
 from viz_encoder.audit.audit_context import Answer, passes, untested
+from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, Seen, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings
 from viz_encoder.audit.measure.setting import MASS, Case
@@ -23,6 +24,7 @@ def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) ->
     """What is not as it is meant to be, and what the lengths of the samples tell."""
     found = [
         ("maps", "Attention maps", _maps(case, layers)),
+        ("row_sums", "Rows of the maps sum to 1", _row_sums(case, layers)),
         ("pad_id", "Ids of padding", ids_of_padding(case, pad_id)),
         ("length", "Lengths of the samples", lengths_of(case)),
     ]
@@ -81,6 +83,13 @@ def _maps(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
         amount=amount,
     )
     return answer.because(cause) if cause.code else answer._replace(cure=NARROW)
+
+
+def _row_sums(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
+    """As audit_batch judges them, where it is known which intent is a layer's."""
+    if len(case.allowed) not in (1, len(layers)):
+        return untested("Sums of the maps' rows.")
+    return answer_of({n: one.short for n, one in enumerate(layers) if one.short is not None})
 
 
 def _cause(case: Case, layer: LayerLeaks, number: int) -> Diagnosis:

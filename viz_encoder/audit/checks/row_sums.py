@@ -1,12 +1,14 @@
 """Whether each row of a map sums to 1: less is a mask after the softmax, or a sink."""
 
-import torch
+from collections.abc import Mapping
+
 from torch import Tensor
 
 from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
 from viz_encoder.audit.checks import gradient
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.layer import Layer
+from viz_encoder.audit.measure.row_sums import RowSums, broken_rows
 from viz_encoder.audit.measure.setting import TOLERANCE
 from viz_encoder.audit.report import Verdict
 
@@ -52,10 +54,7 @@ def ask(context: AuditContext) -> Answer:
 
 
 def ask_one_batch(context: AuditContext) -> Answer:
-    """The same of a batch that cannot be changed: rows to which no key is forbidden must sum to 1.
-
-    A sink takes its share of these, too; a mask after the softmax leaves them as they are.
-    """
+    """The same of a batch that cannot be changed: rows with no forbidden key must sum to 1."""
     layers = context.maps.layers
     if not layers:
         return untested("Sums of the maps' rows: no maps could be seen.")
@@ -63,26 +62,27 @@ def ask_one_batch(context: AuditContext) -> Answer:
         return untested(
             "Sums of the maps' rows: which intent belongs to which layer cannot be told."
         )
-    whole, most, at = True, 0.0, (0, 0, 0, 0)
+    found = {}
     for number, layer in enumerate(layers):
-        apart = _away(context, number, layer)
-        broken = apart > 20 * TOLERANCE.get(layer.dtype, 1e-5)
-        if not bool(broken.any()):
-            continue
-        rows = _judged(context, number) & context.intent(context.base, number).all(dim=-1)[:, None]
-        heads = broken.any(dim=2).any(dim=0)
-        open_ = rows.expand_as(broken)[:, heads]
-        whole &= bool(open_.any()) and not bool((broken[:, heads] & open_).any())
-        if float(apart.max()) > most:
-            most = float(apart.max())
-            sample, head, query = (int(n) for n in torch.unravel_index(apart.argmax(), apart.shape))
-            at = number, sample, head, query
-    if not most:
+        allowed, judged = context.intent(context.base, number), _judged(context, number)
+        tol = TOLERANCE.get(layer.dtype, 1e-5)
+        broken = broken_rows(_sums(context, number, layer), judged[:, 0], allowed, tol)
+        if broken is not None:
+            found[number] = broken
+    return answer_of(found)
+
+
+def answer_of(found: Mapping[int, RowSums]) -> Answer:
+    """What rows that do not sum to 1 tell, by their layer's number: a mask may be why, or a sink.
+
+    A sink takes its share of rows to which no key is forbidden, too; a mask does not.
+    """
+    if not found:
         return passes("All rows sum to 1.")
-    number, sample, head, query = at
-    total = float(_sums(context, number, layers[number])[sample, head, query])
+    number, worst = max(found.items(), key=lambda pair: abs(pair[1].total - 1))
+    sample, head, query, total, _ = worst
     text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
-    if not whole or total > 1:
+    if total > 1 or not all(one.open_hold for one in found.values()):
         return untested(f"{text} Whether a sink or a mask after the softmax is why was not tested.")
     text = f"{text} Rows without a forbidden key sum to 1."
     return Answer(
