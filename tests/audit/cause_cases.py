@@ -167,6 +167,21 @@ def _blocks(valid: Tensor) -> Tensor:
     return at[:, None] >= at[None, :]
 
 
+def halves(valid: Tensor) -> Tensor:
+    """Two documents to a sample, each half of its real tokens, on whichever side they stand."""
+    first, counts = valid.long().argmax(1, keepdim=True), valid.sum(1, keepdim=True)
+    number = torch.arange(valid.shape[1]) >= first + counts // 2
+    return padding(valid) & (number[:, :, None] == number[:, None, :])
+
+
+def halves_of_all(valid: Tensor) -> Tensor:
+    return padding(valid) & halves(torch.ones_like(valid))
+
+
+def rounded_up(valid: Tensor) -> Tensor:
+    return padding(torch.arange(valid.shape[1]) < -(-valid.sum(1) // 8)[:, None] * 8)
+
+
 def added(constant: float, of: Mask) -> Mask:
     return lambda valid: torch.zeros(of(valid).shape).masked_fill(~of(valid), constant)
 
@@ -235,6 +250,13 @@ STRANGE: tuple[tuple[str, Any, Mask], ...] = (  # no known cause: none is to be 
     ("rows turned", causal, lambda v: causal(v).roll(2, 1)),
     ("random pairs", causal, lambda v: causal(v) | (_noise(v) > 0.6)),
     ("samples 0 and 2 exchanged", padding, lambda v: padding(_exchanged(v))),
+    ("documents of all places", halves, halves_of_all),
+    ("lengths rounded up to 8", padding, rounded_up),
+    (
+        "half of the window at 7 tokens, all of it at 13",
+        near,
+        lambda v: near(v) & (place(v).abs() <= v.shape[1] // 4),
+    ),
     ("blocks of three", causal, lambda v: padding(v) & _blocks(v)),
 )
 KERNELS = ("fused", "by hand", "unseen")

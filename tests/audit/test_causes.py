@@ -4,7 +4,16 @@ from collections import Counter
 
 import pytest
 
-from tests.audit.cause_cases import CASES, KERNELS, MASKS, STRANGE
+import viz_encoder as vz
+from tests.audit.cause_cases import (
+    CASES,
+    KERNELS,
+    MASKS,
+    STRANGE,
+    Layers,
+    halves,
+    halves_of_all,
+)
 from tests.audit.causes import first_of, grade
 
 HIDDEN = {"one pair too few, unseen"}  # another layer brings it, and no map shows it
@@ -36,3 +45,14 @@ def test_what_nobody_foresaw_is_told_and_not_explained(name):
         found = first_of(f"{name}, {kind}")
         assert found is None or not found.code or found.code == "other_sample"
         assert found is None or found.evidence
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_documents_that_lie_elsewhere_on_the_other_side_are_not_called_swapped(kind):
+    def right_on_the_right(valid):
+        return halves(valid) if bool(valid[:, 0].all()) else halves_of_all(valid)
+
+    report = vz.audit_mask(Layers(kind).eval(), halves, right_on_the_right, d_model=8, n_layers=2)
+    found = report.check("left_padding")
+    assert report.check("gradient").verdict == "PASS" and found.verdict == "INFO", str(report)
+    assert not found.code and not found.cause, found

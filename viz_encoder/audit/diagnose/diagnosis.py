@@ -5,7 +5,7 @@ so a name taken from gradients is one of several.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -58,15 +58,15 @@ def diagnose_maps(
 ) -> Diagnosis:
     """The one cause that all of these maps equal; several, or what is seen, where there is none.
 
-    Several are told apart by further maps, then by rows of padding (where these are known, and not
+    What the first map equals must explain the further ones, too, of other lengths in another order.
+    Several causes are then told apart by rows of padding (where these are known, and not
     only gradients), then by what was passed, in any sense that it may be read in. `heads` are those
     that were seen, of all.
     """
     codes = _fitting(seen[0], heads)
     for other in seen[1:]:
-        if len(codes) > 1:
-            again = _fitting(other, heads)
-            codes = {code: more for code, more in codes.items() if code in again} or codes
+        explained = _explaining(other, heads, codes)
+        codes = {code: more for code, more in codes.items() if code in explained}
     if len(codes) > 1 and not seen[0].with_itself:
         codes = _by_all_rows(seen[0], heads, codes) or codes
     if len(codes) > 1:
@@ -85,6 +85,16 @@ def _fitting(seen: Seen, heads: Heads | None) -> dict[str, str]:
         if one.code not in found and _equal(seen, one.opened, rows):
             found[one.code] = one.more
     return {} if _equal(seen, seen.allowed[:, None], rows) else found
+
+
+def _explaining(seen: Seen, heads: Heads | None, codes: Collection[str]) -> set[str]:
+    """Those of the causes that explain a further map; it is right where a cause changes nothing."""
+    rows = seen.valid & seen.allowed.any(dim=-1)
+    fitting = hypotheses(seen.allowed, seen.pattern, seen.valid, heads)
+    found = {h.code for h in fitting if h.code in codes and _equal(seen, h.opened, rows)}
+    if _equal(seen, seen.allowed[:, None], rows):
+        found |= set(codes) - {h.code for h in fitting}
+    return found
 
 
 def _by_all_rows(seen: Seen, heads: Heads | None, codes: Mapping[str, str]) -> dict[str, str]:

@@ -50,7 +50,8 @@ def _same_in_all_heads(
     yield from (("inverted", one, "") for one in (~allowed, ~allowed & keys, ~pattern & keys))
     yield "ignored", everything, ""
     yield "transposed", allowed.mT, ""
-    yield "transposed", pattern.mT & keys, ""
+    if not torch.equal(pattern.mT, pattern):  # else it is the pattern of other lengths, not swapped
+        yield "transposed", pattern.mT & keys, ""
     if not bool(pattern.all()):
         yield "padding_ignored", pattern, ""
         yield "pattern_ignored", keys, ""

@@ -64,8 +64,7 @@ def unseen_attention(context: AuditContext, case: Case, depends: Tensor) -> Diag
             if len(again) == len(parts):
                 all_seen.append(_of_part(context, other, again[number], number))
         passed = [one.allowed for one in readings(case.passed, case.valid)]
-        if (found := diagnose_maps(all_seen, None, passed)).code:
-            return found
+        return diagnose_maps(all_seen, None, passed)  # several layers together tell less
     return diagnose_gradient(
         depends, case.allowed, context.pattern(case), case.valid, context.n_layers
     )
