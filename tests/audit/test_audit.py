@@ -1,7 +1,9 @@
 """The audit as a whole: right models pass, a broken check is red, wrong arguments are answered."""
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import viz_encoder as vz
 from tests.audit.audits import SMALL, audit, encoder_of_torch, own
@@ -132,3 +134,31 @@ def test_an_audit_tells_how_far_it_is_and_ends_where_it_is_told_to():
         vz.audit_mask(model, padding, padding, **SMALL, progress=stop)
     assert model.training  # left as it was found
     assert torch.equal(torch.get_rng_state(), drawn)
+
+
+class Drawn(nn.Module):
+    """It draws from numpy and torch, whether it trains or not."""
+
+    def __init__(self):
+        super().__init__()
+        self.stack = Stack()
+
+    def forward(self, x, keep):
+        drawn = np.random.rand() + float(torch.rand(()))
+        return self.stack(x * (1 + 0.0 * drawn), keep)
+
+
+def test_random_numbers_after_an_audit_are_those_without_one():
+    model, x = Drawn().eval(), torch.randn(2, 5, 8)
+    keep = padding(torch.arange(5) < torch.tensor([[3], [5]]))
+    for run in (
+        lambda: vz.audit_mask(model, padding, **SMALL),
+        lambda: vz.audit_batch(lambda b: model(*b), (x, keep), lambda b: b[1]),
+    ):
+        np.random.seed(0)
+        torch.manual_seed(0)
+        run()
+        drawn = np.random.rand(), float(torch.rand(()))
+        np.random.seed(0)
+        torch.manual_seed(0)
+        assert drawn == (np.random.rand(), float(torch.rand(())))

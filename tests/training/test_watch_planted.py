@@ -4,8 +4,10 @@ import warnings
 
 import pytest
 import torch
+from torch import nn
 
 import viz_encoder as vz
+from tests.audit.cause_cases import Layers, added
 from tests.audit.plants import causal, padding
 from tests.audit.test_own_batch import Multiplied
 from tests.training.loops import (
@@ -92,6 +94,22 @@ def test_a_mask_after_the_softmax_leaves_rows_that_sum_to_less():
     assert f"row {check.query} sums to {check.amount:.3g}" in check.evidence
     right = looked(Multiplied(sink=0.5), [batch()], to_earlier)
     assert right.found == {} and right.last.ok, right.last
+
+
+def test_a_number_that_is_too_weak_is_not_called_no_mask():
+    class Added(nn.Module):
+        def __init__(self, least):
+            super().__init__()
+            self.table, self.layers, self.least = nn.Embedding(40, 8), Layers("fused"), least
+
+        def forward(self, input_ids, attention_mask):
+            keep = padding(attention_mask == 1)
+            return self.layers(self.table(input_ids), added(self.least, lambda valid: keep)(keep))
+
+    wrong = looked(Added(-4.0), [batch()], to_real).found["maps"].checks[0]
+    assert (wrong.verdict, wrong.code) == ("FAIL", "") and "audit_batch" in wrong.cure, wrong
+    assert looked(Added(0.0), [batch()], to_real).last.checks[0].code == "ignored"
+    assert looked(Added(-1e9), [batch()], to_real).found == {}
 
 
 def test_texts_that_were_cut():

@@ -24,6 +24,7 @@ from viz_encoder.audit.arguments import (
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import QUESTIONS
 from viz_encoder.audit.gaps import gaps
+from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Intent, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject, rows_of_embedding
 from viz_encoder.audit.report import MaskReport, assert_ok
@@ -87,7 +88,8 @@ def audit_mask(
     scope = replace(scope, variants={**adapted.variants, **scope.variants})
     context = AuditContext(subject, setting, scope, n_layers, was_training=subject.trains)
     context.crossed(setting.first_valid())
-    with torch.random.fork_rng(devices=[]), subject.in_mode(training=False), quiet():
+    kept = random_states_kept([subject.device])
+    with kept, subject.in_mode(training=False), quiet():
         _require_as_many_as_seen(context)
         checks = ask_all(context, QUESTIONS, progress)
         notes = (*adapted.notes, *gaps(context, inputs), *_never_tested(context))

@@ -14,6 +14,7 @@ from viz_encoder.audit.checks import row_sums
 from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
+from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.report import MaskReport, Verdict
@@ -57,7 +58,8 @@ def audit_batch(
     case = case_of(intent, batch)
     context = AuditContext(Subject(_caller(model), module or _module(model)), _only(case))
     context.base = case
-    checks = ask_all(context, _questions(pad_id))
+    with random_states_kept([context.subject.device]):
+        checks = ask_all(context, _questions(pad_id))
     notes = (
         "Gradients, padding, other lengths and other batches: this was one batch. "
         "audit_mask makes such batches.",

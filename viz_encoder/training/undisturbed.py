@@ -1,14 +1,14 @@
 """Undisturbed: a model run once more beside a training loop that must not notice."""
 
-import random
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-import numpy as np
 import torch
 from torch import nn
+
+from viz_encoder.audit.measure.random_states import random_states_kept
 
 
 @contextmanager
@@ -20,11 +20,9 @@ def undisturbed(module: nn.Module) -> Iterator[None]:
     """
     held = [(one, one.detach().clone()) for one in module.buffers()]
     devices = {one.device for one in (*module.parameters(), *module.buffers())}
-    gpus = [one.index for one in devices if one.type == "cuda"]
-    python, numpy = random.getstate(), np.random.get_state()
     try:
         with (
-            torch.random.fork_rng(devices=gpus),
+            random_states_kept(devices),
             torch.no_grad(),
             _eager(),
             warnings.catch_warnings(),
@@ -32,8 +30,6 @@ def undisturbed(module: nn.Module) -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
         with torch.no_grad():
             for one, before in held:
                 if not torch.equal(one, before):
