@@ -1,6 +1,8 @@
 """What all tests share."""
 
+import functools
 import shutil
+import ssl
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +16,8 @@ import viz_encoder as vz
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    # A page lives for seconds: optimizing its code takes longer than the code then saves.
+    "--js-flags=--no-opt --no-maglev",
 ]
 
 # The shell is Chromium without windows: a page opens there in two thirds of the time.
@@ -21,6 +25,9 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 
 settings.register_profile("no clock", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("no clock")
+
+# httpx, and Gradio's client by it, reads all certificates anew at every request: 26 ms each time.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 
 @pytest.fixture(scope="session")
