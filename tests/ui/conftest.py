@@ -124,6 +124,19 @@ def profile(chromium: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def visit(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened]]:
     """Open the page with a query; every fault in its console fails the test."""
+    with _visits(profile, site) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def visit_once(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened]]:
+    """The same for a page that the tests of a file share: each leaves it as it found it."""
+    with _visits(profile, site) as open_page:
+        yield open_page
+
+
+@contextmanager
+def _visits(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened]]:
     visits: list[Opened] = []
 
     def open_page(width: int = 1440, height: int = 1000, **query: object) -> Opened:

@@ -27,10 +27,33 @@ def surveyed(trace):
 
 
 @pytest.fixture
-def opened(visit):
-    page = visit(layer=3, head=5)
-    page.page.wait_for_selector(KNOWN, timeout=60_000)
-    return page
+def fresh(visit):
+    return known(visit)
+
+
+@pytest.fixture(scope="module")
+def standing(visit_once):
+    return known(visit_once)
+
+
+@pytest.fixture
+def opened(standing):
+    """The page that these tests share: its run stays, and what they choose is put back."""
+    yield standing
+    assert standing.faults == []
+    standing.page.fill("#viz-find", "")
+    standing.page.select_option("#viz-statistic", "entropy")
+    standing.page.select_option("#viz-order", "layer")
+    standing.page.evaluate("vizTab.selection.set({ layer: 3, head: 5 })")
+    standing.map_painted("3.5")
+
+
+def known(visit):
+    opened = visit(layer=3, head=5)
+    opened.page.wait_for_selector(KNOWN, timeout=60_000)
+    assert opened.page.input_value("#viz-statistic") == "entropy"
+    assert opened.page.input_value("#viz-order") == "layer"
+    return opened
 
 
 def values(surveyed, statistic):
@@ -234,9 +257,9 @@ def test_heads_of_a_layer_are_chosen_together(opened):
     assert selected(opened) == ["2.4"]
 
 
-def test_the_change_against_a_reference(opened, minilm, trace):
-    page = opened.page
-    run(opened, SWAPPED, keep=True)
+def test_the_change_against_a_reference(fresh, minilm, trace):
+    page = fresh.page
+    run(fresh, SWAPPED, keep=True)
     assert re.search(r"of 15 tokens differ", page.inner_text(".viz-reference-said"))
     page.get_by_role("button", name="Show the change").click()
     page.wait_for_function("vizTab.measures.complete('change')")
@@ -253,7 +276,7 @@ def test_the_change_against_a_reference(opened, minilm, trace):
     )
     found = page.evaluate("vizTab.measures.heads('change').map(({ value }) => value)")
     assert found == pytest.approx(moved, abs=2e-6)
-    assert shown(opened) == names(np.argsort(-np.array(found), kind="stable"))
+    assert shown(fresh) == names(np.argsort(-np.array(found), kind="stable"))
     page.fill("#viz-find", "changed over 0.05")
     assert page.inner_text(".viz-order-said").startswith(f"{(moved >= 0.05).sum()} heads moved")
     page.get_by_role("button", name="Clear reference").click()
@@ -261,10 +284,10 @@ def test_the_change_against_a_reference(opened, minilm, trace):
     assert page.locator("#viz-statistic optgroup").count() == 0
 
 
-def test_runs_of_unequal_lengths_are_compared_on_the_tokens_of_both(opened, surveyed, minilm):
-    page = opened.page
+def test_runs_of_unequal_lengths_are_compared_on_the_tokens_of_both(fresh, surveyed, minilm):
+    page = fresh.page
     before = vz.capture(minilm, page.input_value("#viz-text-a textarea"))
-    run(opened, SENTENCES[1], keep=True)
+    run(fresh, SENTENCES[1], keep=True)
     assert "on the tokens that both have" in page.inner_text(".viz-reference-said")
     page.get_by_role("button", name="Show the change").click()
     page.wait_for_function("vizTab.measures.complete('change')")
@@ -278,18 +301,18 @@ def test_runs_of_unequal_lengths_are_compared_on_the_tokens_of_both(opened, surv
     found = page.evaluate("vizTab.measures.heads(vizTab.order.statistic).map(({ value }) => value)")
     expected = np.abs(values(other, "first") - values(surveyed, "first"))
     assert found == pytest.approx(expected, abs=2e-6)
-    assert shown(opened) == names(np.argsort(-np.array(found), kind="stable"))
+    assert shown(fresh) == names(np.argsort(-np.array(found), kind="stable"))
 
 
-def test_a_reference_that_is_gone_is_said(opened):
-    run(opened, SWAPPED, keep=True)
-    opened.page.evaluate("vizTab.measures.reference.run.key = 'gone'")
-    opened.page.get_by_role("button", name="Show the change").click()
-    opened.page.wait_for_function(
+def test_a_reference_that_is_gone_is_said(fresh):
+    run(fresh, SWAPPED, keep=True)
+    fresh.page.evaluate("vizTab.measures.reference.run.key = 'gone'")
+    fresh.page.get_by_role("button", name="Show the change").click()
+    fresh.page.wait_for_function(
         "document.querySelector('.viz-order-said').textContent.includes('has expired')"
     )
-    assert "The reference has expired" in opened.page.inner_text(".viz-order-said")
-    opened.faults.clear()  # the browser itself reports the refused request
+    assert "The reference has expired" in fresh.page.inner_text(".viz-order-said")
+    fresh.faults.clear()  # the browser itself reports the refused request
 
 
 def run(opened, text, *, keep=False):
