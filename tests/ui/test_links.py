@@ -21,16 +21,22 @@ def fresh_site():
         yield address
 
 
+@pytest.fixture(scope="module")
+def elsewhere(chromium):
+    """Another person's browser."""
+    with chromium.new_context() as context:
+        yield context
+
+
 @pytest.fixture
-def reopened(chromium, fresh_site):
-    """Open a page's link in a browser context of its own, on the fresh server."""
-    contexts = []
+def reopened(elsewhere, fresh_site):
+    """Open a page's link in the other browser, on the fresh server."""
+    pages = []
 
     def open_link(page):
         query = page.evaluate("(window.vizTab.selection.flush(), location.search)")
-        context = chromium.new_context()
-        contexts.append((context, found := []))
-        other = context.new_page()
+        other = elsewhere.new_page()
+        pages.append((other, found := []))
         other.add_init_script(UNFOLD)
         other.set_viewport_size({"width": 1440, "height": 1000})
         listen_for_errors(other, found.append)
@@ -38,8 +44,8 @@ def reopened(chromium, fresh_site):
         return other
 
     yield open_link
-    for context, found in contexts:
-        context.close()
+    for other, found in pages:
+        other.close()
         assert found == []
 
 
