@@ -28,32 +28,14 @@ def surveyed(trace):
 
 @pytest.fixture
 def fresh(visit):
-    return known(visit)
-
-
-@pytest.fixture(scope="module")
-def standing(visit_once):
-    return known(visit_once)
+    page = visit(layer=3, head=5)
+    page.page.wait_for_selector(KNOWN, timeout=60_000)
+    return page
 
 
 @pytest.fixture
-def opened(standing):
-    """The page that these tests share: its run stays, and what they choose is put back."""
-    yield standing
-    assert standing.faults == []
-    standing.page.fill("#viz-find", "")
-    standing.page.select_option("#viz-statistic", "entropy")
-    standing.page.select_option("#viz-order", "layer")
-    standing.page.evaluate("vizTab.selection.set({ layer: 3, head: 5 })")
-    standing.map_painted("3.5")
-
-
-def known(visit):
-    opened = visit(layer=3, head=5)
-    opened.page.wait_for_selector(KNOWN, timeout=60_000)
-    assert opened.page.input_value("#viz-statistic") == "entropy"
-    assert opened.page.input_value("#viz-order") == "layer"
-    return opened
+def opened(at):
+    return at(layer=3, head=5)
 
 
 def values(surveyed, statistic):

@@ -36,9 +36,8 @@ def test_opens_on_a_real_model(visit, trace):
     opened.page.wait_for_selector("#viz-proof.viz-good")
 
 
-def test_click_in_the_atlas_then_hover_gives_the_exact_value(visit, trace):
-    opened = visit()
-    opened.painted()
+def test_click_in_the_atlas_then_hover_gives_the_exact_value(at, trace):
+    opened = at()
     opened.page.click("[data-head='3.5']")
     opened.map_painted("3.5")
     it, animal = trace.tokens.index("it"), trace.tokens.index("animal")
@@ -47,9 +46,8 @@ def test_click_in_the_atlas_then_hover_gives_the_exact_value(visit, trace):
     assert value_in(said) == pytest.approx(float(trace.attention(3, 5)[it, animal]), abs=5e-5)
 
 
-def test_every_cell_says_its_exact_value(visit, trace):
-    opened = visit(layer=2, head=7)
-    opened.painted()
+def test_every_cell_says_its_exact_value(at, trace):
+    opened = at(layer=2, head=7)
     expected = trace.attention(2, 7)
     for row, column in [(0, 0), (1, 4), (14, 0), (14, 14), (6, 9)]:
         said = opened.hover(row, column)
@@ -95,9 +93,8 @@ def test_the_selection_lives_in_the_url_and_comes_back(visit):
     assert opened.page.input_value("#viz-scale") == "log"
 
 
-def test_arrow_keys_walk_the_atlas(visit):
-    opened = visit(layer=2, head=2)
-    opened.painted()
+def test_arrow_keys_walk_the_atlas(at):
+    opened = at(layer=2, head=2)
     opened.page.focus("[data-head='2.2']")
     for key, name in [
         ("ArrowRight", "2.3"),
@@ -113,9 +110,8 @@ def test_arrow_keys_walk_the_atlas(visit):
         )
 
 
-def test_a_word_chooses_the_query(visit, trace):
-    opened = visit(layer=1, head=3)
-    opened.painted()
+def test_a_word_chooses_the_query(at, trace):
+    opened = at(layer=1, head=3)
     opened.page.click("[data-token='8']")
     opened.page.wait_for_selector(".viz-source[data-painted$=':8']")
     titles = [
