@@ -16,6 +16,7 @@ import viz_encoder as vz
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     # A page lives for seconds: optimizing its code takes longer than the code then saves.
     "--js-flags=--no-opt --no-maglev",
 ]
