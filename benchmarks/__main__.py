@@ -15,7 +15,10 @@ from benchmarks.rows import GPU_ROWS, ROWS, Row
 THREADS = 1
 # Both sides reuse memory, as in a process that has run for a while: the price of a page that the
 # system hands out for the first time differs 40-fold between machines, and is paid once.
-ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(2**32 - 1), "MALLOC_MMAP_THRESHOLD_": str(2**32 - 1)}
+REUSED = {"MALLOC_TRIM_THRESHOLD_": str(2**32 - 1), "MALLOC_MMAP_THRESHOLD_": str(2**32 - 1)}
+# A thread that waits for the other one sleeps: where other programs share the cores, it would spin
+# for as long as that one is not scheduled, and be counted as work.
+IDLE = {"OMP_WAIT_POLICY": "passive"}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -46,7 +49,7 @@ def _measure(row: Row, rounds: int) -> None:
 def _in_a_process(index: int, row: Row, rounds: int) -> str:
     """Memory that another row took must not show in this one's peak."""
     command = [sys.executable, "-m", "benchmarks", "--row", str(index), "--rounds", str(rounds)]
-    settings = {} if row.fresh else ALLOCATOR
+    settings = IDLE if row.fresh else IDLE | REUSED
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, **settings}
     )
@@ -63,7 +66,7 @@ def _table(lines: list[str], rounds: int) -> str:
     head = "| what | measured | must reach | peak memory of the process (GB) |\n|---|---|---|---|\n"
     return (
         f"# Benchmarks\n\nRatios of medians of processor seconds over at least {rounds} alternated rounds, random weights, float32, "
-        f"each row in a process of its own, memory reused where nothing else is said. {where}. Written by `make bench`.\n\n"
+        f"each row in a process of its own, memory reused where nothing else is said, waiting threads asleep. {where}. Written by `make bench`.\n\n"
         + head
         + "\n".join(lines)
         + "\n"

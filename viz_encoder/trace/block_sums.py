@@ -10,7 +10,8 @@ from torch import Tensor
 
 from viz_encoder.trace.kept_tokens import KeptTokens
 
-MOST_CELLS = 16  # of a block's rows: each is one more row in the product that adds up over queries
+MOST_CELLS = 16  # of a block's rows: their own keys are looked at pair by pair
+FEWEST_ROWS = 32  # of a product that adds up over queries: with fewer, calls cost more than they do
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,10 @@ class Block:
 
     rows: slice
     cells: slice  # the rows of thumbnail cells they belong to
-    by_query: Float[Tensor, "sum query"]  # each cell; the real queries; and their shares of words
+    parts: Float[Tensor, "cell part"]  # 1 where a query is a cell's: the same in each equal part
+    tokens: (
+        Float[Tensor, "sum query"] | None
+    )  # real ones, their shares of words; None: all, no words
     counts: Float[Tensor, " query"]  # 1 for a real query
     place: Float[Tensor, " query"]  # i − c
     apart: Float[Tensor, "query own"] | None  # |i − j| of the block's own keys
@@ -34,10 +38,11 @@ class Block:
 class BlockSums(NamedTuple):
     """Of the rows of a block, by head."""
 
-    tops: Float[Tensor, "head query cell"]  # largest weight in each cell of keys
+    tops: Float[Tensor, "head query col"]  # largest weight in each cell of keys
+    in_cells: Float[Tensor, "head cell key"]  # sums over each cell's queries
     checked: Float[Tensor, "head checked query"]  # products with the columns; the last, the sum
     entropy: Float[Tensor, "head query"]  # −Σ w ln w
-    by_key: Float[Tensor, "head sum key"]  # of `by_query`, in its order
+    by_key: Float[Tensor, "head sum key"]  # of `tokens`, in its order
     distance: Float[Tensor, " head"]  # over the real queries, of shares where those are asked for
 
 
@@ -53,9 +58,8 @@ def block_sums(
 
     With w the weights and s the scores, ln w_ij = s_ij − l_i, and l_i = max_j s_ij − ln max_j w_ij;
     so a row's entropy −Σ_j w_ij ln w_ij = l_i Σ_j w_ij − Σ_j w_ij s_ij needs no logarithm of its
-    weights. Sums along keys (row sums, the proof's W·V·signs) are one product from the right, sums
-    along queries (thumbnails, means of keys, Σ_i f_i w_ij and Σ_i f_i (i − c) w_ij) one from the
-    left; f_i is 1 for a real query, over the row's sum where weights are read as shares of it.
+    weights. Row sums and the proof's W·V·signs are one product from the right; all sums over
+    queries are one from the left, a few cells at a time.
 
     Args:
         weights: softmax of the scores, or maps as they were kept.
@@ -74,21 +78,58 @@ def block_sums(
         entropy = (offset - values.mul_(weights).sum(dim=-1)).masked_fill_(largest == 0, 0.0)
     else:
         entropy = -values.mul_(weights).sum(dim=-1)
-    smallest = torch.finfo(torch.float32).tiny
-    counts = block.counts / sums.clamp_min(smallest) if shares else block.counts.expand_as(sums)
-    by_query = block.by_query.expand(len(weights), -1, -1)
-    both = torch.stack([counts, counts * block.place], dim=1)
-    by_key = torch.bmm(torch.cat([by_query, both], dim=1), weights)
-    distance = torch.zeros_like(largest[:, 0])
-    if block.apart is not None and block.away is not None:
-        own = (weights[:, :, block.rows] * block.apart).sum(dim=-1)
-        distance = (own * counts).sum(dim=-1) + (by_key[:, -2:] * block.away).sum(dim=(1, 2))
-    return BlockSums(tops, checked, entropy, by_key[:, :-2], distance)
+    counts = block.counts.expand_as(sums)
+    if shares:
+        counts = counts / sums.clamp_min(torch.finfo(torch.float32).tiny)
+    in_cells, by_key, distance = _over_queries(weights, counts, block, shares)
+    return BlockSums(tops, in_cells, checked, entropy, by_key, distance)
+
+
+def _over_queries(
+    weights: Float[Tensor, "head query key"],
+    counts: Float[Tensor, "head query"],
+    block: Block,
+    shares: bool,
+) -> tuple[Float[Tensor, "head cell key"], Float[Tensor, "head sum key"], Float[Tensor, " head"]]:
+    """Each key's sums over each cell and over `tokens`, and the distance.
+
+    With f_i from `counts`, the distance needs Σ_i f_i w_ij and Σ_i f_i (i − c) w_ij. Where every
+    query is real, the cells' own sums say the first, and what `tokens` would.
+    """
+    n_heads, n_tokens = len(weights), 0 if block.tokens is None else len(block.tokens)
+    factors = [] if block.tokens is None else [*block.tokens.expand(n_heads, -1, -1).unbind(1)]
+    if block.apart is not None:
+        factors += [counts] if shares else []
+        factors.append(counts * block.place)
+    in_cells, found = _products(weights, factors, block.parts)
+    by_key = found[:, :n_tokens] if n_tokens else in_cells.sum(dim=1, keepdim=True)
+    if block.apart is None or block.away is None:
+        return in_cells, by_key, counts.new_zeros(n_heads)
+    amounts, moments = found[:, -2] if shares else by_key[:, 0], found[:, -1]
+    own = (weights[:, :, block.rows] * block.apart).sum(dim=-1)
+    others = amounts @ block.away[0] + moments @ block.away[1]
+    return in_cells, by_key, (own * counts).sum(dim=-1) + others
+
+
+def _products(
+    weights: Float[Tensor, "head query key"],
+    factors: list[Float[Tensor, "head query"]],
+    parts: Float[Tensor, "cell part"],
+) -> tuple[Float[Tensor, "head cells key"], Float[Tensor, "head factor key"]]:
+    """Sums over each cell's queries, and over all of them times each factor."""
+    n_heads, (n_cells, size) = len(weights), parts.shape
+    left = parts.expand(n_heads, weights.shape[1] // size, -1, -1)
+    if factors:
+        by_part = torch.stack(factors, dim=1).unflatten(2, (-1, size)).transpose(1, 2)
+        left = torch.cat([left, by_part], dim=2)
+    apart = weights.unflatten(1, (-1, size)).flatten(0, 1)
+    found = torch.bmm(left.flatten(0, 1), apart).unflatten(0, (n_heads, -1))
+    return found[:, :, :n_cells].flatten(1, 2), found[:, :, n_cells:].sum(dim=1)
 
 
 def cell_tops(
     weights: Float[Tensor, "head query key"], step: int
-) -> Float[Tensor, "head query cell"]:
+) -> Float[Tensor, "head query col"]:
     """The largest weight of each `step` keys; the last cell may hold fewer."""
     whole = weights.shape[-1] // step
     tops = [weights[..., : whole * step].unflatten(-1, (whole, step)).amax(dim=-1)] if whole else []
@@ -104,20 +145,28 @@ def blocks_of(
     """All rows in order; a block is whole cells of `step` rows each, or lies within one cell."""
     n, start = len(kept.real), 0
     places, real, shares = kept.positions.to(dtype), kept.real.to(dtype), kept.shares_of_mean()
-    by_token = torch.stack([real] if shares is None else [real, shares.to(dtype)])
+    tokens = torch.stack([real] if shares is None else [real, shares.to(dtype)])
+    all_alike = shares is None and bool(real.all())
     while start < n:
         whole = min(fits, n - start, MOST_CELLS * step) // step * step
         in_cell = step - start % step
         stop = min(start + (whole if whole and in_cell == step else min(fits, in_cell)), n)
         rows, cells = slice(start, stop), slice(start // step, (stop - 1) // step + 1)
-        cell_of = torch.arange(start, stop, device=real.device) // step - cells.start
-        every = torch.arange(cells.stop - cells.start, device=real.device)[:, None]
-        by_query = torch.cat([(cell_of == every).to(dtype), by_token[:, rows]])
         from_middle = places - (places[start] + places[stop - 1]) / 2
         apart = away = None
         if not cross:
             apart = (places[rows, None] - places[rows]).abs()
             away = torch.stack([from_middle.abs(), -from_middle.sign()])
             away[:, rows] = 0
-        yield Block(rows, cells, by_query, real[rows], from_middle[rows], apart, away)
+        parts = _parts(stop - start, cells.stop - cells.start, real.new_ones(1, 1, dtype=dtype))
+        own = None if all_alike else tokens[:, rows]
+        yield Block(rows, cells, parts, own, real[rows], from_middle[rows], apart, away)
         start = stop
+
+
+def _parts(n_rows: int, n_cells: int, one: Float[Tensor, "1 1"]) -> Float[Tensor, "cell part"]:
+    """Which of a part's queries are whose: as few whole cells as have FEWEST_ROWS, or all."""
+    step = n_rows // n_cells
+    fewest = -(-FEWEST_ROWS // step)
+    n_together = fewest if n_cells % fewest == 0 else n_cells
+    return torch.eye(n_together).to(one).repeat_interleave(step, dim=1)

@@ -90,12 +90,12 @@ class HeadSweep:
         return weights, (weights.clamp_min(SMALLEST).log_(), False)
 
     def _keep(self, found: BlockSums, heads: slice, block: Block) -> None:
-        rows, cells, n_cells = block.rows, block.cells, block.cells.stop - block.cells.start
+        rows, cells, n_cells = block.rows, block.cells, found.in_cells.shape[1]
         tops = found.tops.unflatten(1, (n_cells, -1)).amax(dim=2)
         self.tops[heads, cells] = self.tops[heads, cells].maximum(tops)
-        in_cells = F.pad(found.by_key[:, :n_cells], (0, -found.by_key.shape[2] % self.key_step))
+        in_cells = F.pad(found.in_cells, (0, -found.in_cells.shape[2] % self.key_step))
         self.sums[heads, cells] += in_cells.unflatten(2, (-1, self.key_step)).sum(dim=-1)
-        self.totals[heads] += found.by_key[:, n_cells]
+        self.totals[heads] += found.by_key[:, 0]
         self.word_totals[heads] += found.by_key[:, -1]
         self.checked[heads, :, rows] = found.checked
         self.entropy[heads, rows], self.largest[heads, rows] = found.entropy, found.tops.amax(-1)

@@ -10,7 +10,7 @@ from torch import Tensor
 from viz_encoder.model.attention import Buffers
 from viz_encoder.trace.layer import LayerTrace, Rows
 
-BLOCK_BYTES = 2**23  # of weights at a time: smaller, and the calls cost more than the cache saves
+BLOCK_BYTES = 2**22  # of weights at a time: smaller, and the calls cost more than the cache saves
 BLOCK_BYTES_GPU = 2**26
 
 
