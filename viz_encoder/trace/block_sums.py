@@ -26,9 +26,7 @@ class Block:
     rows: slice
     cells: slice  # the rows of thumbnail cells they belong to
     parts: Float[Tensor, "cell part"]  # 1 where a query is a cell's: the same in each equal part
-    tokens: (
-        Float[Tensor, "sum query"] | None
-    )  # real ones, their shares of words; None: all, no words
+    tokens: Float[Tensor, "sum query"] | None  # real ones, shares of words; None: all, no words
     counts: Float[Tensor, " query"]  # 1 for a real query
     place: Float[Tensor, " query"]  # i − c
     apart: Float[Tensor, "query own"] | None  # |i − j| of the block's own keys
