@@ -1,6 +1,7 @@
 """Clients: told apart by address, in turn, so many requests a second and waiting of each."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -274,3 +275,10 @@ def test_security_md_promises_these_numbers():
     assert LOCAL.packed_tables and not PUBLIC.packed_tables
     assert PUBLIC.header_seconds == LOCAL.header_seconds and PUBLIC.body_rate == LOCAL.body_rate
     assert Settings().limits == LOCAL and Settings(public=True).limits == PUBLIC
+
+
+def test_the_proxy_of_the_docs_replaces_the_header_and_refuses_before_this_server_would():
+    text = (Path(__file__).parents[2] / "docs" / "server.md").read_text()
+    (size,) = re.findall(r"client_max_body_size (\d+)m;", text)
+    assert PUBLIC.upload_bytes * 4 / 3 < int(size) * 2**20 < PUBLIC.body_bytes
+    assert "proxy_set_header X-Forwarded-For $remote_addr;" in text
