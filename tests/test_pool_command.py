@@ -84,7 +84,7 @@ def test_the_table_is_printed_and_written(tmp_path, capsys):
         ("a.csv", ["--methods", "mean,odd"], "no pooling 'odd'"),
         ("a.csv", ["--methods", "attention"], "needs a learned query"),
         ("a.csv", ["--layers", "7"], "no layer 7"),
-        ("a.csv", ["--prompt", "query"], "no prompt named 'query'; it has none"),
+        ("a.csv", ["--prompt", "query"], "no prompt named 'query'; it has no prompts"),
         ("a.csv", ["--model", "grammar", "--methods", "declared"], "declares no pooling"),
         ("a.csv", ["--model", "grammar", "--prompt", "query"], "declares no pooling"),
         ("a.csv", ["--layers", "x"], "--layers is 'x'"),

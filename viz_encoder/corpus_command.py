@@ -47,7 +47,7 @@ def add_corpus(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--examples", type=int, default=10, help="strongest examples of each head (%(default)s)"
     )
     command.add_argument(
-        "--resume", metavar="FOLDER", help="keep finished parts there, and go on from them"
+        "--resume", metavar="FOLDER", help="keep finished parts there, and resume from them"
     )
     command.add_argument("--on", default="local", help="local, or ray for Ray Data (%(default)s)")
     command.add_argument("--workers", type=int, help="for ray: how many, each with the model")

@@ -3,12 +3,12 @@
 VizEncoderError
 ├── ConfigError        an encoder that cannot be built
 ├── CheckpointError    a model folder that cannot be loaded
-│   ├── UnknownFamily  its model_type is none we know
+│   ├── UnknownFamily  its model_type is not one that we load
 │   ├── KeyMismatch    its tensors are not the ones its config promises
 │   └── UnsafeFile     it could run code, leave its folder or exhaust the machine
 ├── InputError         a text, picture or tensor that cannot be encoded
 │   ├── TooLong        it is over a stated limit
-│   └── NotAnImage     it is no picture we can decode
+│   └── NotAnImage     it is not a picture that we can decode
 ├── SelectionError     a layer, head, token or option that is not there
 │   └── Expired        a run that the server no longer has
 ├── TraceError         a run that cannot be captured, saved or read back
@@ -17,7 +17,7 @@ VizEncoderError
 
 
 class VizEncoderError(Exception):
-    """A fault that the user can mend; str(error) is a plain sentence fit for the page."""
+    """A fault that the user can fix; str(error) is a plain sentence fit for the page."""
 
 
 class ConfigError(VizEncoderError):

@@ -45,7 +45,9 @@ def _figure(given: argparse.Namespace) -> None:
         name = shortened(Path(given.output).name)
         raise SelectionError(f"{name!r} has no known ending; choose one of {', '.join(KINDS)}.")
     if given.view not in VIEWS:
-        raise SelectionError(f"There is no view {shown(given.view)}; there are {', '.join(VIEWS)}.")
+        raise SelectionError(
+            f"There is no view {shown(given.view)}; choose one of {', '.join(VIEWS)}."
+        )
     require_writable(given.output)
     view, trace = VIEWS[given.view], Trace.load(given.trace)
     options = read_options(view, dict(_pair(text) for text in given.option))

@@ -37,7 +37,9 @@ def add_lesson(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _lesson(given: argparse.Namespace) -> None:
     if not given.answers and not given.codes and given.output is None:
-        raise InputError("Say what to make: -o lesson.html, --answers, --codes FILE, or several.")
+        raise InputError(
+            "Say what to make: -o lesson.html, --answers, --codes FILE, or several of these."
+        )
     seats = _seats(given.seeds)
     if given.output is not None:
         _write(given.output, seats, given.language)
@@ -65,8 +67,8 @@ def _seats(text: str) -> range:
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last <= LAST_SEAT:
         raise SelectionError(
-            f"--seeds is {text[:40]!r}; give a seat or a range of them from 1 to {LAST_SEAT}, such "
-            "as 1-30."
+            f"--seeds is {text[:40]!r}; give a seat or a range of seats from 1 to {LAST_SEAT}, "
+            "such as 1-30."
         )
     return range(first, last + 1)
 
@@ -74,5 +76,7 @@ def _seats(text: str) -> range:
 def _text(path: Path) -> str:
     content = path.read_bytes() if path.is_file() and path.stat().st_size <= MOST_BYTES else None
     if content is None:
-        raise InputError(f"{path} is not a file of codes, which has at most 1 MiB.")
+        raise InputError(
+            f"{path} is not a file of codes: it must be a regular file of at most 1 MiB."
+        )
     return content.decode("utf-8", "replace")

@@ -33,7 +33,8 @@ def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "--layers", default="-1", help="all, or numbers: --layers -2,-1 (%(default)s)"
     )
     pool.add_argument(
-        "--table", help="also write a table of how well labels are told apart: table.csv"
+        "--table",
+        help="also write a table of how well each pooling separates the labels: table.csv",
     )
     pool.add_argument(
         "--model", default="all-MiniLM-L6-v2", help="%(default)s, a folder, or organization/name"

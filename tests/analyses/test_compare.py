@@ -200,7 +200,7 @@ def test_heads_of_models_of_other_sizes_are_not_compared(minilm):
         lambda: found.tile(0, 0),
         found.heads,
     ):
-        with pytest.raises(SelectionError, match="has 4 layers × 4 heads and the reference 6"):
+        with pytest.raises(SelectionError, match="has 4 layers × 4 heads and the reference has 6"):
             asked()
 
 

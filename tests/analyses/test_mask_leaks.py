@@ -75,5 +75,5 @@ def test_faults_are_sentences(minilm, causal):
     trace = vz.capture(minilm, TEXT)
     with pytest.raises(InputError, match="True = may attend"):
         mask_leaks(trace, causal[:2, :2])
-    with pytest.raises(InputError, match="two runs of one input"):
+    with pytest.raises(InputError, match="two runs of the same input"):
         mask_effect(vz.capture(minilm, "Another"), trace)

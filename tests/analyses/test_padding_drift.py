@@ -67,9 +67,13 @@ def test_why_says_the_numbers(minilm, drift):
     n_raised = int((alone.max(axis=0) < -1e-4).sum())
     said = drift.row("max", "zeroed").why
     assert n_raised > 0 and f"in {n_raised} of 384 dimensions" in said
-    assert "divided by 12 and not by 7" in drift.row("mean", "zeroed").why
+    assert "divided by 12 instead of 7" in drift.row("mean", "zeroed").why
+    assert drift.row("max", "neither").why.startswith("The maximum differs in")
     assert "58%" in drift.row("mean", "zeroed").why  # 7 / 12
-    assert "Token 11 is read" in drift.row("last", "unmasked").why
+    assert (
+        "Token 11, which is padding, is read instead of token 6"
+        in drift.row("last", "unmasked").why
+    )
     assert {row.case for row in drift.rows} == set(CASES)
     assert all(row.why.endswith(".") for row in drift.rows)
 
@@ -91,5 +95,5 @@ def test_faults_are_plain(minilm):
         padding_drift(minilm, TEXT, n_padding=9999)
     with pytest.raises(InputError, match="0 padding tokens"):
         padding_drift(minilm, TEXT, n_padding=0)
-    with pytest.raises(SelectionError, match="no 'mean' in the case 'odd'"):
+    with pytest.raises(SelectionError, match="no row for 'mean' in the case 'odd'"):
         padding_drift(minilm, TEXT, methods=["mean"]).row("mean", "odd")

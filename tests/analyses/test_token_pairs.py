@@ -119,7 +119,7 @@ def test_only_one_token_has_a_part_with_cls(runs):
     found = token_pairs(*runs, "cls")
     assert np.count_nonzero(found.parts) == 1 and found.parts[0, 0] == found.cosine
     assert found.special_part == pytest.approx(found.cosine) and found.top() == ()
-    assert found.sentence.endswith("[CLS] or [SEP]; no other token is in the vectors.")
+    assert found.sentence.endswith("[CLS] or [SEP]; the vectors hold no other tokens.")
 
 
 def test_padding_adds_nothing(minilm, runs):

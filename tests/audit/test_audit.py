@@ -71,7 +71,7 @@ def test_wrong_arguments_are_answered(options, words):
     [
         (AuditInputs, {"valid": torch.ones(7, 7).bool()}, "7 samples of 7 tokens"),
         (AuditInputs, {"padding_side": "middle"}, "'middle'"),
-        (AuditScope, {"lengths": (1,)}, "2 tokens at least"),
+        (AuditScope, {"lengths": (1,)}, "at least 2 tokens"),
         (AuditScope, {"lengths": "12"}, "lengths is '12'"),
         (AuditScope, {"lengths": ["12"]}, "lengths holds '12'"),
         (

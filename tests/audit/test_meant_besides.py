@@ -88,7 +88,7 @@ def test_positions_that_reach_scores_otherwise_are_not_judged():
     given = MaskedModel(model, earlier_tokens, ones, scope=AuditScope(bias=alibi))
     report = audited(given)
     assert report.ok and report.check("bias").verdict == "NOT TESTED", str(report)
-    assert any("positions reach them in another way" in line for line in report.not_tested)
+    assert any("positions reach the scores in another way" in line for line in report.not_tested)
 
 
 def test_what_cannot_be_a_bias_or_a_choice_of_tokens_is_answered():
@@ -118,7 +118,7 @@ def test_each_pooled_token_that_is_to_be_left_out_is_found():
 
 def test_a_vector_of_no_token_is_found():
     given = pooled_outside(0, lambda hidden, valid: 0 * hidden[:, 0], between)
-    assert "is made of no token" in audited(given).check("pooled_tokens").evidence
+    assert "depends on no token" in audited(given).check("pooled_tokens").evidence
 
 
 def test_where_no_row_leads_to_the_output_it_is_said():

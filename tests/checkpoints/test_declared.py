@@ -88,9 +88,9 @@ def test_the_folder_is_sound_before_it_is_spoiled(folder):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"pooling_mode": "median"}, "'median'; we compute cls, max, mean"),
-        ({"pooling_mode": []}, "we compute cls"),
-        ({"pooling_mode": 3}, "we compute cls"),
+        ({"pooling_mode": "median"}, "'median'; the supported ones are cls, max, mean"),
+        ({"pooling_mode": []}, "the supported ones are cls"),
+        ({"pooling_mode": 3}, "the supported ones are cls"),
         ({"pooling_mode_of_tomorrow": True}, "pooling_mode_of_tomorrow"),
         ({"word_embedding_dimension": 7}, "reads 7 numbers per token; the encoder gives"),
         ({"include_prompt": "no"}, "include_prompt is 'no'"),
@@ -108,7 +108,7 @@ def test_poolings(folder, settings, says):
         ({"a": 1}, "must hold a list"),
         ([], "not a Transformer"),
         ([{"type": f"{PLACE}.Transformer"}] * 21, "at most 20"),
-        ([{"type": f"{PLACE}.Transformer", "path": "0_Transformer"}], "not a Transformer beside"),
+        ([{"type": f"{PLACE}.Transformer", "path": "0_Transformer"}], "not a Transformer in"),
         ([{"type": f"{PLACE}.Transformer"}], "followed by nothing"),
         ([{"type": f"{PLACE}.Transformer"}, {"type": "their_code.Pooling"}], "code of its own"),
         ([{"type": f"{PLACE}.Transformer"}, {"path": "1_Pooling"}], "names no type"),
@@ -128,9 +128,9 @@ def test_lists_of_modules(folder, content, says):
 @pytest.mark.parametrize(
     ("kind", "settings", "says"),
     [
-        ("LSTM", {}, "has the module 'LSTM', which is not computed here"),
+        ("LSTM", {}, "has the module 'LSTM', which is not supported"),
         ("Pooling", {}, "has the module 'Pooling'"),
-        ("Dense", {"in_features": 3, "out_features": 2}, "goes from 3 to 2 numbers"),
+        ("Dense", {"in_features": 3, "out_features": 2}, "maps 3 to 2 dimensions"),
         ("Dense", {"out_features": 2, "activation_function": "os.system"}, "'os.system'"),
         ("Dense", {"out_features": 2, "activation_function": "torch.hub.load"}, "torch.hub.load"),
         ("Dense", {"out_features": 10**12}, "holds"),
@@ -200,7 +200,11 @@ def test_a_link_out_of_the_folder_is_not_followed(folder, tmp_path):
             {"modality_config": {"text": {"method_output_name": "pooler_output"}}},
             "pools something other",
         ),
-        ("sentence_bert_config.json", {"modality_config": {"image": {}}}, "not for plain texts"),
+        (
+            "sentence_bert_config.json",
+            {"modality_config": {"image": {}}},
+            "not that of a plain text model",
+        ),
         ("sentence_bert_config.json", {"tokenizer_args": {"padding_side": "left"}}, "padding_side"),
         ("sentence_bert_config.json", {"query_expansion": {"length": 3}}, "query_expansion"),
         ("sentence_bert_config.json", "[]", "not an object"),

@@ -245,7 +245,7 @@ def test_a_pair_for_a_model_of_one_segment(folder):
     Tokenizer(models.WordLevel({"a": 0}, "a")).save(str(folder / "tokenizer.json"))
     encoder = vz.load(folder, device="cpu")
     assert vz.capture(encoder, "a").n_tokens == 1
-    with pytest.raises(InputError, match="Segment 1 is outside the 1"):
+    with pytest.raises(InputError, match="Segment 1 is out of range: this model has 1"):
         vz.capture(encoder, ("a", "a"))
 
 

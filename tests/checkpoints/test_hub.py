@@ -144,7 +144,7 @@ def test_what_a_report_of_progress_raises_ends_a_download(monkeypatch):
 )  # fmt: skip
 def test_names_that_the_hub_is_never_asked_for(monkeypatch, name):
     asked = answer(monkeypatch, path=Path("nowhere"))
-    assert "A model of the hub is named organization/name" in refuse(name)
+    assert "A model on the hub is named organization/name" in refuse(name)
     assert not asked
 
 

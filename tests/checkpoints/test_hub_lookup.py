@@ -102,7 +102,7 @@ def test_a_file_of_that_name_is_no_model(hub, tmp_path, monkeypatch):
 def test_a_name_that_is_nowhere_says_both(hub):
     said = refused("no-such-model")
     assert "There is no folder 'no-such-model' here, and the hub has no public model" in said
-    assert said.endswith("Built in are all-MiniLM-L6-v2, scene, grammar, everyday.")
+    assert said.endswith("The built-in models are all-MiniLM-L6-v2, scene, grammar, everyday.")
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_it_equals_the_reference(name):
     assert encoder.card.n_parameters == from_files.card.n_parameters  # what is tied stays so
     notes = list(encoder.card.notes)
     if name.startswith("vit_mae"):  # the one that is not the same twice
-        assert "(it hides patches at random)" in notes.pop()
+        assert "(it masks patches at random)" in notes.pop()
     assert notes == list(from_files.card.notes)
     assert encoder.padding.no_position == from_files.padding.no_position
 

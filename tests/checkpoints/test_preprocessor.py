@@ -197,8 +197,8 @@ def test_the_note_says_what_was_cut(tmp_path):
     read = reader(tmp_path, CASES["DINOv2"][0])
     (note,) = read.read(picture((300, 200))).samples[0].notes
     assert note == (
-        "The picture of 300 × 200 pixels was resized to 60 × 40, and its middle of 32 × 32 cut "
-        "out, as this model's settings say."
+        "The picture of 300 × 200 pixels was resized to 60 × 40 and center-cropped to 32 × "
+        "32, as this model's settings say."
     )
 
 

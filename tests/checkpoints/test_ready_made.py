@@ -218,7 +218,7 @@ def test_valid_says_otherwise():
     assert every.valid.all() and every.attention(0)[:, :, 0].min() > 0 and not every.notes
     other = vz.capture(bert(), ids, valid=torch.tensor([True, True, True, False]))
     assert other.valid.tolist() == [True, True, True, False]
-    assert "1 of 4 tokens are padding, at the end: as valid says." in other.notes[0]
+    assert "1 of 4 tokens is padding, at the end: as valid says." in other.notes[0]
 
 
 def test_no_padding_id_is_said_where_there_are_several_rows():
@@ -250,7 +250,7 @@ def test_padding_that_is_attended_to_counts_as_real():
     _, encoder = held("SigLIP text, padded")
     pad_id = encoder.padding.id
     trace = vz.capture(encoder, [5, 6, pad_id, pad_id])
-    assert trace.valid.all() and "trained to attend to it" in trace.notes[0]
+    assert trace.valid.all() and "trained to attend to padding" in trace.notes[0]
 
 
 def test_a_tokenizer_names_the_ids_and_which_are_special():
@@ -319,7 +319,7 @@ def test_padding_that_cannot_be():
         ({"input_ids": IDS, "position_ids": IDS}, "position_ids"),
         ({"input_ids": IDS, "attention_mask": IDS}, "must hold 0 for padding and 1"),
         ({"input_ids": IDS, "token_type_ids": IDS[:1]}, "token_type_ids has shape"),
-        ({"input_ids": IDS, "token_type_ids": IDS}, "Segment 9 is outside the 2"),
+        ({"input_ids": IDS, "token_type_ids": IDS}, "Segment 9 is out of range: this model has 2"),
     ],
 )  # fmt: skip
 def test_sources_that_cannot_be(source, says):
@@ -426,5 +426,7 @@ def test_pixels_of_which_nobody_says_how_they_were_normalized():
 
 @pytest.mark.parametrize("number", [-1, 68, 2**40])
 def test_an_id_that_no_table_has_is_refused_with_a_tokenizer_too(number):
-    with pytest.raises(vz.VizEncoderError, match=f"Token id {number} is outside the 68"):
+    with pytest.raises(
+        vz.VizEncoderError, match=f"Token id {number} is out of range: this model has 68"
+    ):
         vz.capture(vz.load("grammar"), [number, 3])

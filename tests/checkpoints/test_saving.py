@@ -141,7 +141,7 @@ def refused(folder: object, says: str, **options) -> None:
 def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years")
     refused(tmp_path, "is not empty; choose another folder, or give overwrite=True")
-    refused(tmp_path, r"holds thesis\.tex, and not only", overwrite=True)
+    refused(tmp_path, r"holds thesis\.tex, which is not just", overwrite=True)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -157,7 +157,7 @@ def test_only_what_was_saved_here_is_overwritten(tmp_path):
     refused(target, r"notes\.txt", overwrite=True)
     (target / "notes.txt").unlink()
     (target / "config.json").write_text('{"model_type": "bert"}')
-    refused(target, "not only what this package wrote", overwrite=True)
+    refused(target, "not just an encoder saved by this package", overwrite=True)
 
 
 def test_a_reader_that_is_gone_leaves_no_file_behind(tmp_path):

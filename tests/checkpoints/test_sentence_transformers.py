@@ -349,13 +349,13 @@ def cut(model):
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        (lambda model: Halved(modules=list(model), device="cpu"), "vectors differ from those that"),
+        (lambda model: Halved(modules=list(model), device="cpu"), "vectors differ from those of"),
         (
             lambda model: Rounded(modules=list(model), device="cpu"),
-            "vectors differ from those that",
+            "vectors differ from those of",
         ),
-        (hooked, "vectors differ from those that its modules make"),
-        (cut, r"truncate_dim is 4, and ours are whole, of 16 numbers: set it to None"),
+        (hooked, "vectors differ from those of its modules"),
+        (cut, "truncate_dim is 4, but vectors here keep all 16 dimensions: set it to None"),
     ],
 )
 def test_a_wrapper_that_computes_something_else_is_not_pooled_for(other, says, tmp_path):
@@ -388,7 +388,9 @@ def test_a_wrapper_that_cannot_be_run_is_named(tmp_path):
     model.encode = lambda texts: 0
     encoder = vz.load(model, device="cpu")
     assert not encoder.declared.problem
-    assert "not compared with the model's own: it failed (" in encoder.card.notes[0]
+    assert (
+        "not compared with the model's own: the model could not be run (" in encoder.card.notes[0]
+    )
 
 
 def test_the_command_reads_with_a_prompt(tmp_path, capsys):

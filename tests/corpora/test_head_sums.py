@@ -144,7 +144,7 @@ def test_sums_are_the_same_after_bytes(grammar, found):
         == other.failures
         == (Failure(4, "Ärgerlich."), Failure(9, "The text is empty."))
     )
-    with pytest.raises(TraceError, match="no sums of a corpus"):
+    with pytest.raises(TraceError, match="do not hold the sums of a corpus"):
         HeadSums.from_bytes(b"PK nothing")
 
 

@@ -247,8 +247,8 @@ def test_a_dataset_of_ray_is_read_by_its_workers(grammar, cluster):
     same(found, vz.corpus(grammar, TEXTS[:40]), 1e-6, examples=False)
     for refused, message, options in (
         (given, "no column 'text' but", {}),
-        (given, "not resumed", {"folder": "parts"}),
-        ([[4, 5, 6]], "does not travel", {}),
+        (given, "cannot be resumed", {"folder": "parts"}),
+        ([[4, 5, 6]], "cannot be sent", {}),
     ):
         with pytest.raises((InputError, SelectionError), match=message):
             vz.corpus(grammar, refused, on="ray", workers=1, **options)

@@ -137,7 +137,7 @@ def test_it_opens_on_a_link_between_words_that_stand_apart(animal):
         ({"query": -1}, "There is no query -1"),
         ({"query": "dog"}, "no token 'dog'"),
         ({"query": "the"}, "Tokens 1, 7 are all 'the'"),
-        ({"max_bytes": 1000}, "too little for any map"),
+        ({"max_bytes": 1000}, "too small for any map"),
         ({"max_bytes": "x"}, "max_bytes is 'x'; give a number of bytes, such as 1_000_000"),
         ({"max_bytes": float("nan")}, "max_bytes is nan; give a number"),
         ({"max_bytes": None}, "max_bytes is None"),

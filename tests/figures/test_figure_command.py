@@ -72,7 +72,7 @@ def test_a_view_of_a_model_runs_it_again(tmp_path):
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("a.csv", ["nothing"], "There is no view 'nothing'; there are attention_map"),
+        ("a.csv", ["nothing"], "There is no view 'nothing'; choose one of attention_map"),
         ("a.doc", ["rollout"], "'a.doc' has no known ending"),
         ("a.csv", ["rollout", "--option", "query"], "write it as name=value"),
         ("a.csv", ["rollout", "--option", "quary=2"], "has no option 'quary'; it has query, fuse"),

@@ -90,7 +90,7 @@ def test_odd_characters_are_read(reader, text):
 def test_typed_special_tokens_are_told(reader):
     said = notes(reader, "a [SEP] b [MASK]")
     assert "[SEP] in the text" in said and "[MASK] in the text" in said
-    assert notes(reader, "👨‍👩‍👧 and a word").startswith("1 of 4 tokens are [UNK]")
+    assert notes(reader, "👨‍👩‍👧 and a word").startswith("1 of 4 tokens is [UNK]")
     assert notes(reader, "a plain sentence") == ""
 
 
@@ -207,7 +207,7 @@ def test_a_tokenizer_that_fails_is_a_sentence():
 
 
 def test_a_tokenizer_that_makes_nothing():
-    with pytest.raises(InputError, match="makes no tokens"):
+    with pytest.raises(InputError, match="finds no tokens"):
         TextReader(Tokenizer(models.BPE()), 6).read("abc")
 
 

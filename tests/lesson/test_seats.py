@@ -157,7 +157,7 @@ def test_the_list_speaks_the_other_language(capsys):
     [
         ([], "-o lesson.html, --answers, --codes FILE, or several"),
         (["-o", "lesson.pdf"], "must end in .html"),
-        (["-o", "lesson.html", "--seeds", "1-91"], "room for 90 seats, not for 91"),
+        (["-o", "lesson.html", "--seeds", "1-91"], "room for 90 seats, not 91"),
         (["-o", "nowhere/lesson.html"], "cannot be written"),
         (["--answers", "--seeds", "0-3"], "from 1 to 999"),
         (["--answers", "--seeds", "9-3"], "from 1 to 999"),

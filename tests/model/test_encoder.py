@@ -68,7 +68,7 @@ def test_embeddings_without_any_norm_are_the_sum_of_the_tables():
     "shape", [(2, 2), (3, 2), (2, 3, 3), (1, 3, 3, 3), (1, 2, 4, 3), (1, 1, 3, 4)]
 )
 def test_a_mask_of_another_size_is_refused(shape):
-    with pytest.raises(InputError, match=r"this run has \(1, 2, 3, 3\)"):
+    with pytest.raises(InputError, match=r"this run's are \(1, 2, 3, 3\)"):
         vz.capture(make(), IDS, mask=torch.ones(shape, dtype=torch.bool))
 
 
@@ -106,8 +106,8 @@ PATCH = {"embedding": "patch", "image_size": (8, 8), "patch_size": 4}
         ({}, torch.zeros(0, 3, dtype=torch.long), "none of them 0"),
         ({}, torch.tensor(3), r"\(batch, token\)"),
         ({}, torch.zeros(1, 2, 3, dtype=torch.long), r"\(batch, token\)"),
-        ({}, torch.tensor([[9]]), r"Token id 9 is outside the 9 .*\(0 to 8\)"),
-        ({}, torch.tensor([[-1, 2]]), "Token id -1 is outside"),
+        ({}, torch.tensor([[9]]), r"Token id 9 is out of range: this model has 9 .*\(0 to 8\)"),
+        ({}, torch.tensor([[-1, 2]]), "Token id -1 is out of range"),
         (VECTOR, torch.rand(1, 3, 7), r"\(batch, token, 8\)"),
         (VECTOR, torch.rand(8), r"\(batch, token, 8\)"),
         (VECTOR, torch.rand(3, 7), r"\(batch, token, 8\)"),

@@ -74,7 +74,7 @@ def test_a_mask_of_a_batch_is_cut_to_each_sample(grammar):
         ("all", (9, 9), "'all'"),
         ((0, 1, 2), (9, 9), "name a layer"),
         ((0, 1), (1, 4, 9, 9), "4 heads; give a mask for one head"),
-        (0, (5, 5), "each size"),
+        (0, (5, 5), "each must be"),
     ],
 )
 def test_what_does_not_fit_is_said(grammar, place, shape, said):

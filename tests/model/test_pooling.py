@@ -169,7 +169,7 @@ def test_faults_are_plain():
     for method, says in (("attention", "query=.*"), ("pooler", "heads"), ("first_last", "first=")):
         with pytest.raises(SelectionError, match=f"{method}' needs .*{says}"):
             pool(hidden, whole, method)
-    with pytest.raises(InputError, match="needs 4"):
+    with pytest.raises(InputError, match=r"needs \(4,\)"):
         attention_shares(hidden, whole, torch.zeros(3))
     with pytest.raises(InputError, match="both must come from one run"):
         pool(hidden, whole, "first_last", first=hidden[:, :2])

@@ -141,7 +141,7 @@ def test_over_http(site, tmp_path):
     same = httpx.post(f"{site}viz/learn/build", json={**TINY, "run": made["key"]}).json()
     assert same["tokens"] == made["tokens"] and same["link"]["a"] == TEXT
     none = httpx.post(f"{site}viz/learn/build", json=TINY).json()
-    assert "runs on a text" in none["message"]
+    assert "needs a text" in none["message"]
     bits = np.packbits(np.tri(len(made["tokens"]), dtype=bool)).tobytes()
     snippet = f"{site}viz/run/{made['key']}/mask/snippet?kind=vz.capture"
     code = httpx.post(snippet, content=bits).text

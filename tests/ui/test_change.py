@@ -37,7 +37,7 @@ def test_route_and_endpoint_give_the_distance_of_the_maps(site, client, keys, mi
 def test_what_cannot_be_compared_is_said(site, client, keys):
     first, _, _, grammar = keys
     for asked, says in [
-        ((first, grammar, 0), "has 4 layers and this run 6"),
+        ((first, grammar, 0), "has 4 layers and this run has 6"),
         ((first, "nonsense", 0), "The reference has expired"),
         (("nonsense", first, 0), "This run has expired"),
         ((first, first, 6), "There is no layer 6; choose 0 to 5"),

@@ -178,7 +178,7 @@ def test_what_cannot_be_compared_is_said(site, client, keys):
         assert answer.status_code == (410 if says == "This run has expired" else 404)
         assert says in answer.json()["message"]
     no_map = ask(site, keys["tired"], keys["grammar"], "&layer=0&head=0", "compared_map")
-    assert no_map.status_code == 404 and "no head has a counterpart" in no_map.json()["message"]
+    assert no_map.status_code == 404 and "heads have no counterparts" in no_map.json()["message"]
     with pytest.raises(AppError, match="There is no query 99"):
         client.predict(keys["wide"], keys["tired"], 99, api_name="/compared")
 

@@ -72,7 +72,7 @@ def test_numbers_come_as_a_table(site, minilm):
     named = "all-MiniLM-L6-v2-value_weighted_depth-query-3.csv"
     assert answer.headers["content-disposition"] == f'attachment; filename="{named}"'
     lines = list(csv.reader(io.StringIO(answer.text)))
-    assert lines[0][0] == "Layer \\ Key (whose place adds)"
+    assert lines[0][0] == "Layer \\ Key (token whose position adds)"
     assert lines[0][-2:] == ["title", "model"]
     assert {line.pop() for line in lines[1:]} == {"all-MiniLM-L6-v2"}
     assert all("attention to 3" in line.pop() for line in lines[1:])

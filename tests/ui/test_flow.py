@@ -328,7 +328,9 @@ def test_relevance_names_where_it_is_read_and_its_legend_is_whole(flow):
     page.check("#viz-flow input[value=relevance]")
     painted(page, "relevance")
     assert page.inner_text(".viz-token-list [aria-selected=true]").split() == ["6", "[MASK]"]
-    assert page.inner_text(".viz-flow-reading h3").startswith("Through which weights the answer")
+    assert page.inner_text(".viz-flow-reading h3").startswith(
+        "Relevance: through which attention weights"
+    )
     for width in (1440, 1000, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(

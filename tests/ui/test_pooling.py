@@ -145,7 +145,7 @@ def test_the_page_shows_these_numbers(tab, trace):
     page.fill("#viz-pool-padding", "3")
     drawn_padding(page, ":0:3")
     page.click("[data-cell='max:zeroed'] button")
-    assert "Zero is above" in page.inner_text(".viz-pool-padding .viz-readout")
+    assert "Zero is larger" in page.inner_text(".viz-pool-padding .viz-readout")
 
 
 @pytest.mark.browser

@@ -121,7 +121,7 @@ def test_statistics_follow_the_switches_and_say_over_what_they_are(visit, minilm
     assert page.get_attribute("[data-ranked] >> nth=0", "data-ranked") == best
     said = page.inner_text(".viz-stat-heading")
     assert "Special tokens are left out." in said
-    assert "Each row is divided by its sum over the tokens shown." in said
+    assert "Rows are renormalized: each is divided by its sum over the tokens shown." in said
     assert "Maps with special tokens hidden, rows renormalized" in page.inner_text(".viz-atlas")
     page.fill("#viz-find", "previous token over 0.5")
     many = sum(value >= 0.5 for value in expected.values())

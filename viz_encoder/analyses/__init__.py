@@ -21,7 +21,7 @@ globals().update(_FOUND)
 def __getattr__(name: str) -> Callable[..., Any]:
     """Only a name that is not an analysis comes here."""
     known = ", ".join(sorted(_FOUND))
-    raise AttributeError(f"There is no analysis {name!r}; there are {known}.")
+    raise AttributeError(f"There is no analysis {name!r}; choose one of {known}.")
 
 
 def __dir__() -> list[str]:

@@ -87,7 +87,9 @@ def attention_pooling(
     given = tuple(items) if items is not None else read_set(asset("examples/sets/topics.csv"))
     names, targets = _targets(given)
     if not seeds or steps < 1:
-        raise InputError(f"There are {len(seeds)} seeds and {steps} steps; give at least 1 each.")
+        raise InputError(
+            f"There are {len(seeds)} seeds and {steps} steps; give at least 1 of each."
+        )
     at = choose_layers([layer], encoder.config.n_layers)
     told = _Told(progress, len(seeds) * len(COMPARED) * steps)
     hidden, valid = _states(encoder, given, at, told)

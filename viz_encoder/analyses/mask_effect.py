@@ -35,8 +35,9 @@ def mask_effect(masked: Trace, plain: Trace) -> MaskEffect:
     """
     if masked.tokens != plain.tokens or masked.n_layers != plain.n_layers:
         raise InputError(
-            f"The runs have {masked.n_tokens} and {plain.n_tokens} tokens, {masked.n_layers} and "
-            f"{plain.n_layers} layers; compare two runs of one input on one model."
+            f"The runs have {masked.n_tokens} and {plain.n_tokens} tokens, {masked.n_layers} "
+            f"and {plain.n_layers} layers; compare two runs of the same input on the same "
+            "model."
         )
     states = range(masked.n_layers + 1)
     moved = np.stack([_moved(masked.hidden(at), plain.hidden(at)) for at in states])

@@ -47,8 +47,8 @@ def nearest_tokens(
 ) -> NearestTokens:
     """The tokens of the same run whose hidden states are nearest by cosine.
 
-    A near state is one that points the same way; that the model treats both alike does not follow.
-    Cosines of different layers are of different distributions: a block may turn all tokens alike.
+    A near state points the same way; it does not follow that the model treats both tokens alike.
+    Cosines of different layers are not comparable: a block may turn all tokens alike.
 
     Args:
         trace: the run.
@@ -66,7 +66,9 @@ def nearest_tokens(
     own = states(trace, layer, np.array([require_real_token(trace, token)]))[0]
     length = np.linalg.norm(own)
     if not length:
-        raise SelectionError(f"Token {token} {after_blocks(layer)} has length 0, so no direction.")
+        raise SelectionError(
+            f"Token {token} {after_blocks(layer)} has length 0, so it has no direction."
+        )
     tokens = real_token_numbers(trace, hide_special=hide_special)
     searched = (layer,) if among is None else tuple(dict.fromkeys(among))
     if not searched:

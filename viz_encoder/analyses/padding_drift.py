@@ -23,10 +23,10 @@ from viz_encoder.trace.states import (
 )
 
 CASES = {  # name: what is done in the padded batch
-    "masked": "The encoder and the pooling both get the mask: nothing may change.",
-    "zeroed": "The hidden states of padding are set to zero, then pooled as if they were tokens.",
-    "unmasked": "The encoder gets the mask, the pooling forgets it: padding is pooled as tokens.",
-    "attended": "The pooling gets the mask, the encoder forgets it: real tokens attend to padding.",
+    "masked": "The encoder and the pooling both get the mask: nothing should change.",
+    "zeroed": "Hidden states of padding are set to zero, then pooled like those of real tokens.",
+    "unmasked": "The encoder gets the mask, the pooling does not: padding is pooled as tokens.",
+    "attended": "The pooling gets the mask, the encoder does not: real tokens attend to padding.",
     "neither": "Neither gets the mask.",
 }
 
@@ -59,7 +59,7 @@ class PaddingDrift(TableResult):
         for row in self.rows:
             if (row.method, row.case) == (method, case):
                 return row
-        raise SelectionError(f"There is no {method!r} in the case {case!r}; see rows.")
+        raise SelectionError(f"There is no row for {method!r} in the case {case!r}; see rows.")
 
     def columns(self) -> Columns:
         """One line per method and case."""
@@ -76,7 +76,7 @@ def padding_drift(
     methods: Sequence[str] | None = None,
     query: Float[np.ndarray, " d_model"] | None = None,
 ) -> PaddingDrift:
-    """Pool a text alone, and again with padding behind it, as a longer text in its batch gives it.
+    """Pool a text alone, and again with padding behind it, as in a batch with a longer text.
 
     Args:
         encoder: a model of texts.
@@ -125,8 +125,8 @@ def padding_drift(
 def _single(encoder: LoadedEncoder, text: str | tuple[str, str]) -> Inputs:
     if not isinstance(encoder.reader, TextReader):
         raise InputError(
-            f"{encoder.card.name} reads no texts; the pictures in a batch have one size, and no "
-            "padding."
+            f"{encoder.card.name} reads no texts; the pictures in a batch have one size and "
+            "need no padding."
         )
     return encoder.read(text)
 
@@ -214,20 +214,28 @@ def _why(
     if method == "cls":
         return "Only because the encoder attended to padding."
     if method == "last":
-        return f"Token {total - 1} is read, which is padding, and not token {n_tokens - 1}." + too
+        return (
+            f"Token {total - 1}, which is padding, is read instead of token {n_tokens - 1}." + too
+        )
     if case == "zeroed" and method == "max":
         return (
-            f"Zero is above all of the text's own values in {raised} of {len(alone)} dimensions, "
-            "and wins there."
+            f"Zero is larger than all of the text's own values in {raised} of {len(alone)} "
+            "dimensions, so the maximum is 0 there."
         )
     if case == "zeroed" and method in ("mean", "first_last"):
         return (
-            f"The sum is divided by {total} and not by {n_tokens}: the vector keeps its direction "
-            f"and {ratio:.0%} of its length."
+            f"The sum is divided by {total} instead of {n_tokens}: the vector keeps its "
+            f"direction and {ratio:.0%} of its length."
+        )
+    if method == "max" and case == "neither":
+        return (
+            f"The maximum differs in {raised} of {len(alone)} dimensions: it includes padding, "
+            "and the encoder attended to padding too."
         )
     if method == "max":
         return (
-            f"Padding is above the text's own values in {raised} of {len(alone)} dimensions." + too
+            f"Padding is larger than all of the text's own values in {raised} of {len(alone)} "
+            "dimensions."
         )
     return f"{n_padding} of {total} tokens in the mean are padding." + too
 

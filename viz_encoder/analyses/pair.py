@@ -23,7 +23,7 @@ BY = ("weight", "ratio")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pair(ArrayResult, TableResult, main="weights"):
-    """One cell in every head. np.asarray(pair) gives the weights, columns() a line a head.
+    """One cell in every head. np.asarray(pair) gives the weights, columns() one line per head.
 
     weights: the query's weight on the key, a share of the query's total; NaN where the mask
         forbids the pair, and where a layer has no such head or key.

@@ -62,15 +62,13 @@ def projection(
         SelectionError: no such layer or way to center, the same layer twice, or one point alone.
     """
     if center not in CENTERS:
-        raise SelectionError(
-            f"States cannot be centered {center!r}; choose one of {', '.join(CENTERS)}."
-        )
+        raise SelectionError(f"center is {center!r}; choose one of {', '.join(CENTERS)}.")
     chosen = tuple(range(n_states(trace)) if layers is None else layers)
     tokens = real_token_numbers(trace, hide_special=hide_special)
     if len(set(chosen)) < len(chosen) or len(chosen) * len(tokens) < 2:
         raise SelectionError(
-            f"{len(chosen)} layers {list(chosen)} of {len(tokens)} tokens; give different layers "
-            "and two points at least."
+            f"{len(chosen)} layers {list(chosen)} of {len(tokens)} tokens cannot be projected; "
+            "give different layers and at least two points."
         )
     means = [states(trace, layer, tokens).mean(axis=0) for layer in chosen]
     if center == "together":

@@ -52,8 +52,8 @@ def relevance(
 
     ∇A is the gradient of the label's score by the map (arXiv:2103.15679, equations 5 and 6). It
     measures, to first order, through which weights the score would rise; what the values, the
-    feed-forward networks and negative gradients do is left out, and it proves no cause. The model
-    runs again with its maps written out, in this thread only, and is not changed; its output is
+    feed-forward networks and negative gradients do is left out, and it does not prove a cause. The
+    model runs again with eager attention, in this thread only, and is not changed; its output is
     held against an ordinary run's. Memory: about 3 · n_layers · n_heads · T² · 4 bytes.
 
     Args:
@@ -70,7 +70,7 @@ def relevance(
     Raises:
         SelectionError: no such head, label, token or query, or a model in training mode.
         InputError: several sequences, or (TooLong) more than 1,024 tokens.
-        TraceError: the maps written out give another output than the ordinary run.
+        TraceError: with eager attention the output differs from that of the ordinary run.
     """
     head = _choose(encoder, task)
     _check(encoder, inputs)
@@ -133,8 +133,9 @@ def _apart(output: Tensor, plain: Tensor, valid: Bool[Tensor, " token"]) -> floa
     allowed = max(TOLERANCE, 16 * torch.finfo(output.dtype).eps)
     if not apart <= allowed:
         raise TraceError(
-            f"With its maps written out, the model's output is off by {apart:.1g} of its largest "
-            f"value, more than {allowed:.1g}; load it with dtype float32, or on the CPU."
+            "With eager attention, the model's output differs from its ordinary run by "
+            f"{apart:.1g} of its largest value, more than {allowed:.1g}; load it with dtype "
+            "float32, or on the CPU."
         )
     return apart
 

@@ -42,12 +42,12 @@ class HiddenChange(TableResult):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ResidualChange(TableResult):
-    """Lengths of both parts that each block adds, alone and by what they are added to.
+    """Lengths of both parts that each block adds, alone and divided by what they are added to.
 
     attention[l, i] is the length of what the attention layer of block l adds to token tokens[i]
     (output projection, its bias and LayerScale included), feed_forward[l, i] that of the
-    feed-forward network, in units of the hidden states. Shares are these lengths by the length of
-    the residual they are added to, and may be above 1.
+    feed-forward network, in units of the hidden states. Shares are these lengths divided by the
+    length of the residual they are added to, and may be above 1.
 
     Pre-norm: the parts are added to the stream itself, x + attention, then + feed_forward, and
     both sums are hidden states. Post-norm: each sum is normalized at once, which changes lengths
@@ -112,8 +112,8 @@ def residual_change(encoder: Source, trace: Trace, *, hide_special: bool = False
 
     Each block is computed again from the hidden states that ran: attention from the run's own
     weights and values, so that every mask and position counts as it ran, the rest by the model's
-    own modules. The sum must be the hidden state that ran, or nothing is given. A long part is not
-    therefore an important one: parts may cancel, and norms and later layers rescale them.
+    own modules. The sum must be the hidden state that ran, or nothing is given. A long part need
+    not be an important one: parts may cancel, and norms and later layers rescale them.
 
     Args:
         encoder: the model that ran, or `trace.parts` of a recorded one.

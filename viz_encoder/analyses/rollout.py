@@ -44,8 +44,8 @@ def rollout(trace: Trace, query: int, fuse: str = "mean") -> Rollout:
     """Residual-aware product of fused attention, last layer to first (Abnar & Zuidema, 2020).
 
     Each layer counts as (A + I) / 2, A being the heads' mean, maximum or minimum with its rows
-    normalized again (arXiv:2005.00928). Only vector × matrix products are taken, block by block,
-    so no T × T matrix is ever held.
+    renormalized (arXiv:2005.00928). Only vector × matrix products are taken, block by block, so no
+    T × T matrix is ever held.
 
     Raises:
         SelectionError: no such query or way to fuse, or layers of cross-attention.
@@ -86,7 +86,9 @@ def _check(trace: Trace, fuse: str) -> None:
             f"Heads cannot be fused by {fuse!r}; choose one of {', '.join(FUSES)}."
         )
     if any(layer.cross for layer in trace.layers):
-        raise SelectionError("Rollout follows one sequence; this run is cross-attention.")
+        raise SelectionError(
+            "Rollout is defined for self-attention; this run is of cross-attention."
+        )
 
 
 def _row(trace: Trace, query: int, depth: int, fuse: str) -> Float[np.ndarray, " key"]:

@@ -22,7 +22,7 @@ OF_THE_MODEL = ("first_last", "declared")  # read more than the hidden states of
 WHY_NOT = {
     "max": "max takes each number from one token, so its cosine is not a sum over pairs of tokens",
     "pooler": "the model's own pooler is not linear, so its cosine is not a sum over token pairs",
-    "attention": "attention pooling needs a learned query, which is of one model and layer",
+    "attention": "attention pooling needs a query that was learned for this model and layer",
 }
 DENSE = (
     "The model's own pooling takes a maximum or goes through a dense layer, so its cosine is not a "
@@ -111,7 +111,7 @@ class TokenPairs(ArrayResult, TableResult, main="parts"):
             f"{quoted(each.one)}–{quoted(each.other)} {_said(each.part, digits)}" for each in top
         ]
         if not words:
-            return f"{said}; no other token is in the vectors."
+            return f"{said}; the vectors hold no other tokens."
         return f"{said}{';' if named else ':'} the largest word pairs are {', '.join(words)}."
 
     def columns(self) -> Columns:
@@ -152,7 +152,7 @@ def token_pairs(
     one, two = (states.parts(method, 0).numpy() for states in both)
     length = np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(two.sum(axis=0))
     if not np.isfinite(length) or length == 0:
-        raise SelectionError("A pooled vector has no direction (zeros or NaN), so no cosine.")
+        raise SelectionError("A pooled vector is all zeros or has NaN, so it has no cosine.")
     parts = one @ two.T / length
     after = both[0].layers[0]
     matches = _matches(trace, other, *(states.after[0][0] for states in both))
@@ -162,7 +162,10 @@ def token_pairs(
 def not_a_sum(method: str, encoder: LoadedEncoder | None = None) -> str:
     """Why a pooling's cosine is no sum over pairs of tokens, a plain sentence; "" where it is."""
     if method in WHY_NOT:
-        return f"It cannot be said by {method}: {WHY_NOT[method]}; choose mean."
+        return (
+            f"The pooling {method} cannot be split into token pairs: {WHY_NOT[method]}; choose "
+            "mean."
+        )
     declared = encoder.declared if encoder is not None and method == "declared" else None
     if declared is None or declared.problem or declared.additive:
         return ""
@@ -179,13 +182,13 @@ def _check(trace: Trace, other: Trace, method: str, encoder: LoadedEncoder | Non
     names = trace.origin.model, other.origin.model
     if names[0] != names[1] or trace.output.shape[-1] != other.output.shape[-1]:
         raise SelectionError(
-            f"The runs are of {names[0] or 'a model'} and {names[1] or 'another'}; vectors of two "
-            "models have no cosine. Run both texts with one model."
+            f"The runs are of {names[0] or 'a model'} and {names[1] or 'another'}; vectors of "
+            "different models cannot be compared. Run both texts with one model."
         )
     if trace.n_tokens * other.n_tokens > MAX_PAIRS:
         raise TooLong(
             f"The texts have {trace.n_tokens:,} and {other.n_tokens:,} tokens; at most "
-            f"{MAX_PAIRS:,} pairs are held. Choose shorter texts."
+            f"{MAX_PAIRS:,} pairs are computed. Choose shorter texts."
         )
 
 

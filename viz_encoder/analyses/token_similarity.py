@@ -146,7 +146,8 @@ def between_runs(traces: Sequence[Trace], *, hide_special: bool = False) -> Betw
     sizes = {(n_states(trace), trace.hidden(0).shape[-1]) for trace in traces}
     if len(traces) < 2 or len(sizes) > 1:
         raise SelectionError(
-            f"{len(traces)} runs of {len(sizes)} kinds of models; give at least two runs of one."
+            f"There are {len(traces)} runs of {len(sizes)} kinds of models; give at least two "
+            "runs of one model."
         )
     kept = [real_token_numbers(trace, hide_special=hide_special) for trace in traces]
     cosine = [_between(traces, kept, layer) for layer in range(n_states(traces[0]))]

@@ -21,8 +21,8 @@ BLOCK_BYTES = 16 * 2**20  # of weights, or of transformed values; some copies ar
 class ValueWeighted(ArrayResult, main="norms"):
     """norms[h, i, j] is ‖α · v · W_O‖ of head heads[h], from key j to query first_query + i.
 
-    It is in the units of the layer's hidden states and at least 0; where the mask forbids a key
-    it is 0. value_norms[h, j] is ‖v · W_O‖, what the key would add at a weight of 1.
+    It is in the units of the layer's hidden states and at least 0; where the mask forbids a key, it
+    is 0. value_norms[h, j] is ‖v · W_O‖, what the key would add at a weight of 1.
     """
 
     norms: Float[np.ndarray, "head query key"]
@@ -117,7 +117,9 @@ def _projection(
     trace.attention(layer, rows=slice(0, 0))  # says so if there is no such layer
     ran = trace.layers[layer]
     if ran.cross:
-        raise SelectionError("Value-weighted maps follow one sequence; this is cross-attention.")
+        raise SelectionError(
+            "Value-weighted maps are made for self-attention; this run is of cross-attention."
+        )
     require_made_by(encoder, trace, ran, trace.output.shape[-1])
     weight = encoder.model.get_parameter(f"layers.{layer}.attn.o.weight").detach()
     weight = weight.to(ran.v.device, torch.promote_types(weight.dtype, torch.float32))

@@ -64,12 +64,12 @@ class AuditScope:
         step: step(x of one token, cache or None) → (output, cache): the model with a KV cache. If
             it takes a third argument, it is tried with padding too, and given what your code passes
             for all tokens so far.
-        reorder: reorder(cache, order) → the cache of step with its samples in that order, as a beam
-            search has it: order is a whole number a sample, and one may come twice.
+        reorder: reorder(cache, order) → the cache of step with its samples in that order, as in
+            beam search: order has one index per sample, and an index may repeat.
         pool_over: pool_over(valid) → Bool "batch token": the tokens that the pooled vector is made
             of, such as all real ones without [CLS] and [SEP].
         bias: bias(valid) → numbers "#batch #head query key" that are to be added to the scores of
-            every layer (ALiBi, relative positions); a list of such functions, one a layer.
+            every layer (ALiBi, relative positions); a list of such functions, one per layer.
         cross: cross(valid) → Bool "batch query memory", True = may attend: what cross-attention may
             look at. Memory may have any number of tokens.
         variants: implementations that must agree with the model on real tokens, by name.
@@ -124,7 +124,7 @@ def require_intents(given: Any) -> tuple[Intent, ...]:
     intents = (given,) if callable(given) else tuple(given) if many else ()
     if not intents or not all(callable(one) for one in intents):
         raise InputError(
-            "intent is a function of valid, or a list of such functions, one a layer: "
+            "intent is a function of valid, or a list of such functions, one per layer: "
             "lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)"
         )
     if any(is_mask_mod(one) for one in intents):
@@ -142,7 +142,9 @@ def require_one_a_layer(intents: tuple[Intent, ...], n_layers: int | None) -> No
         InputError: there are more or fewer.
     """
     if n_layers is not None and len(intents) not in (1, n_layers):
-        raise InputError(f"{len(intents)} intents are given for {n_layers} layers; give 1 or all.")
+        raise InputError(
+            f"{len(intents)} intents are given for {n_layers} layers; give 1, or one per layer."
+        )
 
 
 def require_numbers(**given: Any) -> None:
@@ -183,7 +185,7 @@ def _require_lengths(lengths: Any) -> None:
         if not _is_whole(one):
             raise InputError(f"lengths holds {one!r}; each must be a whole number.")
         if one < 2:
-            raise InputError(f"lengths holds {one}; a mask needs 2 tokens at least.")
+            raise InputError(f"lengths holds {one}; a mask needs at least 2 tokens.")
     _require_short("lengths holds", lengths)
 
 
@@ -191,7 +193,7 @@ def _require_short(where: str, lengths: Sequence[int]) -> None:
     if max(lengths, default=0) > LONGEST:
         raise InputError(
             f"{where} {max(lengths):,} tokens; an audit goes up to {LONGEST:,} because your "
-            "intent is a whole mask. Faults of a mask show in short inputs, too."
+            "intent is a whole mask. Mask bugs show in short inputs, too."
         )
 
 

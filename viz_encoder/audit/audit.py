@@ -164,8 +164,9 @@ def _require_as_many_as_seen(context: AuditContext) -> None:
         seen = len(context.maps.layers)
         if seen and seen != n_intents:
             raise InputError(
-                f"{n_intents} intents are given, but {seen} attention layers were seen; give 1 "
-                f"or all, or say n_layers={n_intents} if not every layer can be seen."
+                f"{n_intents} intents are given, but {seen} attention layers were seen; give "
+                f"1, or one per layer, or say n_layers={n_intents} if not every layer can be "
+                "seen."
             )
 
 

@@ -157,7 +157,7 @@ def _maps(context: AuditContext) -> Answer:
         return untested(f"No maps could be seen: {found.why_none}")
     if len(context.base.allowed) not in (1, len(found.layers)):
         return untested(
-            f"{len(found.layers)} attention calls were seen, and there are "
+            f"{len(found.layers)} attention calls were seen, but there are "
             f"{len(context.base.allowed)} intents."
         )
     fault = maps_check.find_fault(context, context.base, found)

@@ -76,7 +76,7 @@ class Picture(OneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaskReport(TableResult):
-    """All that an audit found; print(report) tells all of it, to_frame() has a line a check."""
+    """All that an audit found; print(report) tells all of it, to_frame() has one line per check."""
 
     verdict: Verdict  # PASS, WARN, FAIL or ERROR
     sentence: str

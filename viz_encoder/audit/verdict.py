@@ -73,7 +73,7 @@ def _answer(context: AuditContext, question: Question) -> Answer:
     except ModelFault as fault:
         return Answer(Verdict.FAIL, f"The model raised {fault}.")
     except InputError as fault:
-        return Answer(Verdict.ERROR, str(fault), cure="Mend what audit_mask is given.")
+        return Answer(Verdict.ERROR, str(fault), cure="Fix the arguments of audit_mask.")
     except Exception as fault:
         last = traceback.extract_tb(fault.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"

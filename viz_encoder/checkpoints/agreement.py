@@ -39,10 +39,10 @@ def compare_runs(theirs: nn.Module, ours: LoadedEncoder, plan: Plan) -> tuple[st
         found = ours.model(values.to(ours.device)).output[0].float().cpu()
     notes = []
     if isinstance(expected, str):
-        notes.append(f"Its run was not compared with the model's own: {expected}.")
+        notes.append(f"This encoder's output was not compared with the model's own: {expected}.")
     elif expected.shape != found.shape:
-        sizes = f"its output has shape {tuple(expected.shape)}, ours {tuple(found.shape)}"
-        notes.append(f"Its run was not compared with the model's own: {sizes}.")
+        sizes = f"the model's output has shape {tuple(expected.shape)}, ours {tuple(found.shape)}"
+        notes.append(f"This encoder's output was not compared with the model's own: {sizes}.")
     else:
         _require_equal(type(theirs).__name__, expected, found, TOLERANCE.get(kind, 1e-4))
     if kind not in (torch.float32, torch.float64):
@@ -94,7 +94,10 @@ def _vector_notes(theirs: Any, ours: LoadedEncoder, by_text: bool) -> tuple[str,
                 expected = torch.as_tensor(ask()).float().cpu()
         except Exception as fault:  # code of another package, or the person's own
             why = str(fault).partition("\n")[0][:120].rstrip(".")
-            return (f"Its vectors were not compared with the model's own: it failed ({why}).",)
+            return (
+                "These vectors were not compared with the model's own: the model could not be run "
+                f"({why}).",
+            )
         _require_same_vector(theirs, expected, found)
     return ()
 
@@ -111,8 +114,8 @@ def _require_same_vector(theirs: Any, expected: Tensor, found: Tensor) -> None:
     dim = getattr(theirs, "truncate_dim", None)
     if expected.shape != found.shape:
         why = (
-            f"its truncate_dim is {dim}, and ours are whole, of {len(found)} numbers: set it "
-            "to None and cut them yourself"
+            f"its truncate_dim is {dim}, but vectors here keep all {len(found)} dimensions: "
+            "set it to None and truncate the vectors yourself"
             if dim is not None
             else f"its own vector has shape {tuple(expected.shape)}, not {tuple(found.shape)}"
         )
@@ -120,8 +123,8 @@ def _require_same_vector(theirs: Any, expected: Tensor, found: Tensor) -> None:
     apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-12))
     if not apart <= TOLERANCE.get(next(theirs.parameters()).dtype, 1e-4):
         raise CheckpointError(
-            f"its own vectors differ from those that its modules make by {apart:.1e} of the "
-            "largest value, as a hook, a forward or an encode of its own can do"
+            f"its own vectors differ from those of its modules by {apart:.1e} of the largest "
+            "value, as happens with a hook or with a forward or encode method of its own"
         )
 
 
@@ -129,9 +132,9 @@ def _require_equal(name: str, expected: Output, found: Output, tolerance: float)
     apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-12))
     if not apart <= tolerance:
         raise CheckpointError(
-            f"{name} computes something other than its weights and config say: its output differs "
-            f"by {apart:.1e} of its largest value. A hook, a replaced part or an edited config can "
-            "do that; vz.record(model, …) captures the model as it runs."
+            f"{name} computes something other than its weights and config say: its output "
+            f"differs by {apart:.1e} of its largest value. A hook, a replaced part or an "
+            "edited config can cause that; vz.record(model, …) captures the model as it runs."
         )
 
 
@@ -160,7 +163,7 @@ def _output(model: nn.Module, values: Tensor, plan: Plan) -> Output | str:
         with _evaluated(model), torch.no_grad():
             states = plan.family.run(model, {name: given})
     except Exception as fault:  # code of another package, on a model of any shape
-        return f"it could not be run ({str(fault).partition(chr(10))[0][:120].rstrip('.')})"
+        return f"the model could not be run ({str(fault).partition(chr(10))[0][:120].rstrip('.')})"
     return states[0].float().cpu()
 
 

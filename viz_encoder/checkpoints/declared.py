@@ -63,7 +63,9 @@ def declared(
     _require_plain(settings, prompts)
     if not modules or modules[0][0] != "Pooling":
         found = shown(modules[0][0]) if modules else "nothing"
-        raise CheckpointError(f"its encoder is followed by {found}; we compute a Pooling")
+        raise CheckpointError(
+            f"its encoder is followed by {found}; only a Pooling module is supported there"
+        )
     methods, include_prompt = _pooling(modules[0][1], d_model)
     steps, width = [], len(methods) * d_model
     for kind, about, tensors in modules[1:]:
@@ -93,11 +95,13 @@ def _require_plain(settings: Json, prompts: Json) -> None:
         ("module_output_name", "token_embeddings"),
     ):
         if settings.get(key, plain) != plain:
-            raise CheckpointError(f"its {key} is {shown(settings[key])}; we compute {plain!r}")
+            raise CheckpointError(
+                f"its {key} is {shown(settings[key])}; only {plain!r} is supported"
+            )
     output = settings.get("modality_config") or {"text": {}}
     text = output.get("text") if isinstance(output, Mapping) else None
     if not isinstance(text, Mapping) or "message" in output:
-        raise CheckpointError("its modality_config is not for plain texts")
+        raise CheckpointError("its modality_config is not that of a plain text model")
     if text.get("method_output_name", "last_hidden_state") != "last_hidden_state":
         raise CheckpointError("it pools something other than the last hidden state")
     for key in CARRIED:
@@ -106,7 +110,7 @@ def _require_plain(settings: Json, prompts: Json) -> None:
         if odd:
             raise CheckpointError(f"its settings carry {key} with {shown(sorted(odd))}")
     if settings.get("query_expansion"):
-        raise CheckpointError("it fills up its queries (query_expansion)")
+        raise CheckpointError("it pads its queries to a fixed length (query_expansion)")
 
 
 def _pooling(about: Json, d_model: int) -> tuple[tuple[str, ...], bool]:
@@ -124,7 +128,7 @@ def _pooling(about: Json, d_model: int) -> tuple[tuple[str, ...], bool]:
     known = isinstance(modes, list) and modes and all(m in POOLINGS for m in map(str, modes))
     if odd or not known or len(modes) > len(POOLINGS):
         raise CheckpointError(
-            f"its Pooling is {shown(odd or given)}; we compute {', '.join(POOLINGS)}"
+            f"its Pooling is {shown(odd or given)}; the supported ones are {', '.join(POOLINGS)}"
         )
     include = about.get("include_prompt", True)
     if not isinstance(include, bool):
@@ -147,7 +151,7 @@ def _step(kind: str, about: Json, tensors: Tensors, width: int) -> Step | None:
             return LayerNorm(found["norm.weight"], found["norm.bias"])
         case "Dense":
             return _dense(about, tensors, width)
-    raise CheckpointError(f"it has the module {shown(kind)}, which is not computed here")
+    raise CheckpointError(f"it has the module {shown(kind)}, which is not supported")
 
 
 def _dense(about: Json, tensors: Tensors, width: int) -> Dense:
@@ -155,13 +159,14 @@ def _dense(about: Json, tensors: Tensors, width: int) -> Dense:
     bias, residual = about.get("bias", True), about.get("use_residual", False)
     if n_in != width or not isinstance(n_out, int) or n_out < 1:
         raise CheckpointError(
-            f"its Dense goes from {shown(n_in)} to {shown(n_out)} numbers, and {width} come in"
+            f"its Dense maps {shown(n_in)} to {shown(n_out)} dimensions, but its input has {width}"
         )
     name = about.get("activation_function", "torch.nn.modules.activation.Tanh")
     package, _, activation = str(name).rpartition(".")
     if package.partition(".")[0] != "torch" or activation not in ACTIVATIONS:
         raise CheckpointError(
-            f"its Dense has the activation {shown(name)}; we compute {', '.join(ACTIVATIONS)}"
+            f"its Dense has the activation {shown(name)}; the supported ones are "
+            f"{', '.join(ACTIVATIONS)}"
         )
     mapped = bool(residual) and n_in != n_out
     shapes: dict[str, tuple[int, ...]] = {"linear.weight": (n_out, width)}

@@ -112,7 +112,8 @@ def _widened(key: str, tensor: Tensor) -> Tensor:
         return tensor.float()
     except (NotImplementedError, RuntimeError) as fault:  # four-bit floats, two to a byte
         raise CheckpointError(
-            f"{key} is {tensor.dtype}, which cannot be computed with; save it as float32."
+            f"{key} is {tensor.dtype}, which cannot be converted to float32 here; save it as "
+            "float32."
         ) from fault
 
 
@@ -177,7 +178,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         names = [name for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
-        raise UnsafeFile(f"The safetensors header gives {shown(twin)} twice; save the model again.")
+        raise UnsafeFile(f"The safetensors header lists {shown(twin)} twice; save the model again.")
     return content
 
 

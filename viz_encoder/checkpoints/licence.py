@@ -1,4 +1,4 @@
-"""The licence that a model's own README states, in its first lines."""
+"""The license that a model's own README states, in its first lines."""
 
 import re
 from pathlib import Path

@@ -67,8 +67,8 @@ def plan(name: str | Path, *, part: str = "", revision: str = "", tell: Tell = s
     if isinstance(name, str) and is_hub_id(name) and not is_file(Path(name)):
         return plan_download(name, *_downloaded(name, revision, tell, part), part)
     raise CheckpointError(
-        f"There is no built-in model and no folder {str(name)[:80]!r}; {_built_in(str(name))} A "
-        "model of the hub is named organization/name."
+        f"There is no built-in model and no folder {str(name)[:80]!r}; {_built_in(str(name))} "
+        "A model on the hub is named organization/name."
     )
 
 
@@ -79,7 +79,7 @@ def _downloaded(name: str, revision: str, tell: Tell, part: str) -> tuple[Path, 
     except CheckpointError as fault:
         if "/" in name or not str(fault).startswith("There is no folder"):
             raise
-        raise type(fault)(f"{fault} B{_built_in(name)[1:]}") from fault
+        raise type(fault)(f"{fault} T{_built_in(name)[1:]}") from fault
 
 
 def _built_in(name: str) -> str:
@@ -88,7 +88,7 @@ def _built_in(name: str) -> str:
     within = [each for each in known if len(name) > 2 and name.lower() in each]
     close = within or get_close_matches(name.lower(), known, n=1)
     meant = f"; did you mean {known[close[0]]!r}?" if close else "."
-    return f"built in are {', '.join(BUILTIN)}{meant}"
+    return f"the built-in models are {', '.join(BUILTIN)}{meant}"
 
 
 def plan_cached(name: str, part: str = "") -> Plan | None:

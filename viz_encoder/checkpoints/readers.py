@@ -169,7 +169,7 @@ def _pad_id(config: EncoderConfig, file: Json) -> int | None:
         raise CheckpointError(f"pad_token_id is {shown(pad_id)}; it must be a whole number.")
     if not 0 <= pad_id < config.vocab_size:
         raise CheckpointError(
-            f"pad_token_id is {shown(pad_id)}; it must be one of the vocabulary's "
-            f"{config.vocab_size:,} (0 to {config.vocab_size - 1})."
+            f"pad_token_id is {shown(pad_id)}; it must be an id of the vocabulary (0 to "
+            f"{config.vocab_size - 1})."
         )
     return pad_id

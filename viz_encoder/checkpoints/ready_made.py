@@ -88,7 +88,8 @@ def _unpacked(source: Mapping[str, Any], config: EncoderConfig) -> tuple[Any, An
     if name not in source or odd:
         held = ", ".join(map(str, source))[:80] or "nothing"
         raise InputError(
-            f"The input holds {held}; this model takes {name}, and with it {MASK} and {SEGMENTS}."
+            f"The input holds {held}; this model takes {name} and, optionally, {MASK} and "
+            f"{SEGMENTS}."
         )
     mask = source.get(MASK)
     if mask is not None:

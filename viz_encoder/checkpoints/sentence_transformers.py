@@ -57,7 +57,9 @@ def read_declared(folder: Path, d_model: int, most: int) -> Declared | None:
     try:
         named = [_named(entry) for entry in read_json_list(folder, MODULES, MAX_MODULES)]
         if named[:1] != [("Transformer", "")]:
-            raise CheckpointError("its first module is not a Transformer beside modules.json")
+            raise CheckpointError(
+                "its first module is not a Transformer in the folder of modules.json"
+            )
         modules = [_module(folder, kind, path) for kind, path in named[1:]]
         settings = next((read_json(folder, n) for n in SETTINGS if there(folder / n)), {})
         limit = settings.get("max_seq_length")
@@ -80,7 +82,7 @@ def declared_by_model(model: Any, d_model: int, most: int) -> Declared:
     try:
         for module in others:
             if type(module).__module__.partition(".")[0] != PACKAGE:
-                raise CheckpointError(f"it has a module of its own, {type(module).__name__}")
+                raise CheckpointError(f"it has a custom module, {type(module).__name__}")
         settings = {**first.get_config_dict(), "do_lower_case": first.do_lower_case}
         prompts = {"prompts": model.prompts, "default_prompt_name": model.default_prompt_name}
         modules = [(type(one).__name__, one.get_config_dict(), _of_memory(one)) for one in others]

@@ -45,7 +45,7 @@ def text_axes(file: Json) -> dict[str, Any]:
 
 def require_absolute(file: Json, name: str) -> None:
     """Refuse a variant of BERT's that knows order by another way than a table of positions."""
-    said = f"{name} is loaded with 'absolute' positions only"
+    said = f"for {name}, only 'absolute' positions are supported"
     require(file, "position_embedding_type", "absolute", said)
 
 
@@ -101,6 +101,7 @@ def rotary_base(file: Json, kind: str = "", key: str = "rope_theta") -> Any:
     scaling = said.get("rope_type", said.get("type", "default"))
     if scaling != "default":
         raise CheckpointError(
-            f"config.json scales rotary positions by {shown(scaling)}; we load them unscaled."
+            f"config.json scales rotary positions by {shown(scaling)}; for this model, only "
+            "unscaled ones are supported."
         )
     return said.get("rope_theta", file[key])

@@ -76,5 +76,5 @@ CLIP = """
     encoder.layers.#.layer_norm2.*           layers.#.ff_norm.*
     embeddings.position_embedding.weight     embed.position
     embeddings.position_ids                  buffer
-    logit_scale                              -  scale of the similarity of texts and pictures
+    logit_scale                              -  scale of the image-text similarity
 """

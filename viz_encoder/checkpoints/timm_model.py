@@ -48,13 +48,13 @@ def require_as_built(model: nn.Module) -> Callable[[EncoderConfig], None]:
                 theirs, ours = activation(x), ACTIVATIONS[config.activation](x)
             if not torch.allclose(theirs, ours, atol=1e-6):
                 raise CheckpointError(
-                    f"This model's activation is {type(activation).__name__}, and models of its "
-                    f"architecture have {config.activation}; {RECORD}"
+                    f"This model's activation is {type(activation).__name__}, but models of "
+                    f"its architecture have {config.activation}; {RECORD}"
                 )
         eps = _first(model, "norm1", "eps")
         if eps is not None and eps != config.norm_eps:
             raise CheckpointError(
-                f"This model's norms have eps {eps:g}, and models of its architecture have "
+                f"This model's norms have eps {eps:g}, but models of its architecture have "
                 f"{config.norm_eps:g}; {RECORD}"
             )
 

@@ -142,8 +142,8 @@ def _notes(valid: Bool[Tensor, " token"], why: str) -> tuple[str, ...]:
     places = [f"at the {' and the '.join(ends)}"] if ends else []
     places += [f"{inside} between real tokens"] if inside else []
     return (
-        f"{n_pads:,} of {n_tokens:,} tokens are padding, {', '.join(places)}: {why}. No token "
-        f"attends to them; {GIVE}.",
+        f"{n_pads:,} of {n_tokens:,} tokens {'is' if n_pads == 1 else 'are'} padding, "
+        f"{', '.join(places)}: {why}. No token attends to padding; {GIVE}.",
     )
 
 
@@ -158,6 +158,7 @@ def _unsaid(
     if not padding.attended or not n_pads:
         return ()
     return (
-        f"{n_pads:,} of {len(ids):,} tokens are this model's padding, {word}; it was trained to "
-        f"attend to it, so they count as real; {GIVE}.",
+        f"{n_pads:,} of {len(ids):,} tokens {'is' if n_pads == 1 else 'are'} this model's "
+        f"padding, {word}; the model was trained to attend to padding, so it counts "
+        f"as real; {GIVE}.",
     )

@@ -93,10 +93,12 @@ def _positions(config: EncoderConfig) -> Part:
             base += f", {config.rotary_base_local:,.0f} in local layers"
         if config.rotary_stretch != 1:
             base += f", positions / {config.rotary_stretch:.3g}"
-        ways.append(f"rotary: queries and keys turned {by} ({base})")
+        ways.append(f"rotary: queries and keys rotated {by} ({base})")
         equations.append("q ← R(t) q, k ← R(t) k")
     if config.relative_buckets:
-        ways.append(f"relative: a learned number for each of {config.relative_buckets} distances")
+        ways.append(
+            f"relative: a learned bias for each of {config.relative_buckets} distance buckets"
+        )
         equations.append("score ← score + b[key − query]")
     said = "; ".join(ways) or "none: the model does not know the order"
     return Part("Positions", said, "; ".join(equations))

@@ -33,7 +33,7 @@ class Positions(Choice):
 
 
 class Norm(Choice):
-    """LayerNorm (Ba et al., 2016) or RMSNorm (Zhang & Sennrich, 2019), which takes no mean off."""
+    """LayerNorm (Ba et al., 2016) or RMSNorm (Zhang & Sennrich, 2019), which subtracts no mean."""
 
     LAYER = "layer"
     RMS = "rms"
@@ -47,7 +47,7 @@ class NormPlacement(Choice):
 
 
 class Activation(Choice):
-    """The nonlinearity of the feed-forward network, or of a head."""
+    """The nonlinearity of the feed-forward network, or of a prediction head."""
 
     RELU = "relu"
     GELU = "gelu"  # by the error function
@@ -58,7 +58,7 @@ class Activation(Choice):
 
 
 class Task(Choice):
-    """What a head says."""
+    """What a prediction head answers."""
 
     MASKED = "masked"  # which token stands at each place
     CLASSIFY = "classify"  # one label for the whole input
@@ -68,7 +68,7 @@ class Task(Choice):
 
 
 class HeadPool(Choice):
-    """Which hidden states a head reads."""
+    """Which hidden states a prediction head reads."""
 
     EACH = "each"  # every token by itself
     CLS = "cls"

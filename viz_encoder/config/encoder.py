@@ -1,4 +1,4 @@
-"""EncoderConfig: the axes of one encoder; BERT-base where nothing else is said."""
+"""EncoderConfig: the axes of one encoder; the defaults are BERT-base."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -41,7 +41,7 @@ class EncoderConfig:
     """All axes of one encoder; the defaults are BERT-base (Devlin et al., 2019, arXiv:1810.04805).
 
     Raises:
-        ConfigError: a size that cannot be.
+        ConfigError: an impossible size, or sizes that do not fit together.
     """
 
     n_layers: int = 12
@@ -140,7 +140,7 @@ class EncoderConfig:
         unknown = [name for name in axes if name not in cls.__dataclass_fields__]
         if unknown:
             raise ConfigError(
-                f"EncoderConfig has no axis {shown(unknown[0])}; its axes are "
+                f"EncoderConfig has no field {shown(unknown[0])}; its fields are "
                 f"{', '.join(cls.__dataclass_fields__)}."
             )
         return cls(**axes)
@@ -221,7 +221,7 @@ class EncoderConfig:
         turned = self.rotary_base is not None
         if turned and self.d_head % (4 if self.rotary_grid else 2):
             raise ConfigError(
-                f"d_head = {self.d_head} cannot be turned in pairs; choose a multiple of "
+                f"d_head = {self.d_head} cannot be rotated in pairs; choose a multiple of "
                 f"{4 if self.rotary_grid else 2}, or rotary_base = None."
             )
 
@@ -238,8 +238,9 @@ class EncoderConfig:
             self.relative_buckets % 4 or self.relative_distance <= self.relative_buckets // 4
         ):
             raise ConfigError(
-                f"relative_buckets is {self.relative_buckets} for distances up to "
-                f"{self.relative_distance}; it must be a multiple of 4, and below four times that."
+                f"relative_buckets is {self.relative_buckets} and relative_distance "
+                f"{self.relative_distance}; relative_buckets must be a multiple of 4 and below "
+                "4 × relative_distance."
             )
 
     def _check_patches(self) -> None:

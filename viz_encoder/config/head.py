@@ -1,4 +1,4 @@
-"""HeadConfig: what a head reads, how it is built, and what its outputs are called."""
+"""HeadConfig: what a prediction head reads, how it is built, and what its outputs are called."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class HeadConfig(OneLine):
     """A prediction head: hidden states → dense and activation → norm → out, some steps left out.
 
     Raises:
-        ConfigError: a value that cannot be.
+        ConfigError: a value that is not possible.
     """
 
     task: Task
@@ -47,7 +47,8 @@ class HeadConfig(OneLine):
         require_switch("regression", self.regression)
         if self.labels and len(self.labels) != self.n_out:
             raise ConfigError(
-                f"A head has {self.n_out} outputs and {len(self.labels)} labels; name each output."
+                f"A prediction head has {self.n_out} outputs and {len(self.labels)} labels; "
+                "give one label per output."
             )
 
     def width(self, d_model: int) -> int:
@@ -78,11 +79,13 @@ def read_heads(given: object) -> tuple[HeadConfig, ...]:
             unknown = [name for name in one if name not in HeadConfig.__dataclass_fields__]
             if unknown or "task" not in one:
                 raise ConfigError(
-                    f"A head has {shown(sorted(map(str, one)))}; it needs a task and may have "
-                    f"{', '.join(HeadConfig.__dataclass_fields__)}."
+                    f"A prediction head has the fields {shown(sorted(map(str, one)))}; it "
+                    f"needs a task and may have {', '.join(HeadConfig.__dataclass_fields__)}."
                 )
             one = HeadConfig(**one)
         if not isinstance(one, HeadConfig) or any(one.task is other.task for other in heads):
-            raise ConfigError(f"prediction_heads holds {shown(one)}; give each task one head.")
+            raise ConfigError(
+                f"prediction_heads holds {shown(one)}; give HeadConfigs, one for each task."
+            )
         heads.append(one)
     return tuple(heads)

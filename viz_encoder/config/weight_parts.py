@@ -63,10 +63,10 @@ def _embeddings(config: EncoderConfig) -> list[WeightPart]:
     letter = "D" if width == config.d_model else "E"
     parts = []
     if config.embedding is Embedding.TOKEN:
-        parts.append(WeightPart("word table", f"V · {letter}", config.vocab_size * width))
+        parts.append(WeightPart("token embeddings", f"V · {letter}", config.vocab_size * width))
         if config.n_segments:
             segments = WeightPart(
-                "segment table", f"segments · {letter}", config.n_segments * width
+                "segment embeddings", f"segments · {letter}", config.n_segments * width
             )
             parts.append(segments)
     n_positions = config.max_positions
@@ -78,7 +78,7 @@ def _embeddings(config: EncoderConfig) -> list[WeightPart]:
             prefix = WeightPart("prefix tokens", f"n · {letter}", len(config.prefix) * width)
             parts.append(prefix)
     if config.positions is Positions.LEARNED:
-        parts.append(WeightPart("position table", f"T · {letter}", n_positions * width))
+        parts.append(WeightPart("position embeddings", f"T · {letter}", n_positions * width))
     if config.embed_norm:
         formula = _norm_formula(config).replace("D", letter)
         parts.append(WeightPart("embedding norm", formula, _norm(config, width)))

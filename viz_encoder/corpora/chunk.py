@@ -107,7 +107,9 @@ def _read(encoder: LoadedEncoder, source: Any) -> Inputs:
         raise InputError(source.reason)
     inputs = source if isinstance(source, Inputs) else encoder.read(source)
     if len(inputs.samples) != 1:
-        raise InputError(f"It holds {len(inputs.samples):,} inputs; give each one by itself.")
+        raise InputError(
+            f"It holds {len(inputs.samples):,} inputs; give each one as a separate item."
+        )
     return inputs
 
 
@@ -223,5 +225,6 @@ def _content(source: Any) -> tuple[bytes, ...]:
         case list():
             return b"list", *(part for each in source for part in _content(each))
     raise InputError(
-        f"Items of type {type(source).__name__} have no digest to resume by; leave out folder=."
+        f"Items of type {type(source).__name__} cannot be recognized when resuming; leave out "
+        "folder=."
     )

@@ -65,9 +65,9 @@ def corpus(
             passes alone, for texts of 10 to 500 tokens. On request, on a sample: "effect" (of
             removing each head, on the pooled vector; 16 to 36 forward passes a text) and
             "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes). On
-            request, of all items: "vectors" (mean, deviation and mean cosine of the pooled ones).
-        k: how many examples a head.
-        sample: the share of the items for "effect" and "similarity"; which, their numbers decide.
+            request, of all items: "vectors" (mean, deviation and mean cosine of the pooled vectors).
+        k: how many examples per head.
+        sample: the share of the items for "effect" and "similarity", chosen by their numbers.
         column: the column of the texts, where there are columns.
         second: that of text B, where rows are pairs.
         on: "local", or "ray" for Ray Data (`pip install "viz-encoder[ray]"`). With the same number
@@ -101,7 +101,9 @@ def corpus(
     digest, source = model_digest(loaded), ""
     if cluster is not None and is_dataset(items):
         if folder is not None:
-            raise SelectionError("A ray.data.Dataset is not resumed; leave out folder=.")
+            raise SelectionError(
+                "A run over a ray.data.Dataset cannot be resumed; leave out folder=."
+            )
         watch = Watch(None, progress, None)
         found = measured_dataset(loaded, items, columns, settings, watch, cluster)
     else:
@@ -188,7 +190,7 @@ def _cluster(on: str, workers: int | None, gpus: float, address: str | None) -> 
 
 def _k(measures: tuple[str, ...], k: int) -> int:
     if k < 1:
-        raise SelectionError(f"k is {k}; give 1 or more examples a head.")
+        raise SelectionError(f"k is {k}; give 1 or more examples per head.")
     return k if "examples" in measures else 0
 
 

@@ -91,7 +91,7 @@ Heads = dict[tuple[int, int], list[Place]]
 
 @dataclass(eq=False)
 class StrongestPlaces:
-    """The k strongest places of each head, one a text, and the texts that they are in.
+    """The k strongest places of each head, one per text, and the texts that they are in.
 
     The same text twice counts as one, that of the lower number.
     """

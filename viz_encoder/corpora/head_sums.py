@@ -169,7 +169,7 @@ class HeadSums:
             counts = n_texts, n_tokens, n_failed
             return cls(spreads, strongest, *counts, failures, distances, n_sampled, vectors, rows)
         except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as fault:
-            raise TraceError(f"These are no sums of a corpus: {fault}.") from fault
+            raise TraceError(f"These bytes do not hold the sums of a corpus: {fault}.") from fault
 
 
 def _as_array(data: Any) -> np.ndarray:

@@ -212,7 +212,7 @@ def _row(source: Any) -> Row:
         case Unreadable():
             return None, None, None, source.reason
     raise InputError(
-        f"An item of type {type(source).__name__} does not travel to Ray's workers; give texts, "
+        f"An item of type {type(source).__name__} cannot be sent to Ray's workers; give texts, "
         'pairs of texts or paths of pictures, or choose on="local".'
     )
 

@@ -67,7 +67,9 @@ def load_table(path: str | Path) -> HeadTable:
         raise SelectionError("A CSV holds means but no examples; open the .parquet, .npz or .json.")
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise TraceError(f"{shortened(path)} is over {MAX_BYTES // 10**6} MB; no table is.")
+            raise TraceError(
+                f"{shortened(path)} is over {MAX_BYTES // 10**6} MB; no head table is that large."
+            )
         return _read(path, kind)
     except OSError as fault:
         raise TraceError(f"{shortened(path)} cannot be read: {fault.strerror or fault}.") from fault

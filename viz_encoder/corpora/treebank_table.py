@@ -30,7 +30,7 @@ def treebank_table(
     Args:
         encoder: what `vz.load` returned, with its tokenizer.
         sentences: a CoNLL-U file, "grammar" (built in, for the model of that name), or sentences.
-        k: how many examples a head.
+        k: how many examples per head.
         progress: called with a `Done`, in which each sentence counts twice.
 
     Raises:

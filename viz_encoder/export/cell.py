@@ -59,7 +59,7 @@ def draw_cell(
     packed = _pack(trace, _ordered(places, opening[:2]), room)
     if not packed.tops:
         raise SelectionError(
-            f"max_bytes is {max_bytes:,}, which is too little for any map; give more."
+            f"max_bytes is {max_bytes:,}, which is too small for any map; give more."
         )
     cell = replace(empty, document=_document(trace, opening, places, packed))
     size = f"{cell.nbytes / 1000:,.0f} kB"
@@ -204,8 +204,8 @@ def _left_out(asked: list[Place], kept: list[Place]) -> str:
         return ""
     layer, head = missing[0]
     return (
-        f"{len(kept)} of {len(asked)} heads fit here. For another, such as head "
-        f"{layer}.{head}: trace.show(layer={layer}, head={head}), or max_bytes= for more."
+        f"{len(kept)} of {len(asked)} heads fit here. For others, such as head {layer}.{head}: "
+        f"trace.show(layer={layer}, head={head}), or max_bytes= for more."
     )
 
 

@@ -46,7 +46,7 @@ def draw_lesson(seats: Iterable[int], language: str = FIRST) -> bytes:
     numbers = sorted(set(seats))
     if len(numbers) > MOST_SEATS:
         raise SelectionError(
-            f"The file has room for {MOST_SEATS} seats, not for {len(numbers)}; write several "
+            f"The file has room for {MOST_SEATS} seats, not {len(numbers)}; write several "
             "files, such as one with seats 1 to 30 and one with 31 to 60."
         )
     code, folder = texts_of(language).code, asset(f"models/{MODEL}")

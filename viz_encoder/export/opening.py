@@ -73,9 +73,11 @@ def _named(trace: Trace, name: str) -> int:
         return found[0]
     if not found:
         first = ", ".join(token[:20] for token in trace.tokens[:12])
-        raise SelectionError(f"There is no token {name[:40]!r}; there are {first} …")
+        raise SelectionError(f"There is no token {name[:40]!r}; the tokens are {first} …")
     numbers = ", ".join(map(str, found[:10]))
-    raise SelectionError(f"Tokens {numbers} are all {name[:40]!r}; give the number of one.")
+    raise SelectionError(
+        f"Tokens {numbers} are all {name[:40]!r}; give the number of the one you mean."
+    )
 
 
 def _bare(token: str) -> str:

@@ -156,7 +156,7 @@ def view_note(trace: Trace, view: MapView) -> str:
         rest = "" if view.renormalize else "; the other weights are not renormalized"
         said.append(f"Special tokens are hidden ({names}){rest}.")
     if view.renormalize:
-        said.append("Each row is divided by its sum over the keys that are kept.")
+        said.append("Rows are renormalized: each is divided by its sum over the keys kept.")
     if view.words:
         said.append("Sub-words are merged: the mean over a word's queries, the sum over its keys.")
     return " ".join(said)

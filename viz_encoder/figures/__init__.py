@@ -33,7 +33,7 @@ def placed(tab: str, slot: str) -> list[View]:
 
 def __getattr__(name: str) -> Callable[..., go.Figure]:
     """Only a name that is no view comes here."""
-    raise AttributeError(f"There is no view {name!r}; there are {', '.join(VIEWS)}.")
+    raise AttributeError(f"There is no view {name!r}; choose one of {', '.join(VIEWS)}.")
 
 
 def __dir__() -> list[str]:

@@ -40,7 +40,7 @@ def draw(
 ) -> go.Figure:
     """The exact map of one head, the "mean" or "max" over all heads, or the mean of several.
 
-    Over 512 tokens, each cell is the largest weight of a block, and the title says of which size.
+    Over 512 tokens, each cell is the largest weight of a block, and the title gives its size.
 
     Args:
         trace: the run.
@@ -142,6 +142,6 @@ VIEW = View(
         *(HIDE_SPECIAL, RENORMALIZE, WORDS),
     ),
     place=Place("attention", "map"),
-    look="Look along a row: which keys one query attends to. A bright column is a "
-    "key that many queries attend to.",
+    look="Look along a row: which keys one query attends to. A column that stands out is a key "
+    "that many queries attend to.",
 )

@@ -67,6 +67,6 @@ VIEW = View(
     "Atlas of all heads",
     draw,
     (Control("scale", "Color scale", COLORED), HIDE_SPECIAL, RENORMALIZE),
-    look="Look for heads unlike their neighbors: diagonals (nearby tokens), bright "
-    "columns (one key for all), blocks (a part of the text).",
+    look="Look for heads unlike their neighbors: diagonals (nearby tokens), single columns (one "
+    "key for all), blocks (a part of the text).",
 )

@@ -70,7 +70,7 @@ VIEW = View(
     draw,
     (Control("measure", "Measure", (USUAL, *NAMES)),),
     takes=("encoder", "inputs"),
-    look="Look for the darkest cell: removing that head changes the output most.",
+    look="Look for the strongest color: removing that head changes the output most.",
     measured=MEASURED,
     not_measured=NOT_MEASURED,
     source="Michel, Levy & Neubig, 2019, arXiv:1905.10650",

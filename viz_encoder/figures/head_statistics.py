@@ -64,6 +64,5 @@ VIEW = View(
     "A head statistic, by layer and head",
     draw,
     (CHOICE, HIDE_SPECIAL, RENORMALIZE),
-    look="Look for the heads that stand out; the color is one number for each head, "
-    "a mean over its queries.",
+    look="Look for the heads that stand out; the color is one number per head.",
 )

@@ -15,10 +15,11 @@ from viz_encoder.trace import Trace
 COLORS = "#348ba6", "#c2571a", "#7a5ba8", "#40498e"
 CAPTION = (
     "Measured, over the real tokens of this input: the mean cosine of two different tokens; "
-    "‖states − their mean‖ / ‖states‖, which is 0 where all tokens are the same; and, with their "
-    "mean subtracted, the root mean square cosine: 1 where all differences lie on one line. "
-    "Below, the mean length, with the middle 80% of tokens. Not measured: whether other inputs "
-    "share the same direction. A high cosine alone does not prove over-smoothing."
+    "the spread around the mean, ‖states − their mean‖ / ‖states‖, which is 0 if all tokens "
+    "are the same; and, with their mean subtracted, the root mean square cosine, which is 1 "
+    "if all differences lie on one line. Below, the mean length, with the middle 80% of "
+    "tokens. Not measured: whether other inputs share the same direction. A high cosine alone "
+    "does not prove over-smoothing."
 )
 
 

@@ -110,7 +110,8 @@ VIEW = View(
         "answer",
         3,
         "Relevance to the answer",
-        row="Through which weights the answer’s score would rise[, read at {query}], {after}",
+        row="Relevance: through which attention weights the answer’s score would rise[, read at "
+        "{query}], {after}",
     ),
     look="Look for the tokens that get most relevance in the last row.",
 )

@@ -59,7 +59,7 @@ def _says(hide_special: bool, renormalize: bool) -> str:
         return ""
     hidden = "Special tokens are left out of the keys." if hide_special else ""
     rest = (
-        "Each row is divided by its sum over the keys shown."
+        "Rows are renormalized: each is divided by its sum over the keys shown."
         if renormalize
         else "The other values are not renormalized."
     )

@@ -15,9 +15,11 @@ from viz_encoder.trace import Trace
 from viz_encoder.trace.two_texts import two_texts
 
 MAX_SIDE = 512
-MEASURED = "Which pairs of tokens make the two pooled vectors alike; the cells sum to their cosine."
+MEASURED = (
+    "which pairs of tokens make the two pooled vectors similar; the cells sum to their cosine."
+)
 NOT_MEASURED = (
-    "Input words: these are parts of output vectors, into which the model has mixed its whole text."
+    "input words: these are parts of output vectors, into which the model has mixed the whole text."
 )
 
 
@@ -29,7 +31,7 @@ def draw(
     method: str = "mean",
     layer: int = -1,
 ) -> go.Figure:
-    """The cosine of two texts as an exact sum, a cell a pair of tokens.
+    """The cosine of two texts as an exact sum, one cell per pair of tokens.
 
     Over 512 tokens, each cell is the sum of a block, so that the sum of all stays the cosine.
 
@@ -97,7 +99,7 @@ VIEW = View(
         STATE,
     ),
     takes=("encoder", "trace"),
-    look="Look for the darkest cells off the rows and columns of [CLS] and [SEP].",
+    look="Look for the strongest colors off the rows and columns of [CLS] and [SEP].",
     measured=MEASURED,
     not_measured=NOT_MEASURED,
 )

@@ -29,13 +29,13 @@ def draw(
 ) -> go.Figure:
     """Cosines between all real tokens; padding is left out.
 
-    Over 512 tokens, each cell is the mean of a block, and the title says of which size.
+    Over 512 tokens, each cell is the mean of a block, and the title gives its size.
 
     Args:
         trace: the run.
         layer: after how many blocks; 0 = embeddings.
         hide_special: whether special tokens such as [CLS] are left out.
-        mean: of the tokens, "kept" or "subtracted" first, which takes off what all share.
+        mean: of the tokens, "kept" or "subtracted" first, which removes what all tokens share.
 
     Raises:
         SelectionError: no such layer or choice, or no token left.

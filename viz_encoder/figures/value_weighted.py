@@ -29,8 +29,8 @@ NOT_MEASURED = (
 def draw(encoder: LoadedEncoder, trace: Trace, *, layer: int = 0, head: int | str = 0) -> go.Figure:
     """‖α·v·W_O‖ of one head, or of the "sum" over all heads (Kobayashi et al., 2020).
 
-    arXiv:2004.10102. Over 512 tokens, each cell is the longest of a block, and the title says of
-    which size.
+    arXiv:2004.10102. Over 512 tokens, each cell is the longest of a block, and the title gives its
+    size.
 
     Raises:
         SelectionError: no such layer or head, a trace of another model, or cross-attention.

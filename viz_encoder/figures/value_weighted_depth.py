@@ -64,7 +64,7 @@ def draw(
         trace.tokens,
         numbers=shown.tokens,
         bar=shown.bar(BAR),
-        key_title="Key (whose place adds)",
+        key_title="Key (token whose position adds)",
         layer_title="Layer",
         first=0,
     )

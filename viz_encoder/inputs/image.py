@@ -33,7 +33,7 @@ class ImageReader:
     fit "whole": the short side is resized to the trained short side and the long side to the
     nearest multiple of the patch size, so a picture keeps its aspect ratio and nothing is cropped.
     "squash": both sides are resized to the window. "crop": resized, then the window is cut out of
-    the middle. What of the window is no whole patch is not read.
+    the middle. Pixels at the window's edge that do not fill a whole patch are not read.
     """
 
     image_size: tuple[int, int]  # height, width the model was trained at
@@ -63,7 +63,10 @@ class ImageReader:
         if self.resample not in set(Image.Resampling):
             raise ConfigError(f"The image resample is {shown(self.resample)}; it must be 0 to 5.")
         if self.fit not in get_args(Fit):
-            raise ConfigError(f"The image fit is {self.fit!r}; it must be in {get_args(Fit)}.")
+            raise ConfigError(
+                f"The image fit is {self.fit!r}; it must be one of "
+                f"{', '.join(map(repr, get_args(Fit)))}."
+            )
         self._check_sizes("window", (0, 2))
         self._check_sizes("resized", (0, 1, 2))
 
@@ -139,8 +142,8 @@ class ImageReader:
                 notes.append(f"The picture was resized from {_size(old)} to {_size(new)} pixels.")
             return resized
         notes.append(
-            f"The picture of {_size(old)} pixels was resized to {_size(new)}, and its middle of "
-            f"{_size(read)} cut out, as this model's settings say."
+            f"The picture of {_size(old)} pixels was resized to {_size(new)} and "
+            f"center-cropped to {_size(read)}, as this model's settings say."
         )
         return resized.crop((left, top, left + read[0], top + read[1]))
 

@@ -64,7 +64,7 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
         if any(values) and not all(values):
             raise InputError(
                 f"Item {values.index('') + 1} has no {column}, but others have one; give every "
-                f"item a {column}, or no item."
+                f"item a {column}, or none of them."
             )
     return tuple(items)
 
@@ -82,7 +82,9 @@ def _content(path: Path) -> str:
         if not stat.S_ISREG(found.st_mode):  # a device never ends, and a pipe may never begin
             raise InputError(f"{shortened(path)} is not a regular file; give one, or a folder.")
         if found.st_size > MAX_BYTES:
-            raise TooLong(f"{path.name} is over {MAX_BYTES // 10**6} MB.")
+            raise TooLong(
+                f"{path.name} is over {MAX_BYTES // 10**6} MB, which is the limit; split it."
+            )
         return path.read_bytes().decode("utf-8-sig")
     except OSError as fault:
         raise InputError(f"{shortened(path)} cannot be read: {fault.strerror}.") from fault

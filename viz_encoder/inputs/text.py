@@ -79,7 +79,7 @@ class TextReader:
             notes.append(f"The model's prompt {shown(prompt)} was put before the text.")
         full = _encode(self.tokenizer, texts)
         if not len(full):
-            raise InputError("The tokenizer makes no tokens of this text; type another.")
+            raise InputError("The tokenizer finds no tokens in this text; type another text.")
         if self.refuses_padding and self.pad_id in full.ids:
             raise InputError(
                 f"{self._pad_token} in the text is this model's padding, which has no "
@@ -150,7 +150,7 @@ class TextReader:
                 "room is left for the text."
             )
         cut = _encode(self._cutter(most), texts)
-        reads = "this model reads" if most == self.max_tokens else "its declared vectors read"
+        reads = "this model reads" if most == self.max_tokens else "the model's own vectors use"
         notes.append(
             f"The text has {len(full):,} tokens and {reads} {most:,}: "
             f"the last {len(full) - len(cut):,} were cut, from “{_lost(cut, texts)}” on."
@@ -191,7 +191,8 @@ class TextReader:
             notes.append("Every token is [UNK]: this model's vocabulary knows none of this text.")
         elif lost:
             notes.append(
-                f"{lost} of {len(own)} tokens are [UNK]: this model's vocabulary lacks those words."
+                f"{lost} of {len(own)} tokens {'is' if lost == 1 else 'are'} [UNK]: not in "
+                "this model's vocabulary."
             )
 
 

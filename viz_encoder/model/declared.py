@@ -19,7 +19,7 @@ POOLINGS = {
     "max": "the largest value of each dimension",
     "mean": "the mean over the tokens",
     "mean_sqrt_len_tokens": "the sum over the tokens ÷ √(number of tokens)",
-    "weightedmean": "a mean in which token n weighs n",
+    "weightedmean": "a mean in which token n has weight n",
     "lasttoken": "the last token",
 }
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -128,7 +128,9 @@ class Declared:
         if name is None:
             return self.prompts[self.default_prompt] if self.default_prompt else ""
         if name not in self.prompts:
-            known = f"choose one of {', '.join(self.prompts)}" if self.prompts else "it has none"
+            known = (
+                f"choose one of {', '.join(self.prompts)}" if self.prompts else "it has no prompts"
+            )
             raise SelectionError(f"This model has no prompt named {name[:80]!r}; {known}.")
         return self.prompts[name]
 
@@ -170,9 +172,10 @@ class Declared:
         """
         if n_prompt is None and self.needs_prompt:
             raise SelectionError(
-                f"This model {self.needs_prompt}, so its declared pooling must know how many "
-                "tokens are the prompt's: n_prompt=trace.sample.n_prompt, for a text that was read "
-                "with encoder.read(text, prompt=…); 0 = the text has no prompt."
+                f"This model {self.needs_prompt}, so its declared pooling needs to know how "
+                "many tokens are the prompt's: n_prompt=trace.sample.n_prompt for a text read "
+                "with encoder.read(text, prompt=…), or n_prompt=0 for a text without a "
+                "prompt."
             )
         if self.max_tokens is not None and (n_tokens := int(valid.sum(-1).max())) > self.max_tokens:
             raise InputError(self.too_long(n_tokens))

@@ -11,7 +11,7 @@ from viz_encoder.model.positions import resize_grid, sinusoidal
 
 
 class TokenEmbedding(nn.Module):
-    """Word table plus segment table (which of two texts a token belongs to)."""
+    """Token embeddings plus segment embeddings (for which of two texts a token is in)."""
 
     def __init__(self, config: EncoderConfig) -> None:
         """Tables of vocab_size and n_segments rows."""
@@ -30,7 +30,12 @@ class TokenEmbedding(nn.Module):
         x: Tensor = self.word(ids)
         if self.segment is not None:
             if segments is not None:
-                _require_rows("Segment", segments, self.segment, "this model reads no such text")
+                _require_rows(
+                    "Segment",
+                    segments,
+                    self.segment,
+                    "give segments (token_type_ids) in this range",
+                )
             x = x + self.segment(torch.zeros_like(ids) if segments is None else segments)
         return x
 
@@ -39,8 +44,8 @@ def _require_rows(what: str, ids: Tensor, table: nn.Embedding, cure: str) -> Non
     lowest, highest = (int(end) for end in ids.aminmax())
     if lowest < 0 or highest >= table.num_embeddings:
         raise InputError(
-            f"{what} {lowest if lowest < 0 else highest} is outside the {table.num_embeddings} "
-            f"that this model has (0 to {table.num_embeddings - 1}); {cure}."
+            f"{what} {lowest if lowest < 0 else highest} is out of range: this model has "
+            f"{table.num_embeddings} (0 to {table.num_embeddings - 1}); {cure}."
         )
 
 

@@ -133,7 +133,9 @@ class Encoder(nn.Module):
     ) -> masks.Mask | None:
         """All masks of a layer as one, or None if every token may attend to every token."""
         if valid is not None and valid.shape[-1] != n_tokens:
-            raise InputError(f"valid marks {valid.shape[-1]} tokens, but the input has {n_tokens}.")
+            raise InputError(
+                f"valid is for {valid.shape[-1]} tokens, but the input has {n_tokens}."
+            )
         return masks.combine(
             masks.padding(valid) if valid is not None else None,
             masks.causal(n_tokens, device) if self.config.causal else None,

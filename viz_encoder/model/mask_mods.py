@@ -22,8 +22,8 @@ Sizes = tuple[int, int, int, int]  # batch, head, query, key
 AXES = ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None))
 ROWS_AT_ONCE = 2**24  # pairs of all samples and heads
 SLICED = (
-    "This BlockMask was sliced, or made without a mask_mod, so its blocks alone are known; set "
-    "mask.mask_mod to one, or make it with create_block_mask for these samples."
+    "This BlockMask was sliced, or made without a mask_mod, so only its blocks are known. Set "
+    "mask.mask_mod, or make the mask with create_block_mask for these samples."
 )
 
 

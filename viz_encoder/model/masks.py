@@ -1,4 +1,4 @@
-"""Attention masks: one bool sense (True = may attend), and named doors for every other convention.
+"""Attention masks: one bool sense (True = may attend), and a converter for each other convention.
 
 Masks broadcast to "batch head query key" and combine with `&`. Inside the package nothing else is
 used; a mask that means something else is converted here, by the name of what it means.
@@ -49,8 +49,8 @@ def require_fit(mask: Mask, whole: tuple[int, int, int, int]) -> Mask:
     """The mask, if each of its axes is 1 or the run's (batch, head, query, key)."""
     if any(size not in (1, full) for size, full in zip(mask.shape, whole, strict=True)):
         raise InputError(
-            f"The mask stands for (batch, head, query, key) = {tuple(mask.shape)}; this run has "
-            f"{whole}, and each size must be that or 1."
+            f"The mask's sizes (batch, head, query, key) are {tuple(mask.shape)}; this run's "
+            f"are {whole}, and each must be equal to that or 1."
         )
     return mask
 
@@ -80,8 +80,8 @@ def from_one_means_keep(mask: Shaped[Tensor, "*axes"]) -> Bool[Tensor, "*axes"]:
 def from_zero_means_keep(mask: Float[Tensor, "*axes"]) -> Bool[Tensor, "*axes"]:
     """An additive mask (`mask == 0` = keep, a huge negative number or -inf = ignore) as bool.
 
-    A mask of zeros and ones is refused: added to scores it masks nothing, so it was meant
-    otherwise.
+    A mask of zeros and ones is refused: added to scores it masks nothing, so something
+    else was meant.
     """
     banned = mask[mask != 0]
     if banned.numel() and not bool((banned <= -1e4).all()):
@@ -113,4 +113,4 @@ def _require_bool(mask: Tensor) -> Tensor:
 def _require_values(mask: Tensor, allowed: set[int], meaning: str) -> None:
     found = set(torch.unique(mask).tolist())
     if not found <= allowed:
-        raise InputError(f"The mask holds {sorted(found)}; here it must hold {meaning}, only.")
+        raise InputError(f"The mask holds {sorted(found)}; here it must hold only {meaning}.")

@@ -75,7 +75,7 @@ def pool(
     Raises:
         SelectionError: no such method, or what it needs is not given; a model that declares none.
         InputError: what is given is no tensor or does not fit, or a sequence is all padding; for
-            "declared", more tokens than the model's own vectors are made of.
+            "declared", more tokens than the model's own vectors use.
     """
     given = {"first": first, "query": query, "head": head, "encoder": encoder}
     _check_method(method, given)
@@ -163,8 +163,8 @@ def after_prefix(valid: Valid, n_prefix: int) -> Valid:
     kept = valid & (valid.int().cumsum(dim=1) > n_prefix)
     if not bool(kept.any(dim=1).all()):
         raise InputError(
-            f"A sequence has no token after its first {n_prefix}, so cls_mean has nothing to take "
-            "the mean of; choose cls."
+            f"A sequence has no token after its first {n_prefix}, so cls_mean has nothing to "
+            "average; choose cls."
         )
     return kept
 
@@ -181,8 +181,8 @@ def attention_shares(
     """softmax(hidden · query / √d_model) over the valid tokens; 0 at padding."""
     if query.shape != hidden.shape[-1:]:
         raise InputError(
-            f"The query has {tuple(query.shape)} numbers; attention pooling of these hidden "
-            f"states needs {hidden.shape[-1]}."
+            f"The query has shape {tuple(query.shape)}; attention pooling of these hidden "
+            f"states needs ({hidden.shape[-1]},)."
         )
     scores = torch.where(valid[:, :, None], hidden, 0) @ query.to(hidden)
     scores = scores / math.sqrt(hidden.shape[-1])

@@ -136,8 +136,8 @@ def _target(folder: Any, overwrite: bool) -> Path:
         ) from fault
     if overwrite:
         raise CheckpointError(
-            f"{target} holds {', '.join(found)[:80]}, and not only what this package wrote; "
-            "choose another folder."
+            f"{target} holds {', '.join(found)[:80]}, which is not just an encoder saved by "
+            "this package; choose another folder."
         )
     raise CheckpointError(
         f"{target} is not empty; choose another folder, or give overwrite=True to replace an "

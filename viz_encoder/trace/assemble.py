@@ -19,7 +19,7 @@ from viz_encoder.trace.trace import Trace
 BRACKETS = ("[]", "<>")
 BETWEEN = (
     "No hidden states are kept: the model computes something between its blocks, such as a "
-    "residual that is added outside, so what a block gives is not what the next one gets."
+    "residual that is added outside, so a block's output is not the next block's input."
 )
 INFERRED = (
     "Which tokens are real was inferred from the masks that ran: a token is real if any query may "
@@ -82,8 +82,8 @@ def _one_stack(chosen: Chosen) -> list[RecordedCall]:
     stacks = _stacks(calls)
     if len(stacks) > 1:
         raise TraceError(
-            f"The {kind} of this run belongs to several sequences: {_listed(stacks)}. "
-            f"Choose one: recording.trace(within={stacks[0]!r})."
+            f"This run has {kind} over several sequences: {_listed(stacks)}. Choose one: "
+            f"recording.trace(within={stacks[0]!r})."
         )
     n_samples = min(call.shape[0] for call in calls)
     if not 0 <= chosen.sample < n_samples:
@@ -264,15 +264,17 @@ def _notes(calls: list[RecordedCall]) -> tuple[str, ...]:
     dropout = max(call.dropout for call in calls)
     if dropout:
         notes.append(
-            f"Dropout of {dropout:g} was on (train): in the maps that ran, that part of the "
-            f"weights was 0 and the rest {1 / (1 - dropout):.3g} times as large as shown."
+            f"Dropout of {dropout:g} was on (train): in the maps that ran, about that fraction "
+            f"of the weights was 0 and the rest {1 / (1 - dropout):.3g} times as large as "
+            "shown."
             if dropout < 1
             else "Dropout of 1 was on: the maps that ran were 0."
         )
     if any(call.kind == "softmax" for call in calls):
-        notes.append("This model computes its softmax itself: its maps are kept as they were.")
-    if any(call.fused for call in calls):
         notes.append(
-            "A fused torch kernel ran: queries and keys were computed again from its inputs."
+            "This model computes its softmax itself (eager attention): its maps are kept exactly "
+            "as they ran."
         )
+    if any(call.fused for call in calls):
+        notes.append("A fused torch kernel ran: queries and keys were recomputed from its inputs.")
     return (*notes, *dict.fromkeys(call.attention.note for call in calls if call.attention.note))

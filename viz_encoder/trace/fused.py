@@ -134,7 +134,8 @@ class FusedRun:
         if error <= TOLERANCE.get(str(x.dtype).removeprefix("torch."), 1e-5):
             return call
         why = (
-            f"The {name} put out what does not follow from its recomputed maps: {error:.1e} apart."
+            f"The output of the {name} does not match its recomputed maps: they differ by "
+            f"{error:.1e}."
         )
         return call._replace(signature=None, note=why)
 

@@ -67,7 +67,7 @@ STATISTICS = {
     ),
 }
 OF_SHARES = ("entropy", "distance")  # have no meaning but for weights that sum to 1
-SHARES = "For this statistic, each query's weights on the tokens shown are divided by their sum."
+SHARES = "For this statistic, each query's weights are renormalized over the tokens shown."
 WITHOUT_SPECIAL = {  # the sentence of each, where special tokens are hidden
     "entropy": SHARES,
     "distance": f"{SHARES} Hidden tokens in between are counted.",
@@ -95,7 +95,11 @@ def said(
 
 def _over(name: str, hide_special: bool, renormalize: bool) -> str:
     """Of which tokens and of which weights, in sentences."""
-    rows = " Each row is divided by its sum over the tokens shown." if renormalize else ""
+    rows = (
+        " Rows are renormalized: each is divided by its sum over the tokens shown."
+        if renormalize
+        else ""
+    )
     if hide_special and not renormalize and name not in OF_SHARES:
         rows = " Weights are not renormalized."
     return (" Special tokens are left out." if hide_special else "") + rows

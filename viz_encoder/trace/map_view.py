@@ -64,7 +64,7 @@ class ColorScale:
     says: str
 
 
-SHARE = "Attention weight, share of the query's total"
+SHARE = "Attention weight (share of the query's total)"
 BY_ROW = "Attention weight ÷ the largest weight of its row"
 SCALES = {
     "head": ColorScale("Linear, per map", SHARE, "linear, up to this map's largest weight"),

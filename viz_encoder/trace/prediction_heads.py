@@ -56,7 +56,7 @@ def head_input(
     state = trace.output if layer is None else trace.hidden(layer)
     if state.shape[-1] != encoder.config.d_model:
         raise SelectionError(
-            f"This run has d_model {state.shape[-1]}, and {encoder.card.name} has "
+            f"This run has d_model {state.shape[-1]}, but {encoder.card.name} has "
             f"{encoder.config.d_model}; give the model that ran."
         )
     state = state.to(device=encoder.device, dtype=encoder.dtype)

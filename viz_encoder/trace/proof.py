@@ -69,7 +69,7 @@ class Proof:
             f"{self.error:.1e} of its largest value, checked in every row of every head."
         )
         if self.empty_rows:
-            text += f" {self.empty_rows:,} rows may attend to nothing: every key is masked."
+            text += f" {_rows(self.empty_rows)} may attend to nothing: every key is masked."
         text += self._rows_below_one
         if self._agrees or self.worst is None:
             return text
@@ -82,20 +82,20 @@ class Proof:
         seen = any(self.sinks)
         if not self._sums_to_one:
             least, most = self.row_sums
-            what = "rows and the sink that was seen" if seen else "rows"
+            what = "rows, with the attention sink that was seen," if seen else "rows"
             return (
-                f" But their {what} sum to {least:.3g} … {most:.3g}, not to 1: something changed "
-                "the weights after the softmax. What it was could not be verified."
+                f" But their {what} sum to {least:.3g} … {most:.3g}, not to 1: something that "
+                "could not be identified changed the weights after the softmax."
             )
         if not seen:
             return ""
         shares = {(n, head): x for n, one in enumerate(self.sinks) for head, x in enumerate(one)}
         layer, head = max(shares, key=lambda at: shares[at])
         return (
-            " Rows sum to less than 1 by design: the softmax also runs over an attention sink, a "
-            f"column without a key, which takes {sum(shares.values()) / len(shares):.1%} of a row "
-            f"on average, and most in layer {layer}, head {head}: {shares[layer, head]:.1%}. Each "
-            "row and its sink sum to 1."
+            " Rows sum to less than 1 by design: the softmax also runs over an attention "
+            "sink, a column without a key, which takes "
+            f"{sum(shares.values()) / len(shares):.1%} of a row on average and most in layer "
+            f"{layer}, head {head}: {shares[layer, head]:.1%}. Each row and its sink sum to 1."
         )
 
     @property
@@ -103,12 +103,12 @@ class Proof:
         """Where NaN or infinity begins, and the usual cause: a query that may attend to nothing."""
         layer, head, query = self.worst or (0, 0, 0)
         where = f" It begins in layer {layer}, head {head}, query {query}." if self.worst else ""
-        rows = f"{self.nan_rows:,} rows of the maps and " if self.nan_rows else ""
+        rows = f"{_rows(self.nan_rows)} of the maps and " if self.nan_rows else ""
         cause = ""
         if self.empty_rows:
             cause = (
-                f" {self.empty_rows:,} rows may attend to nothing at all: every key is masked for "
-                "them, and what a kernel gives then is often NaN. Look at the mask."
+                f" {_rows(self.empty_rows)} may attend to nothing at all: every key is masked, "
+                "and kernels often return NaN then. Check the mask."
             )
         text = f"{rows}the attention's outputs are not numbers (NaN or infinite).{where}{cause}"
         return text[0].upper() + text[1:]
@@ -161,3 +161,7 @@ def _tolerance(layer: LayerTrace, dtype: str) -> float:
     scores = longest[0] * longest[1] * abs(layer.scale)
     grown = max(FLOAT32_STEP * scores, FLOAT32_STEP * STEPS_A_KEY * layer.k.shape[1])
     return max(plain, min(grown, MOST))
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'' if n == 1 else 's'}"

@@ -111,7 +111,7 @@ class Recording:
             grid: the patches of a picture.
 
         Raises:
-            TraceError: nothing was captured, or several stacks were; it says what to do.
+            TraceError: nothing was captured, or several stacks were; the message says what to do.
         """
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault

@@ -37,7 +37,7 @@ DROPPED = (
     "model after model.eval()."
 )
 CHANGED = (
-    "The weights were changed after this run, so its parts cannot be computed again. Record the "
+    "The weights were changed after this run, so its parts cannot be recomputed. Record the "
     "model again."
 )
 

@@ -23,7 +23,7 @@ def require_made_by(encoder: LoadedEncoder, trace: Trace, ran: LayerTrace, width
     expected = config.n_layers, config.n_heads, config.d_head, config.d_model
     if found != expected:
         raise SelectionError(
-            f"This run has {_sizes(*found)}, and {encoder.card.name} has {_sizes(*expected)}; "
+            f"This run has {_sizes(*found)}, but {encoder.card.name} has {_sizes(*expected)}; "
             "give the model that ran."
         )
 

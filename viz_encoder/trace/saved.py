@@ -46,7 +46,7 @@ def save(trace: Trace, path: str | Path) -> None:
     """Write a trace to a file; a file of that name is replaced only when the new one is whole.
 
     Raises:
-        TraceError: the name ends in that of another format, or the file cannot be written.
+        TraceError: the name ends like that of another format, or the file cannot be written.
     """
     require_name(path)
     named: dict[str, Tensor] = {"output": trace.output, "valid": trace.valid}
@@ -87,15 +87,15 @@ def load(path: str | Path) -> Trace:
     if metadata.get("version") != str(VERSION):
         raise TraceError(
             f"{path.name} was written by another version of viz_encoder, in format "
-            f"{shown(metadata.get('version'))}; this one reads format {VERSION}. Save it again "
-            "with this version."
+            f"{shown(metadata.get('version'))}; this one reads format {VERSION}. Save the run "
+            "again with this version."
         )
     try:
         return unpack(tensors, json.loads(metadata["content"]))
     except Foreign as fault:
         raise TraceError(
-            f"{path.name} was written by another version of viz_encoder: {fault}. Save it again "
-            "with this version."
+            f"{path.name} was written by another version of viz_encoder: {fault}. Save the run "
+            "again with this version."
         ) from None
     except Damaged as fault:
         why = str(fault)

@@ -134,7 +134,7 @@ def states_of(
         raise SelectionError("This run kept no hidden states.")
     if output.shape[-1] != encoder.config.d_model or len(hidden) != encoder.config.n_layers + 1:
         raise SelectionError(
-            f"This run has {len(hidden) - 1} layers of d_model {output.shape[-1]}, and "
+            f"This run has {len(hidden) - 1} layers of d_model {output.shape[-1]}, but "
             f"{encoder.card.name} has {encoder.config.n_layers} of {encoder.config.d_model}; "
             "give the model that ran."
         )

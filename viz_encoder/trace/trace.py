@@ -136,7 +136,7 @@ class Trace:
         """Write this run to a safetensors file; see `Trace.load`.
 
         Raises:
-            TraceError: the name ends in that of another format, or the file cannot be written.
+            TraceError: the name ends like that of another format, or the file cannot be written.
         """
         # The one circle, for convenience: saved knows what a Trace is, a Trace how it is saved.
         from viz_encoder.trace.saved import save
@@ -165,7 +165,7 @@ class Trace:
         """Words, lines and maps to point at, in the notebook cell whose last line this is.
 
         What is shown is one self-contained document in a frame, without a server or a network; it
-        stays in the saved notebook. It says how near its weights are to those that ran.
+        stays in the saved notebook. It states how close its weights are to those that ran.
 
         Args:
             layer: counted from 0; several, such as range(3); all if not given.
@@ -173,7 +173,7 @@ class Trace:
             query: the token to open on, by its number or its name; if not given, that of the
                 strongest link between two different words that are not adjacent.
             max_bytes: what it may add to the notebook. Heads that do not fit are left out, the
-                chosen one's layer last; it says so.
+                chosen head's layer last; the cell says so.
 
         Raises:
             SelectionError: no such layer, head or token, several tokens of that name, or no

@@ -44,7 +44,7 @@ def _maps(case: Case, layers: tuple[LayerLeaks, ...]) -> Answer:
     """The worst leak, else the first layer with closed pairs."""
     if not layers or len(case.allowed) not in (1, len(layers)):
         return untested(
-            f"{len(layers)} self-attention calls over {case.sizes} were seen, and there are "
+            f"{len(layers)} self-attention calls over {case.sizes} were seen, but there are "
             f"{len(case.allowed)} intents: nothing was judged."
         )
     leaking = [n for n, one in enumerate(layers) if one.leak]

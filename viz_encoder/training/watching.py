@@ -48,12 +48,12 @@ def watch(
     is run once more beside it, without gradients; random states and buffers are then put back.
 
     Args:
-        model: the module that the loop calls, torch.compile'd or not; with a Trainer, its own.
-        every: how many calls (or steps of a Trainer) from look to look.
+        model: the module that the loop calls, torch.compile'd or not; with a Trainer, leave it out.
+        every: how many calls (or steps of a Trainer) there are between looks.
         intent: intent(batch) → Bool "batch query key", True = may attend; a list of them, one per
             layer, if layers differ. batch is what the model is called with: its keywords as a dict
             (several arguments by their names), or its one argument. Without it nothing is judged.
-        log: the path of a CSV file, to which is added; a TensorBoard SummaryWriter; a wandb run; or
+        log: the path of a CSV file to append to; a TensorBoard SummaryWriter; a wandb run; or
             a function of a `viz_encoder.training.Look`.
         pad_id: the id of the padding; then real tokens that have it are counted.
         special_ids: ids of special tokens, for the statistic "special".
@@ -62,7 +62,8 @@ def watch(
         within: only modules whose names start with this, if a model has several stacks.
 
     Raises:
-        InputError: an argument is not what it must be, or intent(batch) at the first look.
+        InputError: an argument is not what it must be, or, at the first look, what intent(batch)
+            gives.
     """
     for name, value in (("every", every), ("samples", samples)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -128,8 +129,8 @@ class Watch(TrainerEvents):
         if watched and not self.n_calls:
             self._warn(
                 "calls",
-                "vz.watch has seen no call of the model with gradients. If another module that is "
-                "compiled calls it, give that one to vz.watch.",
+                "vz.watch has seen no call of the model with gradients. If a compiled module "
+                "calls it, give that module to vz.watch.",
             )
 
     def _remove(self) -> None:

@@ -20,7 +20,8 @@ SAME = 1e-5  # of the largest value: what rounding leaves, as of [CLS] before an
 
 @dataclass(frozen=True, repr=False)
 class Separation(OneLine):
-    """How well the groups are told apart by cosine; NaN where it cannot be said: `why` says it.
+    """How well the groups are told apart by cosine; NaN where that is undefined, for the reason in
+    `why`.
 
     An item that is alone in its group counts 0 in the silhouette (as in scikit-learn) and is not
     asked for its neighbor or its group's mean; others may still find it.

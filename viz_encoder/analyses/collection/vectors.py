@@ -203,7 +203,9 @@ def collection(
     learned = {layer: torch.tensor(query) for layer, query in (queries or {}).items()}
     if "attention" in chosen and not set(at) <= set(learned):
         missing = sorted(set(at) - set(learned))
-        raise SelectionError(f"No query was learned for layer {missing[0]}; choose other layers.")
+        raise SelectionError(
+            f"No query was learned for layer {missing[0]}; choose a layer that has one."
+        )
     found: dict[tuple[str, int], Float[np.ndarray, "item d_pooled"]] = {}
     samples: dict[int, Sample] = {}
     sources = [item.source for item in given]

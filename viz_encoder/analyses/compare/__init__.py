@@ -8,12 +8,12 @@ from viz_encoder.trace.alignment import align
 
 
 def compare(trace: Trace, reference: Trace) -> Comparison:
-    """Align the tokens of two runs, and take the second from the first wherever one asks.
+    """Align the tokens of two runs; the reference is subtracted from the run on request.
 
     The runs may be of any texts, models, masks or padding. Tokens are aligned by the longest common
     subsequence, over words where the tokenizers differ. It says that weights differ, not why, nor
-    whether the model's answer would. Nothing is computed before it is asked for, and never a whole
-    set of maps.
+    whether the model's answer would. Nothing is computed before it is needed, and never a whole set
+    of maps.
 
     Args:
         trace: the run that is looked at.
@@ -34,15 +34,16 @@ def _why(trace: Trace, reference: Trace) -> str:
     for name, run in (("This run", trace), ("The reference", reference)):
         if any(layer.cross or layer.k.shape[1] != run.n_tokens for layer in run.layers):
             return (
-                f"{name} has cross-attention, whose keys are other tokens; compare self-attention."
+                f"{name} is of cross-attention, whose keys are the tokens of another sequence; "
+                "compare runs of self-attention."
             )
     counts = [[layer.n_heads for layer in run.layers] for run in (trace, reference)]
     if counts[0] == counts[1]:
         return ""
     here, there = (f"{len(each)} layers × {max(each)} heads" for each in counts)
     return (
-        f"This run has {here} and the reference {there}, so no head has a counterpart; only the "
-        "tokens are compared. Compare runs of models of the same size head by head."
+        f"This run has {here} and the reference has {there}, so heads have no counterparts; "
+        "only the tokens are compared. Compare runs of models of the same size head by head."
     )
 
 

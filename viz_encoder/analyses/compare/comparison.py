@@ -190,7 +190,7 @@ class Comparison(OneLine):
             SelectionError: heads that cannot be compared, no such token, or a key without a query.
         """
         if query is None and key is not None:
-            raise SelectionError(f"The key {key} is given without a query; give both.")
+            raise SelectionError(f"Key {key} was given without a query; give both.")
         if query is None:
             self._require_heads()
             every = [self.layer(layer, view) for layer in range(self.trace.n_layers)]

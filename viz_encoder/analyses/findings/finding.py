@@ -20,8 +20,8 @@ Kind = Literal[
 ]
 Place = tuple[int, int]  # layer and head, each counted from 0
 NOTHING = (
-    "Nothing stands out: no head links two words selectively, keeps to one kind of token, or is "
-    "unlike the others of its layer."
+    "Nothing stands out: no head links two words selectively, keeps to one kind of token, or "
+    "differs clearly from the others in its layer."
 )
 
 

@@ -128,8 +128,8 @@ def _unlike(head: MeasuredHead, distance: float, usual: float) -> Finding:
         key=None,
         weight=distance,
         ratio=distance / usual,
-        sentence=f"Head {place} is unlike the other heads of layer {head.layer}: its mean "
-        f"Jensen–Shannon distance to them is {distance:.2f}, the median head's is {usual:.2f}.",
+        sentence=f"Head {place} is unlike the other heads in layer {head.layer}: its mean "
+        f"Jensen–Shannon distance to them is {distance:.2f}; the median head's is {usual:.2f}.",
         chip=f"{place} unlike its layer",
         heads=((head.layer, head.head),),
     )

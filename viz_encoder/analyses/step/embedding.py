@@ -21,12 +21,14 @@ from viz_encoder.trace.recomputed import apart, require_as_ran, require_model
 from viz_encoder.trace.recorded_parts import RecordedParts, Source
 
 ROTARY = "Rotary: nothing is added here; q and k are rotated by position in step 3."
-RELATIVE = "Relative positions: nothing is added here; each score gets a number for the distance."
+RELATIVE = (
+    "Relative positions: nothing is added here; each score gets a learned bias for the distance."
+)
 RECORDED = (
-    "This model was recorded, and its embedding tables were not read: shown is the vector that "
+    "This model was recorded, and its embedding tables were not read: this is the vector that "
     "enters the first block."
 )
-NO_ORDER = "No positions: nothing is added here, and no token knows its place."
+NO_ORDER = "No positions: nothing is added here, so the model does not know the token order."
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,8 +26,8 @@ from viz_encoder.trace.recomputed import apart, require_as_ran, require_model, r
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 
 TURNED = (
-    "Rotary: q and k are turned by an angle that grows with the token's place; shown are both, "
-    "before and after."
+    "Rotary: q and k are rotated by an angle that grows with the token's position; both are "
+    "shown before and after."
 )
 
 DIVIDED = (
@@ -35,7 +35,7 @@ DIVIDED = (
     "after the division."
 )
 
-NO_QUERIES = "This run kept its maps alone, without queries and keys."
+NO_QUERIES = "This run kept only its maps, without queries and keys."
 
 
 @dataclass(frozen=True, eq=False, repr=False)

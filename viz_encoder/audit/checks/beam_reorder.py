@@ -44,8 +44,9 @@ def _fault(context: AuditContext, case: Case) -> Answer | None:
         return None
     with_padding = ", with padding before the prompt," if case.padded else ""
     text = (
-        f"After beams were put into another order{with_padding} token {half + apart.query} of beam "
-        f"{apart.sample} differs by {apart.amount:.2g} from the same tokens all at once."
+        f"After the beams were reordered{with_padding} token {half + apart.query} of beam "
+        f"{apart.sample} differs by {apart.amount:.2g} from running the same tokens all at "
+        "once."
     )
     found = Answer(
         Verdict.FAIL,

@@ -48,16 +48,17 @@ def ask(context: AuditContext) -> Answer:
             continue
         if _moves(maps, others, context, number, tolerance):
             return untested(
-                "What is added to the scores: with equal tokens they differ from input to input: "
-                "positions reach them in another way, too."
+                "What is added to the scores: with equal tokens the weights still differ from "
+                "input to input, so positions reach the scores in another way, too."
             )
         sample, head, query, key = (
             int(n) for n in torch.unravel_index(apart.argmax(), apart.shape)
         )
         text = (
-            f"Layer {number} head {head}, sample {sample}: with equal tokens, token {query} gives "
-            f"{float(observed[sample, head, query, key]):.3g} of its attention to token {key}, "
-            f"where the bias means {float(meant[sample, head, query, key]):.3g}."
+            f"Layer {number} head {head}, sample {sample}: with equal tokens, token {query} "
+            f"gives {float(observed[sample, head, query, key]):.3g} of its attention to token "
+            f"{key}, where the bias alone would give "
+            f"{float(meant[sample, head, query, key]):.3g}."
         )
         code = _code(bias, observed, context, case, number, tolerance)
         answer = Answer(
@@ -71,7 +72,7 @@ def ask(context: AuditContext) -> Answer:
             amount=float(apart.max()),
         )
         return answer.because(diagnose(code)) if code else answer
-    return passes(f"The scores of {len(maps.layers)} layers have the bias that is meant.")
+    return passes(f"The scores of {len(maps.layers)} layers have the intended bias.")
 
 
 def _equal_tokens(context: AuditContext) -> tuple[Case, ...]:

@@ -34,8 +34,8 @@ def ask(context: AuditContext) -> Answer:
         apart = gap(out, whole)
         if apart.amount > context.tolerance(whole):
             text = (
-                f"Run {name} with a cache, token {apart.query} of sample {apart.sample} differs "
-                f"by {apart.amount:.2g} from the whole at once."
+                f"Run {name} with a cache, token {apart.query} of sample {apart.sample} "
+                f"differs by {apart.amount:.2g} from running the whole sequence at once."
             )
             cause = (
                 "consistent with: a causal mask aligned to the wrong corner (with 2 queries and 5 "
@@ -56,7 +56,7 @@ def ask(context: AuditContext) -> Answer:
     padded = _padded(context) if takes_mask(step) and context.setting.pads else None
     if padded is not None:
         return padded
-    return passes("Token by token and in pieces, it gives the same as all at once.")
+    return passes("Token by token and in pieces, it gives the same as the whole sequence at once.")
 
 
 def takes_mask(step: Any) -> bool:
@@ -84,8 +84,8 @@ def _padded(context: AuditContext) -> Answer | None:
     if apart.amount <= context.tolerance(whole):
         return None
     text = (
-        f"With padding before the prompt, token {apart.query} of sample {apart.sample} differs by "
-        f"{apart.amount:.2g} between step by step with a cache and all at once."
+        f"With padding before the prompt, token {apart.query} of sample {apart.sample} differs "
+        f"by {apart.amount:.2g} between steps with a cache and the whole sequence at once."
     )
     found = Answer(Verdict.FAIL, text, sample=apart.sample, query=apart.query, amount=apart.amount)
     return found.because(diagnose("cache_padding", sure=False))

@@ -17,15 +17,15 @@ def ask(context: AuditContext) -> Answer:
             found = diagnose_constant(one.value)
             return Answer(Verdict.WARN, f"T{one.evidence[1:]}.").because(found)
     if is_compiled(context.subject.whole.modules()):
-        return untested("Constants that ban: the model is compiled, and its code is not seen.")
+        return untested("Masking constants: the model is compiled, and its code is not seen.")
     try:
         value = too_small(context.subject, case, grad=not context.grad_fault)
     except ModelFault as fault:
-        return untested(f"Constants that ban: while being recorded, the model raised {fault}.")
+        return untested(f"Masking constants: while being recorded, the model raised {fault}.")
     if value is not None:
-        text = f"The code bans with {value:g}."
+        text = f"The code masks with {value:g}."
         return Answer(Verdict.WARN, text, amount=value).because(diagnose_constant(value))
-    return passes("No constant that bans is above -100,000, as far as the code shows it.")
+    return passes("No masking constant is above -100,000, as far as the code shows.")
 
 
-QUESTION = Question("constants", "Constants that ban", ask, ("runs",), order=50)
+QUESTION = Question("constants", "Masking constants", ask, ("runs",), order=50)

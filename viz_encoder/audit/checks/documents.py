@@ -14,7 +14,7 @@ from viz_encoder.audit.report import Verdict
 def ask(context: AuditContext) -> Answer:
     """On a full batch: no gradient leads from one document into another."""
     if context.scope.documents is False:
-        return untested("Packed documents: none were named, AuditScope(documents=…).")
+        return untested("Packed documents: none were given (AuditScope(documents=…)).")
     case, numbers = context.full, numbered(context, context.full)
     if int(numbers.max()) < 1:
         return untested("Packed documents: your intent has only one.")
@@ -56,8 +56,8 @@ def _alone(context: AuditContext, numbers: Tensor) -> Answer | None:
         if apart.amount > context.tolerance(whole):
             query = int(places[apart.query])
             text = (
-                f"Document {number} differs when packed from when alone: token {query} is off by "
-                f"{apart.amount:.2g}, though it depends on no other document."
+                f"Document {number} gives different outputs packed and alone: token {query} "
+                f"differs by {apart.amount:.2g}, though it depends on no other document."
             )
             found = Answer(Verdict.WARN, text, sample=0, query=query, amount=apart.amount)
             return found.because(diagnose("positions_packed", sure=False))

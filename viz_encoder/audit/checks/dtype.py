@@ -22,7 +22,7 @@ def ask(context: AuditContext) -> Answer:
     dtype = context.scope.dtype
     name = str(dtype or context.subject.dtype).removeprefix("torch.")
     if dtype is None or dtype == context.subject.dtype:
-        return untested(f"Other dtypes than {name}: none was given, AuditScope(dtype=…).")
+        return untested(f"Other dtypes than {name}: none was given (AuditScope(dtype=…)).")
     if not context.base.x.is_floating_point():
         case = context.base
     else:

@@ -39,7 +39,7 @@ def ask(context: AuditContext) -> Answer:
         grad = context.subject.run(case, grad=True).detach()
         other = bool(grad[empty].isnan().any()) is not bool(out[empty].isnan().any())
     if kind == "NaN" or other:
-        text += " With gradients it is not the same." if other else ""
+        text += " With gradients, the result differs." if other else ""
         return Answer(Verdict.INFO, text, cure="Drop such samples before the model.", sample=empty)
     return passes(text)
 

@@ -10,7 +10,7 @@ def ask(context: AuditContext) -> Answer:
     """Each with the same mask on the same input; pad rows may differ and are not compared."""
     if not context.scope.variants:
         return untested(
-            "Other implementations (eager against sdpa): none was given, AuditScope(variants=…)."
+            "Other implementations (eager against sdpa): none was given (AuditScope(variants=…))."
         )
     for name, model in context.scope.variants.items():
         subject = model if isinstance(model, Subject) else Subject(model)

@@ -38,14 +38,17 @@ def ask(context: AuditContext) -> Answer:
             "intents: which belongs to which layer cannot be told."
         )
     if any(_holds_nan(context, number) for number in range(len(context.maps.layers))):
-        return untested("Attention maps: could not be judged: rows of real tokens are NaN.")
+        return untested("Attention maps could not be judged: rows of real tokens are NaN.")
     layers = len(context.maps.layers)
     heads = sum(layer.shape[1] for layer in context.maps.layers)
     sinks = [_sink(layer) for layer in context.maps.layers if layer.has_sink]
     text = f"{heads} heads of {layers} layers give no weight above {MASS:g} to a forbidden key."
     if sinks:
         share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
-        text += f" {share.min():.0%} to {share.max():.0%} of attention goes to a slot of no token."
+        text += (
+            f" {share.min():.0%} to {share.max():.0%} of attention goes to a key that is no token, "
+            "such as a sink."
+        )
         return Answer(Verdict.INFO, text)
     return passes(text)
 

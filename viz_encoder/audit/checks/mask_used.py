@@ -30,7 +30,7 @@ def ask(context: AuditContext) -> Answer:
         return Answer(Verdict.INFO, f"{text} {unused}") if unused else passes(text)
     text = "The opposite of the mask gives the very same output: it is not used."
     if context.passed("gradient") or context.passed("maps"):
-        more = " Real tokens look where they should all the same."
+        more = " Real tokens still look where they should."
         return Answer(Verdict.INFO, text + more)
     return Answer(Verdict.FAIL, text).because(diagnose("ignored"))
 

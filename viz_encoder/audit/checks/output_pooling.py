@@ -27,7 +27,8 @@ def ask(context: AuditContext) -> Answer:
     if context.scope.pooled is None:
         if context.is_pooled:
             return passes(
-                "The model pools: it is judged by its padding, its gradients and changes."
+                "The model pools by itself, so the checks of padding, gradients and changed "
+                "tokens judge its pooling."
             )
         return untested("Pooling of the outputs: no AuditScope(pooled=…) was given.")
     case = context.base

@@ -69,8 +69,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor, most: int = MOST)
     what = "padding" if not bool(case.valid[worst.sample, at.key]) else "token"
     times = f" by {at.size} times its size" if at.size > 1 else ""
     text = (
-        f"Changing {what} {at.key}{times} moves token {worst.query} of sample {worst.sample} by "
-        f"{worst.amount:.2g}; it may not know of it."
+        f"Changing {what} {at.key}{times} moves token {worst.query} of sample {worst.sample}, "
+        f"which may not depend on it, by {worst.amount:.2g}."
     )
     return Answer(
         Verdict.FAIL, text, sample=worst.sample, query=worst.query, key=at.key, amount=worst.amount

@@ -25,8 +25,8 @@ def ask(context: AuditContext) -> Answer:
         sample, query = divmod(int(over.argmax()), over.shape[1])
         kind = "token" if bool(case.valid[sample, query]) else "padding"
         text = (
-            f"The pooled vector of sample {sample} is also made of {kind} {query}, by "
-            f"{float(over.max()):.2g} of its largest gradient; it is to be left out."
+            f"The pooled vector of sample {sample} also depends on {kind} {query}, which "
+            f"should be left out: its gradient is {float(over.max()):.2g} of the largest."
         )
         answer = Answer(Verdict.FAIL, text, sample=sample, query=query, amount=float(over.max()))
         return answer.because(diagnose("pooled_special"))
@@ -36,10 +36,12 @@ def ask(context: AuditContext) -> Answer:
         sample = int(empty.nonzero()[0])
         return Answer(
             Verdict.FAIL,
-            f"The pooled vector of sample {sample} is made of no token.",
+            f"The pooled vector of sample {sample} depends on no token.",
             sample=sample,
         )
-    return passes(f"Pooled vectors are made of {int(wanted.sum())} tokens, and of no other.")
+    return passes(
+        f"Pooled vectors depend on the {int(wanted.sum())} intended tokens, and on no other."
+    )
 
 
 def _wanted(context: AuditContext, case: Case) -> Bool[Tensor, "batch token"]:

@@ -30,7 +30,7 @@ def ask(context: AuditContext) -> Answer:
     if broken is not None and float(away.max()) <= 20 * tol:
         return _of_nan(context, broken)
     if float(away.max()) <= 20 * tol:
-        return passes(f"All rows sum to 1, to {float(away.max()):.1g}.")
+        return passes(f"All rows sum to 1, to within {float(away.max()):.1g}.")
     layer = context.maps.layers[number]
     flat = int(away.argmax())
     sample, rest = divmod(flat, away[0].numel())
@@ -83,7 +83,9 @@ def answer_of(found: Mapping[int, RowSums]) -> Answer:
     sample, head, query, total, _ = worst
     text = f"Layer {number} head {head}, sample {sample}: row {query} sums to {total:.3g}."
     if total > 1 or not all(one.open_hold for one in found.values()):
-        return untested(f"{text} Whether a sink or a mask after the softmax is why was not tested.")
+        return untested(
+            f"{text} Whether a sink or a mask after the softmax is the reason was not tested."
+        )
     text = f"{text} Rows without a forbidden key sum to 1."
     return Answer(
         Verdict.FAIL, text, layer=number, head=head, sample=sample, query=query, amount=total

@@ -56,7 +56,7 @@ def ask(context: AuditContext) -> Answer:
     if again.amount > context.tolerance(out):
         context.stopped = True
         text = f"Two runs on the same input differ by {again.amount:.2g}, in eval mode."
-        cause = "consistent with: dropout that does not ask for the mode."
+        cause = "consistent with: dropout that ignores eval mode."
         cure = "F.dropout(x, p, training=self.training); dropout_p=p if self.training else 0.0."
         return Answer(Verdict.FAIL, text, cause, cure, "random", amount=again.amount)
     bad = ~out.isfinite().flatten(1).all(dim=1) if out.ndim > 2 else case.valid.new_zeros(1)
@@ -112,10 +112,10 @@ def _with_heads(passed: Any) -> Any:
 
 def _misshapen(out: Tensor, n_samples: int, n_tokens: int) -> Answer:
     text = (
-        f"The output is {tuple(out.shape)}; ({n_samples}, {n_tokens}, …) was expected, a row a "
-        f"token, or ({n_samples}, …), a row a sample."
+        f"The output is {tuple(out.shape)}; ({n_samples}, {n_tokens}, …) was expected, one row "
+        f"per token, or ({n_samples}, …), one row per sample."
     )
-    answer = Answer(Verdict.FAIL, text, cure="Return one row a token, or one row a sample.")
+    answer = Answer(Verdict.FAIL, text, cure="Return one row per token, or one row per sample.")
     turned = out.ndim >= 3 and out.shape[:2] == torch.Size([n_tokens, n_samples])
     return answer.because(diagnose("axes", sure=False)) if turned else answer
 

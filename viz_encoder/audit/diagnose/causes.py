@@ -202,7 +202,7 @@ CAUSES = {
         "Pass a mask over all tokens so far, (batch, cached + new), not only over the new ones.",
     ),
     "head_axis": Cause(
-        "a (batch, query, key) mask has no axis for the heads, so its samples stand where they do",
+        "a (batch, query, key) mask has no axis for the heads, so its samples are taken for heads",
         "mask[:, None], which is (batch, 1, query, key): one mask for all heads of a sample.",
     ),
     "ids": Cause(
@@ -223,11 +223,11 @@ CAUSES = {
         "scores + bias, before the softmax; a mask that is added must not replace it.",
     ),
     "bias_sign": Cause(
-        "the bias has the wrong sign: far tokens get more where they are to get less",
+        "the bias has the wrong sign: distant tokens get more attention instead of less",
         "-slope * distance, with slope > 0.",
     ),
     "bias_heads": Cause(
-        "heads have the bias of one another",
+        "heads have each other's bias",
         "slopes[None, :, None, None], in the order of the heads.",
     ),
     "bias_transposed": Cause(
@@ -235,7 +235,7 @@ CAUSES = {
         "bias.mT; in (query, key), rows are queries.",
     ),
     "pooled_special": Cause(
-        "tokens that are to be left out have a share in the pooled vector",
+        "tokens that should be left out have a share in the pooled vector",
         "(out * m).sum(1) / m.sum(1), with m = pool_over(valid)[..., None].",
     ),
 }

@@ -126,4 +126,4 @@ def _faults(where: str, tensor: Tensor, valid: Tensor) -> Iterator[Suspicion]:
     small = finite[(finite < 0) & (finite > SAFE) & (finite > lowest_float / 2)]
     if len(small) and len(values) <= 3:
         value = float(small.min())
-        yield Suspicion("constant", f"{name} bans with {value:.4g}", value=value)
+        yield Suspicion("constant", f"{name} masks with {value:.4g}", value=value)

@@ -192,7 +192,7 @@ def one_key_too_few(seed: int, fixed: bool) -> MaskedModel:
     "D5-one-side",
     "A window on one side only",
     symptom="Tokens see the left half of their window and never the right one.",
-    story="The absolute value is missing, or a causal mask was left on: kin of "
+    story="The absolute value is missing, or a causal mask was left on: similar to "
     "unslothai/unsloth#8253.",
     wrong="((query - key) <= 2) & (query >= key)",
     right="(query - key).abs() <= 2",

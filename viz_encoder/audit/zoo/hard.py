@@ -19,8 +19,8 @@ Cache = list[tuple[Tensor, Tensor]]  # keys and values so far, one pair a layer
 @plant(
     "F2-dropout",
     "Dropout that is never switched off",
-    symptom="The same text gives other numbers each time, in eval() too.",
-    story="dropout_p of the fused kernel does not know of eval(): it drops whenever it is not 0.",
+    symptom="The same text gives different numbers each time, in eval() too.",
+    story="dropout_p of the fused kernel ignores eval(): it drops whenever it is not 0.",
     wrong="dropout_p=0.1",
     right="dropout_p=0.1 if model.training else 0.0",
     flagged_by="runs",
@@ -83,8 +83,8 @@ def only_when_long(seed: int, fixed: bool) -> MaskedModel:
 @plant(
     "H3-minus-1e4",
     "-10,000 is not -inf",
-    symptom="Right on ordinary inputs; where all allowed scores are below -10,000, the mask turns "
-    "over.",
+    symptom="Right on ordinary inputs; where all allowed scores are below -10,000, the mask is "
+    "inverted.",
     story="A constant chosen for half precision. Only the passed mask shows it: no ordinary input "
     "has such scores.",
     wrong="(~keep) * -1e4",

@@ -22,7 +22,7 @@ def alibi(valid: Valid) -> Tensor:
 @plant(
     "H8-alibi-lost",
     "ALiBi is lost where a mask is passed",
-    symptom="Everything runs; longer texts than those of the training give poor results.",
+    symptom="Everything runs; texts longer than those in training give poor results.",
     story="One argument, attn_mask, carries both: a caller that passes a mask of its own replaces "
     "the bias.",
     wrong="attn_mask=passed[:, None]",
@@ -47,8 +47,8 @@ def bias_is_lost(seed: int, fixed: bool) -> MaskedModel:
     "H9-alibi-heads",
     "The slopes of ALiBi in the wrong order",
     symptom="A checkpoint loads and runs, and its perplexity is off.",
-    story="Slopes are a power of 2 a head, largest first; counted from the other end, each head "
-    "has the reach of another.",
+    story="Slopes are powers of 2, one per head, largest first; in reverse order, each head has "
+    "another head's reach.",
     wrong="scores_of(q, k) + bias.flip(0)",
     right="scores_of(q, k) + bias",
     flagged_by="bias",
@@ -105,8 +105,7 @@ def special_tokens_pooled(seed: int, fixed: bool) -> MaskedModel:
     "H10-beams",
     "Beams are reordered, the mask of their prompts is not",
     symptom="Beam search is worse than greedy decoding, in batches of several prompts only.",
-    story="The cache is put into the order of the beams; what stands beside it, a mask or "
-    "positions, is not.",
+    story="The cache is reordered with the beams; the mask or positions kept beside it are not.",
     wrong="(tokens[order], keep)",
     right="(tokens[order], keep[order])",
     flagged_by="beam_reorder",
@@ -131,9 +130,9 @@ def mask_of_other_beams(seed: int, fixed: bool) -> MaskedModel:
 
 @plant(
     "H11-beam-tokens",
-    "The cache is not put into the order of the beams",
+    "The cache is not reordered with the beams",
     symptom="Beam search gives texts that change their subject in the middle.",
-    story="A cache of one's own has no reorder_cache, or one that gives back what it was given.",
+    story="A custom cache has no reorder_cache, or one that returns what it was given.",
     wrong="cache",
     right="cache[order]",
     flagged_by="beam_reorder",

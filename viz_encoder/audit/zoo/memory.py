@@ -58,7 +58,8 @@ def causal_over_memory(seed: int, fixed: bool) -> MaskedModel:
 @plant(
     "H7-prompt-padding",
     "With a cache, the padding of the prompt is forgotten",
-    symptom="A batch of prompts of different lengths generates other texts than each prompt alone.",
+    symptom="A batch of prompts of different lengths generates different texts than each prompt "
+    "alone.",
     story="The mask covers the new tokens only; what is in the cache counts as real.",
     wrong="keep = torch.ones_like(passed)",
     right="keep = passed",
@@ -90,7 +91,7 @@ def prompt_padding_forgotten(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="train_mode",
 )
 def dropout_on_the_mask(seed: int, fixed: bool) -> MaskedModel:
-    """Numbers that ban, some of them dropped."""
+    """An additive mask, parts of which are dropped."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
         scores = scores_of(q, k)

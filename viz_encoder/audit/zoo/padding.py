@@ -60,7 +60,7 @@ def stem_reads_padding(seed: int, fixed: bool) -> MaskedModel:
 
 @plant(
     "E1-centering",
-    "The mean over all tokens is taken off",
+    "The mean over all tokens is subtracted",
     symptom="All tokens of a text move when another text of the batch is longer.",
     story="Normalizing over time counts the padding in: instance norm, feature normalization of "
     "speech encoders.",
@@ -84,7 +84,7 @@ def mean_of_all_taken_off(seed: int, fixed: bool) -> MaskedModel:
 @plant(
     "E6-left-positions",
     "Left padding shifts the positions",
-    symptom="Every number is finite, every map is masked rightly, and the vectors are others.",
+    symptom="Every number is finite, every map is masked correctly, and yet the vectors are wrong.",
     story="Positions are counted from the first column, which is padding: ndif-team/nnsight#673, "
     "unslothai/unsloth#3795, tloen/alpaca-lora#315.",
     wrong="positions = torch.arange(x.shape[1]).expand(valid.shape)",
@@ -155,7 +155,7 @@ def mask_left_out(seed: int, fixed: bool) -> MaskedModel:
     "One of two implementations never gets the mask",
     symptom="eager and sdpa agree on a text alone and differ in a padded batch.",
     story="The faster path was added later, and its call forgot the mask: "
-    "AnswerDotAI/ModernBERT#40, kin of huggingface/transformers#29029.",
+    "AnswerDotAI/ModernBERT#40, similar to huggingface/transformers#29029.",
     wrong="F.scaled_dot_product_attention(q, k, v)",
     right="sdpa(q, k, v, passed)",
     flagged_by="implementations",
@@ -176,7 +176,7 @@ def one_path_forgets(seed: int, fixed: bool) -> MaskedModel:
     "E11-cls-shift",
     "The mask is one short of [CLS]",
     symptom="The last patch of a small picture is hidden, and a patch of padding is read.",
-    story="A token is put in front, and the mask is filled up at its other end: kin of "
+    story="A token is put in front, and the mask is padded at its other end: similar to "
     "lucidrains/vit-pytorch#246, sign/WeLT#1.",
     wrong="keep = F.pad(valid, (0, 1), value=True)",
     right="keep = F.pad(valid, (1, 0), value=True)",

@@ -24,7 +24,7 @@ def _pooled(seed: int, pool: Pool) -> MaskedModel:
 @plant(
     "E2-two-paths",
     "Padding rows differ between train and eval",
-    symptom="The pooled vector is another one under no_grad than with gradients.",
+    symptom="The pooled vector differs between no_grad and a run with gradients.",
     story="torch's fused path fills the rows of padding with zeros, the ordinary one does not, and "
     "a pooling that counts them in shows it: pytorch/pytorch#86120, #97111.",
     wrong="hidden.amax(dim=1)",
@@ -46,7 +46,7 @@ def paths_differ(seed: int, fixed: bool) -> MaskedModel:
 @plant(
     "E3-mean",
     "Mean pooling counts the padding",
-    symptom="The same sentence gets another vector when its neighbors in the batch are longer.",
+    symptom="The same sentence gets a different vector when its neighbors in the batch are longer.",
     story="huggingface/sentence-transformers#2569, HazyResearch/m2#43, "
     "autoliuweijie/BERT-whitening-pytorch#13.",
     wrong="hidden.mean(dim=1)",
@@ -91,7 +91,7 @@ def maximum_with_zeros(seed: int, fixed: bool) -> MaskedModel:
     "E5-last",
     "The last position of a text padded on the right",
     symptom="All short texts get a vector of padding.",
-    story="[:, -1] is the last token only where padding stands in front; a habit of decoders taken "
+    story="[:, -1] is the last token only with padding in front; a habit from decoders, carried "
     "over to encoders.",
     wrong="hidden[:, -1]",
     right="hidden[torch.arange(len(hidden)), valid.sum(dim=1) - 1]",

@@ -93,7 +93,7 @@ def batch_as_queries(seed: int, fixed: bool) -> MaskedModel:
     "batch_first forgotten",
     symptom="Texts of one batch attend to each other; each token sees its own place only.",
     story="torch.nn's default is (token, batch, d_model). The error that the mask raised was "
-    "silenced by turning the mask.",
+    "silenced by transposing the mask.",
     wrong="src_key_padding_mask=ignore.T",
     right="src_key_padding_mask=ignore",
     flagged_by="batch_independence",
@@ -114,7 +114,7 @@ def samples_mixed(seed: int, fixed: bool) -> MaskedModel:
     "C5-one-layer",
     "One layer gets no mask",
     symptom="The mean of all maps looks almost right; layer 1 reads the padding.",
-    story="A mask handed from layer to layer by hand, and dropped at one of them.",
+    story="A mask passed from layer to layer manually, and dropped at one of them.",
     wrong="F.scaled_dot_product_attention(q, k, v)",
     right="sdpa(q, k, v, passed)",
     flagged_by="maps",
@@ -140,7 +140,7 @@ def one_layer_open(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="maps",
 )
 def one_head_open(seed: int, fixed: bool) -> MaskedModel:
-    """A mask a head."""
+    """One mask per head."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
         keep = passed[:, None].repeat(1, N_HEADS, 1, 1)
@@ -163,7 +163,7 @@ def one_head_open(seed: int, fixed: bool) -> MaskedModel:
     flagged_by="gradient",
 )
 def softmax_over_queries(seed: int, fixed: bool) -> MaskedModel:
-    """Weights that are shared out among those who look."""
+    """Weights normalized over the queries."""
 
     def attend(q: Heads, k: Heads, v: Heads, passed: Tensor) -> Heads:
         keep = passed[:, None]

@@ -20,8 +20,8 @@ def _config(file: Json) -> EncoderConfig:
     if file["embedding_size"] == file["hidden_size"]:
         # It would still project; our encoder projects only from one width to another.
         raise CheckpointError(
-            "config.json says that embedding_size is hidden_size; ALBERT is loaded with a "
-            "narrower word table only."
+            "config.json says that embedding_size equals hidden_size; only an ALBERT with a "
+            "smaller embedding_size is supported."
         )
     return EncoderConfig(
         **text_axes(file),

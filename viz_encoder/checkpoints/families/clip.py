@@ -81,9 +81,9 @@ VISION = Family(
         embeddings.patch_embedding.weight    embed.tokens.patch.weight
         pre_layrnorm.*                       embed.norm.*
         post_layernorm.*                     final_norm.*
-        visual_projection.weight             -  projection of pictures
+        visual_projection.weight             -  image projection
         text_model.*                         -  text tower
-        text_projection.weight               -  projection of texts
+        text_projection.weight               -  text projection
         classifier.*                         -  classification head
     """  # classifier reads the mean of states before the last norm, which no head of ours does
     + CLIP,
@@ -116,9 +116,9 @@ TEXT = Family(
     tensors="""
         embeddings.token_embedding.weight    embed.tokens.word.weight
         final_layer_norm.*                   final_norm.*
-        text_projection.weight               -  projection of texts
+        text_projection.weight               -  text projection
         vision_model.*                       -  vision tower
-        visual_projection.weight             -  projection of pictures
+        visual_projection.weight             -  image projection
     """
     + CLIP,
     heads=(

@@ -65,7 +65,7 @@ DEFAULTS = {
 TENSORS = """
     embeddings.cls_token                           prefix.cls
     embeddings.register_tokens                     prefix.reg
-    embeddings.mask_token                          -  embedding of masked patches
+    embeddings.mask_token                          -  masked-patch embedding
     embeddings.patch_embeddings.projection.*       embed.tokens.patch.*
     embeddings.position_embeddings                 embed.position
     encoder.layer.#.norm1.*                        layers.#.attn_norm.*

@@ -59,7 +59,7 @@ FAMILY = Family(
     tensors="""
         embeddings.cls_token              prefix.cls
         embeddings.register_tokens        prefix.reg
-        embeddings.mask_token             -  embedding of masked patches
+        embeddings.mask_token             -  masked-patch embedding
         embeddings.patch_embeddings.*     embed.tokens.patch.*
         layer.#.norm1.*                   layers.#.attn_norm.*
         layer.#.attention.q_proj.*        layers.#.attn.q.*

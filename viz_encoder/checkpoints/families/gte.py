@@ -17,7 +17,7 @@ from viz_encoder.errors import CheckpointError
 
 def _config(file: Json) -> EncoderConfig:
     for key, value in FIXED.items():
-        require(file, key, value, f"GTE is loaded with {value!r} only")
+        require(file, key, value, f"for GTE, only {value!r} is supported")
     return EncoderConfig(
         **text_axes(file),
         n_segments=file["type_vocab_size"],
@@ -46,8 +46,8 @@ def _rotary(file: Json) -> dict[str, Any]:
         factor, d_head = said["factor"], file["hidden_size"] // file["num_attention_heads"]
         return {"rotary_base": base * factor, "rotary_stretch": factor ** (2 / d_head)}
     raise CheckpointError(
-        f"config.json scales rotary positions by {shown(said)}; GTE is loaded with none, "
-        "'linear' or plain 'ntk' scaling only."
+        f"config.json scales rotary positions by {shown(said)}; for GTE, only 'linear', plain "
+        "'ntk' and no scaling are supported."
     )
 
 

@@ -18,7 +18,7 @@ BUCKETS, FURTHEST = 32, 128  # the reference counts with these, whatever config.
 
 
 def _config(file: Json) -> EncoderConfig:
-    buckets = f"MPNet is loaded with {BUCKETS} buckets of distance only"
+    buckets = f"for MPNet, only {BUCKETS} distance buckets are supported"
     require(file, "relative_attention_num_buckets", BUCKETS, buckets)
     require(file, "pad_token_id", FIRST_ROW - 1, "MPNet counts positions past id 1, its padding")
     return EncoderConfig(

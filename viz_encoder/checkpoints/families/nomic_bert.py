@@ -46,7 +46,7 @@ def _complete(file: Json, shapes: Shapes) -> Json:
 
 def _config(file: Json) -> EncoderConfig:
     for key, value in FIXED.items():
-        require(file, key, value, f"Nomic BERT is loaded with {value} only")
+        require(file, key, value, f"for Nomic BERT, only {value} is supported")
     return EncoderConfig(
         **text_axes(file),
         d_head=file["head_dim"] or 0,

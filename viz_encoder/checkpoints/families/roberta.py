@@ -22,7 +22,10 @@ DEFAULTS = {**BERT_DEFAULTS, "pad_token_id": 1}
 def _config(file: Json) -> EncoderConfig:
     require_absolute(file, "RoBERTa")
     if file["pad_token_id"] is None:
-        raise CheckpointError("config.json has no pad_token_id, past which the positions begin.")
+        raise CheckpointError(
+            "config.json has no pad_token_id; this model's positions are counted from the id "
+            "after it."
+        )
     return EncoderConfig(
         **text_axes(file),
         n_segments=file["type_vocab_size"],

@@ -54,7 +54,7 @@ DEFAULTS = {
 LAYERS = (
     CLIP
     + """
-    logit_bias                               -  bias of the similarity of texts and pictures
+    logit_bias                               -  bias of the image-text similarity
 """
 )
 # A learned query looks at the patches: nn.MultiheadAttention, then norm and feed-forward network.

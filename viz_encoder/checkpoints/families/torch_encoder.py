@@ -44,7 +44,7 @@ def _complete(file: Json, shapes: Shapes) -> Json:
 
 def _config(file: Json) -> EncoderConfig:
     if not isinstance(file["norm_first"], bool):
-        raise CheckpointError("config.json garbles norm_first; it must be true or false.")
+        raise CheckpointError("norm_first in config.json is not valid; it must be true or false.")
     return EncoderConfig(
         n_layers=file["num_layers"],
         n_heads=file["nhead"],

@@ -68,7 +68,7 @@ DEFAULTS = {
 TENSORS = """
     embeddings.cls_token                               prefix.cls
     embeddings.distillation_token                      prefix.dist
-    embeddings.mask_token                              -  embedding of masked patches
+    embeddings.mask_token                              -  masked-patch embedding
     embeddings.patch_embeddings.projection.*           embed.tokens.patch.*
     embeddings.position_embeddings                     embed.position
     encoder.layer.#.attention.attention.query.*        layers.#.attn.q.*
@@ -80,7 +80,7 @@ TENSORS = """
     encoder.layer.#.output.dense.*                     layers.#.ff.down.*
     encoder.layer.#.layernorm_after.*                  layers.#.ff_norm.*
     layernorm.*                                        final_norm.*
-    decoder.*                                          -  decoder of masked patches
+    decoder.*                                          -  masked-patch decoder
 """
 HEADS = (
     HeadTable(_classify, "classifier.*                 heads.classify.out.*"),
@@ -97,7 +97,7 @@ AVERAGE = HeadTable(
 
 def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     if getattr(model.config, "model_type", "") == "vit_mae":
-        raise RuntimeError("it hides patches at random")
+        raise RuntimeError("it masks patches at random")
     return last_states(model, inputs)
 
 

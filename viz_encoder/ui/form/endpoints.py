@@ -62,7 +62,7 @@ def cached_models(runner: Runner) -> list[dict[str, Any]]:
 
 
 def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
-    """What a folder or a model of the hub is; nothing is downloaded.
+    """What a folder or a model on the hub is; nothing is downloaded.
 
     n_bytes is what download_model would bring, 0 where the files are there already.
     """
@@ -75,7 +75,7 @@ def look_up(runner: Runner, name: str, part: str = "") -> dict[str, Any]:
 
 
 def download_model(runner: Runner, name: str, part: str = "") -> str:
-    """Bring a model of the hub into the server's cache; returns the name for open_model."""
+    """Download a model from the hub into the server's cache; returns the name for open_model."""
     tell = watched(runner.limits).check
     return runner.models.download(require_text("name", name), require_text("part", part), tell)
 

@@ -48,7 +48,9 @@ def mask_from_code(code: str, n_tokens: int) -> Bool[Tensor, "query key"]:
         stream = zlib.decompressobj()
         bits = stream.decompress(packed, size + 1)
     except (ValueError, zlib.error):
-        raise SelectionError(f"{UNREAD}: {shown(code)} is neither a preset nor bits.") from None
+        raise SelectionError(
+            f"{UNREAD}: {shown(code)} is neither a preset nor a packed mask."
+        ) from None
     if not code.startswith(BITS) or len(bits) != size or not stream.eof:
         raise SelectionError(f"{UNREAD}: it does not fit the {n_tokens:,} tokens of this run.")
     cells = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_tokens**2)

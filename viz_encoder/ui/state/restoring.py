@@ -18,7 +18,7 @@ from viz_encoder.ui.state.runner import KINDS, Runner, Tell, silent
 UNCHANGED, UNMASKED = "the run is shown unchanged.", "the run is shown without a mask."
 LEFT_OUT = "its changes are left out."
 NOT_AS_LINKED = (UNCHANGED, UNMASKED, LEFT_OUT)  # how a note ends that says so
-BOTH = "This link has a mask and changes, but a run can have only one of them"
+BOTH = "This link has both a mask and changes, but a run can have only one of them"
 KEPT = "the model and the link's other choices are kept."
 GONE = {
     "image": "a link cannot hold a picture of your own; drop it again and press Run",

@@ -159,8 +159,8 @@ def require_showable(trace: Trace) -> None:
     """
     if any(layer.cross or layer.k.shape[1] != trace.n_tokens for layer in trace.layers):
         raise InputError(
-            "This run is of cross-attention; the page shows self-attention. Draw it in Python "
-            "with viz_encoder.figures.attention_map."
+            "This run is of cross-attention; the page shows only self-attention. Draw it in "
+            "Python with viz_encoder.figures.attention_map."
         )
     n_maps = sum(layer.n_heads for layer in trace.layers)
     if n_maps > MAX_MAPS or trace.n_tokens > MAX_TOKENS:

@@ -13,7 +13,7 @@ from viz_encoder.errors import InputError, VizEncoderError
 from viz_encoder.ui.state.runner import Runner
 
 NO_MEMORY = "That needs more memory than is available; shorten the input."
-UNFORESEEN = "That could not be done; the server's log says why. Try another input."
+UNFORESEEN = "That failed; the server's log says why. Try another input."
 Endpoint = Callable[..., Any]
 
 

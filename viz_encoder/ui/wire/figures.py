@@ -82,7 +82,7 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
         SelectionError: no such view or option, or the view needs a model that is not here.
     """
     if name not in VIEWS:
-        raise SelectionError(f"There is no view {name[:40]!r}; there are {', '.join(VIEWS)}.")
+        raise SelectionError(f"There is no view {name[:40]!r}; choose one of {', '.join(VIEWS)}.")
     view = VIEWS[name]
     options = read_options(view, given)
     taken = [_parts(entry)[part] for part in view.takes]

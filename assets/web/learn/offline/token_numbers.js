@@ -10,7 +10,7 @@ import { tensorOf } from "./forward.js";
 /** @typedef {{ layer: number, head: number, query: number, key: number, dim: number }} Asked */
 
 const STRONGEST = 8;
-const NO_ORDER = "No positions: nothing is added here, and no token knows its place.";
+const NO_ORDER = "No positions: nothing is added here, so the model does not know the token order.";
 
 /** @type {(model: Model, ran: Ran, asked: Asked) => Told.TokenNumbers} */
 export function tokenNumbers(model, ran, asked) {

@@ -28,8 +28,8 @@ export function weightCounts(sizes) {
   if (message) return { message };
   const [V, D, L, h, wide, T] = COUNTS.map((name) => Number(asked[name]));
   const parts = [
-    part("word table", "V · D", V * D),
-    ...(asked.positions === "learned" ? [part("position table", "T · D", T * D)] : []),
+    part("token embeddings", "V · D", V * D),
+    ...(asked.positions === "learned" ? [part("position embeddings", "T · D", T * D)] : []),
     part("attention: W_q, W_k, W_v, W_O", "L · (4 · D² + 4 · D)", L * (4 * D * D + 4 * D)),
     part("feed-forward network", "L · (2 · D · D_ff + D_ff + D)", L * (2 * D * wide + wide + D)),
     part("norms", "L · 2 · 2 · D", L * 4 * D),

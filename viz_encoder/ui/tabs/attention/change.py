@@ -29,8 +29,8 @@ def changes(
     before = reference_of(store, reference)
     if before.n_layers != trace.n_layers:
         raise SelectionError(
-            f"The reference has {before.n_layers} layers and this run {trace.n_layers}; they "
-            "cannot be compared head by head. Use a run of a model of the same size."
+            f"The reference has {before.n_layers} layers and this run has {trace.n_layers}; "
+            "they cannot be compared head by head. Use a run of a model of the same size."
         )
     same = before.n_tokens == trace.n_tokens
     if same and view.as_it_ran:

@@ -20,7 +20,7 @@ from viz_encoder.ui.wire.bytes import finite
 
 THUMBNAIL = 64  # most cells a side of a small map
 REFERENCE_GONE = (
-    "The reference has expired on the server; clear it, and set another run as reference."
+    "The reference has expired on the server; clear it and set another run as the reference."
 )
 
 

@@ -68,7 +68,7 @@ def head_statistics(
     hide_special: bool = False,
     renormalize: bool = False,
 ) -> dict[str, list[float | None]]:
-    """Every statistic of a layer's heads, a number a head; null where there is none."""
+    """Every statistic of a layer's heads, one number per head; null where there is none."""
     entry = runner.store.get(key)
     at = parse_index("layer", layer, entry.trace.n_layers)
     named = entry.survey(at, _kept(hide_special, renormalize)).statistics
@@ -94,7 +94,7 @@ def pair(
     renormalize: bool = False,
     words: bool = False,
 ) -> dict[str, list[list[float | None]]]:
-    """Which heads link a query to a token: that one cell in every head, a list a layer.
+    """Which heads link a query to a token: that one cell in every head, one list per layer.
 
     Returns the "weights", the "means" that the token gets over all real queries, and their
     "ratios"; null where the mask forbids the pair.
@@ -123,9 +123,9 @@ def role(runner: Runner, key: str, role: str, layer: int, offset: int = 0) -> di
 
 
 def similar(runner: Runner, key: str, layer: int, head: int) -> dict[str, Any]:
-    """How far every head's rows are from one head's: Jensen–Shannon `distances`, a list a layer.
+    """How far every head's rows are from one head's: Jensen–Shannon `distances` by layer.
 
-    0 = the same rows, 1 = no key in common; a mean over so many `queries`; null = unknown.
+    0 = the same rows, 1 = no key in common; each a mean over that many `queries`; null = unknown.
     """
     trace = runner.store.get(key).trace
     at = parse_index("layer", layer, trace.n_layers)
@@ -138,7 +138,7 @@ def measured(
 ) -> dict[str, Any]:
     """One query's row of "weight", "value" (‖α·v·W_O‖), "rollout" or "relevance".
 
-    Returns the values, one a key, and the answer that relevance is of.
+    Returns the values, one per key, and the answer that relevance is of.
     """
     entry = runner.store.get(key)
     place = (

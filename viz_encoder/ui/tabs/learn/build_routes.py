@@ -66,7 +66,7 @@ def _text_of(runs: Runner, key: str) -> str:
     """The text of a run; both of a pair."""
     texts = runs.store.get(key).trace.sample.texts if key else ()
     if not texts:
-        raise InputError("An encoder of words runs on a text; run a text first.")
+        raise InputError("This encoder reads words, so it needs a text; run a text first.")
     return " ".join(texts)
 
 

@@ -23,7 +23,9 @@ from viz_encoder.ui.state.store import Entry
 
 MOST_VALUES = 256  # tokens up to which all values of a head travel
 STRONGEST = 8
-MAPS_ALONE = "This model computes its softmax itself: its maps are kept, without queries and keys."
+MAPS_ALONE = (
+    "This model computes its softmax itself: only its maps are kept, without queries and keys."
+)
 PURPOSE = "see its embeddings, projections and blocks"
 OF_THE_BLOCK = ("heads", "stages", "ffn")
 Told = tuple[dict[str, Any], float | None]  # and how far it is from what ran

@@ -22,8 +22,8 @@ from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
 
 NO_TEXT = (
-    "Padding makes the texts of one batch equally long. This run is of a picture, and pictures "
-    "of one batch have one size: there is no padding."
+    "Padding makes the texts of a batch equally long. This run is of a picture, and the "
+    "pictures of a batch all have the same size, so there is no padding."
 )
 UNTRAINED = "Attention pooling needs a learned query; train one below."
 one_at_a_time = threading.Lock()  # padding runs the model, beside the queue that runs stand in
@@ -143,8 +143,9 @@ def _query(
     found = learned.learned
     if learned.encoder is not encoder:
         return None, (
-            f"The query below was learned on {printable(learned.encoder.card.name)}, and this run "
-            f"is of {printable(encoder.card.name)}; train one on a set that this model has read."
+            f"The query below was learned on {printable(learned.encoder.card.name)}, but this "
+            f"run is of {printable(encoder.card.name)}; train one on a set that this model has "
+            "read."
         )
     if layer != found.layer:
         learned_on = f"The query below was learned on the states {after_blocks(found.layer)}"

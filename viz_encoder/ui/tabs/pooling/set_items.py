@@ -24,7 +24,7 @@ def example(title: str) -> tuple[Item, ...]:
     """One of the example sets."""
     if title not in EXAMPLES:
         raise SelectionError(
-            f"There is no example {shown(title)}; there are {', '.join(EXAMPLES)}."
+            f"There is no example {shown(title)}; choose one of {', '.join(EXAMPLES)}."
         )
     return read_set(asset(f"examples/sets/{EXAMPLES[title]}"))
 
@@ -46,7 +46,7 @@ def given_items(lines: str, files: Sequence[str] | None = None) -> tuple[Item, .
             "The set is empty; give one text per line, or files, or choose an example."
         )
     if text.strip() and paths:
-        raise InputError("There are both lines in the box and files; clear one of them.")
+        raise InputError("There are both texts in the box and files; clear one of them.")
     if len(text) > MAX_CHARACTERS:
         raise TooLong(
             f"The box holds {len(text):,} characters; at most {MAX_CHARACTERS:,} are read."

@@ -25,9 +25,9 @@ SET_HELP = (
     "pictures named like cat_1.png have the label cat."
 )
 LEARN_HELP = (
-    "Training learns a query so that the weighted mean of the tokens tells the labels apart; the "
-    "model itself does not change. It learns from the set above if that has labels, otherwise from "
-    "the built-in 40 sentences on 4 topics."
+    "Training learns a query so that the weighted mean of the tokens tells the labels apart; "
+    "the model itself does not change. It learns from the set above if the set has labels, "
+    "otherwise from the built-in 40 sentences on 4 topics."
 )
 
 

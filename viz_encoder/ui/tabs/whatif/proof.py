@@ -21,14 +21,14 @@ def proof_plain(entry: Entry) -> dict[str, Any]:
         most = max(largest_left(trace, change) for change in cut)
         sentence = "Every cut weight is exactly 0 in the maps that ran."
         if most:
-            sentence = f"A weight that was cut is still {most:.2g} in the maps that ran."
+            sentence = f"A link that was cut still has weight {most:.2g} in the maps that ran."
         parts.insert(0, {"passed": most == 0, "sentence": sentence})
         said.append(sentence)
     if any(change.kind == "c" for change in changed.changes):
         most = largest_ahead(trace)
         sentence = "No token attends to a later one: every such weight is exactly 0."
         if most:
-            sentence = f"A weight on a later token is still {most:.2g} in the maps that ran."
+            sentence = f"A token still gives weight {most:.2g} to a later one in the maps that ran."
         parts.insert(0, {"passed": most == 0, "sentence": sentence})
         said.append(sentence)
     found = changed.proof
