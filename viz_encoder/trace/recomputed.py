@@ -21,11 +21,13 @@ def require_model(encoder: Source, trace: Trace) -> None:
         SelectionError: a trace of another model, of cross-attention, or without hidden states.
     """
     if any(layer.cross for layer in trace.layers):
-        raise SelectionError("A block is followed along one sequence; this is cross-attention.")
+        raise SelectionError(
+            "A block is followed through self-attention; this run is of cross-attention."
+        )
     if isinstance(encoder, RecordedParts):
         if encoder is not trace.parts:
             raise SelectionError(
-                "These parts are of another recording; give trace.parts of this trace."
+                "These parts are from another recording; give trace.parts of this trace."
             )
         return
     require_made_by(encoder, trace, trace.layers[0], trace.hidden(0).shape[-1])
@@ -54,7 +56,7 @@ def require_as_ran(found: float, what: str, dtype: torch.dtype) -> None:
     allowed = max(TOLERANCE, 16 * torch.finfo(dtype).eps)
     if not found <= allowed:  # NaN too
         raise TraceError(
-            f"{what} is off by {found:.2g} of the largest value from what ran ({allowed:.2g} would "
-            "be rounding), so it is not shown. Give the model that ran, with the weights and the "
-            "input it ran with."
+            f"{what}, recomputed, differs from what ran by {found:.2g} of the largest value "
+            f"(rounding would explain {allowed:.2g}), so it is not shown. Give the model that "
+            "ran, with the weights and the input it ran with."
         )
