@@ -63,7 +63,7 @@ def test_every_analysis_is_found_by_its_name():
     from viz_encoder.analyses import rollout as again
 
     assert again is rollout
-    with pytest.raises(AttributeError, match=r"no analysis 'rollouts'; there are .*rollout, "):
+    with pytest.raises(AttributeError, match=r"no analysis 'rollouts'; choose one of .*rollout, "):
         vz.analyses.rollouts  # noqa: B018
 
 

@@ -435,7 +435,7 @@ def test_softmax_by_hand():
         model(source())
     assert {call.kind for call in recording.calls} == {"softmax"} and len(recording.calls) == 2
     trace = recording.trace()
-    assert trace.layers[0].maps is not None and "kept as they were" in trace.notes[0]
+    assert trace.layers[0].maps is not None and "kept exactly as they ran" in trace.notes[0]
     with record(model, eager=False) as recording:
         model(source())
     with pytest.raises(TraceError, match="eager=True"):

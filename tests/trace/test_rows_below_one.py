@@ -132,7 +132,7 @@ def test_what_takes_weight_after_the_softmax_is_not_taken_for_a_sink():
     sums = expected.sum(dim=-1)
     assert trace.proof.sentence.startswith("The maps are the ones that ran")
     assert f"sum to {float(sums.min()):.3g} … {float(sums.max()):.3g}, not" in trace.proof.sentence
-    assert "could not be verified" in trace.proof.sentence
+    assert "could not be identified" in trace.proof.sentence
 
 
 def test_a_softmax_written_out_is_not_seen():
@@ -152,7 +152,7 @@ def test_a_sink_that_did_not_run_is_found(gpt_oss, fault):
     trace = gpt_oss[0].trace()
     layers = (trace.layers[0], replace(trace.layers[1], **FAULTS[fault](trace.layers[1])))
     proof = replace(trace, layers=layers).proof
-    assert not proof.passed and "could not be verified" in proof.sentence
+    assert not proof.passed and "could not be identified" in proof.sentence
     assert "by design" not in proof.sentence
 
 
