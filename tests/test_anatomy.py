@@ -22,7 +22,7 @@ def said(**axes) -> dict[str, str]:
         ({"unbiased": ["norm"]}, "Norm", "√(var + ε)"),
         ({"positions": "none"}, "Positions", "does not know the order"),
         ({"positions": "none", "rotary_base": 160000.0}, "Positions", "base 160,000"),
-        ({"relative_buckets": 32}, "Positions", "each of 32 distances"),
+        ({"relative_buckets": 32}, "Positions", "each of 32 distance buckets"),
         ({"activation": "gelu_tanh"}, "Feed-forward", "GELU (tanh approximation)"),
         ({"gated": True}, "Feed-forward", "act(W_G x)"),
         ({"causal": True}, "Mask", "k > q: A[q, k] = 0"),

@@ -174,7 +174,9 @@ def test_a_declared_pooling_must_add_up(minilm, runs):
 def test_runs_of_two_models_and_missing_layers_are_refused(minilm, runs):
     grammar = vz.load("grammar", device="cpu")
     small = vz.capture(grammar, "the keys are old")
-    with pytest.raises(SelectionError, match="of all-MiniLM-L6-v2 and grammar; vectors of different"):
+    with pytest.raises(
+        SelectionError, match="of all-MiniLM-L6-v2 and grammar; vectors of different"
+    ):
         token_pairs(runs[0], small)
     with pytest.raises(SelectionError, match="There is no layer 7"):
         token_pairs(*runs, layer=7)

@@ -51,7 +51,9 @@ def test_maps_are_those_of_the_eager_model(case: Case):
         assert trace.proof.passed, trace.proof.sentence
         assert trace.valid.tolist() == real.tolist()
         assert (trace.layers[0].maps is not None) == (case.kind == "softmax")
-        assert any("kept exactly as they ran" in note for note in trace.notes) == (case.kind == "softmax")
+        assert any("kept exactly as they ran" in note for note in trace.notes) == (
+            case.kind == "softmax"
+        )
     assert row(case, recording.calls) in TABLE.read_text(encoding="utf-8")
 
 

@@ -152,7 +152,9 @@ def token_pairs(
     one, two = (states.parts(method, 0).numpy() for states in both)
     length = np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(two.sum(axis=0))
     if not np.isfinite(length) or length == 0:
-        raise SelectionError("A pooled vector is all zeros or has NaN, so it has no cosine.")
+        raise SelectionError(
+            "A pooled vector has no direction (it is all zeros or has NaN), so it has no cosine."
+        )
     parts = one @ two.T / length
     after = both[0].layers[0]
     matches = _matches(trace, other, *(states.after[0][0] for states in both))

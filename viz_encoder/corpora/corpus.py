@@ -65,7 +65,7 @@ def corpus(
             passes alone, for texts of 10 to 500 tokens. On request, on a sample: "effect" (of
             removing each head, on the pooled vector; 16 to 36 forward passes a text) and
             "similarity" (Jensen–Shannon distances between all heads; about 2 forward passes). On
-            request, of all items: "vectors" (mean, deviation and mean cosine of the pooled vectors).
+            request, of all items: "vectors" (mean, deviation and mean cosine of the pooled ones).
         k: how many examples per head.
         sample: the share of the items for "effect" and "similarity", chosen by their numbers.
         column: the column of the texts, where there are columns.
