@@ -40,7 +40,12 @@ def quoted(text: str) -> str:
 
 def after_blocks(n: int) -> str:
     """Which hidden state, by the blocks it has passed: "after 1 block"."""
-    return f"after {n} block{'' if n == 1 else 's'}"
+    return f"after {counted(n, 'block')}"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and its noun: "1 head", "12 heads"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 class OneLine:

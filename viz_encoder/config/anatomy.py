@@ -13,6 +13,7 @@ from viz_encoder.config.choices import (
 )
 from viz_encoder.config.encoder import EncoderConfig
 from viz_encoder.config.head import HeadConfig
+from viz_encoder.shown import counted
 
 NAMES = {
     Activation.RELU: "ReLU",
@@ -106,7 +107,8 @@ def _positions(config: EncoderConfig) -> Part:
 
 def _blocks(config: EncoderConfig) -> Part:
     pre = config.norm_placement is NormPlacement.PRE
-    words = f"{config.n_layers} blocks, d_model {config.d_model}, {'pre' if pre else 'post'}-norm"
+    words = f"{counted(config.n_layers, 'block')}, d_model {config.d_model}, "
+    words += f"{'pre' if pre else 'post'}-norm"
     equation = "x ← x + f(norm(x))" if pre else "x ← norm(x + f(x))"
     return Part("Blocks", words, f"{equation}, f = attention, then feed-forward")
 
@@ -123,7 +125,7 @@ def _norm(config: EncoderConfig) -> Part:
 def _attention(config: EncoderConfig) -> Part:
     missing = [part for part in "qkvo" if not config.has_bias(part)]
     bias = f"; no bias in {', '.join(missing)}" if missing else ""
-    words = f"{config.n_heads} heads, d_head {config.d_head}{bias}"
+    words = f"{counted(config.n_heads, 'head')}, d_head {config.d_head}{bias}"
     return Part("Attention", words, f"A = softmax(Q Kᵀ{_scale(config)}), f(x) = W_O · (A V) + b_O")
 
 

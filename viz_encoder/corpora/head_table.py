@@ -14,7 +14,7 @@ from viz_encoder.corpora.spread import Spread
 from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import Columns, TableResult, largest, long_columns
-from viz_encoder.shown import OneLine
+from viz_encoder.shown import OneLine, counted
 
 SUFFIXES = {"mean": "", "sd": "_sd", "least": "_least", "most": "_most"}
 
@@ -121,10 +121,10 @@ class HeadTable(TableResult):
     def sentence(self) -> str:
         """What it is of, in one sentence."""
         what = {"text": "text", "image": "picture"}.get(self.about.kind, "input")
-        of = f"{self.n_texts:,} {what}{'' if self.n_texts == 1 else 's'}"
         failed = f"; {self.n_failed:,} could not be measured" if self.n_failed else ""
-        heads = f"{self.n_layers} layers × {self.n_heads} heads of {self.about.model}"
-        return f"{heads} over {of}, {self.n_tokens:,} tokens{failed}."
+        heads = f"{counted(self.n_layers, 'layer')} × {counted(self.n_heads, 'head')}"
+        over = f"{counted(self.n_texts, what)}, {counted(self.n_tokens, 'token')}{failed}"
+        return f"{heads} of {self.about.model} over {over}."
 
     @property
     def arrays(self) -> dict[str, Float[np.ndarray, "layer head"]]:

@@ -18,6 +18,7 @@ from viz_encoder.export.page import document, require_proven
 from viz_encoder.export.quantize import FINE, LEVELS, Steps, pack_maps
 from viz_encoder.export.strip import strip_facts
 from viz_encoder.export.tables import key_tokens
+from viz_encoder.shown import counted
 from viz_encoder.trace import Trace
 from viz_encoder.trace.notebook_cell import Cell
 
@@ -219,7 +220,8 @@ def _model(trace: Trace) -> str:
 
 
 def _sizes(trace: Trace) -> str:
-    return f"{trace.n_layers} layers × {trace.n_heads} heads, {trace.n_tokens:,} tokens"
+    sizes = f"{counted(trace.n_layers, 'layer')} × {counted(trace.n_heads, 'head')}"
+    return f"{sizes}, {counted(trace.n_tokens, 'token')}"
 
 
 def _height(trace: Trace) -> int:

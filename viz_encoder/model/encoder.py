@@ -72,7 +72,8 @@ class Encoder(nn.Module):
         config, weight = self.config, next(self.parameters())
         counted = sum(each.numel() for each in self.parameters()) / 1e6
         return (
-            f"{config.n_layers} layers × {config.n_heads} heads, d_model {config.d_model}, "
+            f"{counted(config.n_layers, 'layer')} × {counted(config.n_heads, 'head')}, "
+            f"d_model {config.d_model}, "
             f"d_ff {config.d_ff}, {counted:,.1f} M parameters, {weight.device} "
             f"{str(weight.dtype).removeprefix('torch.')}"
         )

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.shown import counted
 from viz_encoder.trace.evidence import evidence_of
 from viz_encoder.trace.layer import LayerTrace, Origin
 
@@ -69,7 +70,9 @@ class Proof:
             f"{self.error:.1e} of its largest value, checked in every row of every head."
         )
         if self.empty_rows:
-            text += f" {_rows(self.empty_rows)} may attend to nothing: every key is masked."
+            text += (
+                f" {counted(self.empty_rows, 'row')} may attend to nothing: every key is masked."
+            )
         text += self._rows_below_one
         if self._agrees or self.worst is None:
             return text
@@ -103,12 +106,12 @@ class Proof:
         """Where NaN or infinity begins, and the usual cause: a query that may attend to nothing."""
         layer, head, query = self.worst or (0, 0, 0)
         where = f" It begins in layer {layer}, head {head}, query {query}." if self.worst else ""
-        rows = f"{_rows(self.nan_rows)} of the maps and " if self.nan_rows else ""
+        rows = f"{counted(self.nan_rows, 'row')} of the maps and " if self.nan_rows else ""
         cause = ""
         if self.empty_rows:
             cause = (
-                f" {_rows(self.empty_rows)} may attend to nothing at all: every key is masked, "
-                "and kernels often return NaN then. Check the mask."
+                f" {counted(self.empty_rows, 'row')} may attend to nothing at all: every "
+                "key is masked, and kernels often return NaN then. Check the mask."
             )
         text = f"{rows}the attention's outputs are not numbers (NaN or infinite).{where}{cause}"
         return text[0].upper() + text[1:]
@@ -161,7 +164,3 @@ def _tolerance(layer: LayerTrace, dtype: str) -> float:
     scores = longest[0] * longest[1] * abs(layer.scale)
     grown = max(FLOAT32_STEP * scores, FLOAT32_STEP * STEPS_A_KEY * layer.k.shape[1])
     return max(plain, min(grown, MOST))
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'' if n == 1 else 's'}"

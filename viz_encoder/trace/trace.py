@@ -12,7 +12,7 @@ from torch import Tensor
 
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Grid, Sample
-from viz_encoder.shown import facts_html, one_line
+from viz_encoder.shown import counted, facts_html, one_line
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.notebook_cell import Cell
 from viz_encoder.trace.proof import Proof, prove
@@ -37,7 +37,8 @@ class Trace:
         """One line: the model, the sizes and the first tokens."""
         first = " ".join(token[:20] for token in self.tokens[:6])
         more = " …" if self.n_tokens > 6 else ""
-        sizes = f"{self.n_layers} layers × {self.n_heads} heads, {self.n_tokens:,} tokens"
+        sizes = f"{counted(self.n_layers, 'layer')} × {counted(self.n_heads, 'head')}"
+        sizes = f"{sizes}, {counted(self.n_tokens, 'token')}"
         return one_line(f"<Trace of {self.origin.model}: {sizes}: {first}{more}>")
 
     def _repr_html_(self) -> str:

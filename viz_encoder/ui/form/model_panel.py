@@ -6,6 +6,7 @@ from viz_encoder.checkpoints import HubModel, LoadedEncoder, Plan
 from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.config.anatomy import anatomy
 from viz_encoder.inputs import TextReader
+from viz_encoder.shown import counted
 from viz_encoder.ui.state.models import Models, free_bytes
 
 LISTED = 1_000  # words of a vocabulary that are all shown
@@ -98,7 +99,8 @@ def _reads(config: EncoderConfig) -> str:
 
 def _sizes(config: EncoderConfig, n_parameters: int) -> str:
     return (
-        f"{config.n_layers} layers × {config.n_heads} heads, d_model {config.d_model}, "
+        f"{counted(config.n_layers, 'layer')} × {counted(config.n_heads, 'head')}, "
+        f"d_model {config.d_model}, "
         f"{n_parameters:,} parameters"
     )
 
