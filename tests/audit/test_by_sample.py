@@ -9,9 +9,9 @@ import viz_encoder as vz
 from tests.audit.audits import own
 from tests.audit.plants import banded, causal, padding
 from viz_encoder.audit import AuditInputs, AuditScope
-from viz_encoder.audit.measure.by_sample import ALL, SEVERAL, owners_of
+from viz_encoder.audit.measure.by_sample import ALL, SEVERAL, _changed, owners_of
 from viz_encoder.audit.measure.maps import maps_of
-from viz_encoder.audit.measure.setting import Setting
+from viz_encoder.audit.measure.setting import Case, Setting
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.trace import record
 
@@ -242,6 +242,15 @@ def test_where_nothing_can_be_changed_nothing_is_supposed():
     )
     assert report.verdict == "PASS" and report.check("maps").verdict == "NOT TESTED", str(report)
     assert any("once per sample" in line for line in report.not_tested)
+
+
+def test_padding_keeps_its_ids_where_a_sample_is_changed():
+    ids = torch.tensor([[5, 8, 6, 0, 0], [7, 9, 5, 8, 0], [6, 7, 9, 5, 8]])
+    case = Case(ids, ids > 0, (causal(ids > 0),), None)
+    found = _changed(case, torch.tensor([True, False, True])).x
+    after = {5: 6, 6: 7, 7: 8, 8: 9, 9: 5, 0: 0}
+    expected = [[after[one] for one in row] for row in ids.tolist()]
+    assert found.tolist() == [expected[0], ids[1].tolist(), expected[2]]
 
 
 def test_ids_in_an_audit_of_rows():

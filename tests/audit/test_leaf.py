@@ -99,3 +99,22 @@ def test_samples_of_the_same_ids_are_not_taken_for_one_another():
     with pytest.raises(NoGradient, match=r"nn\.Embedding"):
         gradients_of(Subject(Reader(WAYS["row by row"]).eval()), case, real_rows(case))
     assert gradients_of(Subject(Reader(WAYS["one row"]).eval()), case, real_rows(case)).rows
+
+
+class Normed(nn.Module):
+    """Attention to all earlier tokens, then a norm, which holds the sum of its outputs constant."""
+
+    def forward(self, x, keep):
+        return nn.functional.layer_norm(
+            nn.functional.scaled_dot_product_attention(x, x, x, keep), (8,)
+        )
+
+
+@pytest.mark.parametrize("n_tokens", [7, 70])  # all rows together, and one by one
+def test_a_norm_at_the_end_hides_no_gradient(n_tokens):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, n_tokens, 8, generator=generator)
+    valid = torch.ones(2, n_tokens, dtype=torch.bool)
+    case = Case(x, valid, (causal(valid),), causal(valid))
+    found = gradients_of(Subject(Normed()), case, [(0, 3)])
+    assert float(found.values[0, 0, :4].min()) > 1e-3 and not found.values[0, 0, 4:].any()

@@ -134,6 +134,19 @@ def test_each_row_is_judged_as_numpy_does(monkeypatch, block, kind):
     assert np.abs(seen.sums.numpy()[np.broadcast_to(rows[..., 0], lost.shape)] - 1).max() < 1e-6
 
 
+@pytest.mark.parametrize("block", [1, 2**24])
+def test_what_a_sink_took_counts_toward_a_row_s_sum(monkeypatch, block):
+    monkeypatch.setattr(layers, "BLOCK_BYTES", block)
+    valid = torch.ones(3, 7, dtype=torch.bool)
+    q, k, v = torch.randn(3, 3, 2, 8, 5, generator=torch.Generator().manual_seed(4)).unbind()
+    mask = F.pad(causal(valid), (1, 0), value=True)[:, None]  # column 0 is the sink
+    ran = AttentionCall("sdpa", q[:, :, :7], k, v, scale=0.7, mask=mask)
+    one = layers.Layer("", ran, N_SAMPLES, first=1, n_keys=7)
+    seen, weights = one.judged(causal(valid), valid), by_hand(ran)
+    assert np.median(weights[..., 1:].sum(axis=-1)) < 0.9
+    assert float((seen.sums - 1).abs().max()) < 1e-6
+
+
 def test_a_layer_with_nan_is_never_taken_for_a_plain_one():
     ran = call(mask=causal(torch.ones(3, 7, dtype=torch.bool))[:, None])
     assert layers.Layer("", ran, N_SAMPLES).is_plain
