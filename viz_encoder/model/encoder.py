@@ -22,7 +22,7 @@ from viz_encoder.model.norm import make_norm
 from viz_encoder.model.relative import by_distance
 from viz_encoder.model.rotary import angles_along, angles_of_grid
 from viz_encoder.model.saving import own_file, own_tensors, write_folder
-from viz_encoder.shown import facts_html, one_line
+from viz_encoder.shown import counted, facts_html, one_line
 
 
 class EncoderOutput(NamedTuple):
@@ -70,11 +70,11 @@ class Encoder(nn.Module):
     def size(self) -> str:
         """The sizes in words."""
         config, weight = self.config, next(self.parameters())
-        counted = sum(each.numel() for each in self.parameters()) / 1e6
+        n_millions = sum(each.numel() for each in self.parameters()) / 1e6
         return (
             f"{counted(config.n_layers, 'layer')} × {counted(config.n_heads, 'head')}, "
             f"d_model {config.d_model}, "
-            f"d_ff {config.d_ff}, {counted:,.1f} M parameters, {weight.device} "
+            f"d_ff {config.d_ff}, {n_millions:,.1f} M parameters, {weight.device} "
             f"{str(weight.dtype).removeprefix('torch.')}"
         )
 
