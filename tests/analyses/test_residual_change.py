@@ -226,5 +226,5 @@ def test_another_model_is_refused(minilm, tmp_path):
     other = replace(
         trace, hidden_states=(*trace.hidden_states[:4], state, *trace.hidden_states[5:])
     )
-    with pytest.raises(TraceError, match="Block 3 is off"):
+    with pytest.raises(TraceError, match="Block 3, recomputed, differs"):
         residual_change(minilm, other)

@@ -99,7 +99,7 @@ def test_grouped_heads_share_their_values(runs):
 def test_what_is_not_there_is_said(runs, minilm):
     (_, text), (scene, picture) = runs["text"], runs["scene"]
     for compute in (value_weighted, value_weighted_sum):
-        with pytest.raises(SelectionError, match=r"d_model 384, and scene has .* the model that"):
+        with pytest.raises(SelectionError, match=r"d_model 384, but scene has .* the model that"):
             compute(scene, text, 0)
         with pytest.raises(SelectionError, match="no layer 9"):
             compute(scene, picture, 9)

@@ -44,7 +44,7 @@ def padded(minilm):
 
 
 def given(name, encoder, trace):
-    whole = {"encoder": encoder, "trace": trace}
+    whole = {"encoder": encoder, "weights": encoder, "trace": trace}
     return [whole[what] for what in vz.figures.VIEWS[name].takes]
 
 

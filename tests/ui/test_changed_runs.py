@@ -108,7 +108,7 @@ def test_a_proof_fails_where_a_weight_is_left(monkeypatch):
     assert proof_plain(entry)["passed"] is True
     entry.trace = store.get(plain).trace  # as if nothing had been cut
     found = proof_plain(entry)
-    assert found["passed"] is False and "is still 1 in the maps" in found["sentence"]
+    assert found["passed"] is False and "still has weight 1 in the maps" in found["sentence"]
 
 
 def test_effects_of_all_heads(ask, grammar):

@@ -90,7 +90,7 @@ def test_a_run_with_a_mask_is_made_again(visit, reopened, minilm):
     page.wait_for_function("window.vizMasks?.ready")
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
-    page.evaluate("vizMasks.painter.paint([[0, 3]], 1)")  # no preset any more
+    page.evaluate("vizMasks.painter.paint([[[0, 3], [0, 3]]], 1)")  # no preset any more
     page.click("#viz-mask-run")
     page.wait_for_selector("#viz-mask-everywhere")
     page.click("#viz-mask-everywhere")
@@ -125,7 +125,7 @@ def test_a_painted_mask_and_its_result_are_restored(visit, reopened):
         np.reshape(other.evaluate("[...vizMasks.mask.cells]"), (15, 15)).astype(bool), far
     )
     assert other.input_value("[data-size=reach]") == "2"
-    page.evaluate("vizMasks.painter.paint([[0, 9]], 1)")
+    page.evaluate("vizMasks.painter.paint([[[0, 9], [0, 9]]], 1)")
     page.select_option("#viz-mask-mistake", "ignored")
     page.click("#viz-mask-run")
     page.wait_for_function("location.search.includes('masks.mistake=ignored')")

@@ -55,7 +55,7 @@ def _floats(layer: LayerTrace) -> dict[str, Tensor]:
 def _check_kinds(layer: LayerTrace, n: int) -> None:
     for part, x in _floats(layer).items():
         if x.dtype not in FLOATS:
-            raise Damaged(f"a {part} of {x.dtype}, a type that maps are not computed in")
+            raise Damaged(f"a {part} of {x.dtype}, a dtype that maps are not computed in")
     if layer.mask is not None and layer.mask.dtype != torch.bool:
         raise Damaged("a mask that is not bool")
     shown = (layer.q, layer.k, layer.v, layer.maps)
