@@ -266,7 +266,10 @@ def test_weights_changed_before_the_trace_are_told():
         model.layers[1].linear1.weight.data.mul_(1.5)
 
     trace = fused_run(behind_torchs_back)[0].trace()
-    assert any("does not match its recomputed maps" in note for note in trace.notes) and not trace.proof.passed
+    assert (
+        any("does not match its recomputed maps" in note for note in trace.notes)
+        and not trace.proof.passed
+    )
 
 
 def test_what_a_fused_kernel_ran_on_is_computed_once_and_after_the_block(monkeypatch):
