@@ -112,10 +112,12 @@ def _is_sorted_inside(context: AuditContext, case: Case, maps: Maps) -> bool:
     for descending in (True, False):
         back = counts.argsort(descending=descending, stable=True).argsort()
         turned = [one.in_order(back) for one in maps.layers]
-        leaks = [
+        leaks = (
             one.judged(context.intent(case, n), case.valid).leak for n, one in enumerate(turned)
-        ]
-        if max(float(leak.max()) for leak in leaks) <= MASS:
+        )
+        if all(
+            float(leak.max()) <= MASS for leak in leaks
+        ):  # no layer is read after one that leaks
             out = context.subject.run(case)
             return case.padded and padding_invariance.find_fault(context, case, out) is None
     return False
