@@ -173,12 +173,12 @@ def _widths(code: str, found: tuple[int, int], meant: tuple[int, int]) -> str:
 
 def band_of(pairs: Tensor) -> tuple[int, int] | None:
     """How far back and ahead the rows of a pattern reach, if it is a band: i − a … i + b."""
-    if not bool(pairs.any()):
+    seen = pairs.reshape(-1, *pairs.shape[-2:]).any(dim=0)
+    if not bool(seen.any()):
         return None
-    ahead = _ahead(pairs)
-    back, front = -int(ahead[pairs].min()), int(ahead[pairs].max())
-    band = (ahead >= -back) & (ahead <= front)
-    return (back, front) if torch.equal(band, pairs) else None
+    ahead = _ahead(seen)[seen]
+    back, front = -int(ahead.min()), int(ahead.max())
+    return (back, front) if bool((pairs == of_band(back, front, seen)).all()) else None
 
 
 def of_band(back: int, front: int, like: Tensor) -> Tensor:
