@@ -11,7 +11,7 @@ from tests.corpora.test_corpus import count_runs, stop_after
 from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadSums, HeadTable, chunk
-from viz_encoder.corpora.vector_rows import VectorRows, in_order
+from viz_encoder.corpora.vector_rows import VectorFile, VectorRows, in_order
 from viz_encoder.corpora.vector_sums import VectorSums
 from viz_encoder.errors import InputError, SelectionError, TraceError
 
@@ -206,6 +206,17 @@ def test_rows_come_in_order_from_parts_that_overlap():
     apart = [VectorRows.of([at], [("",)], np.ones((1, 1))) for at in range(5)]
     assert [len(part.items) for part in in_order(apart)] == [1] * 5  # none waits for all
     assert not list(in_order([]))
+
+
+def test_a_file_of_parts_that_end_in_any_order_is_in_the_order_of_the_items(tmp_path):
+    with VectorFile(tmp_path / "vectors.parquet") as file:
+        for part in ([6, 7], [0, 3], [1, 2], [4, 5]):
+            texts = [(f"text {at}",) for at in part]
+            file.keep(VectorRows.of(part, texts, np.array(part)[:, None] * 1.0))
+        file.write("model", "mean", 2)
+    rows, vectors = read(tmp_path / "vectors.parquet")
+    assert rows["item"].to_pylist() == vectors[:, 0].tolist() == list(range(8))
+    assert rows["text"].to_pylist() == [f"text {at}" for at in range(8)]
 
 
 def test_rows_are_the_same_after_bytes_and_are_left_out_of_a_merge(grammar):
