@@ -156,15 +156,15 @@ def blocks_of(
             apart = (places[rows, None] - places[rows]).abs()
             away = torch.stack([from_middle.abs(), -from_middle.sign()])
             away[:, rows] = 0
-        parts = _parts(stop - start, cells.stop - cells.start, real.new_ones(1, 1, dtype=dtype))
+        parts = _parts(stop - start, cells.stop - cells.start).to(real)
         own = None if all_alike else tokens[:, rows]
         yield Block(rows, cells, parts, own, real[rows], from_middle[rows], apart, away)
         start = stop
 
 
-def _parts(n_rows: int, n_cells: int, one: Float[Tensor, "1 1"]) -> Float[Tensor, "cell part"]:
+def _parts(n_rows: int, n_cells: int) -> Float[Tensor, "cell part"]:
     """Which of a part's queries are whose: as few whole cells as have FEWEST_ROWS, or all."""
     step = n_rows // n_cells
     fewest = -(-FEWEST_ROWS // step)
     n_together = fewest if n_cells % fewest == 0 else n_cells
-    return torch.eye(n_together).to(one).repeat_interleave(step, dim=1)
+    return torch.eye(n_together).repeat_interleave(step, dim=1)

@@ -57,7 +57,7 @@ class GivenMasks:
         return split
 
     def made(self, given: Tensor | None) -> Split:
-        """The same of four axes that nobody else holds: not remembered, for it is made anew."""
+        """Split a 4-D mask that was just created: no one else holds it, so it is not copied."""
         if given is None:
             return Split()
         return Split(*(self._share(part, own=True) for part in _split(given)))

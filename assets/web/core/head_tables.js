@@ -1,5 +1,6 @@
 // Tables of heads over many texts that the page holds: the one that ships, and the one that is open.
 
+import { counted } from "./dom.js";
 import { Held } from "./emitter.js";
 import { json } from "./server.js";
 
@@ -34,7 +35,7 @@ export const isShipped = (/** @type {HeadTable} */ table) => table === shipped;
 export const itemOf = (/** @type {HeadTable} */ { about }) => (about.kind === "image" ? "picture" : "text");
 
 /** Such as "1 text" or "12 pictures". @type {(table: HeadTable, n: number) => string} */
-export const itemsOf = (table, n) => `${n.toLocaleString("en-US")} ${itemOf(table)}${n === 1 ? "" : "s"}`;
+export const itemsOf = (table, n) => counted(n, itemOf(table));
 
 /** Of what texts it is: a file by its name alone. */
 export const sourceOf = (/** @type {HeadTable} */ { about: { source } }) => source.split(/[\\/]/).pop() || "a table";

@@ -4,7 +4,7 @@ import { button, caption, control, controls, el, options } from "../core/dom.js"
 import { tableName } from "../core/head_tables.js";
 import { headName } from "../views/cells.js";
 import { section, table as tableOf } from "../views/headed.js";
-import { filePicker } from "./table_picker.js";
+import { filePicker } from "./file_picker.js";
 import { changes, decimalsOf, incomparable, shown, signed } from "./tables.js";
 
 /** @import { HeadPlace, HeadTable } from "./types.d.ts" */

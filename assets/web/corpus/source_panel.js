@@ -1,10 +1,10 @@
 // What is measured: pasted texts, a file, pictures, a saved table, or the example sentences.
 
-import { button, caption, control, controls, el } from "../core/dom.js";
+import { button, caption, control, controls, counted, el } from "../core/dom.js";
 import { Work } from "../views/work.js";
 import { section } from "../views/headed.js";
 import { measured, picturesMeasured, shippedOn, treebank } from "./requests.js";
-import { filePicker, isPicture } from "./table_picker.js";
+import { filePicker, isPicture } from "./file_picker.js";
 
 /** @import { Tell } from "../core/streamed.js" */
 /** @import { Asked } from "./requests.js" */
@@ -66,7 +66,7 @@ export class SourcePanel {
   async read(files, found = this.found) {
     const [first] = files;
     const alone = files.length === 1 && !isPicture(first.name);
-    const words = `Measuring ${files.length === 1 ? first.name : `${files.length.toLocaleString("en-US")} pictures`}`;
+    const words = `Measuring ${files.length === 1 ? first.name : counted(files.length, "picture")}`;
     const table = await this.work.run(words, (tell, signal) =>
       alone ? measured(this.#asked(first), tell, signal) : picturesMeasured(files, chosenPictureModel(), tell, signal),
     );
@@ -88,7 +88,7 @@ export class SourcePanel {
   #count() {
     const count = linesOf(this.typed.value);
     this.start.disabled = count === 0 || count > MOST;
-    const many = `${count.toLocaleString("en-US")} text${count === 1 ? "" : "s"}`;
+    const many = counted(count, "text");
     this.start.textContent = count === 0 ? "Measure the texts" : count > MOST ? `${many}: too many` : `Measure ${many}`;
   }
 }

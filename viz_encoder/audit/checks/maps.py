@@ -46,8 +46,8 @@ def ask(context: AuditContext) -> Answer:
     if sinks:
         share = torch.cat([sink[_rows(context.base)[:, None].expand_as(sink)] for sink in sinks])
         text += (
-            f" {share.min():.0%} to {share.max():.0%} of attention goes to a key that is no token, "
-            "such as a sink."
+            f" {share.min():.0%} to {share.max():.0%} of attention goes to a key that is not a "
+            "token, such as a sink."
         )
         return Answer(Verdict.INFO, text)
     return passes(text)

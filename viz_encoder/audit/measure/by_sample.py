@@ -13,6 +13,7 @@ from jaxtyping import Bool, Shaped
 from torch import Tensor
 
 from viz_encoder.audit.measure.passed import mapped, tensors_in
+from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
@@ -93,9 +94,9 @@ def _owner(moved: list[tuple[bool, bool]]) -> int:
 
 def _recorded(subject: Subject, case: Case, run: Run) -> Calls:
     """Its calls, always with the same dropout; none where it raises."""
-    devices = [subject.device] if subject.device.type == "cuda" else []
+    kept = random_states_kept([subject.device])
     try:
-        with torch.random.fork_rng(devices=devices), record(subject.whole, hidden=False) as found:
+        with kept, record(subject.whole, hidden=False) as found:
             run(case)
     except (ModelFault, TraceError):
         return ()

@@ -31,15 +31,6 @@ def reach(mask: Tensor | Sequence[Tensor], n_layers: int | None = None) -> Tenso
     return torch.stack(after)
 
 
-def reach_after(masks: Sequence[Bool[Tensor, "query key"]]) -> Bool[Tensor, "query key"]:
-    """The last of `reach` without those between: one mask in all layers is squared, not walked."""
-    distinct: list[Tensor] = []
-    for one in masks:
-        same = bool(distinct) and torch.equal(distinct[-1], one)
-        distinct.append(distinct[-1] if same else one)
-    return _power(distinct)
-
-
 def may_know(layers: Sequence[Allowed], n_layers: int) -> Allowed:
     """Of whom a token may know after the last layer; a row with no key may attend anywhere.
 
@@ -60,14 +51,19 @@ def _after_all(layers: list[Allowed], n_layers: int) -> Allowed:
     for sample in range(len(layers[0])):
         masks = [one[sample] for one in layers]
         same = sample > 0 and all(torch.equal(one[sample - 1], one[sample]) for one in layers)
-        found.append(found[-1] if same else _power(masks * (n_layers if len(masks) == 1 else 1)))
+        found.append(
+            found[-1] if same else reach_after(masks * (n_layers if len(masks) == 1 else 1))
+        )
     return torch.stack(found)
 
 
-def _power(masks: list[Bool[Tensor, "query key"]]) -> Bool[Tensor, "query key"]:
-    """The product of all A ∪ I; of one and the same mask by squaring, until it grows no more."""
+def reach_after(masks: Sequence[Bool[Tensor, "query key"]]) -> Bool[Tensor, "query key"]:
+    """The last of `reach`, the product of all A ∪ I, without the steps between.
+
+    If all masks are equal, the first is squared until it grows no more.
+    """
     itself = torch.eye(masks[0].shape[-1], dtype=torch.bool, device=masks[0].device)
-    if any(one is not masks[0] for one in masks):
+    if any(one is not masks[0] and not torch.equal(one, masks[0]) for one in masks):
         known: Tensor = (masks[0] | itself).float()
         for one in masks[1:]:
             known = _then((one | itself).float(), known)

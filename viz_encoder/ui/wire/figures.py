@@ -85,7 +85,8 @@ def draw_view(entry: Entry, name: str, given: Mapping[str, str]) -> go.Figure:
         raise SelectionError(f"There is no view {name[:40]!r}; choose one of {', '.join(VIEWS)}.")
     view = VIEWS[name]
     options = read_options(view, given)
-    taken = [_parts(entry)[part] for part in view.takes]
+    parts = _parts(entry)
+    taken = [parts[part] for part in view.takes]
     if any(part is None for part in taken):
         raise SelectionError(entry.model_gone(PURPOSE) if entry.plain else NOT_PLAIN)
     if "every head" in view.needs and entry.removed:

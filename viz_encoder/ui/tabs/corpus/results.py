@@ -22,6 +22,7 @@ from viz_encoder.corpora.corpus_items import TREES, Columns, Unreadable
 from viz_encoder.corpora.statistics import STATISTICS
 from viz_encoder.corpora.table_files import as_data, check_kind
 from viz_encoder.errors import SelectionError, TooLong, VizEncoderError
+from viz_encoder.shown import counted
 from viz_encoder.trace.head_statistics import Statistic
 from viz_encoder.ui.state.run_description import printable
 from viz_encoder.ui.state.runner import Runner
@@ -160,9 +161,7 @@ def said(table: HeadTable, name: str) -> str:
     mean, sd = spread.mean[layer, head], spread.sd[layer, head]
     digits = 2 if sd >= 0.005 or sd == 0 else 3 if sd >= 0.0005 else 4  # so that sd is seen
     number = f"{mean:.{digits}f} ± {sd:.{digits}f}"
-    over_texts = (
-        f"Over {spread.n_texts:,} {what}{'' if spread.n_texts == 1 else 's'}, head {layer}.{head}"
-    )
+    over_texts = f"Over {counted(spread.n_texts, what)}, head {layer}.{head}"
     if known is not None and known.meaning.startswith(LOOK):
         where = known.meaning.removeprefix(LOOK).partition(";")[0]
         return f"{over_texts} looks {where} more than any other head: {number} of its attention."

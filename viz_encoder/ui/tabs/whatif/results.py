@@ -9,7 +9,7 @@ from viz_encoder.effects.outcome import Outcome
 from viz_encoder.effects.rerun import Progress
 from viz_encoder.errors import SelectionError
 from viz_encoder.inputs import Inputs
-from viz_encoder.shown import quoted
+from viz_encoder.shown import counted, quoted
 from viz_encoder.ui.state.changed_run import runnable
 from viz_encoder.ui.state.examples import swap_of
 from viz_encoder.ui.state.store import Entry
@@ -71,7 +71,7 @@ def flips_plain(
 ) -> dict[str, Any]:
     """The fewest tokens whose hiding changes the answer, and how many sets were tried."""
     found = flips(encoder, inputs, most=most, progress=tell)
-    tried = f"{found.tries:,} set{'' if found.tries == 1 else 's'} tried"
+    tried = f"{counted(found.tries, 'set')} tried"
     whole = "" if found.whole else "; not all of that size"
     answer = quoted(found.untouched[0])
     if found.sets:
