@@ -587,6 +587,7 @@ def test_convention_code_and_reach_follow_the_mask(masks, plain):
     said = ".viz-mask-sentence[data-layer]"
     assert page.inner_text(said) == "After 1 block “it” (10) can know 5 of 15 tokens."
     page.click("[aria-label=Reach] [aria-label='Next layer']")
+    page.wait_for_selector("[aria-label=Reach][data-painted$=':1:10']")
     assert page.inner_text(said) == "After 2 blocks “it” (10) can know 9 of 15 tokens."
     known = page.eval_on_selector_all(".viz-mask-known", "all => all.map(c => +c.dataset.token)")
     assert known == list(range(6, 15))

@@ -305,6 +305,8 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     assert listed == [str(each["item"]) for each in near]
     page.click("text=Table (CSV)")
     page.wait_for_selector("a[download='poolings.csv']")
+    assert page.inner_text("#viz-learn-layer label").strip() == "After n blocks"
+    assert page.input_value("#viz-learn-layer input") == ""  # "all", as its placeholder says
     page.fill("#viz-learn-steps input[type=number]", "20")
     page.press("#viz-learn-steps input[type=number]", "Tab")
     page.click("#viz-learn-train")
@@ -313,7 +315,8 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     numbers = page.locator("#viz-learn .viz-pool-number").all_inner_texts()
     assert sum(map(float, numbers)) == pytest.approx(1, abs=0.0005 * len(numbers))
     assert page.locator("#viz-learn polyline").count() == 3
-    assert "the set above" in page.inner_text("#viz-learn .viz-pool-answer")
+    answer = page.inner_text("#viz-learn .viz-pool-answer")
+    assert "the set above" in answer and "after 6 blocks" in answer
     page.wait_for_selector("#viz-pooling [data-method=attention]", timeout=30_000)
 
 

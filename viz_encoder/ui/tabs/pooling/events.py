@@ -70,20 +70,23 @@ class PoolingEvents:
         self,
         shown: str,
         text_model: str,
-        layer: float,
+        layer: float | None,
         seeds: float,
         steps: float,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> Told:
-        """Learn a query from the set that is shown, if it has labels, or from the built-in one."""
+        """Learn a query from the set that is shown, if it has labels, or from the built-in one.
+
+        With no layer named, from the last.
+        """
         description = json.loads(shown) if shown else {}
         key = description["key"] if description.get("labels") else ""
         owner, report = request.session_hash, self._report(request, progress)
 
         def work() -> str:
             given = self.runner, key, text_model, owner, report
-            return learn(*given, layer=layer, n_seeds=seeds, steps=steps)
+            return learn(*given, layer=-1 if layer is None else layer, n_seeds=seeds, steps=steps)
 
         return self._told(work, request)
 

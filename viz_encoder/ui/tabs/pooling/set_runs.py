@@ -191,7 +191,9 @@ def _check_training(layer: float, n_seeds: float, steps: float) -> None:
         if not isinstance(value, int | float) or not 1 <= value <= most or value != int(value):
             raise InputError(f"The number of {name} is {value!r}; give 1 to {most:,}.")
     if not isinstance(layer, int | float) or layer != int(layer):
-        raise SelectionError(f"There is no layer {layer!r}; give a number, -1 for the last.")
+        raise SelectionError(
+            f"There is no state after {layer!r} blocks; give a whole number, or -1 for all."
+        )
 
 
 def _model(runner: Runner, model: str, kind: str, report: Report) -> LoadedEncoder:

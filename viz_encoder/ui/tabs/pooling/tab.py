@@ -79,7 +79,13 @@ def _set_part(place: Place, events: PoolingEvents) -> gr.HTML:
 def _learn_part(place: Place, events: PoolingEvents, shown: gr.HTML) -> None:
     _heading("Train an attention pooling", LEARN_HELP)
     with gr.Row(elem_classes="viz-set-buttons"):
-        layer = gr.Number(-1, label="Layer (−1 = the last)", precision=0, elem_id="viz-learn-layer")
+        layer = gr.Number(
+            None,
+            label="After n blocks",
+            placeholder="all",
+            precision=0,
+            elem_id="viz-learn-layer",
+        )
         seeds = gr.Slider(1, MAX_SEEDS, 3, step=1, label="Seeds", elem_id="viz-learn-seeds")
         steps = gr.Slider(
             10, MAX_STEPS, STEPS, step=10, label="AdamW steps", elem_id="viz-learn-steps"
