@@ -24,7 +24,7 @@ from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs.pooling.results import item_plain, pooled_plain
 from viz_encoder.ui.tabs.pooling.set_items import example, given_items, given_name
-from viz_encoder.ui.tabs.pooling.set_runs import answer, compare, learn
+from viz_encoder.ui.tabs.pooling.set_runs import answer, compare, learn, state_after
 
 MODEL = "all-MiniLM-L6-v2"
 TOPICS = asset("examples/sets/topics.csv").read_text()
@@ -205,6 +205,18 @@ def test_the_learned_weights_are_the_softmax_of_the_query(runner):
         learn(runner, "", MODEL, n_seeds=99)
 
 
+@pytest.mark.parametrize(("typed", "layer"), [("all", -1), (" ALL ", -1), ("", -1), ("4", 4)])
+def test_the_states_to_learn_on_are_named_by_blocks(typed, layer):
+    assert state_after(typed) == layer
+
+
+@pytest.mark.parametrize("typed", ["-1", "2.5", "last", "x" * 999])
+def test_what_is_no_number_of_blocks_is_said(typed):
+    with pytest.raises(SelectionError, match="give a whole number, or “all”") as refused:
+        state_after(typed)
+    assert len(str(refused.value)) < 500
+
+
 def test_an_answer_names_who_is_better_by_another_column(topics):
     assert answer(()) == ""
     assert "(best:" in topics["answer"]
@@ -306,7 +318,7 @@ def test_a_person_compares_an_example_and_learns_a_query(tab, site, client, topi
     page.click("text=Table (CSV)")
     page.wait_for_selector("a[download='poolings.csv']")
     assert page.inner_text("#viz-learn-layer label").strip() == "After n blocks"
-    assert page.input_value("#viz-learn-layer input") == ""  # "all", as its placeholder says
+    assert page.input_value("#viz-learn-layer input, #viz-learn-layer textarea") == "all"
     page.fill("#viz-learn-steps input[type=number]", "20")
     page.press("#viz-learn-steps input[type=number]", "Tab")
     page.click("#viz-learn-train")

@@ -11,7 +11,7 @@ from viz_encoder.errors import VizEncoderError
 from viz_encoder.inputs.items import Item
 from viz_encoder.ui.state.runner import Runner
 from viz_encoder.ui.tabs.pooling.set_items import example, given_items, given_name, kind_of
-from viz_encoder.ui.tabs.pooling.set_runs import Report, compare, learn
+from viz_encoder.ui.tabs.pooling.set_runs import Report, compare, learn, state_after
 from viz_encoder.ui.wire.errors import alert
 from viz_encoder.ui.wire.watch import watched
 
@@ -70,23 +70,20 @@ class PoolingEvents:
         self,
         shown: str,
         text_model: str,
-        layer: float | None,
+        blocks: str,
         seeds: float,
         steps: float,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> Told:
-        """Learn a query from the set that is shown, if it has labels, or from the built-in one.
-
-        With no layer named, from the last.
-        """
+        """Learn a query from the set that is shown, if it has labels, or from the built-in one."""
         description = json.loads(shown) if shown else {}
         key = description["key"] if description.get("labels") else ""
         owner, report = request.session_hash, self._report(request, progress)
 
         def work() -> str:
             given = self.runner, key, text_model, owner, report
-            return learn(*given, layer=-1 if layer is None else layer, n_seeds=seeds, steps=steps)
+            return learn(*given, layer=state_after(blocks), n_seeds=seeds, steps=steps)
 
         return self._told(work, request)
 

@@ -30,6 +30,7 @@ from viz_encoder.ui.wire.bytes import finite, png
 Report = Callable[[float, str], bool | None]  # share done, and in words; False stops
 BUILT_IN = "4 topics"  # what a query is learned from where no labeled set is there
 MAX_SEEDS, MAX_STEPS = 10, 1000
+ALL = "all"  # blocks
 SAME = 1e-6  # of a silhouette: what normalizing changes of its rounding
 MAX_NAME = 300  # characters of an item's text on the page
 WORD = "the mean over the tokens of each item's word"
@@ -106,6 +107,23 @@ def learn(
     kept = LearnedEntry(found, encoder, weights, pages(owner))
     whose = "the set above" if key else f"the built-in set, {BUILT_IN}"
     return describe_learned(runner.sets.learned.keep(kept), kept, items, whose)
+
+
+def state_after(typed: str) -> int:
+    """The hidden states that the form's field names: a number of blocks, or -1 for all of them.
+
+    Raises:
+        SelectionError: it is neither a whole number nor "all".
+    """
+    wanted = typed.strip().lower()
+    if wanted in ("", ALL):
+        return -1
+    if not (wanted.isascii() and wanted.isdigit()):
+        raise SelectionError(
+            f"There is no state after {shortened(typed, MAX_NAME)!r} blocks; give a whole number, "
+            f"or “{ALL}”."
+        )
+    return int(wanted[:9])
 
 
 def describe_set(key: str, entry: SetEntry, named: str) -> str:

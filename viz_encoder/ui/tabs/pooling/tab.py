@@ -10,7 +10,7 @@ from viz_encoder.ui.tabs.pooling.endpoints import ENDPOINTS
 from viz_encoder.ui.tabs.pooling.events import PoolingEvents
 from viz_encoder.ui.tabs.pooling.routes import ROUTER
 from viz_encoder.ui.tabs.pooling.set_items import EXAMPLES
-from viz_encoder.ui.tabs.pooling.set_runs import MAX_SEEDS, MAX_STEPS
+from viz_encoder.ui.tabs.pooling.set_runs import ALL, MAX_SEEDS, MAX_STEPS
 
 SET_QUEUE: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "set"}
 QUICK: dict[str, Any] = {
@@ -79,13 +79,7 @@ def _set_part(place: Place, events: PoolingEvents) -> gr.HTML:
 def _learn_part(place: Place, events: PoolingEvents, shown: gr.HTML) -> None:
     _heading("Train an attention pooling", LEARN_HELP)
     with gr.Row(elem_classes="viz-set-buttons"):
-        layer = gr.Number(
-            None,
-            label="After n blocks",
-            placeholder="all",
-            precision=0,
-            elem_id="viz-learn-layer",
-        )
+        layer = gr.Textbox(ALL, label="After n blocks", elem_id="viz-learn-layer")
         seeds = gr.Slider(1, MAX_SEEDS, 3, step=1, label="Seeds", elem_id="viz-learn-seeds")
         steps = gr.Slider(
             10, MAX_STEPS, STEPS, step=10, label="AdamW steps", elem_id="viz-learn-steps"
