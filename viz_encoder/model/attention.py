@@ -114,7 +114,8 @@ def _signs(d_value: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     generator = torch.Generator().manual_seed(1977)
     with torch.inference_mode(False):  # so that it may be used in any later run
         draws = torch.randint(0, 2, (d_value, N_SIGNATURES), generator=generator)
-        return (draws * 2 - 1).to(device=device, dtype=dtype)
+        # A CPU multiplies from the left with them in half the time if each column lies in a row.
+        return (draws * 2 - 1).mT.contiguous().mT.to(device=device, dtype=dtype)
 
 
 def sign_off(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from viz_encoder.model.attention import sign_off
 from viz_encoder.trace.mask_parsing import Allowed, Bias, Split
+from viz_encoder.trace.same_bits import same_bits
 
 Kind = Literal["sdpa", "multi_head_attention", "flex_attention", "softmax"]
 Shape = tuple[int, int, int, int]  # samples, heads, queries, keys
@@ -69,7 +70,7 @@ class LastCopy:
         """A copy of its own, with padding of 0 where it is nested."""
         if x.is_nested:
             return padded(x)
-        if self._last is not None and self._last[0] is x and torch.equal(self._last[1], x):
+        if self._last is not None and self._last[0] is x and same_bits(self._last[1], x):
             return self._last[1]  # it was not changed in place since
         self._last = (x, own_copy(x))
         return self._last[1]

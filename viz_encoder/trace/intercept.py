@@ -8,7 +8,7 @@ are there only while a recording is open, and only act on the thread that opened
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident, local
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -68,6 +68,7 @@ class Interceptor(TorchFunctionMode):
         self.listeners: list[Listener] = []
         self.masks = GivenMasks()
         self.operations = Operations(self)
+        self._handler = self.operations.handler
         self._thread = get_ident()
         self._watch = Watch(self._saw_fused)
         self._away = False
@@ -81,7 +82,7 @@ class Interceptor(TorchFunctionMode):
     ) -> Any:
         """Run func; if it is part of attention, by way of what looks at it."""
         # While dynamo compiles, it traces this very code; what it runs is seen.
-        handler = None if is_dynamo_compiling() else self.operations.handler(func)
+        handler = None if is_dynamo_compiling() else self._handler(func)
         if handler is None or (types and not all(one in PLAIN for one in types)):
             return func(*args, **kwargs) if kwargs else func(*args)
         return handler(func, args, kwargs or {})
@@ -138,7 +139,7 @@ class Interceptor(TorchFunctionMode):
             for listener in self.listeners:
                 listener.elsewhere(module)
             return
-        self._each(lambda listener: listener.enter(module, args))
+        self._each("enter", module, args)
         self._was_away.append(self._away)
         if type(module) not in self._plain:
             self._go(self._must_be_away(module, args, kwargs))
@@ -153,14 +154,14 @@ class Interceptor(TorchFunctionMode):
         was_away = self._was_away.pop() if self._was_away else False
         if was_away is not self._away:
             self._go(was_away)
-        self._each(lambda listener: listener.leave(module, args, kwargs, out))
+        self._each("leave", module, args, kwargs, out)
 
-    def _each(self, act: Callable[[Listener], None]) -> None:
+    def _each(self, told: Literal["enter", "leave"], *given: Any) -> None:
         if _is_backward():
             return
         for listener in self.listeners:
             try:
-                act(listener)
+                getattr(listener, told)(*given)
             except Exception as fault:
                 listener.fail(fault)
 
