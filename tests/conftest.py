@@ -1,10 +1,12 @@
 """What all tests share."""
 
 import functools
+import inspect
 import shutil
 import ssl
 from collections.abc import Iterator
 
+import httpx
 import pytest
 import torch
 from hypothesis import settings
@@ -29,6 +31,9 @@ settings.load_profile("no clock")
 
 # httpx, and Gradio's client by it, reads all certificates anew at every request: 26 ms each time.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
+
+# A request may take as long as one that names its own time; httpx gives up after 5 s.
+inspect.signature(httpx.request).parameters["timeout"].default.read = 60
 
 
 @pytest.fixture(scope="session")
