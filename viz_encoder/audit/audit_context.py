@@ -1,64 +1,30 @@
 """AuditContext: the model, the case and all that was measured once for several checks."""
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.arguments import AuditScope
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis
+from viz_encoder.audit.measure.difference import first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import Gradients, NoGradient, gradients_of, real_rows
 from viz_encoder.audit.measure.maps import Maps, maps_of, not_over_tokens
 from viz_encoder.audit.measure.reach import Allowed, may_know, must_know
 from viz_encoder.audit.measure.setting import LONG, TOLERANCE, Case, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.audit.measure.token_axis import has_tokens
-from viz_encoder.audit.report import Picture, Verdict
+from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 
 ALL_ROWS = 32  # up to this length every row is differentiated; above it, so many are chosen
 ROWS_IF_LONG = 8
-
-
 OTHER_LENGTH, OTHER_COUNTS = 13, (8, 13, 4, 10)  # neither sorted nor any order's neighbor
-
-
-class Answer(NamedTuple):
-    """What a check found; the fields of Check without its name."""
-
-    verdict: Verdict
-    evidence: str
-    cause: str = ""
-    cure: str = ""
-    code: str = ""
-    layer: int | None = None
-    head: int | None = None
-    sample: int | None = None
-    query: int | None = None
-    key: int | None = None
-    amount: float | None = None
-    pictures: tuple[Picture, ...] = ()
-
-    def because(self, diagnosis: Diagnosis) -> "Answer":
-        """With its cause and fix."""
-        return self._replace(code=diagnosis.code, cause=diagnosis.cause, cure=diagnosis.cure)
-
-
-def passes(evidence: str) -> Answer:
-    """Nothing wrong was found."""
-    return Answer(Verdict.PASS, evidence)
-
-
-def untested(why: str) -> Answer:
-    """Nothing can be said, and why."""
-    return Answer(Verdict.NOT_TESTED, why)
 
 
 @dataclass(eq=False)
@@ -273,60 +239,3 @@ class AuditContext:
 def _pool(known: Allowed, case: Case) -> Allowed:
     """One row a sample: what any of its real tokens may know of."""
     return (known & case.valid[:, :, None]).any(dim=1, keepdim=True)
-
-
-class Gap(NamedTuple):
-    """The largest difference between two outputs, and where it is."""
-
-    amount: float
-    sample: int
-    query: int
-
-
-def gap(one: Tensor, other: Tensor, rows: Bool[Tensor, "batch token"] | None = None) -> Gap:
-    """Over the rows that count; what is NaN in both is no difference, in one of them inf."""
-    one, other = one.detach().double(), other.detach().double()
-    away = (one - other).abs()
-    away = torch.where(one.isnan() & other.isnan(), 0.0, away).nan_to_num(torch.inf, torch.inf)
-    away = away.masked_fill(one.eq(other), 0.0)
-    if away.ndim == 2:
-        away = away[:, None]
-    away = away.flatten(2).amax(dim=2)
-    if rows is not None and away.shape == rows.shape:
-        away = away.masked_fill(~rows, 0.0)
-    flat = int(away.argmax())
-    return Gap(float(away.flatten()[flat]), flat // away.shape[1], flat % away.shape[1])
-
-
-def nonfinite_rows(out: Tensor, case: Case) -> Bool[Tensor, "batch row"]:
-    """The rows of real tokens, or of pooled samples, that are NaN or inf."""
-    bad = ~out.detach().isfinite().flatten(out.ndim - 1).all(dim=-1)
-    if bad.ndim == 1:
-        return bad[:, None]
-    bad = bad.flatten(2).any(dim=-1) if bad.ndim > 2 else bad
-    return bad & case.valid if bad.shape == case.valid.shape else bad
-
-
-def first_nonfinite(out: Tensor, case: Case) -> tuple[int, int] | None:
-    """Sample and row of the first of them; None where there is none."""
-    for sample, row in nonfinite_rows(out, case).nonzero().tolist():
-        return sample, row
-    return None
-
-
-# They see a wrong mask as it is passed; what would see it again in another way follows from them.
-SEEN_FIRST = (
-    *("runs", "static", "batch_independence", "maps", "row_sums", "gradient", "perturbation"),
-    "padding_invariance",
-)
-
-
-@dataclass(frozen=True)
-class Question:
-    """A check: what it is called, how it is answered, and which failures explain its own."""
-
-    name: str
-    title: str
-    ask: Callable[[AuditContext], Answer]
-    after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
-    order: int = 1000  # checks are asked in this order

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import maps as maps_check
 from viz_encoder.audit.checks import row_sums
 from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
@@ -17,6 +18,7 @@ from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.random_states import random_states_kept
 from viz_encoder.audit.measure.setting import Case, Intent, ModelFault, Setting
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import MaskReport, Verdict
 from viz_encoder.audit.verdict import ask_all, report_of
 from viz_encoder.errors import InputError

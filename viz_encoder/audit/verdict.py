@@ -2,9 +2,11 @@
 
 import traceback
 
+from viz_encoder.audit.answer import Answer, untested
 from viz_encoder.audit.arguments import Progress
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Check, MaskReport, Verdict
 from viz_encoder.errors import InputError
 

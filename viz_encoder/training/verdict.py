@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from viz_encoder.audit.audit_context import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.checks.row_sums import answer_of
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, Seen, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings

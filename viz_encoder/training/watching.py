@@ -19,6 +19,7 @@ from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.diagnose import is_compiled
 from viz_encoder.trace.intercept import listening
 from viz_encoder.training.batch_recording import BatchRecording
+from viz_encoder.training.hooks import Hook, around
 from viz_encoder.training.look import Look, look_at
 from viz_encoder.training.trainer import TrainerEvents
 from viz_encoder.training.undisturbed import undisturbed
@@ -115,10 +116,10 @@ class Watch(TrainerEvents):
         if module._compiled_call_impl is not None:  # by module.compile(): hooks are compiled, too
             call = module._compiled_call_impl
             self._installed.callback(setattr, module, "_compiled_call_impl", call)
-            module._compiled_call_impl = _around(self, module, call)
+            module._compiled_call_impl = around(self._before, module, call)
             return
-        before = module.register_forward_pre_hook(_Hook(self._before), with_kwargs=True)
-        after = module.register_forward_hook(_Hook(self._after), always_call=True)
+        before = module.register_forward_pre_hook(Hook(self._before), with_kwargs=True)
+        after = module.register_forward_hook(Hook(self._after), always_call=True)
         self._installed.callback(before.remove)
         self._installed.callback(after.remove)
 
@@ -258,39 +259,6 @@ class Watch(TrainerEvents):
         if what not in self._warned:
             self._warned.add(what)
             warnings.warn(text, stacklevel=2)
-
-
-class _Hook:
-    """A hook that is left behind where a module is copied or pickled."""
-
-    def __init__(self, act: Callable[..., None]) -> None:
-        self.act = act
-
-    def __call__(self, module: nn.Module, *given: Any) -> None:
-        if not torch.compiler.is_compiling():  # by a module around this one: nothing could be seen
-            self.act(module, *given)
-
-    def __reduce__(self) -> tuple[Callable[[], Callable[..., None]], tuple[()]]:
-        return _no_hook, ()
-
-
-def _no_hook() -> Callable[..., None]:
-    return _ignored
-
-
-def _ignored(*given: Any) -> None:
-    """What a copied or loaded module has in place of the hook."""
-
-
-def _around(one: Watch, module: nn.Module, call: Callable[..., Any]) -> Callable[..., Any]:
-    """The compiled call, with a look before it."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if not torch.compiler.is_compiling():
-            one._before(module, args, kwargs)
-        return call(*args, **kwargs)
-
-    return run
 
 
 def _batch(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 from operator import attrgetter
 
-from viz_encoder.audit.audit_context import Question
+from viz_encoder.audit.question import Question
 
 
 def _discover() -> tuple[Question, ...]:

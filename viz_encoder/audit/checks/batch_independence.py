@@ -3,18 +3,13 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import (
-    Answer,
-    AuditContext,
-    Gap,
-    Question,
-    first_nonfinite,
-    gap,
-    passes,
-)
+from viz_encoder.audit.answer import Answer, passes
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
+from viz_encoder.audit.measure.difference import Gap, first_nonfinite, gap
 from viz_encoder.audit.measure.gradients import NoGradient, gradients_of
 from viz_encoder.audit.measure.setting import TOLERANCE
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 

@@ -9,11 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.setting import Case
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 

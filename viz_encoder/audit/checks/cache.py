@@ -6,9 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.subject import first_tensor
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -1,10 +1,12 @@
 """The numbers that ban: one that is too small leaves weight, or loses to a large score."""
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose_constant
 from viz_encoder.audit.diagnose.passed_mask import suspicions
 from viz_encoder.audit.measure.constants import too_small
 from viz_encoder.audit.measure.setting import ModelFault
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.trace.diagnose import is_compiled
 

@@ -4,10 +4,12 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.setting import MASS
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 

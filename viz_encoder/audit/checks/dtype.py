@@ -1,19 +1,14 @@
 """Whether it holds in the dtype that it will run in."""
 
-from viz_encoder.audit.audit_context import (
-    Answer,
-    AuditContext,
-    Gap,
-    Question,
-    gap,
-    passes,
-    untested,
-)
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import MASS, TOLERANCE, Case, ModelFault
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 

@@ -2,8 +2,11 @@
 
 import torch
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.difference import gap
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 

@@ -3,13 +3,15 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.diagnose.mixing import diagnose_mixing
 from viz_encoder.audit.diagnose.part_cause import besides_attention, unseen_attention
 from viz_encoder.audit.measure.gradients import Gradients
 from viz_encoder.audit.measure.setting import GRADIENT, Case
 from viz_encoder.audit.pictures import picture_of_gradient
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 FLATTER = 0.05

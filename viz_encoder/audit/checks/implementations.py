@@ -1,8 +1,11 @@
 """Whether the implementations that were given (eager, sdpa, …) agree on real tokens."""
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance
+from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.subject import Subject
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 

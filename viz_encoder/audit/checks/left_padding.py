@@ -2,19 +2,14 @@
 
 import torch
 
-from viz_encoder.audit.audit_context import (
-    SEEN_FIRST,
-    Answer,
-    AuditContext,
-    Question,
-    first_nonfinite,
-    passes,
-    untested,
-)
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps, padding_invariance
 from viz_encoder.audit.diagnose.causes import CAUSES
+from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
 
 

@@ -2,18 +2,13 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import (
-    SEEN_FIRST,
-    Answer,
-    AuditContext,
-    Question,
-    first_nonfinite,
-    passes,
-    untested,
-)
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
+from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.question import SEEN_FIRST, Question
 from viz_encoder.audit.report import Verdict
 
 ROWS = 8  # differentiated at each length

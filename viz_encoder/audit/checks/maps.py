@@ -3,21 +3,17 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import (
-    Answer,
-    AuditContext,
-    Question,
-    first_nonfinite,
-    passes,
-    untested,
-)
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance, perturbation
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.diagnose.layer_cause import cause_of_layer, equal_mask
+from viz_encoder.audit.measure.difference import first_nonfinite
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.maps import Maps, maps_of
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.pictures import picture_of_map
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 FLATTER = 0.05  # weights so small that no score is large enough to make a weight 0

@@ -3,16 +3,11 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import (
-    Answer,
-    AuditContext,
-    Gap,
-    Question,
-    gap,
-    passes,
-    untested,
-)
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import Case
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 POOLED = {  # what a pooled vector equals, and what it should be made of

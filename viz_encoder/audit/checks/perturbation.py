@@ -7,17 +7,12 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import (
-    Answer,
-    AuditContext,
-    Gap,
-    Question,
-    gap,
-    passes,
-    untested,
-)
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.measure.difference import Gap, gap
 from viz_encoder.audit.measure.setting import LONG, Case, ModelFault
 from viz_encoder.audit.measure.token_axis import by_token, from_tokens, has_tokens
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 

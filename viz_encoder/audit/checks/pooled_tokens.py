@@ -4,9 +4,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.setting import GRADIENT, Case
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 from viz_encoder.errors import InputError
 

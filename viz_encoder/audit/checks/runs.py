@@ -7,20 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.audit_context import (
-    Answer,
-    AuditContext,
-    Question,
-    gap,
-    nonfinite_rows,
-    passes,
-)
+from viz_encoder.audit.answer import Answer, passes
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import maps
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis, diagnose
 from viz_encoder.audit.diagnose.passed_mask import suspicions
+from viz_encoder.audit.measure.difference import gap, nonfinite_rows
 from viz_encoder.audit.measure.passed import mapped, tensors_in
 from viz_encoder.audit.measure.setting import Case, ModelFault
 from viz_encoder.audit.measure.subject import rows_of_embedding
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 

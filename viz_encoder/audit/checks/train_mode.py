@@ -3,13 +3,16 @@
 import torch
 from torch import nn
 
-from viz_encoder.audit.audit_context import Answer, AuditContext, Question, gap, passes, untested
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps
 from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.difference import gap
 from viz_encoder.audit.measure.layer import Layer
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.setting import MASS
 from viz_encoder.audit.measure.subject import without_dropout
+from viz_encoder.audit.question import Question
 from viz_encoder.audit.report import Verdict
 
 DRAWS = 4  # of the randomness of dropout

@@ -1,0 +1,24 @@
+"""Question: a check of the audit: its name, how it is answered, what explains its failure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from viz_encoder.audit.answer import Answer
+from viz_encoder.audit.audit_context import AuditContext
+
+# They see a wrong mask as it is passed; what would see it again in another way follows from them.
+SEEN_FIRST = (
+    *("runs", "static", "batch_independence", "maps", "row_sums", "gradient", "perturbation"),
+    "padding_invariance",
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A check: what it is called, how it is answered, and which failures explain its own."""
+
+    name: str
+    title: str
+    ask: Callable[[AuditContext], Answer]
+    after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
+    order: int = 1000  # checks are asked in this order
