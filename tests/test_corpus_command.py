@@ -84,15 +84,23 @@ def test_a_treebank_gives_relations(run, tmp_path, capsys):
     assert main([*given, "relations.csv", "--vectors", "vectors.parquet"]) == 1
     assert "this is a treebank" in capsys.readouterr().err
     assert main([*given, "relations.csv"]) == 0
-    assert "1 relations of 12 sentences" in capsys.readouterr().out
+    assert "1 relation of 12 sentences" in capsys.readouterr().out
     header, line = (tmp_path / "relations.csv").read_text("utf-8").splitlines()
     row = dict(zip(header.split(","), line.split(","), strict=True))
     assert (row["relation"], row["arcs"], row["offset"]) == ("nsubj", "12", "1")
     assert row["accuracy"] == row["offset_accuracy"] == "1.0"  # there is no other word
     assert main([*given, "heads.parquet"]) == 0
-    assert "heads.parquet: 1 relations of 12 sentences" in capsys.readouterr().out
+    assert "heads.parquet: 1 relation of 12 sentences" in capsys.readouterr().out
     table = HeadTable.load("heads.parquet")
     assert table.n_texts == 12 and table.relations.relations == ("nsubj",)
+
+
+def test_a_treebank_without_arcs_says_why_it_has_no_relations(run, tmp_path, capsys):
+    (tmp_path / "flat.conllu").write_text("1\tkeys" + 8 * "\t_" + "\n\n", encoding="utf-8")
+    given = ["corpus", "flat.conllu", "--model", "grammar", "--device", "cpu", "-o", "heads.json"]
+    assert main(given) == 0
+    said = capsys.readouterr().out
+    assert "heads.json: no relations. In 1 sentence, no word depends on another" in said
 
 
 def test_a_name_that_a_spreadsheet_would_run_begins_with_an_apostrophe(run, tmp_path):

@@ -12,6 +12,7 @@ from viz_encoder.corpora.vector_rows import require_parquet
 from viz_encoder.corpora.vector_sums import VectorSpread
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import csv_text
+from viz_encoder.shown import counted
 from viz_encoder.whole_file import require_writable, write_whole
 
 N_SHOWN, N_EXAMPLES = 5, 10  # heads, and examples of the first
@@ -127,21 +128,23 @@ def _said(found: VectorSpread, path: str | None) -> str:
 
 def _trees(given: argparse.Namespace, encoder: LoadedEncoder, kind: str) -> None:
     """The relations of a treebank as CSV, or in a table of its sentences."""
-    found: Relations | None
     if kind == ".csv":
         found = relations(encoder, given.source)
         write_whole([csv_text(found.columns()).encode()], given.output)
-    else:
-        table = treebank_table(encoder, given.source, k=given.examples, progress=_tell)
-        table.save(given.output)
-        found = table.relations
-    if found is not None:
         _show_relations(found, given.output)
+        return
+    table = treebank_table(encoder, given.source, k=given.examples, progress=_tell)
+    table.save(given.output)
+    if table.relations is None:
+        print(f"{given.output}: no relations. {table.about.no_relations}")
+    else:
+        _show_relations(table.relations, given.output)
 
 
 def _show_relations(found: Relations, output: str) -> None:
     """Each one's best head, beside the best offset and random weights."""
-    print(f"{output}: {len(found.relations)} relations of {found.n_sentences:,} sentences.")
+    many = counted(len(found.relations), "relation")
+    print(f"{output}: {many} of {counted(found.n_sentences, 'sentence')}.")
     print(f"{'relation':12}{'arcs':>6}  {'best head':>14}  {'best offset':>12}  {'random':>6}")
     rows = zip(*found.columns().values(), strict=True)
     for name, n, layer, head, share, at, by_offset, *_, random in rows:

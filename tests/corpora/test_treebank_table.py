@@ -61,7 +61,9 @@ def test_few_arcs_are_all_kept_and_none_are_none(grammar, trees):
     assert sum(few.n_arcs) == sum(len(one.arcs) for one in trees[:9])
     bare = next(one for one in trees if one.arcs)
     nothing = type(bare)(bare.text, bare.spans, (None,) * len(bare.heads), bare.relations)
-    assert treebank_table(grammar, [nothing]).relations is None
+    table = treebank_table(grammar, [nothing])
+    assert table.relations is None
+    assert table.about.no_relations.startswith("In 1 sentence, no word depends on another")
 
 
 def test_a_file_of_trees_is_a_corpus_of_its_sentences(grammar, tmp_path):
@@ -94,7 +96,7 @@ def test_a_rare_relation_is_left_out_beside_frequent_ones(grammar):
     assert found.relations == ("nsubj",) and found.n_arcs == (12,)
 
 
-def test_arcs_that_are_cut_off_leave_what_there_is_or_a_sentence(grammar):
+def test_arcs_that_are_cut_off_leave_what_there_is_or_a_sentence(grammar, tmp_path):
     """12 arcs of which a few stand before the cut: the table has these, not an error."""
     most = grammar.config.max_positions
     words = ["keys"] * (most + 20)
@@ -110,11 +112,16 @@ def test_arcs_that_are_cut_off_leave_what_there_is_or_a_sentence(grammar):
     late = range(most + 2, most + 14)
     some = treebank_table(grammar, [tree([1, 2, 3, *late])]).relations
     assert (some.relations, some.n_arcs, some.n_left_out) == (("nsubj",), (3,), 12)
-    assert treebank_table(grammar, [tree(late)]).relations is None
+    none = treebank_table(grammar, [tree(late)])
+    assert (
+        none.relations is None and "All 12 arcs are of words that were" in none.about.no_relations
+    )
+    none.save(tmp_path / "heads.json")
+    assert HeadTable.load(tmp_path / "heads.json").about == none.about
     for given, said in (
         ({"sentences": [tree([1, 2, 3])], "least": 10}, r"most frequent has 3\. Give .*least=3"),
         ({"sentences": [tree(late)]}, "All 12 arcs are of words that were cut off"),
-        ({"sentences": [tree([])]}, "No word of these 1 sentences depends on another"),
+        ({"sentences": [tree([])]}, "In 1 sentence, no word depends on another"),
     ):
         with pytest.raises(SelectionError, match=said):
             relations(grammar, **given)

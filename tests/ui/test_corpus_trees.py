@@ -63,3 +63,15 @@ def test_the_example_treebank_is_one_click_away(opened, wanted):
     painted(page, f":{layer}.{head}:")
     pressed = page.locator(".viz-corpus-cell[aria-pressed='true']")
     assert pressed.get_attribute("data-head") == f"{layer}.{head}"
+
+
+@pytest.mark.browser
+def test_a_treebank_without_arcs_says_why_there_are_no_relations(opened, tmp_path):
+    page = opened.page
+    lines = [f"{n}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n" for n, word in enumerate(["keys", "are"], 1)]
+    (tmp_path / "flat.conllu").write_text("".join(lines) + "\n", encoding="utf-8")
+    page.set_input_files("#viz-corpus-file", str(tmp_path / "flat.conllu"))
+    painted(page, "flat.conllu")
+    said = page.inner_text(".viz-corpus-relations .viz-corpus-said")
+    assert said.startswith("In 1 sentence, no word depends on another; give a treebank")
+    assert not page.is_visible(".viz-corpus-relations .viz-corpus-scroll")

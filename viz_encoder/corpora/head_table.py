@@ -33,6 +33,7 @@ class About(OneLine):
     digest: of the model's weights, config and tokenizer.
     kind: what the items are: "text", "image" or "vector".
     pooling: how their vectors were made, where "vectors" was asked for.
+    no_relations: why the table of a treebank has no relations, as a sentence.
     """
 
     model: str
@@ -43,6 +44,7 @@ class About(OneLine):
     kind: str = "text"
     untrained: bool = False
     pooling: str = ""
+    no_relations: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

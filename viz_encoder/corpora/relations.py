@@ -14,6 +14,7 @@ from viz_encoder.corpora.relation_hits import Hits
 from viz_encoder.corpora.treebank import TreeSentence, read_treebank
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.result import Columns, TableResult
+from viz_encoder.shown import counted
 
 DIRECTIONS = ("to_head", "to_dependent")
 AT_ONCE = 256  # sentences
@@ -137,7 +138,12 @@ def relations_of(hits: Hits, least: int | None = None) -> Relations:
     names = sorted(counts, key=lambda name: (-counts[name], name))
     names = [name for name in names if counts[name] >= least]
     if not names:
-        raise SelectionError(_none(hits, least, most))
+        if not most:
+            raise SelectionError(why_none(hits.n_sentences, hits.n_left_out))
+        raise SelectionError(
+            f"No relation has {least:,} arcs; the most frequent has {most:,}. Give more "
+            f"sentences, or least={most}."
+        )
     shares = [np.stack([of[name] / counts[name] for name in names]) for of in hits.right]
     common = [min(hits.offsets[name].items(), key=lambda one: (-one[1], one)) for name in names]
     return Relations(
@@ -153,20 +159,15 @@ def relations_of(hits: Hits, least: int | None = None) -> Relations:
     )
 
 
-def _none(hits: Hits, least: int, most: int) -> str:
-    """Why there is no relation, as a sentence with its cure."""
-    if most:
+def why_none(n_sentences: int, n_left_out: int) -> str:
+    """Why a treebank has no arc that can be counted, as a sentence with its cure."""
+    if not n_left_out:
         return (
-            f"No relation has {least:,} arcs; the most frequent has {most:,}. Give more "
-            f"sentences, or least={most}."
-        )
-    if not hits.n_left_out:
-        return (
-            f"No word of these {hits.n_sentences:,} sentences depends on another; give a "
-            "treebank whose seventh column (HEAD) is filled in."
+            f"In {counted(n_sentences, 'sentence')}, no word depends on another; give a treebank "
+            "whose seventh column (HEAD) is filled in."
         )
     return (
-        f"All {hits.n_left_out:,} arcs are of words that were cut off or that the tokenizer "
+        f"All {n_left_out:,} arcs are of words that were cut off or that the tokenizer "
         "does not see; give shorter sentences, or a model that reads longer ones."
     )
 

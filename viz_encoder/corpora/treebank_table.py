@@ -9,7 +9,7 @@ from typing import Any
 from viz_encoder.corpora.corpus import N_EXAMPLES, corpus
 from viz_encoder.corpora.head_table import HeadTable
 from viz_encoder.corpora.progress import Done, Progress
-from viz_encoder.corpora.relations import hits_of, relations_of
+from viz_encoder.corpora.relations import hits_of, relations_of, why_none
 from viz_encoder.corpora.treebank import TreeSentence, read_treebank
 from viz_encoder.errors import TraceError
 
@@ -25,7 +25,7 @@ def treebank_table(
 
     Relations with fewer than 10 arcs are left out; where none has 10, only the most frequent are
     kept. Where no word depends on another, or no arc is of two words that the model sees,
-    table.relations is None.
+    table.relations is None, and table.about.no_relations says which.
 
     Args:
         encoder: what `vz.load` returned, with its tokenizer.
@@ -51,6 +51,13 @@ def treebank_table(
     table = corpus(encoder, texts, k=k, progress=lambda done: tell(done.n))
     table = replace(table, about=replace(table.about, source=named))
     if not any(one.arcs for one in given):
-        return table
+        return _without(table, len(given), 0)
     hits = hits_of(encoder, given, progress=lambda n: tell(len(given) + n))
-    return replace(table, relations=relations_of(hits) if hits.offsets else None)
+    if not hits.offsets:
+        return _without(table, hits.n_sentences, hits.n_left_out)
+    return replace(table, relations=relations_of(hits))
+
+
+def _without(table: HeadTable, n_sentences: int, n_left_out: int) -> HeadTable:
+    why = why_none(n_sentences, n_left_out)
+    return replace(table, about=replace(table.about, no_relations=why))

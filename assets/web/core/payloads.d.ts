@@ -574,7 +574,7 @@ export interface HeadPlace {
 
 // ui/tabs/corpus/results.py: a table of heads, as HeadTable.load reads it, and its words
 export interface HeadTable {
-  about: { model: string; source: string; kind: string; untrained: boolean };
+  about: { model: string; source: string; kind: string; untrained: boolean; no_relations: string };
   shape: [layers: number, heads: number];
   counts: [texts: number, tokens: number, failed: number];
   n_texts: Record<string, number>; // that have a statistic

@@ -52,8 +52,11 @@ export class RelationList {
     this.choose = choose;
   }
 
-  show(/** @type {HeadTable} */ { relations }) {
-    this.node.hidden = !relations;
+  show(/** @type {HeadTable} */ { relations, about }) {
+    this.node.hidden = !relations && !about.no_relations;
+    this.list.hidden = !relations;
+    this.said.textContent = about.no_relations;
+    this.about.textContent = "";
     if (!relations) return;
     const lines = linesOf(relations);
     this.said.textContent = relationSaid(lines);
