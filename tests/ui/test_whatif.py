@@ -10,6 +10,7 @@ from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder import effects
 from viz_encoder.analyses.survey import survey
 from viz_encoder.bundled import asset
+from viz_encoder.ui.state.built import Built, built_encoder
 from viz_encoder.ui.tabs.whatif.references import GRAMMAR
 
 pytestmark = pytest.mark.browser
@@ -19,6 +20,33 @@ TWIN = TEXT.replace("keys", "key")
 MEASURED = ".viz-whatif-tokens[data-painted]"
 SAID = ".viz-whatif-words .viz-controls [role=status]"
 HEADS = ".viz-whatif-heads > div:not([hidden]) > .viz-whatif-grid"
+ACROSS = "attention weight [MASK] → keys"
+WIDE, NARROW = (
+    [(model, width) for model in ("grammar", "all-MiniLM-L6-v2")] for width in (1440, 390)
+)
+NAMED = "{0[1]}-{0[0]}".format
+# The run without changes is entered once more, as the link has it; what was typed and chosen goes.
+PUT_BACK = """(() => {
+  const { heads, words, texts, tokens, offer, plain } = vizWhatif;
+  const { selection } = m.current;
+  const noted = ["measure", "how", "words", "heads", "twin"].map((name) => [`whatif.${name}`, ""]);
+  vizWhatif.plain = null;
+  selection.set({ layer: 0, head: 0, query: 0, key: 0 });
+  selection.held = { query: 0, key: 0 };
+  selection.note(Object.fromEntries(noted));
+  heads.hows[0].click();
+  heads.say("");
+  heads.together.checked = false;
+  Object.assign(words.action, { value: "t" }).dispatchEvent(new Event("change"));
+  words.word.value = "";
+  texts.typed.value = `${offer.text}\\n`;
+  for (const { dataset } of [tokens.node, vizWhatif.against.scatter.node]) delete dataset.painted;
+  const saved = document.querySelectorAll("#viz-whatif .viz-figure-take [role=status]");
+  for (const said of saved) said.textContent = "";
+  document.activeElement.blur();
+  scrollTo(0, 0);
+  m.current.enter(new plain.constructor({ ...plain }));
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +56,84 @@ def found(grammar):
 
 @pytest.fixture
 def what_if(visit):
+    """Open a page by its own link."""
+
     def enter(text=TEXT, model=MASKED[1], width=1440, ready=MEASURED, **query):
-        opened = visit(kind="text", a=text, model=model, tab="whatif", width=width, **query)
-        enter.faults = opened.faults
-        opened.page.wait_for_selector(ready, timeout=60_000)
-        return opened.page
+        return entered(visit, text, model, width, ready, **query).page
 
     return enter
+
+
+@pytest.fixture(scope="module")
+def entered_once(visit_once):
+    opened = entered(visit_once)
+    usual_painted(opened.page)
+    return opened, as_opened(opened.page)
+
+
+@pytest.fixture(scope="module")
+def of(request, visit_once):
+    """A page of that model and width; one at a time, as a browser keeps few connections open."""
+    model, width = request.param
+    if (model, width) == ("grammar", 1440):
+        yield request.getfixturevalue("entered_once")[0]
+        return
+    text = TEXT if model == "grammar" else SENTENCES[0]
+    opened = entered(visit_once, text, model, width)
+    yield opened
+    opened.page.close()
+
+
+@pytest.fixture
+def seen(of):
+    """The same for tests that share it and change nothing there."""
+    yield of.page
+    assert of.faults == []
+
+
+@pytest.fixture
+def usual(entered_once):
+    """The page that tests share which change what is put back here, to the last word."""
+    opened, before = entered_once
+    yield opened.page
+    opened.page.unroute_all()
+    opened.page.mouse.move(0, 0)
+    opened.imported("core/app_state.js", PUT_BACK)
+    usual_painted(opened.page)
+    assert as_opened(opened.page) == before
+    assert opened.faults == []
+
+
+def entered(visit, text=TEXT, model=MASKED[1], width=1440, ready=MEASURED, **query):
+    opened = visit(kind="text", a=text, model=model, tab="whatif", width=width, **query)
+    opened.page.wait_for_selector(ready, timeout=60_000)
+    return opened
+
+
+def usual_painted(page):
+    page.wait_for_selector(MEASURED, timeout=60_000)
+    page.wait_for_selector("#viz-whatif-fewest", timeout=30_000)
+    page.wait_for_selector(f".viz-whatif-scatter[data-painted='{ACROSS}']", timeout=30_000)
+    answered(page, "h3.0")
+
+
+def as_opened(page):
+    """All words, choices and typed texts of the tab, and its link."""
+    return page.evaluate(
+        """() => {
+          vizTab.selection.flush();
+          const root = document.querySelector("#viz-whatif");
+          const fields = [...root.querySelectorAll("input, select, textarea")];
+          const pressed = [...root.querySelectorAll("[aria-pressed]")]
+            .filter((one) => one.checkVisibility());
+          return {
+            words: root.innerText.split(/\\n/),
+            fields: fields.map((one) => [one.id, one.value, one.checked, one.hidden]),
+            pressed: pressed.map((one) => one.getAttribute("aria-pressed")),
+            link: [...new URLSearchParams(location.search)].toSorted(),
+          };
+        }"""
+    )
 
 
 def cells(page, grid=HEADS):
@@ -73,8 +172,8 @@ def changed(page, *codes):
     )
 
 
-def test_the_page_begins_with_the_head_that_decides(what_if, found):
-    page = what_if()
+def test_the_page_begins_with_the_head_that_decides(usual, found):
+    page = usual
     assert page.inner_text(".viz-whatif-finding") == found.sentence
     layer, head = found.ranked(1)[0]
     assert page.inner_text(".viz-whatif-finding b") == "“are” (0.995) to “is” (0.687)"
@@ -83,8 +182,8 @@ def test_the_page_begins_with_the_head_that_decides(what_if, found):
     assert page.inner_text(".viz-whatif-second").count("a large weight need not") == 1
 
 
-def test_the_grid_is_the_effect_of_each_head(what_if, found):
-    page = what_if()
+def test_the_grid_is_the_effect_of_each_head(usual, found):
+    page = usual
     np.testing.assert_allclose(cells(page), found.values[0], rtol=2e-5, atol=1e-5)
     printed = page.eval_on_selector_all(f"{HEADS} button", "all => all.map(c => c.innerText)")
     for text, value in zip(printed, found.values[0].flat, strict=True):
@@ -97,8 +196,8 @@ def test_the_grid_is_the_effect_of_each_head(what_if, found):
     assert f"change in {found.measures[0]}" in legend
 
 
-def test_red_is_the_answer_weaker_and_blue_stronger(what_if, found):
-    page = what_if()
+def test_red_is_the_answer_weaker_and_blue_stronger(usual, found):
+    page = usual
     color = "c => getComputedStyle(c).backgroundColor.match(/\\d+/g).map(Number)"
     for at in (found.values[0].argmin(), found.values[0].argmax()):
         layer, head = np.unravel_index(at, found.values[0].shape)
@@ -106,8 +205,8 @@ def test_red_is_the_answer_weaker_and_blue_stronger(what_if, found):
         assert (red > blue) == (found.values[0][layer, head] < 0)
 
 
-def test_the_reference_mean_is_another_stand_in(what_if, grammar, found):
-    page = what_if()
+def test_the_reference_mean_is_another_stand_in(usual, grammar, found):
+    page = usual
     page.click("[data-how=reference]")
     page.wait_for_selector(".viz-whatif[data-painted$=':reference']", timeout=30_000)
     expected = vz.effect(grammar, TEXT, how="reference", reference=GRAMMAR)
@@ -119,8 +218,8 @@ def test_the_reference_mean_is_another_stand_in(what_if, grammar, found):
     np.testing.assert_allclose(cells(page), found.values[0], rtol=2e-5, atol=1e-5)
 
 
-def test_another_measure_is_measured_anew(what_if, grammar):
-    page = what_if()
+def test_another_measure_is_measured_anew(usual, grammar):
+    page = usual
     page.select_option("#viz-whatif-measure", "pooled")
     page.wait_for_selector(".viz-whatif[data-painted*=':pooled:']", timeout=30_000)
     expected = vz.effect(grammar, TEXT, measure="pooled")
@@ -128,8 +227,8 @@ def test_another_measure_is_measured_anew(what_if, grammar):
     assert page.inner_text(".viz-whatif-finding") == expected.sentence
 
 
-def test_bars_are_the_answers_with_and_without_the_head(what_if, found):
-    page = what_if()
+def test_bars_are_the_answers_with_and_without_the_head(usual, found):
+    page = usual
     answered(page, "h3.0")
     before, after = shares(page, "before"), shares(page, "after")
     assert before["are"] == pytest.approx(found.untouched[0][1], abs=1e-5)
@@ -141,8 +240,8 @@ def test_bars_are_the_answers_with_and_without_the_head(what_if, found):
     assert page.evaluate("[vizTab.selection.layer, vizTab.selection.head]") == [1, 2]
 
 
-def test_heads_are_walked_and_chosen_by_keys(what_if):
-    page = what_if()
+def test_heads_are_walked_and_chosen_by_keys(usual):
+    page = usual
     page.focus(f"{HEADS} [data-head='3.0']")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowRight")
@@ -155,8 +254,8 @@ def test_heads_are_walked_and_chosen_by_keys(what_if):
 
 
 @pytest.mark.parametrize("way", ["together", "Control", "Shift"])
-def test_several_heads_are_removed_together(what_if, grammar, found, way):
-    page = what_if()
+def test_several_heads_are_removed_together(usual, grammar, found, way):
+    page = usual
     if way == "together":
         page.check("#viz-whatif-together")
         page.click(f"{HEADS} [data-head='1.0']")
@@ -176,8 +275,8 @@ def test_several_heads_are_removed_together(what_if, grammar, found, way):
     changed(page)
 
 
-def test_each_point_is_a_head_by_its_weight_and_its_effect(what_if, grammar, found):
-    page = what_if()
+def test_each_point_is_a_head_by_its_weight_and_its_effect(usual, grammar, found):
+    page = usual
     trace = vz.capture(grammar, TEXT)
     query, key = trace.tokens.index("[MASK]"), trace.tokens.index("keys")
     page.wait_for_selector(".viz-whatif-scatter[data-painted='attention weight [MASK] → keys']")
@@ -204,8 +303,8 @@ def test_each_point_is_a_head_by_its_weight_and_its_effect(what_if, grammar, fou
     assert len(places) == found.values[0].size and line[0] > 100
 
 
-def test_across_stands_any_statistic_of_heads(what_if, grammar, found):
-    page = what_if()
+def test_across_stands_any_statistic_of_heads(usual, grammar, found):
+    page = usual
     page.select_option("#viz-whatif-axis", "entropy")
     page.wait_for_selector(".viz-whatif-scatter[data-painted^='Entropy']", timeout=30_000)
     entropy = np.stack([layer.statistics["entropy"] for layer in survey(vz.capture(grammar, TEXT))])
@@ -217,8 +316,8 @@ def test_across_stands_any_statistic_of_heads(what_if, grammar, found):
     answered(page, "h0.2")
 
 
-def test_the_link_across_is_cut_in_the_chosen_head(what_if, grammar):
-    page = what_if()
+def test_the_link_across_is_cut_in_the_chosen_head(usual, grammar):
+    page = usual
     assert page.inner_text("#viz-whatif-cut") == "Cut “[MASK]” → “keys” in 3.0"
     page.click("#viz-whatif-cut")
     changed(page, "l3.0:6-2")
@@ -242,8 +341,8 @@ def test_the_link_across_is_cut_in_the_chosen_head(what_if, grammar):
     changed(page)
 
 
-def test_points_are_stepped_through_by_keys(what_if):
-    page = what_if()
+def test_points_are_stepped_through_by_keys(usual):
+    page = usual
     page.focus(".viz-whatif-plot")
     page.keyboard.press("ArrowRight")
     name = page.inner_text(".viz-whatif-scatter .viz-whatif-told").split(":")[0].split()[-1]
@@ -251,10 +350,9 @@ def test_points_are_stepped_through_by_keys(what_if):
     answered(page, f"h{name}")
 
 
-@pytest.mark.parametrize("model", ["grammar", "all-MiniLM-L6-v2"])
-@pytest.mark.parametrize("width", [1440, 390])
-def test_names_of_points_never_overlap(what_if, model, width):
-    page = what_if(TEXT if model == "grammar" else SENTENCES[0], model, width)
+@pytest.mark.parametrize("of", [*WIDE, *NARROW], indirect=True, ids=NAMED)
+def test_names_of_points_never_overlap(seen):
+    page = seen
     boxes = page.eval_on_selector_all(
         ".viz-whatif-name",
         "all => all.map(t => t.getBoundingClientRect())"
@@ -268,8 +366,8 @@ def test_names_of_points_never_overlap(what_if, model, width):
             assert across <= 0 or down <= 4  # a line's own margins may touch
 
 
-def test_each_word_hidden_and_what_is_answered_then(what_if, grammar):
-    page = what_if()
+def test_each_word_hidden_and_what_is_answered_then(usual, grammar):
+    page = usual
     expected = effects.tokens(grammar, TEXT)
     rows = page.eval_on_selector_all(
         ".viz-whatif-table tbody tr", "all => all.map(r => [...r.cells].map(c => c.innerText))"
@@ -287,8 +385,8 @@ def test_each_word_hidden_and_what_is_answered_then(what_if, grammar):
         assert flips == ("" if now == "are" else f"flips to {now}")
 
 
-def test_words_masked_in_place_of_hidden(what_if, grammar):
-    page = what_if()
+def test_words_masked_in_place_of_hidden(usual, grammar):
+    page = usual
     page.select_option("#viz-whatif-tokens-how", "mask")
     page.wait_for_selector(".viz-whatif-tokens[data-painted$=':mask']", timeout=30_000)
     expected = effects.tokens(grammar, TEXT, how="mask")
@@ -306,8 +404,8 @@ def test_words_masked_in_place_of_hidden(what_if, grammar):
     assert "shade: hiding the word" in page.inner_text(".viz-whatif-shade")
 
 
-def test_the_fewest_words_that_flip_are_hidden_by_a_click(what_if, grammar):
-    page = what_if()
+def test_the_fewest_words_that_flip_are_hidden_by_a_click(usual, grammar):
+    page = usual
     page.wait_for_selector("#viz-whatif-fewest", timeout=30_000)
     expected = effects.flips(grammar, TEXT)
     said = page.inner_text(".viz-whatif-tokens [role=status]")
@@ -317,8 +415,8 @@ def test_the_fewest_words_that_flip_are_hidden_by_a_click(what_if, grammar):
     assert "Changed run" in page.inner_text(".viz-changed")
 
 
-def test_a_click_on_a_word_changes_the_run_of_all_tabs_and_again_undoes_it(what_if):
-    page = what_if()
+def test_a_click_on_a_word_changes_the_run_of_all_tabs_and_again_undoes_it(usual):
+    page = usual
     plain = page.evaluate("vizTab.run.key")
     word = ".viz-whatif-words [data-token='2']"
     page.click(word)
@@ -349,8 +447,8 @@ def test_a_link_to_a_changed_run_opens_it_with_the_effects_on_the_plain_one(what
     changed(page, "d7")
 
 
-def test_a_word_is_replaced_or_deleted_and_the_old_words_stay_to_be_clicked(what_if):
-    page = what_if()
+def test_a_word_is_replaced_or_deleted_and_the_old_words_stay_to_be_clicked(usual):
+    page = usual
     page.select_option("#viz-whatif-action", "r")
     word = ".viz-whatif-words [data-token='2']"
     page.click(word)
@@ -366,8 +464,8 @@ def test_a_word_is_replaced_or_deleted_and_the_old_words_stay_to_be_clicked(what
     assert "old" not in page.evaluate("vizTab.run.tokens")
 
 
-def test_why_a_change_cannot_be_made_is_said(what_if):
-    page = what_if()
+def test_why_a_change_cannot_be_made_is_said(usual, entered_once):
+    page = usual
     page.click(".viz-whatif-words [data-token='2']")
     changed(page, "t2")
     page.select_option("#viz-whatif-action", "d")
@@ -379,11 +477,13 @@ def test_why_a_change_cannot_be_made_is_said(what_if):
         "([said, told]) => document.querySelector(said).innerText === told", arg=[SAID, told]
     )
     assert page.evaluate("vizWhatif.changes") == ["t2"]
-    assert what_if.faults == []  # the sentence is an answer, which no browser reports as an error
+    assert (
+        entered_once[0].faults == []
+    )  # the sentence is an answer, which no browser reports as an error
 
 
-def test_patched_from_a_twin_both_ways(what_if, grammar):
-    page = what_if()
+def test_patched_from_a_twin_both_ways(usual, grammar):
+    page = usual
     page.click("[data-how=patch]")
     page.wait_for_selector(f".viz-whatif-twin[data-painted='{TWIN}']", timeout=30_000)
     for direction, at in (("noising", 0), ("denoising", 1)):
@@ -401,8 +501,8 @@ def test_patched_from_a_twin_both_ways(what_if, grammar):
     )
 
 
-def test_over_many_texts_the_mean_and_the_spread(what_if, grammar):
-    page = what_if()
+def test_over_many_texts_the_mean_and_the_spread(usual, grammar):
+    page = usual
     texts = [TEXT, TWIN, "the cat near the dogs [MASK] old"]
     assert page.is_disabled("#viz-whatif-over")
     page.fill("#viz-whatif-texts", "\n\n".join(texts))
@@ -428,8 +528,8 @@ def saved_table(page, group):
     ("how", "measure", "unit"),
     [("zero", "masked", "logits"), ("reference", "pooled", "1 − cosine")],
 )
-def test_the_effects_are_saved_as_they_are_shown(what_if, grammar, how, measure, unit):
-    page = what_if()
+def test_the_effects_are_saved_as_they_are_shown(usual, grammar, how, measure, unit):
+    page = usual
     page.select_option("#viz-whatif-measure", measure)
     page.click(f"[data-how={how}]")
     page.wait_for_selector(f".viz-whatif[data-painted$=':{measure}:{how}']", timeout=30_000)
@@ -449,8 +549,8 @@ def test_the_effects_are_saved_as_they_are_shown(what_if, grammar, how, measure,
     }
 
 
-def test_patched_effects_and_means_over_texts_are_saved_too(what_if, grammar):
-    page = what_if()
+def test_patched_effects_and_means_over_texts_are_saved_too(usual, grammar):
+    page = usual
     page.click("[data-how=patch]")
     page.wait_for_selector(f".viz-whatif-twin[data-painted='{TWIN}']", timeout=30_000)
     _, lines = saved_table(page, "Save the effects")
@@ -471,8 +571,8 @@ def test_patched_effects_and_means_over_texts_are_saved_too(what_if, grammar):
     assert {each["mode"] for each in lines} == {"removed (zero), mean of 3 texts"}
 
 
-def test_a_fault_of_many_texts_names_its_line(what_if):
-    page = what_if()
+def test_a_fault_of_many_texts_names_its_line(usual):
+    page = usual
     page.fill("#viz-whatif-texts", f"{TEXT}\n\n{TWIN}\nthe keys are old")
     page.click("#viz-whatif-over")
     page.wait_for_function(
@@ -481,8 +581,9 @@ def test_a_fault_of_many_texts_names_its_line(what_if):
     )
 
 
-def test_without_an_answer_the_pooled_vector_is_measured(what_if, minilm):
-    page = what_if(SENTENCES[0], "all-MiniLM-L6-v2")
+@pytest.mark.parametrize("of", WIDE[1:], indirect=True, ids=NAMED)
+def test_without_an_answer_the_pooled_vector_is_measured(seen, minilm):
+    page = seen
     expected = vz.effect(minilm, SENTENCES[0])
     np.testing.assert_allclose(cells(page), expected.values[0], rtol=2e-5, atol=2e-6)
     assert page.inner_text(".viz-whatif-finding") == expected.sentence
@@ -499,9 +600,10 @@ def test_without_an_answer_the_pooled_vector_is_measured(what_if, minilm):
     assert "weakens" not in page.inner_text(".viz-whatif")
 
 
-def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_if, minilm):
+def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_if):
     text = " ".join(["The cat saw the old dog."] * 19)
-    page = what_if(text, "all-MiniLM-L6-v2", ready="#viz-whatif-start:visible")
+    built = Built(d_model=48, n_heads=12, d_ff=48, T=160)  # small, as every token is hidden once
+    page = what_if(text, built.name, ready="#viz-whatif-start:visible", build=built.code)
     n = page.evaluate("vizTab.run.n")
     assert page.inner_text("#viz-whatif-start") == f"Measure all heads ({n} tokens)"
     assert page.inner_text(f"{HEADS} [data-head='5.11']").split() == ["5.11", "…"]
@@ -522,7 +624,8 @@ def test_a_long_text_is_measured_when_it_is_asked_for_and_given_up_at_once(what_
     page.wait_for_selector(MEASURED, timeout=60_000)
     rows = page.locator(".viz-whatif-table tbody tr")
     assert rows.count() == 40 and page.is_visible(".viz-whatif-table")
-    values = np.abs(effects.tokens(minilm, text).values)
+    encoder = built_encoder(built, text, 10**7)
+    values = np.abs(effects.tokens(encoder, text).values)
     shown = rows.evaluate_all("all => all.map(r => Number(r.dataset.token))")
     assert shown == sorted(shown) and values[shown].min() >= np.sort(values)[-40] - 1e-6
 
@@ -549,9 +652,9 @@ def test_patches_of_a_picture_are_hidden(visit):
     changed(page, f"t{token}", f"t{token + 1}")
 
 
-@pytest.mark.parametrize("model", ["grammar", "all-MiniLM-L6-v2"])
-def test_on_a_phone_all_is_in_one_column_and_nothing_is_cut(what_if, model):
-    page = what_if(TEXT if model == "grammar" else SENTENCES[0], model, 390)
+@pytest.mark.parametrize("of", NARROW, indirect=True, ids=NAMED)
+def test_on_a_phone_all_is_in_one_column_and_nothing_is_cut(seen):
+    page = seen
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     lefts = page.eval_on_selector_all(
         ".viz-whatif-columns > *", "all => all.map(one => one.getBoundingClientRect().left)"
@@ -576,8 +679,8 @@ def test_nothing_jumps_when_the_numbers_come(what_if):
     assert page.evaluate(tops) == pytest.approx(before, abs=24)
 
 
-def test_what_is_hidden_is_not_seen(what_if):
-    page = what_if()
+def test_what_is_hidden_is_not_seen(usual):
+    page = usual
     seen = "all => all.filter(node => node.checkVisibility()).map(node => node.outerHTML)"
     assert page.eval_on_selector_all(".viz-root [hidden]", seen) == []
 
@@ -591,8 +694,8 @@ def test_a_run_with_a_mask_leads_to_the_one_without(visit):
     assert page.evaluate("vizTab.run.masked") == "" and opened.faults == []
 
 
-def test_what_is_measured_is_explained_and_a_head_s_fault_stands_at_its_button(what_if):
-    page = what_if()
+def test_what_is_measured_is_explained_and_a_head_s_fault_stands_at_its_button(usual):
+    page = usual
     page.select_option("#viz-whatif-measure", "pooled")
     page.wait_for_selector("text=“Declared” is the pooling that the model's own files declare")
     page.wait_for_selector(".viz-whatif[data-painted*=':pooled:']", timeout=60_000)
