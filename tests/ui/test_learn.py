@@ -21,6 +21,24 @@ STEPS = 12
 CAUSAL = ".viz-learn-switches label:has-text('mask: causal') input"
 HERE = ".viz-learn-here"  # what changes in the browser alone
 ROWS = ".viz-learn-scores tbody tr"
+BOX = "#viz-text-a textarea, #viz-text-a input"
+# The run that was opened is entered once more, at step 4; what was tried and answered goes.
+PUT_BACK = """(() => {
+  const { selection } = m.current;
+  vizLearn.go(4);
+  vizLearn.leave();
+  vizLearn.views.clear();
+  Object.assign(vizLearn, { dim: 0, around: 0 });
+  delete vizLearn.body.dataset.painted;
+  sessionStorage.clear();
+  vizLearn.question.show([], vizLearn.texts);
+  selection.held = { query: 6, key: 2 };
+  document.activeElement.blur();
+  scrollTo(0, 0);
+  m.current.enter(new asOpened.constructor({ ...asOpened }));
+  selection.set({ layer: 2, head: 0, query: 6, key: 2 });
+  vizLearn.switches.said.textContent = "";
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -52,21 +70,56 @@ def learn(visit):
 
 @pytest.fixture(scope="module")
 def entered_once(visit_once):
-    return entered(visit_once)
+    opened = entered(visit_once)
+    opened.page.wait_for_selector(".viz-learn-question input")
+    opened.page.evaluate("window.asOpened = vizTab.run")
+    return opened, as_opened(opened.page)
 
 
 @pytest.fixture
-def usual(entered_once, row):
-    """The page that tests share which change what is put back here, to the last digit."""
-    page = entered_once.page
+def usual(entered_once):
+    """The page that tests share which change what is put back here, to the last word."""
+    opened, before = entered_once
+    page = opened.page
     yield page
-    page.evaluate("vizLearn.go(4)")
+    page.mouse.move(0, 0)
+    page.click("#viz-tab-learn-button")
+    page.fill(BOX, TEXT)
+    opened.imported("core/app_state.js", PUT_BACK)
     shown(page, 4)
-    page.check(f"{HERE} input")
-    if page.is_visible(".viz-learn-touched button"):
-        page.click(".viz-learn-touched button")
-    np.testing.assert_allclose(weights(page), row["weights"], atol=2e-6)
-    assert not entered_once.faults
+    page.wait_for_selector(".viz-learn-question input")
+    assert as_opened(page) == before
+    assert opened.faults == []
+
+
+@pytest.fixture
+def step(usual):
+    """The same page at another step."""
+
+    def go(number):
+        usual.evaluate("step => vizLearn.go(step)", number)
+        shown(usual, number)
+        return usual
+
+    return go
+
+
+def as_opened(page):
+    """All words, choices and typed texts of the tab, the weights, and the link."""
+    return page.evaluate(
+        """() => {
+          vizTab.selection.flush();
+          const root = document.querySelector("#viz-learn");
+          const fields = [...root.querySelectorAll("input, select")];
+          const weights = [...root.querySelectorAll("[data-weight]")];
+          return {
+            words: root.innerText.split(/\\n/),
+            fields: fields.map((one) => [one.type, one.value, one.checked, one.disabled]),
+            weights: weights.map((one) => one.dataset.weight),
+            link: [...new URLSearchParams(location.search)].toSorted(),
+          };
+        }"""
+    )
 
 
 def entered(visit, step=4, text=TEXT, model="grammar", width=1440, **query):
@@ -180,11 +233,11 @@ def test_without_the_division_the_largest_takes_nearly_all(usual, row):
     assert weights(page).max() > 0.98
 
 
-def test_space_goes_on_and_arrows_go_through_heads(learn):
-    page = learn(1)
-    for step in range(2, STEPS + 1):
+def test_space_goes_on_and_arrows_go_through_heads(step, entered_once):
+    page = step(1)
+    for at in range(2, STEPS + 1):
         page.keyboard.press("Space")
-        shown(page, step)
+        shown(page, at)
     page.keyboard.press("Space")  # the last step stays
     assert page.evaluate("vizLearn.step") == STEPS
     page.keyboard.press("PageUp")
@@ -195,7 +248,7 @@ def test_space_goes_on_and_arrows_go_through_heads(learn):
     page.wait_for_function("vizLearn.shown.place.head === 1")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("vizLearn.shown.place.layer === 3")
-    assert not learn.faults
+    assert not entered_once[0].faults
 
 
 MODELS = [
@@ -287,8 +340,8 @@ def test_the_chosen_key_is_hidden_from_all(usual, grammar):
     page.wait_for_function("!vizLearn.shown.run.changed")
 
 
-def test_a_question_is_answered_and_a_known_mistake_is_named(learn, row):
-    page = learn()
+def test_a_question_is_answered_and_a_known_mistake_is_named(usual, row):
+    page = usual
     page.wait_for_selector(".viz-learn-question input")
     exercise = page.evaluate("vizLearn.question.exercises[0]")
     said = ".viz-learn-said"
@@ -308,8 +361,8 @@ def test_a_question_is_answered_and_a_known_mistake_is_named(learn, row):
     assert decode(code) == Result(0, frozenset({(exercise["step"], exercise["level"])}))
 
 
-def test_a_hint_says_how_and_judges_nothing(learn):
-    page = learn()
+def test_a_hint_says_how_and_judges_nothing(usual):
+    page = usual
     page.wait_for_selector(".viz-learn-question input")
     page.click(".viz-learn-question button:has-text('Hint')")
     hint = page.evaluate("vizLearn.question.exercises[0].hint")
@@ -328,8 +381,8 @@ def test_the_switch_of_the_browser_is_not_among_those_of_the_model(usual):
     page.wait_for_selector(HERE, state="hidden")
 
 
-def test_a_new_run_says_that_the_switches_are_back(learn):
-    page = learn()
+def test_a_new_run_says_that_the_switches_are_back(usual):
+    page = usual
     page.check(CAUSAL)
     page.wait_for_function("vizLearn.shown.run.changed?.changes.length === 1")
     said = ".viz-learn-model [role=status]"
@@ -339,7 +392,7 @@ def test_a_new_run_says_that_the_switches_are_back(learn):
     assert page.inner_text(said) == ""  # taken back by hand
     page.check(CAUSAL)
     page.wait_for_function("vizLearn.shown.run.changed?.changes.length === 1")
-    page.fill("#viz-text-a textarea, #viz-text-a input", "the cat sees the dog")
+    page.fill(BOX, "the cat sees the dog")
     page.click("#viz-run")
     page.wait_for_function("vizLearn.shown.run.link.a === 'the cat sees the dog'")
     assert "so the switches are reset" in page.inner_text(said)
@@ -364,7 +417,7 @@ def test_a_link_to_a_step_and_a_seat_opens_its_own_sentence(visit, grammar):
     own = seat(17)
     assert page.evaluate("vizTab.run.link.a") == own.text
     assert page.evaluate("vizTab.run.model") == "grammar"
-    assert page.input_value("#viz-text-a textarea, #viz-text-a input") == own.text
+    assert page.input_value(BOX) == own.text
     place = page.evaluate("vizLearn.shown.place")
     assert (place["layer"], place["head"], place["query"]) == (LAYER, HEAD, own.masked + 1)
     row = vz.capture(grammar, own.text).attention(LAYER, HEAD)[own.masked + 1]
@@ -429,8 +482,8 @@ def test_no_key_left_is_said_in_words(usual):
 
 
 @pytest.mark.parametrize(("width", "answer"), [(2, "is"), (4, "are")])
-def test_a_window_is_run_and_its_answer_is_said(learn, grammar, width, answer):
-    page = learn(10)
+def test_a_window_is_run_and_its_answer_is_said(step, entered_once, grammar, width, answer):
+    page = step(10)
     page.select_option("#viz-learn-mask", "window")
     page.locator(".viz-learn input[type=range]").fill(str(width))
     near = np.arange(9)
@@ -442,11 +495,11 @@ def test_a_window_is_run_and_its_answer_is_said(learn, grammar, width, answer):
         "share => document.querySelector('.viz-learn-headline').textContent.includes(share)",
         arg=f"“{answer}” ({guess.shares[0]:.3f})",
     )
-    assert not learn.faults
+    assert not entered_once[0].faults
 
 
-def test_the_words_that_decide_are_named(learn):
-    page = learn(9)
+def test_the_words_that_decide_are_named(step):
+    page = step(9)
     page.wait_for_selector(".viz-learn-effects tbody tr")
     headline = page.inner_text(".viz-learn-headline")
     assert "keys" in headline and "cabinet" not in headline
@@ -466,15 +519,15 @@ def test_the_link_opens_the_same_where_the_tab_is_there_after_the_run(profile, s
 
 
 @pytest.mark.parametrize(("at", "tab"), [(0, "masks"), (1, "zoo")])
-def test_the_step_of_masks_leads_to_the_other_tabs(learn, at, tab):
-    page = learn(step=10)
+def test_the_step_of_masks_leads_to_the_other_tabs(step, at, tab):
+    page = step(10)
     page.locator(".viz-learn-main .viz-controls >> nth=-1").locator("button").nth(at).click()
     page.wait_for_selector(f"#viz-tab-{tab}-button[aria-selected=true]")
     assert page.is_visible(f"#viz-tab-{tab}")
 
 
-def test_reach_is_said_layer_by_layer_as_powers_of_the_mask_have_it(learn):
-    page = learn(step=10)
+def test_reach_is_said_layer_by_layer_as_powers_of_the_mask_have_it(step):
+    page = step(10)
     page.select_option("#viz-learn-mask", "window")  # two tokens to each side
     page.wait_for_function("document.querySelectorAll('.viz-learn-reach li').length === 3")
     said = page.eval_on_selector_all(".viz-learn-reach li", "all => all.map(e => e.textContent)")
@@ -594,8 +647,8 @@ def test_bars_of_the_answers_begin_at_one_edge_and_are_as_long_as_their_share(le
     assert all(len(edges) == 1 for edges in lefts.values())
 
 
-def test_a_row_of_the_table_is_named_by_its_id(learn, grammar):
-    page = learn(step=2)
+def test_a_row_of_the_table_is_named_by_its_id(step, grammar):
+    page = step(2)
     token = TEXT.split()[QUERY - 1]
     named = page.locator(".viz-learn-vector [role=rowheader]").first.inner_text()
     assert named == f"token id {grammar.read(token).values[0, 1]}"
