@@ -12,6 +12,7 @@ from gradio_client import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 import viz_encoder as vz
+from tests.ui.shared_page import SharedPages
 from tests.ui.texts import SENTENCES
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
@@ -136,34 +137,23 @@ def visit_once(profile: BrowserContext, site: str) -> Iterator[Callable[..., Ope
 
 
 @pytest.fixture(scope="module")
-def first_example(visit_once: Callable[..., Opened]) -> Opened:
-    """The page on the first example, complete, for all tests of a file that leave its run alone."""
-    opened = visit_once()
-    opened.painted()
-    opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
-    controls = {"#viz-find": "", "#viz-statistic": "entropy", "#viz-order": "layer"}
-    assert {name: opened.page.input_value(name) for name in controls} == controls
-    return opened
+def shared_pages(visit_once: Callable[..., Opened]) -> SharedPages:
+    """The pages that tests of a file share by `shared`."""
+    return SharedPages(visit_once)
 
 
 @pytest.fixture
-def at(first_example: Opened) -> Iterator[Callable[..., Opened]]:
-    """Go to a place on that one page, which opens as by a link of it; what was chosen is undone."""
-    opened, usual = first_example, {"layer": 0, "head": 0, "query": 0, "key": 0, "scale": "head"}
+def shared(shared_pages: SharedPages) -> Iterator[Callable[..., Opened]]:
+    """Like `visit`, but the page may have been that of another test, at another place, before."""
+    used: list[Opened] = []
 
-    def go(**place: int) -> Opened:
-        chosen = {**usual, **place}
-        opened.page.evaluate("place => vizTab.selection.set(place)", chosen)
-        opened.map_painted(f"{chosen['layer']}.{chosen['head']}")
-        opened.page.wait_for_selector(f".viz-source[data-painted$=':{chosen['query']}']")
+    def at(prepare: Callable[[Opened], object] | None = None, **query: object) -> Opened:
+        opened = shared_pages.at(prepare, **query)
+        used.append(opened)
         return opened
 
-    yield go
-    assert opened.faults == []
-    opened.page.mouse.move(0, 0)
-    opened.page.fill("#viz-find", "")
-    opened.page.select_option("#viz-statistic", "entropy")
-    opened.page.select_option("#viz-order", "layer")
+    yield at
+    assert [opened.faults for opened in used if opened.faults] == []
 
 
 @contextmanager

@@ -27,15 +27,15 @@ def surveyed(trace):
 
 
 @pytest.fixture
-def fresh(visit):
-    page = visit(layer=3, head=5)
+def fresh(shared):
+    page = shared(layer=3, head=5)
     page.page.wait_for_selector(KNOWN, timeout=60_000)
     return page
 
 
 @pytest.fixture
-def opened(at):
-    return at(layer=3, head=5)
+def opened(shared):
+    return shared(layer=3, head=5)
 
 
 def values(surveyed, statistic):

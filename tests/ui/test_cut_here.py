@@ -79,8 +79,8 @@ def test_from_the_first_screen_a_head_is_removed_by_one_click(visit, minilm, pla
     )
 
 
-def test_a_cut_pair_is_zero_and_its_row_is_renormalized(visit, minilm, plain):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+def test_a_cut_pair_is_zero_and_its_row_is_renormalized(shared, minilm, plain):
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     assert page.text_content("[data-cut=cut]") == "cut it → animal in 3.1"
     said = changed(page, "[data-cut=cut]")
@@ -106,8 +106,8 @@ def test_a_cut_pair_is_zero_and_its_row_is_renormalized(visit, minilm, plain):
     assert page.evaluate("vizTab.measures.changes[4]") == pytest.approx(moved.tolist(), abs=2e-5)
 
 
-def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(visit, minilm, plain):
-    opened = visit(layer=2, head="1,4", query=IT, key=ANIMAL)
+def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(shared, minilm, plain):
+    opened = shared(layer=2, head="1,4", query=IT, key=ANIMAL)
     page = ready(opened)
     assert page.text_content("[data-cut=remove]") == "remove heads 2.1, 2.4"
     assert page.text_content("[data-cut=cut]") == "cut it → animal in layer 2"
@@ -128,8 +128,8 @@ def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(visit, m
     assert "Choose one head" in page.get_attribute("[data-cut=remove]", "title")
 
 
-def test_hidden_masked_deleted_and_replaced_words_are_the_runs_of_python(visit, grammar):
-    opened = visit(model="grammar", kind="text", a=SENTENCE, layer=3, head=0, query=MASK, key=KEYS)
+def test_hidden_masked_deleted_and_replaced_words_are_the_runs_of_python(shared, grammar):
+    opened = shared(model="grammar", kind="text", a=SENTENCE, layer=3, head=0, query=MASK, key=KEYS)
     page = ready(opened)
     n = vz.capture(grammar, SENTENCE).n_tokens
     mask = torch.ones(n, n, dtype=torch.bool)
@@ -175,8 +175,8 @@ def codes(page):
     return page.evaluate("vizTab.run.changed.changes.map(({ code }) => code)")
 
 
-def test_the_banner_says_what_and_proves_it_over_all_tabs(visit, grammar):
-    opened = visit(model="grammar", kind="text", a=SENTENCE, layer=3, head=0, query=MASK, key=KEYS)
+def test_the_banner_says_what_and_proves_it_over_all_tabs(shared, grammar):
+    opened = shared(model="grammar", kind="text", a=SENTENCE, layer=3, head=0, query=MASK, key=KEYS)
     page = ready(opened)
     changed(page, "[data-cut=remove]")
     assert page.locator(".viz-changed .viz-change").all_inner_texts() == ["head 3.0 removed ✕"]
@@ -220,9 +220,9 @@ def shares(grammar, trace):
     return zip(guess.labels, guess.shares.tolist(), strict=True)
 
 
-def test_a_chip_takes_its_change_away_and_restore_all_of_them(visit, plain):
+def test_a_chip_takes_its_change_away_and_restore_all_of_them(shared, plain):
     """By the keyboard; the plain run is shown again, with its link, and nothing is compared."""
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     first, address = page.evaluate("vizTab.run.key"), page.url
     said = page.inner_text(".viz-finding")
@@ -253,8 +253,8 @@ def press(page, key, wait=CHANGED):
     arrived(page, before, wait)
 
 
-def test_the_menu_of_the_word_is_reached_and_left_by_keys(visit):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+def test_the_menu_of_the_word_is_reached_and_left_by_keys(shared):
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     page.focus("[data-cut=mask]")
     for key in ("Tab", "Enter", "Tab", "Tab"):

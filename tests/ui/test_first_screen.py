@@ -50,8 +50,8 @@ def test_the_page_opens_on_a_finding_that_is_in_sight(visit, maps):
     assert page.locator(".viz-pair-line").first.bounding_box()["y"] < 800
 
 
-def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(visit, maps):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(shared, maps):
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     linked(opened)
     cell = maps[0, :, :, IT, ANIMAL]
     means = maps[0, :, :, :, ANIMAL].mean(axis=2)
@@ -66,8 +66,8 @@ def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(visit, maps):
     assert opened.page.inner_text(".viz-finding").startswith(f"Head {found[0][0]}")
 
 
-def test_a_pair_is_typed_and_another_choice_is_kept(visit, maps):
-    opened = visit()
+def test_a_pair_is_typed_and_another_choice_is_kept(shared, maps):
+    opened = shared()
     linked(opened, 0, 0)
     page = opened.page
     opened.painted()
@@ -84,8 +84,8 @@ def test_a_pair_is_typed_and_another_choice_is_kept(visit, maps):
     linked(opened, 3, ANIMAL)
 
 
-def test_a_swapped_word_says_what_changed(visit, maps):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+def test_a_swapped_word_says_what_changed(shared, maps):
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     opened.painted()
     linked(opened)
     page = opened.page
@@ -103,8 +103,8 @@ def test_a_swapped_word_says_what_changed(visit, maps):
     assert page.get_by_role("button", name="Swap wide → tired").is_visible()
 
 
-def test_a_text_of_another_length_is_compared_by_its_words(visit, minilm, maps):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+def test_a_text_of_another_length_is_compared_by_its_words(shared, minilm, maps):
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     opened.painted()
     linked(opened)
     page = opened.page
@@ -120,9 +120,9 @@ def test_a_text_of_another_length_is_compared_by_its_words(visit, minilm, maps):
     )
 
 
-def test_the_chosen_tokens_are_found_again_in_a_shorter_text(visit, minilm):
+def test_the_chosen_tokens_are_found_again_in_a_shorter_text(shared, minilm):
     """Then a text that lacks them: it opens on what stands out, and says that nothing compares."""
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     opened.painted()
     linked(opened)
     page = opened.page
@@ -185,8 +185,8 @@ def test_nothing_said_of_the_run_before_is_left_beside_the_next(visit, width):
     assert page.inner_text(".viz-finding") not in ("", said)
 
 
-def test_every_example_sets_its_model(visit):
-    opened = visit()
+def test_every_example_sets_its_model(shared):
+    opened = shared()
     opened.painted()
     page = opened.page
     for example in (EXAMPLES[2], EXAMPLES[0], EXAMPLES[3], EXAMPLES[4], EXAMPLES[0]):
@@ -201,8 +201,8 @@ def test_every_example_sets_its_model(visit):
     assert page.input_value("#viz-text-a textarea") == TEXT
 
 
-def test_an_example_of_another_model_opens_on_its_own_finding(visit):
-    opened = visit(layer=5, head=11, query=IT, key=ANIMAL)
+def test_an_example_of_another_model_opens_on_its_own_finding(shared):
+    opened = shared(layer=5, head=11, query=IT, key=ANIMAL)
     opened.painted()
     opened.page.get_by_role("button", name=EXAMPLES[2].label).click()
     opened.page.wait_for_function("vizTab.run?.model === 'grammar'", timeout=60_000)
@@ -238,8 +238,8 @@ def test_on_a_phone_the_result_comes_before_the_form(visit):
     )
 
 
-def test_keys_step_through_heads_and_layers_but_not_in_a_field(visit):
-    opened = visit(layer=3, head=11)
+def test_keys_step_through_heads_and_layers_but_not_in_a_field(shared):
+    opened = shared(layer=3, head=11)
     opened.map_painted("3.11")
     page = opened.page
     for key, name in (("h", "3.0"), ("l", "4.0"), ("Shift+H", "4.11"), ("Shift+L", "3.11")):

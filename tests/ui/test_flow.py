@@ -18,15 +18,33 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def flow(visit):
+def flow(shared):
+    """The tab in a page of that query, drawn for the place it names."""
+
+    def enter(**query):
+        page = shared(open_flow, **query).page
+        painted(page, f"query={query['query']}&" if "query" in query else ":")
+        return page
+
+    return enter
+
+
+@pytest.fixture
+def alone(visit):
+    """The same in a page of its own."""
+
     def enter(**query):
         opened = visit(**query)
         opened.painted()
-        opened.page.get_by_role("tab", name="Flow").click()
-        painted(opened.page)
-        return opened.page
+        return open_flow(opened)
 
     return enter
+
+
+def open_flow(opened):
+    opened.page.get_by_role("tab", name="Flow").click()
+    painted(opened.page)
+    return opened.page
 
 
 def painted(page, part=":"):
@@ -116,10 +134,10 @@ def test_the_querys_own_share_leaves_the_others_their_colors(flow, minilm):
     assert page.eval_on_selector(most, ground) == page.eval_on_selector(word.format(3), ground)
 
 
-def test_a_text_with_a_mask_opens_on_what_reaches_it(flow):
+def test_a_text_with_a_mask_opens_on_what_reaches_it(alone):
     tokens = vz.load("grammar", device="cpu").read(MASKED[0]).samples[0].tokens
     mask = tokens.index("[MASK]")
-    page = flow(kind="text", a=MASKED[0], model=MASKED[1])
+    page = alone(kind="text", a=MASKED[0], model=MASKED[1])
     painted(page, f"value_weighted_depth?query={mask}&")
     assert page.is_checked("#viz-flow input[value=value_weighted_depth]")
     page.check("#viz-flow input[value=rollout]")
@@ -207,8 +225,8 @@ def test_nothing_is_offered_to_be_sent_away(flow):
     assert offered and not [one for one in offered if "hare" in one or "loud" in one]
 
 
-def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(flow):
-    page = flow()
+def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(alone):
+    page = alone()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.get_by_role("tab", name="Attention").click()
@@ -223,11 +241,11 @@ def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(flow):
     painted(page, f"{key}:")
 
 
-def test_a_saved_run_offers_the_rollout_alone(flow, site, minilm, tmp_path):
+def test_a_saved_run_offers_the_rollout_alone(alone, site, minilm, tmp_path):
     vz.capture(minilm, "a run").save(tmp_path / "run.safetensors")
     sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
     run = Client(site, verbose=False).predict(sent, api_name="/open_saved")
-    page = flow(run=run["key"])
+    page = alone(run=run["key"])
     assert page.is_checked("#viz-flow input[value=rollout]")
     assert page.is_disabled("#viz-flow input[value=relevance]")
     assert page.is_disabled("#viz-flow input[value=value_weighted_depth]")
@@ -255,8 +273,8 @@ def test_any_view_has_controls_of_its_own(flow, minilm):
         assert name.endswith(f".{kind.lower()}")
 
 
-def test_narrow_and_wide_again_without_overflow(flow):
-    page = flow(a="Somebody gets internationalization money")
+def test_narrow_and_wide_again_without_overflow(alone):
+    page = alone(a="Somebody gets internationalization money")
     for width in (390, 1440, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(
@@ -293,8 +311,8 @@ def opacity(page, selector):
     return float(page.eval_on_selector(selector, "node => getComputedStyle(node).opacity"))
 
 
-def test_until_a_choice_has_come_the_older_one_is_shown_as_that(flow, minilm):
-    page = flow(query=3)
+def test_until_a_choice_has_come_the_older_one_is_shown_as_that(alone, minilm):
+    page = alone(query=3)
     trace = vz.capture(minilm, SENTENCES[0])
     older = rollout(trace, 3).rows
     waiting, release = held_back(page, "**/figure/**")
@@ -350,12 +368,12 @@ def test_relevance_names_where_it_is_read_and_its_legend_is_whole(flow):
         assert outside <= 0
 
 
-def test_a_long_text_shows_the_part_of_the_chosen_token(flow, site, tmp_path):
+def test_a_long_text_shows_the_part_of_the_chosen_token(alone, site, tmp_path):
     run, _ = long_run(tmp_path)
     with open(run, "rb") as file:
         sent = base64.b64encode(file.read()).decode()
     key = Client(site, verbose=False).predict(sent, api_name="/open_saved")["key"]
-    page = flow(run=key, query=650)
+    page = alone(run=key, query=650)
     words = ".viz-flow .viz-source-body"
     assert in_sight(page, f"{words} [data-token='650']", words)
     said = page.inner_text(".viz-flow-source .viz-parts")
@@ -383,11 +401,11 @@ def in_sight(page, selector, box):
     )  # fmt: skip
 
 
-def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(flow, minilm):
+def test_hidden_tokens_leave_the_figure_and_the_input_and_it_says_so(alone, minilm):
     trace = vz.capture(minilm, SENTENCES[0])
     kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
     whole = rollout(trace, 3).rows.astype(float)
-    page = flow(query=3, hide=1, renorm=1)
+    page = alone(query=3, hide=1, renorm=1)
     painted(page, "renormalize=yes")
     shares = whole[:, kept] / whole[:, kept].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(table(page), shares, rtol=6e-4)

@@ -22,8 +22,8 @@ def box(page, selector):
 
 @pytest.mark.parametrize("api", [True, False], ids=["full screen", "over the page"])
 @pytest.mark.parametrize("name", ["map", "atlas"])
-def test_a_view_alone_fills_the_window_and_grows(visit, name, api):
-    page = visit(layer=3, head=5).page
+def test_a_view_alone_fills_the_window_and_grows(visit, shared, name, api):
+    page = (shared if api else visit)(layer=3, head=5).page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
     if not api:
         page.evaluate(NO_API)
@@ -87,8 +87,8 @@ def test_masks_lines_and_the_zoo_fill_the_window_too(visit, view):
     )
 
 
-def test_the_row_the_lines_and_all_heads_are_saved_as_they_are_shown(visit, minilm):
-    page = visit(layer=3, head=1, query=10, key=2, hide=1, renorm=1, scale="sqrt").page
+def test_the_row_the_lines_and_all_heads_are_saved_as_they_are_shown(shared, minilm):
+    page = shared(layer=3, head=1, query=10, key=2, hide=1, renorm=1, scale="sqrt").page
     page.wait_for_selector(".viz-source[data-painted]")
     page.evaluate("document.querySelector('.viz-lines').open = true")
     page.wait_for_selector(".viz-lines[data-painted]")
@@ -114,8 +114,8 @@ def test_the_row_the_lines_and_all_heads_are_saved_as_they_are_shown(visit, mini
     assert url.endswith("scale=sqrt&hide_special=yes&renormalize=yes")
 
 
-def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(visit):
-    opened = visit(layer=3, head=5)
+def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(shared):
+    opened = shared(layer=3, head=5)
     opened.painted()  # from here on nothing moves from under the pointer
     opened.map_painted("3.5")
     page = opened.page
@@ -132,8 +132,8 @@ def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(visit):
     assert page.locator(ALONE).count() == 0
 
 
-def test_a_map_is_saved_in_one_click(visit, minilm):
-    opened = visit(layer=3, head=5)
+def test_a_map_is_saved_in_one_click(shared, minilm):
+    opened = shared(layer=3, head=5)
     opened.painted()
     page, row = opened.page, opened.page.locator(".viz-map .viz-figure-take")
     trace = vz.capture(minilm, SENTENCES[0])
@@ -150,8 +150,8 @@ def test_a_map_is_saved_in_one_click(visit, minilm):
     assert "Query (who looks)" in saved["SVG"].decode()
 
 
-def test_all_heads_are_saved_in_one_click(visit, minilm):
-    page = visit().page
+def test_all_heads_are_saved_in_one_click(shared, minilm):
+    page = shared().page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
     row = page.locator(".viz-atlas .viz-figure-take")
     with page.expect_download() as started:
@@ -169,8 +169,8 @@ def test_all_heads_are_saved_in_one_click(visit, minilm):
     assert Image.open(started.value.path()).width >= 1000
 
 
-def test_words_alone_grow_in_their_line_and_are_as_before_after(visit):
-    page = visit(layer=3, head=1).page
+def test_words_alone_grow_in_their_line_and_are_as_before_after(shared):
+    page = shared(layer=3, head=1).page
     page.wait_for_selector(".viz-arcs:not([hidden])")
     chips = ".viz-source .viz-word"
     tops = f"[...document.querySelectorAll('{chips}')].map((chip) => chip.offsetTop)"

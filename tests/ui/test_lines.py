@@ -23,18 +23,32 @@ def pair(minilm):
     return vz.capture(minilm, PAIR)
 
 
-@pytest.fixture
-def drawn(visit):
-    """Open the page and the section of lines, and wait until they are drawn."""
+def open_lines(opened):
+    opened.page.click(".viz-lines summary")
+    opened.page.wait_for_selector(PAINTED)
 
-    def open_lines(**query):
-        opened = visit(**query)
-        opened.painted()
-        opened.page.click(".viz-lines summary")
-        opened.page.wait_for_selector(PAINTED)
+
+@pytest.fixture
+def alone(visit):
+    """A page of its own with the section of lines open and drawn."""
+    opened = visit()
+    opened.painted()
+    open_lines(opened)
+    return opened
+
+
+@pytest.fixture
+def drawn(shared):
+    """A page of its query, at its place, with the section of lines open and drawn."""
+
+    def at(**query):
+        opened = shared(open_lines, **query)
+        kept = "hide" if query.get("hide") else "all"
+        head = f":{query.get('layer', 0)}:{query.get('head', 0)}:{kept}:"
+        opened.page.wait_for_selector(f".viz-lines[data-painted*='{head}']")
         return opened
 
-    return open_lines
+    return at
 
 
 def kept(weights: torch.Tensor, share: float) -> torch.Tensor:
@@ -176,14 +190,14 @@ def test_one_text_has_no_choice_of_texts(drawn):
     assert not drawn().page.locator("#viz-pair").is_visible()
 
 
-def test_over_512_tokens_the_chosen_query_alone(drawn, tmp_path):
+def test_over_512_tokens_the_chosen_query_alone(alone, tmp_path):
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
     with torch.no_grad(), vz.record(layer) as recording:
         layer(torch.randn(1, 600, 16))
     long = recording.trace(tokens=[f"t{i}" for i in range(600)])
     long.save(tmp_path / "run.safetensors")
-    opened = drawn()
+    opened = alone
     opened.open_saved(tmp_path / "run.safetensors")
     opened.page.wait_for_url("**run=**")
     weights = long.attention(0, 0)
@@ -208,7 +222,7 @@ STROKES = """() => {
 }"""
 
 
-def test_of_many_lines_the_strongest_come_first_and_all_at_rest(drawn, tmp_path):
+def test_of_many_lines_the_strongest_come_first_and_all_at_rest(alone, tmp_path):
     """Sixteen heads that look everywhere: 200 tokens have 3,200 lines each."""
     generator = torch.Generator().manual_seed(0)
     attention = torch.nn.MultiheadAttention(16, 16, batch_first=True).eval()
@@ -216,7 +230,7 @@ def test_of_many_lines_the_strongest_come_first_and_all_at_rest(drawn, tmp_path)
         x = 0.1 * torch.randn(1, 200, 16, generator=generator)
         attention(x, x, x, need_weights=False)
     recording.trace(tokens=[f"t{i}" for i in range(200)]).save(tmp_path / "run.safetensors")
-    opened = drawn()
+    opened = alone
     opened.open_saved(tmp_path / "run.safetensors")
     opened.page.wait_for_url("**run=**")
     opened.page.wait_for_selector("[data-line-head='15']")  # of this run, no longer the first

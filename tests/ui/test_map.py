@@ -49,18 +49,15 @@ def long_run(tmp_path_factory):
 
 
 @pytest.fixture
-def long_page(visit, long_run):
-    """Open the long run on the page."""
+def long_page(shared, long_run):
+    """The long run on the page."""
 
-    def open_long():
-        opened = visit()
-        opened.painted()
+    def open_long(opened):
         opened.open_saved(long_run[1])
         opened.page.wait_for_url("**run=**")
         opened.map_painted("0.0")
-        return opened
 
-    return open_long
+    return lambda: shared(open_long)
 
 
 def shown_map(trace, layer, head, *, special=True, words=False, renormalize=False):
@@ -113,8 +110,8 @@ def numbers_in(text):
     return [float(found.replace(",", "")) for found in re.findall(NUMBER, text)]
 
 
-def test_search_walks_through_the_occurrences(visit, trace):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+def test_search_walks_through_the_occurrences(shared, trace):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()
     page, places = opened.page, [at for at, name in enumerate(trace.tokens) if name == "the"]
     assert len(places) == 4
@@ -135,8 +132,8 @@ def test_search_walks_through_the_occurrences(visit, trace):
     assert page.get_by_role("button", name="Next occurrence").is_disabled()
 
 
-def test_search_says_what_is_hidden_and_leaves_the_browsers_keys(visit):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT, hide=1)
+def test_search_says_what_is_hidden_and_leaves_the_browsers_keys(shared):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT, hide=1)
     opened.painted()
     opened.page.fill("#viz-search", "[cls]")
     assert opened.page.inner_text(".viz-search-count") == "Only among the hidden tokens."
@@ -158,8 +155,8 @@ def test_a_jump_in_a_long_run_shows_the_name_readably(long_page):
     opened.page.wait_for_function("window.vizTab.map.parts.at(401, 0).step.join() === '1,1'")
 
 
-def test_each_row_has_its_own_scale(visit, trace):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT, scale="row", query=0, key=0)
+def test_each_row_has_its_own_scale(shared, trace):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT, scale="row", query=0, key=0)
     opened.painted()
     expected = shown_map(trace, 3, 5)
     for row, col in [(3, 1), (3, 5), (7, 2), (9, 9)]:
@@ -190,8 +187,8 @@ def test_a_part_of_a_long_map_knows_its_rows_largest(long_page, long_run):
 @pytest.mark.parametrize(
     ("scale", "layers"), [("layer", [3]), ("all", range(6))], ids=["layer", "all"]
 )
-def test_heads_share_a_scale(visit, trace, scale, layers):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT, scale=scale)
+def test_heads_share_a_scale(shared, trace, scale, layers):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT, scale=scale)
     opened.painted()
     top = max(float(trace.attention(layer).max()) for layer in layers)
     expected = shown_map(trace, 3, 5)
@@ -204,8 +201,8 @@ def test_heads_share_a_scale(visit, trace, scale, layers):
     assert f"up to the largest weight of {whose}" in opened.page.inner_text(".viz-legend-title")
 
 
-def test_the_weight_in_sight(visit, trace):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT, hide=1, query=3, key=3)
+def test_the_weight_in_sight(shared, trace):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT, hide=1, query=3, key=3)
     opened.painted()
     expected = shown_map(trace, 3, 5, special=False)
 
@@ -242,8 +239,8 @@ def test_the_weight_in_sight_of_a_pooled_map(long_page, long_run):
     assert total == pytest.approx(expected[40:640, 20:620].sum(), rel=2e-4)  # as it is written
 
 
-def test_a_double_click_fits_and_chooses_nothing(visit):
-    opened = visit(layer=3, head=5, query=4, key=6)
+def test_a_double_click_fits_and_chooses_nothing(shared):
+    opened = shared(layer=3, head=5, query=4, key=6, kind="text", a=TEXT)
     opened.painted()
     opened.map_painted("3.5")
     ask(opened, "map.view.zoom(0.5, 5, 5)")
@@ -254,8 +251,8 @@ def test_a_double_click_fits_and_chooses_nothing(visit):
     assert ask(opened, "[map.selection.query, map.selection.key]") == [4, 6]
 
 
-def test_a_marked_part_is_summed(visit, trace):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+def test_a_marked_part_is_summed(shared, trace):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()
     page, expected = opened.page, shown_map(trace, 3, 5)
     start, end = (ask(opened, f"map.box({row}, {col})") for row, col in ((2, 3), (5, 5)))
@@ -293,8 +290,8 @@ def test_a_marked_part_of_a_pooled_map_is_summed_by_the_server(long_page, long_r
     assert total == pytest.approx(expected, rel=2e-4)
 
 
-def test_any_set_of_heads(visit, trace):
-    opened = visit(layer=4, head=7, kind="text", a=TEXT)
+def test_any_set_of_heads(shared, trace):
+    opened = shared(layer=4, head=7, kind="text", a=TEXT)
     opened.painted()
     opened.page.click(".viz-several summary")
     opened.page.click("[data-several='4']")
@@ -316,8 +313,8 @@ def test_any_set_of_heads(visit, trace):
 
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("renormalize", [False, True])
-def test_hidden_renormalized_and_merged(visit, trace, words, renormalize):
-    opened = visit(
+def test_hidden_renormalized_and_merged(shared, trace, words, renormalize):
+    opened = shared(
         layer=3, head="2,5", kind="text", a=TEXT, hide=1, renorm=int(renormalize), words=int(words)
     )
     opened.painted()
@@ -331,8 +328,8 @@ def test_hidden_renormalized_and_merged(visit, trace, words, renormalize):
     assert ("sub-words merged" in said) == words
 
 
-def test_the_switches_write_the_url_and_come_back(visit):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT)
+def test_the_switches_write_the_url_and_come_back(shared):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT)
     opened.painted()
     page = opened.page
     assert page.is_disabled("#viz-renorm")  # rows sum to 1 already
@@ -348,8 +345,8 @@ def test_the_switches_write_the_url_and_come_back(visit):
     assert page.input_value("#viz-scale") == "all"
 
 
-def test_a_merged_cell_lists_its_sub_words(visit, trace):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT, words=1)
+def test_a_merged_cell_lists_its_sub_words(shared, trace):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT, words=1)
     opened.painted()
     entries = shown_tokens(trace, words=True)
     row = next(at for at, entry in enumerate(entries) if len(entry) > 1)
@@ -392,8 +389,8 @@ def test_a_picture_has_nothing_to_merge(visit):
     assert sums == pytest.approx(1, abs=1e-5)
 
 
-def test_lines_follow_what_is_shown(visit, trace):
-    opened = visit(layer=3, head="2,5", kind="text", a=TEXT, hide=1, words=1, renorm=1)
+def test_lines_follow_what_is_shown(shared, trace):
+    opened = shared(layer=3, head="2,5", kind="text", a=TEXT, hide=1, words=1, renorm=1)
     opened.painted()
     opened.page.click(".viz-lines summary")
     opened.page.wait_for_selector(".viz-lines[data-painted]")
@@ -408,8 +405,8 @@ def test_lines_follow_what_is_shown(visit, trace):
         assert np.abs(np.array(values) - expected.ravel()).max() <= 2e-6
 
 
-def test_a_picture_for_a_paper(visit, trace):
-    opened = visit(layer=3, head=5, kind="text", a=TEXT, hide=1)
+def test_a_picture_for_a_paper(shared, trace):
+    opened = shared(layer=3, head=5, kind="text", a=TEXT, hide=1)
     opened.painted()
     page = opened.page
     page.select_option("#viz-paper-width", "174")
@@ -433,8 +430,8 @@ def test_a_picture_for_a_paper(visit, trace):
         assert len(cell.as_tuple().digits) == 2 or cell < Decimal("0.01")  # what fits
 
 
-def test_the_picture_of_a_part_has_the_cells_of_that_part(visit, trace):
-    opened = visit(layer=3, head=5, query=9, key=9, kind="text", a=TEXT)
+def test_the_picture_of_a_part_has_the_cells_of_that_part(shared, trace):
+    opened = shared(layer=3, head=5, query=9, key=9, kind="text", a=TEXT)
     opened.painted()
     page = opened.page
     page.focus(".viz-map-canvas")

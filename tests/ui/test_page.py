@@ -36,8 +36,8 @@ def test_opens_on_a_real_model(visit, trace):
     opened.page.wait_for_selector("#viz-proof.viz-good")
 
 
-def test_click_in_the_atlas_then_hover_gives_the_exact_value(at, trace):
-    opened = at()
+def test_click_in_the_atlas_then_hover_gives_the_exact_value(shared, trace):
+    opened = shared()
     opened.page.click("[data-head='3.5']")
     opened.map_painted("3.5")
     it, animal = trace.tokens.index("it"), trace.tokens.index("animal")
@@ -46,8 +46,8 @@ def test_click_in_the_atlas_then_hover_gives_the_exact_value(at, trace):
     assert value_in(said) == pytest.approx(float(trace.attention(3, 5)[it, animal]), abs=5e-5)
 
 
-def test_every_cell_says_its_exact_value(at, trace):
-    opened = at(layer=2, head=7)
+def test_every_cell_says_its_exact_value(shared, trace):
+    opened = shared(layer=2, head=7)
     expected = trace.attention(2, 7)
     for row, column in [(0, 0), (1, 4), (14, 0), (14, 14), (6, 9)]:
         said = opened.hover(row, column)
@@ -55,16 +55,16 @@ def test_every_cell_says_its_exact_value(at, trace):
 
 
 @pytest.mark.parametrize("fused", ["mean", "max"])
-def test_mean_and_max_over_heads(visit, trace, fused):
-    opened = visit(layer=4, head=fused)
+def test_mean_and_max_over_heads(shared, trace, fused):
+    opened = shared(layer=4, head=fused)
     opened.painted()
     every = trace.attention(4)
     expected = every.mean(dim=0) if fused == "mean" else every.amax(dim=0)
     assert value_in(opened.hover(5, 2)) == pytest.approx(float(expected[5, 2]), abs=5e-5)
 
 
-def test_hiding_special_tokens_drops_rows_and_columns(visit, trace):
-    opened = visit(layer=3, head=5, hide=1)
+def test_hiding_special_tokens_drops_rows_and_columns(shared, trace):
+    opened = shared(layer=3, head=5, hide=1)
     opened.painted()
     shown = [i for i, special in enumerate(trace.sample.special) if not special]
     said = opened.hover(0, 3)
@@ -74,8 +74,8 @@ def test_hiding_special_tokens_drops_rows_and_columns(visit, trace):
     assert "not renormalized" in opened.page.inner_text(".viz-map h3")
 
 
-def test_the_selection_lives_in_the_url_and_comes_back(visit):
-    opened = visit()
+def test_the_selection_lives_in_the_url_and_comes_back(shared):
+    opened = shared()
     opened.painted()
     opened.page.click("[data-head='3.5']")
     opened.page.select_option("#viz-scale", "log")
@@ -93,8 +93,8 @@ def test_the_selection_lives_in_the_url_and_comes_back(visit):
     assert opened.page.input_value("#viz-scale") == "log"
 
 
-def test_arrow_keys_walk_the_atlas(at):
-    opened = at(layer=2, head=2)
+def test_arrow_keys_walk_the_atlas(shared):
+    opened = shared(layer=2, head=2)
     opened.page.focus("[data-head='2.2']")
     for key, name in [
         ("ArrowRight", "2.3"),
@@ -110,8 +110,8 @@ def test_arrow_keys_walk_the_atlas(at):
         )
 
 
-def test_a_word_chooses_the_query(at, trace):
-    opened = at(layer=1, head=3)
+def test_a_word_chooses_the_query(shared, trace):
+    opened = shared(layer=1, head=3)
     opened.page.click("[data-token='8']")
     opened.page.wait_for_selector(".viz-source[data-painted$=':8']")
     titles = [
@@ -121,8 +121,8 @@ def test_a_word_chooses_the_query(at, trace):
     assert torch.allclose(shown, trace.attention(1, 3)[8], atol=5e-5)
 
 
-def test_two_texts_and_control_enter(visit, minilm):
-    opened = visit()
+def test_two_texts_and_control_enter(shared, minilm):
+    opened = shared()
     opened.painted()
     opened.page.get_by_label("Two texts").check()
     opened.page.fill("#viz-text-b textarea", "She was tired")
@@ -135,16 +135,16 @@ def test_two_texts_and_control_enter(visit, minilm):
     assert value_in(opened.hover(3, 17)) == pytest.approx(expected, abs=5e-5)
 
 
-def test_an_example_is_one_click_away(visit):
-    opened = visit()
+def test_an_example_is_one_click_away(shared):
+    opened = shared()
     opened.painted()
     opened.page.get_by_role("button", name=LABELS[1]).click()
     opened.page.wait_for_url("**approved**")
     assert opened.page.input_value("#viz-text-a textarea") == SENTENCES[1]
 
 
-def test_a_patch_shows_where_it_looks(visit, wide_trace):
-    opened = visit(kind="image", example="a wide scene", layer=1, head=2)
+def test_a_patch_shows_where_it_looks(shared, wide_trace):
+    opened = shared(kind="image", example="a wide scene", layer=1, head=2)
     opened.painted()
     grid = wide_trace.grid
     assert grid.n_rows != grid.n_cols
@@ -162,8 +162,8 @@ def test_a_patch_shows_where_it_looks(visit, wide_trace):
     assert opened.page.evaluate("window.vizTab.selection.query") == query
 
 
-def test_an_example_picture_is_one_click_away(visit):
-    opened = visit()
+def test_an_example_picture_is_one_click_away(shared):
+    opened = shared()
     opened.painted()
     opened.page.get_by_label("Picture", exact=True).check()
     opened.page.get_by_role("button", name="a digit").click()
@@ -173,8 +173,8 @@ def test_an_example_picture_is_one_click_away(visit):
     assert "resized from 160 × 160 to 40 × 40" in opened.page.inner_text(".viz-notes")
 
 
-def test_a_cell_of_the_map_marks_its_patches(visit, wide_trace):
-    opened = visit(kind="image", example="a wide scene")
+def test_a_cell_of_the_map_marks_its_patches(shared, wide_trace):
+    opened = shared(kind="image", example="a wide scene")
     opened.painted()
     opened.hover(12, 30)
     opened.page.mouse.down()
@@ -184,10 +184,10 @@ def test_a_cell_of_the_map_marks_its_patches(visit, wide_trace):
     opened.page.wait_for_url("**key=30**")
 
 
-def test_a_saved_run_is_opened_by_upload(visit, minilm, tmp_path):
+def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
     saved = vz.capture(minilm, "Saved on another machine")
     saved.save(tmp_path / "run.safetensors")
-    opened = visit()
+    opened = shared()
     opened.painted()
     opened.open_saved(tmp_path / "run.safetensors")
     opened.page.wait_for_url("**run=**")
@@ -217,8 +217,8 @@ def test_any_text_is_shown_as_text(visit, text):
 
 
 @pytest.mark.parametrize(("text", "says"), [("", "is empty"), ("   \n ", "is empty")])
-def test_a_fault_is_one_sentence_and_loses_nothing(visit, text, says):
-    opened = visit()
+def test_a_fault_is_one_sentence_and_loses_nothing(shared, text, says):
+    opened = shared()
     opened.painted()
     opened.page.fill("#viz-text-a textarea", text)
     opened.page.click("#viz-run")

@@ -38,15 +38,27 @@ def registers(tmp_path_factory):
 
 
 @pytest.fixture
-def shaded(visit):
+def shaded(shared):
+    """A page of its query, at its place, with the picture shaded."""
+    return lambda **query: shared(proven, **query)
+
+
+@pytest.fixture
+def alone(visit):
+    """The same in a page of its own."""
+
     def open_picture(**query):
         opened = visit(**query)
         opened.painted()
         opened.page.wait_for_selector(".viz-source[data-painted]")
-        opened.page.wait_for_selector("#viz-proof.viz-good")
+        proven(opened)
         return opened
 
     return open_picture
+
+
+def proven(opened) -> None:
+    opened.page.wait_for_selector("#viz-proof.viz-good")
 
 
 def point(opened, token: int) -> None:
@@ -205,8 +217,8 @@ def test_a_model_of_digits_says_so_beside_its_prediction(shaded):
     assert said == "This model knows only the digits 0 to 9; anything else is read as one of them."
 
 
-def test_the_prediction_is_in_sight_with_the_picture(shaded):
-    opened = shaded(**WIDE, height=900)
+def test_the_prediction_is_in_sight_with_the_picture(alone):
+    opened = alone(**WIDE, height=900)
     scene = vz.load("scene", device="cpu")
     trace = vz.capture(scene, asset(PICTURES["a wide scene"]))
     (found,) = vz.analyses.predictions(scene, trace, top=1)
@@ -252,11 +264,11 @@ def test_arrows_choose_patches_and_reach_the_prefix(shaded, wide):
     assert opened.page.evaluate(focused) == "viz-picture"
 
 
-def test_registers_stand_beside_the_picture(shaded, registers):
+def test_registers_stand_beside_the_picture(alone, registers):
     trace, path = registers
     grid = trace.grid
     assert (grid.n_rows, grid.n_cols, grid.n_prefix) == (8, 12, 4)
-    opened = shaded()
+    opened = alone()
     upload(opened, path)
     opened.page.evaluate("vizTab.selection.set({ layer: 0, head: 0, query: 0, key: 0 })")
     opened.page.wait_for_selector(".viz-source[data-painted*=':0.0:']")
@@ -278,8 +290,8 @@ def test_registers_stand_beside_the_picture(shaded, registers):
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_nothing_is_wider_than_the_screen(shaded, width):
-    opened = shaded(**WIDE, width=width, height=844)
+def test_nothing_is_wider_than_the_screen(alone, width):
+    opened = alone(**WIDE, width=width, height=844)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -344,8 +356,8 @@ def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
 
 
 @pytest.mark.parametrize("width", [390, 360, 320])
-def test_a_phone_shows_the_sliders_whole(shaded, width):
-    page = shaded(width=width, **WIDE).page
+def test_a_phone_shows_the_sliders_whole(alone, width):
+    page = alone(width=width, **WIDE).page
     page.wait_for_selector(".viz-narrow .viz-picture-controls")
     inside = page.evaluate(
         """() => [...document.querySelectorAll(".viz-picture-controls label")].map((line) => {

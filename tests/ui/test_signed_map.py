@@ -14,6 +14,7 @@ import viz_encoder as vz
 TEXT = "The animal didn't cross the street because it was too tired"
 OTHER = TEXT.replace("tired", "wide")
 IT, ANIMAL, WIDE = 10, 2, 13
+PLACE = {"layer": 3, "head": 1, "query": IT, "key": ANIMAL}
 
 
 # The colors of cells beside their printed numbers, read back at once.
@@ -36,17 +37,21 @@ def maps(minilm):
 
 
 @pytest.fixture
-def opened(visit):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
-    opened.painted()
+def opened(shared):
+    """The page on that change."""
+    opened = shared(show_the_change)
+    opened.page.wait_for_function("vizTab.changes.most !== null")
+    return opened
+
+
+def show_the_change(opened):
     page = opened.page
+    page.evaluate("place => vizTab.selection.set(place)", PLACE)
     before = page.evaluate("vizTab.run.key")
     page.locator(".viz-swap").click()
     page.wait_for_selector(f".viz-atlas[data-painted]:not([data-painted='{before}'])")
     page.get_by_role("button", name="Show the change", exact=True).click()
     page.wait_for_selector(".viz-map[data-painted*=':change:']")
-    page.wait_for_function("vizTab.changes.most !== null")
-    return opened
 
 
 def expected(maps, layer, head):
@@ -177,9 +182,9 @@ def test_the_color_scale_cannot_be_chosen_while_it_would_do_nothing(opened, maps
     assert scale.is_enabled() and scale.get_attribute("title") == ""
 
 
-def test_tokens_that_differ_are_counted_as_they_are_aligned(visit, minilm):
+def test_tokens_that_differ_are_counted_as_they_are_aligned(shared, minilm):
     """One word at the other end: all places differ, and one token has no counterpart."""
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
     opened.painted()
     page = opened.page
     before = page.evaluate("[vizTab.run.key, vizTab.run.tokens]")

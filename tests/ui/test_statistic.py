@@ -28,9 +28,9 @@ def by_name(surveyed, statistic):
 
 @pytest.mark.parametrize("name", ["previous", "entropy", "special"])
 @pytest.mark.parametrize("order", ["layer", "highest", "lowest"])
-def test_heads_are_ranked_by_what_the_survey_measures(at, surveyed, name, order):
+def test_heads_are_ranked_by_what_the_survey_measures(shared, surveyed, name, order):
     values, least = by_name(surveyed, name), order == "lowest"
-    opened = at()
+    opened = shared()
     opened.page.select_option("#viz-statistic", name)
     opened.page.select_option("#viz-order", order)
     listed = opened.page.eval_on_selector_all(
@@ -43,9 +43,11 @@ def test_heads_are_ranked_by_what_the_survey_measures(at, surveyed, name, order)
     assert (min(rest) >= max(shown) - 1e-6) if least else (max(rest) <= min(shown) + 1e-6)
 
 
-def test_every_cell_says_its_value_with_the_unit_and_the_scale_ends_at_the_highest(at, surveyed):
+def test_every_cell_says_its_value_with_the_unit_and_the_scale_ends_at_the_highest(
+    shared, surveyed
+):
     values = by_name(surveyed, "distance")
-    opened = at()
+    opened = shared()
     opened.page.select_option("#viz-statistic", "distance")
     titles = opened.page.eval_on_selector_all(
         "[data-stat]", "all => all.map(cell => [cell.dataset.stat, cell.title])"
@@ -82,8 +84,8 @@ def test_what_is_not_known_has_its_own_color_and_stands_last(visit):
     assert opened.page.get_attribute(".viz-atlas-cell >> nth=71", "data-head") == "0.2"
 
 
-def test_a_ranked_head_is_chosen_by_click(at):
-    opened = at()
+def test_a_ranked_head_is_chosen_by_click(shared):
+    opened = shared()
     opened.page.select_option("#viz-statistic", "previous")
     first = opened.page.get_attribute("[data-ranked] >> nth=0", "data-ranked")
     opened.page.click("[data-ranked] >> nth=0")

@@ -21,8 +21,14 @@ def trace(minilm):
 
 
 @pytest.fixture
-def shaded(visit):
-    """Open the page and wait until the words are shaded."""
+def shaded(shared):
+    """A page of its query, at its place, whose words are shaded."""
+    return shared
+
+
+@pytest.fixture
+def alone(visit):
+    """The same in a page of its own."""
 
     def open_words(**query):
         opened = visit(**query)
@@ -184,9 +190,9 @@ def test_other_measures_shade_the_words(shaded, trace, minilm):
     assert opened.page.is_disabled("#viz-shade-by option[value=relevance]")
 
 
-def test_relevance_names_its_answer(shaded):
+def test_relevance_names_its_answer(alone):
     place = 6  # of [MASK]
-    opened = shaded(a=MASKED[0], model=MASKED[1], query=place)
+    opened = alone(a=MASKED[0], model=MASKED[1], query=place)
     opened.page.select_option("#viz-shade-by", "relevance")
     opened.page.wait_for_selector(".viz-source[data-painted*=':relevance:']")
     encoder = vz.load(MASKED[1], device="cpu")
@@ -214,13 +220,13 @@ def test_arrows_walk_and_enter_chooses(shaded, trace):
     assert opened.page.evaluate(focused) == str(trace.n_tokens - 1)
 
 
-def test_merged_words_are_one_chip_and_tell_their_parts(shaded, minilm):
+def test_merged_words_are_one_chip_and_tell_their_parts(alone, minilm):
     text = "unaffable transmogrifications"
     trace = vz.capture(minilm, text)
     word_of = trace.sample.words
     groups = [[i for i, w in enumerate(word_of) if w == word] for word in (0, 1)]
     assert max(map(len, groups)) > 1
-    opened = shaded(a=text, layer=2, head=4, words=1, query=groups[1][0])
+    opened = alone(a=text, layer=2, head=4, words=1, query=groups[1][0])
     opened.page.wait_for_selector(".viz-source[data-painted]")
     assert opened.page.locator(".viz-word").count() == 4
     weights = trace.attention(2, 4).double()
@@ -232,9 +238,9 @@ def test_merged_words_are_one_chip_and_tell_their_parts(shaded, minilm):
     assert np.allclose(numbers(title.split("\n")[1:]), cell.flatten(), atol=5e-5)
 
 
-def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(shaded, long_run):
+def test_a_long_text_comes_in_parts_with_rows_on_hover_and_columns_on_click(alone, long_run):
     trace, path = long_run
-    opened = shaded()
+    opened = alone()
     upload(opened, path)
     opened.page.wait_for_selector(".viz-source[data-painted]")
     assert opened.page.inner_text(PARTS).startswith("Tokens 0 to 599 of 700")
@@ -270,8 +276,8 @@ ARCS = """() => {
 }"""
 
 
-def test_lines_of_another_head_go_where_the_row_does_not_come(shaded):
-    opened = shaded(layer=2, head=5, query=8)
+def test_lines_of_another_head_go_where_the_row_does_not_come(alone):
+    opened = alone(layer=2, head=5, query=8)
     opened.page.wait_for_function(ARCS)
     opened.page.route(re.compile("layer=3"), lambda route: route.fulfill(status=503))
     opened.page.evaluate("vizTab.selection.set({ layer: 3, head: 1 })")
@@ -295,8 +301,8 @@ def test_the_player_goes_through_the_layers_and_keeps_the_head(shaded, trace):
     opened.page.wait_for_selector(".viz-source[data-painted*=':1.5:']")
 
 
-def test_who_asks_for_less_motion_steps_by_hand(shaded):
-    opened = shaded(layer=2)
+def test_who_asks_for_less_motion_steps_by_hand(alone):
+    opened = alone(layer=2)
     opened.page.get_by_role("button", name="Play the layers").click()
     opened.page.emulate_media(reduced_motion="reduce")
     play = opened.page.locator(".viz-player button").nth(1)
@@ -340,8 +346,8 @@ def in_sight(page, token: int) -> bool:
     )  # fmt: skip
 
 
-def test_what_is_pending_changes_no_name_and_no_number(shaded, trace):
-    opened = shaded(layer=3, head=5, query=8)
+def test_what_is_pending_changes_no_name_and_no_number(alone, trace):
+    opened = alone(layer=3, head=5, query=8)
     page, row = opened.page, trace.attention(3, 5)[8]
     waiting = []
     page.route("**/map?*", lambda route: waiting.append(route))

@@ -1,0 +1,176 @@
+"""A page that tests of a file share: taken back to how it opened, or else opened anew."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from playwright.sync_api import Error
+
+from tests.ui.texts import LABELS, SENTENCES
+
+if TYPE_CHECKING:
+    from tests.ui.conftest import Opened
+
+PLACE = ("layer", "head", "query", "key", "scale", "hide", "renorm", "words", "change")
+SWITCHES = ("hide", "renorm", "words", "change")
+MOST = 2  # open at once: a browser holds six connections to a server, and each page one
+
+# What is chosen on the page, but for the place: controls, folds and pressed buttons by their names.
+CHOSEN = """() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const byName = (nodes, name, state) => {
+    const found = {};
+    for (const node of nodes) if (name(node)) (found[name(node)] ??= []).push(state(node));
+    return found;
+  };
+  const named = (node) => node.id || (node.name && `${node.name}=${node.value}`);
+  const value = (node) => (["checkbox", "radio"].includes(node.type) ? node.checked : node.value);
+  const pressed = all("[data-direction], [data-line-head], #viz-tabs [role=tab]");
+  return {
+    controls: byName(all(".viz-root :is(input, select, textarea)"), named, value),
+    form: byName(all("#viz-text-a textarea"), () => "a", value),
+    folds: byName(all("details:not(.viz-folded)"), (one) => one.className, (one) => one.open),
+    pressed: byName(pressed, (one) => one.textContent,
+      (one) => one.ariaPressed ?? one.ariaSelected),
+    other: {
+      dark: document.body.classList.contains("dark"),
+      left: all(".viz-full, .viz-alert, .viz-take a[download], #viz-saved input").length,
+    },
+    link: { address: (vizTab.selection.flush(), location.search), run: vizTab.run.key },
+  };
+}"""
+# Whether all of that is again as it was; what came with a tab that opened since may be anything.
+AGAIN = f"""before => {{
+  const now = ({CHOSEN})();
+  const parts = Object.entries(before);
+  return parts.every(([part, names]) =>
+    Object.keys(names).every((name) => String(names[name]) === String(now[part][name])));
+}}"""
+BACK = """([before, place]) => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  document.activeElement?.blur();
+  document.body.classList.toggle("dark", before.other.dark);
+  for (const tab of all("#viz-tabs [role=tab][aria-selected=false]")) {
+    if (String(before.pressed[tab.textContent]) === "true") tab.click();
+  }
+  document.querySelector("[data-direction=looks][aria-pressed=false]")?.click();
+  for (const node of all(".viz-root :is(input, select, textarea)")) {
+    const value = before.controls[node.id || `${node.name}=${node.value}`]?.[0];
+    if (value === undefined) continue;
+    if (["checkbox", "radio"].includes(node.type)) {
+      if (node.checked !== value && (value || node.type === "checkbox")) node.click();
+    } else if (node.value !== value) {
+      node.value = value;
+      const event = node.tagName === "SELECT" ? "change" : "input";
+      node.dispatchEvent(new Event(event, { bubbles: true }));
+    }
+  }
+  for (const [name, [open]] of Object.entries(before.folds)) {
+    const same = all("details").filter((one) => one.className === name && one.open !== open);
+    for (const node of same) node.open = open;
+  }
+  const { map, selection } = vizTab;
+  map.unmark();
+  selection.set(place);
+  if (map.view.zoomed) {
+    map.view.fit();
+    map.moved();
+  }
+  scrollTo(0, 0);
+}"""
+
+
+class SharedPages:
+    """The pages of a file, by the query that opened each."""
+
+    def __init__(self, visit: "Callable[..., Opened]") -> None:
+        self.visit = visit
+        self.kept: dict[str, SharedPage] = {}
+
+    def at(self, prepare: "Callable[[Opened], object] | None" = None, **query: object) -> "Opened":
+        """The page of a query at the place it names; `prepare` is called when it has opened."""
+        place = {name: query.pop(name) for name in PLACE if name in query}
+        name = f"{getattr(prepare, '__name__', '')} {sorted(query.items())}"
+        shared = self.kept.pop(name, None)
+        if shared and not shared.taken_back():
+            shared.opened.page.close()
+            shared = None
+        if shared is None:
+            while len(self.kept) >= MOST:
+                self.kept.pop(next(iter(self.kept))).opened.page.close()
+            shared = SharedPage(self._opened(prepare, query))
+        self.kept[name] = shared
+        shared.go(**place)
+        return shared.opened
+
+    def _opened(
+        self, prepare: "Callable[[Opened], object] | None", query: dict[str, object]
+    ) -> "Opened":
+        opened = self.visit(**query)
+        opened.painted()
+        opened.page.wait_for_selector(".viz-statistic[data-painted]", timeout=60_000)
+        if prepare:
+            prepare(opened)
+        return opened
+
+
+class SharedPage:
+    """A page, and what was chosen on it when it had opened."""
+
+    def __init__(self, opened: "Opened") -> None:
+        self.opened, self.page = opened, opened.page
+        self.place = self.page.evaluate(
+            "names => Object.fromEntries(names.map((name) => [name, vizTab.selection[name]]))",
+            PLACE,
+        )
+        self.chosen = self.page.evaluate(CHOSEN)
+        self.size = self.page.viewport_size
+
+    def taken_back(self) -> bool:
+        """Undo what was chosen since; False where the page can't be as it was."""
+        if self.opened.faults:
+            return False
+        self.page.unroute_all()
+        self.page.mouse.move(0, 0)
+        if self.page.viewport_size != self.size:
+            self.page.set_viewport_size(self.size)
+        try:
+            self._run_again()
+            self.page.evaluate(BACK, [self.chosen, self.place])
+            self.page.wait_for_function(AGAIN, arg=self.chosen, timeout=2_000)
+        except Error:  # no run is shown, for one
+            return False
+        return not self.opened.faults
+
+    def _run_again(self) -> None:
+        """Go back to the run from one with changes, or from another of the form."""
+        if self.page.evaluate("vizTab.run.key") == self.chosen["link"]["run"]:
+            return
+        clear = self.page.get_by_role("button", name="Clear reference")
+        if clear.is_visible():
+            clear.click()
+        if self.page.is_visible("#viz-restore"):
+            self.page.click("#viz-restore")
+        elif parse_qs(self.chosen["link"]["address"].removeprefix("?")).get("a") == [SENTENCES[0]]:
+            self.page.get_by_role("button", name=LABELS[0]).click(timeout=2_000)
+        else:
+            return
+        again = "key => vizTab.run.key === key"
+        self.page.wait_for_function(again, arg=self.chosen["link"]["run"], timeout=10_000)
+        self.opened.painted()
+
+    def go(self, **place: object) -> None:
+        """Choose a place as a link of it would, all else as usual, and wait until it is drawn."""
+        chosen = {**self.place, **place}
+        chosen |= {name: bool(chosen[name]) for name in SWITCHES}
+        self.page.evaluate(
+            "(place) => (vizTab.selection.set(place), vizTab.selection.flush())", chosen
+        )
+        kept = "+".join(name for name in SWITCHES[:3] if chosen[name]) or "all"
+        head = f"{chosen['layer']}.{chosen['head']}"
+        map_said = f"*=':{head}:{kept}:change:'" if chosen["change"] else f"$=':{head}:{kept}'"
+        for painted in (
+            f".viz-map[data-painted{map_said}]",
+            f".viz-source[data-painted$=':{kept}:{head}:{chosen['query']}']:not(.viz-behind)",
+        ):
+            self.page.wait_for_selector(painted, state="attached", timeout=30_000)
