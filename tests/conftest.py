@@ -17,6 +17,7 @@ import viz_encoder as vz
 # A browser that asks for nothing on the network but the page under test.
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    "--process-per-site",
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     # A page lives for seconds: optimizing its code takes longer than the code then saves.
