@@ -1,8 +1,12 @@
 """Runs to export: a text, a picture, a padded one, and one of hostile tokens."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext
 
 import viz_encoder as vz
 from tests.export.runs import HOSTILE
@@ -38,3 +42,20 @@ def hostile(minilm):
 def browser(chromium):
     """The Chromium that all tests share."""
     return chromium
+
+
+@pytest.fixture(scope="module")
+def offline(browser: Browser) -> Iterator[Callable[[str, int], BrowserContext]]:
+    """The profile without a network of a color scheme and a width; one for the tests of a file."""
+    with ExitStack() as stack:
+
+        @cache
+        def profile(scheme: str, width: int) -> BrowserContext:
+            context = stack.enter_context(
+                browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 1000})
+            )
+            context.set_offline(True)
+            context.new_page().goto("file:///")  # keeps the process, in which scripts are compiled
+            return context
+
+        yield profile

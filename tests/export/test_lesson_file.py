@@ -33,17 +33,13 @@ def file(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, file):
+def opened(offline, file):
     """Opens the file in a browser that has no network; any fault fails the test."""
-    faults, contexts = [], []
+    faults, pages = [], []
 
     def open_page(link="?learn=1", path=file, scheme="light", width=1440, before=""):
-        context = browser.new_context(
-            color_scheme=scheme, viewport={"width": width, "height": 1000}
-        )
-        context.set_offline(True)
-        contexts.append(context)
-        page = context.new_page()
+        page = offline(scheme, width).new_page()
+        pages.append(page)
         page.on("console", lambda message: faults.append(message.text))
         page.on("pageerror", lambda fault: faults.append(str(fault)))
         page.on("request", lambda r: None if local(r.url, path) else faults.append(r.url))
@@ -54,8 +50,8 @@ def opened(browser, file):
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert faults == []
 
 

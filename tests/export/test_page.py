@@ -21,18 +21,15 @@ from viz_encoder.figures.theme import WEIGHTS
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
+def opened(offline, tmp_path):
     """Opens a page from file:// in a browser that has no network; any fault fails the test."""
-    faults, contexts = [], []
+    faults, pages = [], []
 
     def open_page(content, scheme="light", width=1300, refused="(nothing may be refused)"):
         file = tmp_path / "page.html"
         file.write_bytes(content)
-        context = browser.new_context(
-            offline=True, color_scheme=scheme, viewport={"width": width, "height": 1000}
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = offline(scheme, width).new_page()
+        pages.append(page)
         page.on("console", lambda m: None if refused in m.text else faults.append(m.text))
         page.on("pageerror", lambda fault: faults.append(str(fault)))
         page.on("dialog", lambda dialog: faults.append(dialog.message))
@@ -42,8 +39,8 @@ def opened(browser, tmp_path):
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert faults == []
 
 
