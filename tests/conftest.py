@@ -12,6 +12,7 @@ import torch
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
+import tests.shape_checks  # before the package  # noqa: F401
 import viz_encoder as vz
 
 # A browser that asks for nothing on the network but the page under test.

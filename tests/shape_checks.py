@@ -1,0 +1,95 @@
+"""What jaxtyping's import hook puts around each function, at a tenth of its cost a call.
+
+jaxtyping binds the arguments to the signature and checks them by one function, then all again with
+the result by another. Here beartype's one wrapper checks arguments and result, in a context of
+axis sizes of its own as well. Import this before the package.
+"""
+
+import functools
+import inspect
+import io
+import types
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from typing import Any, get_type_hints
+
+import jaxtyping
+from beartype import BeartypeConf, beartype
+from jaxtyping import TypeCheckError
+from torch.compiler import is_dynamo_compiling
+
+theirs = jaxtyping.jaxtyped
+AXES = theirs("context")
+CONF = BeartypeConf(violation_type=TypeCheckError)
+
+
+def jaxtyped(given: Any = None, *, typechecker: Any = None) -> Any:
+    """The decorator: a function's own check; what is no plain function is left to jaxtyping."""
+    if given is None:
+        return functools.partial(jaxtyped, typechecker=typechecker)
+    if given == "context":
+        return AXES
+    if inspect.isclass(given):
+        return _of_class(given)
+    generator = inspect.isgeneratorfunction(given)  # beartype would look at what it yields
+    hints = getattr(given, "__annotations__", {}).values()
+    by_argument = any("{" in str(hint) for hint in hints)  # an axis such as {n_heads}
+    if not inspect.isfunction(given) or generator or by_argument:
+        return theirs(given, typechecker=typechecker)
+    return _of_function(given)
+
+
+def _of_class(given: type) -> type:
+    if "__dataclass_fields__" in vars(given) and "__init__" in vars(given):
+        given.__init__ = _of_function(given.__init__)
+    return given
+
+
+def _of_function(given: Callable[..., Any]) -> Callable[..., Any]:
+    checked = beartype(_with_known_hints(given), conf=CONF)
+
+    @functools.wraps(given)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        # Dynamo traces what it compiles, and cannot enter a context of jaxtyping.
+        if is_dynamo_compiling() or jaxtyping.config.jaxtyping_disable:
+            return given(*args, **kwargs)
+        with AXES:
+            try:
+                return checked(*args, **kwargs)
+            except TypeCheckError as fault:
+                _note_axes(fault)
+                raise
+
+    return wrapped
+
+
+def _with_known_hints(given: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its hints as objects; a name that is not defined yet becomes Any."""
+    copied = types.FunctionType(
+        given.__code__, given.__globals__, given.__name__, given.__defaults__, given.__closure__
+    )
+    copied.__kwdefaults__, copied.__qualname__ = given.__kwdefaults__, given.__qualname__
+    copied.__module__ = given.__module__
+    hints = given.__annotations__
+    copied.__annotations__ = {name: _known(hint, given) for name, hint in hints.items()}
+    return copied
+
+
+def _known(hint: Any, given: Callable[..., Any]) -> Any:
+    def stub(value: hint) -> None: ...
+
+    try:
+        return get_type_hints(stub, given.__globals__, include_extras=True)["value"]
+    except Exception:  # jaxtyping's rule, too
+        return Any
+
+
+def _note_axes(fault: TypeCheckError) -> None:
+    with redirect_stdout(io.StringIO()) as said:
+        jaxtyping.print_bindings()
+    if said.getvalue().strip() and not hasattr(fault, "__notes__"):
+        fault.add_note(said.getvalue())
+
+
+jaxtyping.jaxtyped = jaxtyped

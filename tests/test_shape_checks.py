@@ -1,0 +1,119 @@
+"""The checks of shapes and types that the import hook puts around the package, made cheap."""
+
+from dataclasses import dataclass
+
+import jaxtyping
+import pytest
+import torch
+from beartype import beartype
+from jaxtyping import Float, TypeCheckError
+from torch import Tensor
+
+from tests.shape_checks import jaxtyped, theirs
+from viz_encoder.model.attention import attention_weights
+from viz_encoder.trace.intercept import Interceptor
+
+BOTH = pytest.mark.parametrize("wrap", [jaxtyped, theirs], ids=["ours", "jaxtyping's"])
+LATER = "Later"
+
+
+def checked(wrap, function):
+    return wrap(typechecker=beartype)(function)
+
+
+def of_one_size(x: Float[Tensor, "row col"], y: Float[Tensor, " col"], n: int = 2) -> Tensor:
+    return x + y + n
+
+
+def transposed(x: Float[Tensor, "row col"], *, wrong: bool = False) -> Float[Tensor, "col row"]:
+    return x if wrong else x.mT
+
+
+def outer(x: Float[Tensor, "row col"], inner) -> Float[Tensor, "row col"]:
+    inner(x.mT)  # whose axes are its own
+    return x
+
+
+def of_later(x: "NotYet | None", n: int) -> "LATER":  # noqa: F821
+    return x
+
+
+def by_size(n: int) -> Float[Tensor, "{n}"]:  # noqa: F821
+    return torch.zeros(3)
+
+
+def rows(x: Float[Tensor, "row col"], n: int):
+    yield from x[:n]
+
+
+@dataclass(frozen=True)
+class Held:
+    x: Float[Tensor, "row col"]
+    y: Float[Tensor, "row col"]
+
+
+X = torch.zeros(3, 4)
+
+
+@BOTH
+def test_sizes_must_agree_among_arguments_and_with_the_result(wrap):
+    found = checked(wrap, of_one_size)
+    assert found(X, torch.ones(4), n=1).eq(2).all() and found(X, y=torch.ones(4)).shape == (3, 4)
+    for wrong in ((X, torch.ones(3)), (X[0], torch.ones(4)), (X.long(), torch.ones(4))):
+        with pytest.raises(TypeCheckError):
+            found(*wrong)
+    with pytest.raises(TypeCheckError):
+        found(X, torch.ones(4), n="2")
+    assert checked(wrap, transposed)(X).shape == (4, 3)
+    with pytest.raises(TypeCheckError):
+        checked(wrap, transposed)(X, wrong=True)
+
+
+@BOTH
+def test_each_call_has_sizes_of_its_own(wrap):
+    inner = checked(wrap, transposed)
+    found = checked(wrap, outer)
+    assert found(X, inner) is X and found(X[:2], inner).shape == (2, 4)
+
+
+@BOTH
+def test_hints_of_every_kind(wrap):
+    assert checked(wrap, of_later)("anything", 1) == "anything"
+    with pytest.raises(TypeCheckError):
+        checked(wrap, of_later)(None, "1")
+    assert checked(wrap, by_size)(3).shape == (3,)
+    with pytest.raises(TypeCheckError):
+        checked(wrap, by_size)(4)
+    assert len(list(checked(wrap, rows)(X, 2))) == 2
+    with pytest.raises(TypeCheckError):
+        checked(wrap, rows)(X[0], 2)
+
+
+@BOTH
+def test_the_fields_of_a_dataclass(wrap):
+    kind = checked(wrap, type("Held", (), dict(vars(Held))))
+    assert kind(X, y=X).x is X
+    for wrong in (X.mT, X[0], None):
+        with pytest.raises(TypeCheckError):
+            kind(X, wrong)
+
+
+def test_checks_are_off_where_they_are_switched_off():
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        assert checked(jaxtyped, transposed)(X, wrong=True) is X
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def test_a_fault_says_the_sizes_so_far():
+    with pytest.raises(TypeCheckError) as fault:
+        checked(jaxtyped, of_one_size)(X, torch.ones(3))
+    assert "row=3" in fault.value.__notes__[0] and "col=4" in fault.value.__notes__[0]
+
+
+def test_the_package_is_checked_so():
+    assert Interceptor.tell.__code__.co_filename == jaxtyped.__code__.co_filename
+    q = torch.zeros(1, 2, 3, 4)
+    with pytest.raises(TypeCheckError):
+        attention_weights(q, q[..., :3], None, 1.0)
