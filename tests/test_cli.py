@@ -1,5 +1,6 @@
 """The command as a process of its own: in ASCII, into odd places, with odd values; no traceback."""
 
+import io
 import os
 import stat
 import subprocess
@@ -46,19 +47,46 @@ def test_what_is_printed_in_ascii(changed):
     assert "x <- x + P[position]" in said and "\\u" not in said
 
 
-def test_a_text_is_read_rightly_in_an_ascii_locale(tmp_path):
-    path = tmp_path / "run.safetensors"
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    """A run saved in an ASCII locale, under a umask of its own, and what was said."""
+    path = tmp_path_factory.mktemp("traced") / "run.safetensors"
     given = ["trace", "naïve Köln → [MASK]", "--model", "grammar", "--device", "cpu"]
-    done = run(*given, "-o", str(path), **ASCII)
+    return path, run(*given, "-o", str(path), umask=0o027, **ASCII)
+
+
+def test_a_text_is_read_rightly_in_an_ascii_locale(traced):
+    path, done = traced
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert vz.Trace.load(path).sample.texts == ("naïve Köln → [MASK]",)
 
 
-def test_faults_and_reports_in_ascii(tmp_path, saved):
+def test_the_umask_counts(traced):
+    path, done = traced
+    assert done.returncode == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+class Ascii(io.TextIOWrapper):
+    """A stream that takes ASCII alone, and what was written to it."""
+
+    def __init__(self):
+        super().__init__(io.BytesIO(), encoding="ascii", errors="strict")
+
+    def said(self) -> str:
+        self.flush()
+        return self.buffer.getvalue().decode("ascii")
+
+
+def test_faults_and_reports_in_ascii(tmp_path, saved, monkeypatch):
     """A fault that quotes what has no ASCII, and the longest report there is."""
-    done = run("figure", str(saved), "größe", "-o", str(tmp_path / "a.html"), **ASCII)
-    assert done.returncode == 1 and "There is no view" in done.stderr
-    (tmp_path / "mine.py").write_text(
+    out, faults = Ascii(), Ascii()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", faults)
+    read = os.fsencode("größe").decode("ascii", "surrogateescape")  # as Python reads it there
+    assert cli.main(["figure", str(saved), read, "-o", str(tmp_path / "a.html")]) == 1
+    assert "There is no view" in faults.said()
+    (tmp_path / "masks_of_cli.py").write_text(
         "def masks():\n"
         "    import viz_encoder as vz, torch\n"
         "    model = torch.nn.TransformerEncoder(\n"
@@ -67,28 +95,16 @@ def test_faults_and_reports_in_ascii(tmp_path, saved):
         "        lambda valid: valid[:, None].expand(-1, valid.shape[1], -1), lambda v: v,\n"
         "        d_model=16)\n"
     )
-    code = f"import os; os.chdir({str(tmp_path)!r}); from viz_encoder.cli import main; "
-    done = subprocess.run(
-        [sys.executable, "-c", code + "raise SystemExit(main(['audit', 'mine:masks']))"],
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 1 and b"FAIL" in done.stdout and b"Traceback" not in done.stderr
-    done.stdout.decode("ascii")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["audit", "masks_of_cli:masks"])
+    assert ended.value.code == 1
+    assert "FAIL" in out.said() and "Traceback" not in faults.said()
 
 
 def test_every_likeness_is_ascii_itself():
     assert all(len(key) == 1 and value.isascii() and value for key, value in LIKENESS.items())
     assert typed("plain") == "plain" and typed("\ud800") == "\ud800"
-
-
-def test_the_umask_counts(tmp_path, saved):
-    path = tmp_path / "again.safetensors"
-    given = ["trace", "a key", "--model", "grammar", "--device", "cpu", "-o", str(path)]
-    assert run(*given, umask=0o027).returncode == 0
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 @pytest.mark.parametrize(
@@ -170,11 +186,12 @@ def test_ports_that_there_are_not(port):
         listen("127.0.0.1", port)
 
 
-def test_a_temporary_folder_that_cannot_be_written(tmp_path):
+def test_a_temporary_folder_that_cannot_be_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("x")
-    done = run("serve", "--port", "0", GRADIO_TEMP_DIR=str(tmp_path / "file" / "below"))
-    assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "cannot be written: Not a directory. Set GRADIO_TEMP_DIR or TMPDIR" in done.stderr
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "file" / "below"))
+    status, said = _called(["serve", "--port", "0"], capsys)
+    assert status == 1 and "Traceback" not in said
+    assert "cannot be written: Not a directory. Set GRADIO_TEMP_DIR or TMPDIR" in said
 
 
 def test_no_temporary_folder_at_all(monkeypatch, capsys):
