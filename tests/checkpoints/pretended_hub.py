@@ -67,7 +67,8 @@ def pretended_hub(cache: Path) -> Iterator[Hub]:
     hub.answer.set()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Asked", (_Asked,), {"hub": hub}))
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It looks so often whether it shall stop; by default, each test would end half a second later.
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     hub.address = f"http://127.0.0.1:{server.server_address[1]}"
     with pytest.MonkeyPatch.context() as patch:
         template = hub.address + "/{repo_id}/resolve/{revision}/{filename}"

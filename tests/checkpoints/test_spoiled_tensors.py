@@ -7,11 +7,11 @@ import sys
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 import viz_encoder as vz
 from tests.checkpoints.cases import CASES
-from tests.checkpoints.faults import a_sentence
+from tests.checkpoints.faults import a_sentence, write
 from tests.checkpoints.parity import save
 from viz_encoder.errors import CheckpointError
 from viz_encoder.model import Encoder
@@ -76,7 +76,7 @@ def test_each_tensor_spoiled(tmp_path, case):
     for number, name in enumerate(once(needed)):
         for what, change in list(CHANGES.items())[number % 2 :: 2]:
             spoiled = change(tensors[name]).contiguous()
-            save_file({**tensors, name: spoiled}, tmp_path / WEIGHTS)
+            write({**tensors, name: spoiled}, tmp_path / WEIGHTS)
             encoder = loads(tmp_path, case)
             same = spoiled.shape == tensors[name].shape and what not in ("NaN", "whole numbers")
             if encoder is not None and not same:
@@ -96,7 +96,7 @@ def test_each_tensor_left_out(tmp_path, case):
     whole = vz.load(tmp_path, device="cpu", part=case.part)
     needed = vz.checkpoints.plan(tmp_path, part=case.part).needed
     for name in once(needed):
-        save_file({k: t for k, t in tensors.items() if k != name}, tmp_path / WEIGHTS)
+        write({k: t for k, t in tensors.items() if k != name}, tmp_path / WEIGHTS)
         encoder = loads(tmp_path, case)
         if encoder is not None:
             fewer = len(encoder.config.prediction_heads) < len(whole.config.prediction_heads)
@@ -108,7 +108,7 @@ def test_each_tensor_left_out(tmp_path, case):
 def test_a_tensor_too_many(tmp_path, case):
     tensors = load_file(tmp_path / WEIGHTS)
     for name in ("evil", "layers.0.attn.q.weight", "../x", "encoder.layer.0", "\u202e", "x" * 999):
-        save_file({**tensors, name: torch.zeros(2, 2)}, tmp_path / WEIGHTS)
+        write({**tensors, name: torch.zeros(2, 2)}, tmp_path / WEIGHTS)
         assert loads(tmp_path, case) is None, f"{name} was let pass"
 
 
@@ -117,7 +117,7 @@ def test_a_failed_load_leaves_nothing_behind(tmp_path, case):
     """No encoder, no file, no module, and nothing in the folder was run or changed."""
     tensors = load_file(tmp_path / WEIGHTS)
     name = vz.checkpoints.plan(tmp_path, part=case.part).needed[-1]
-    save_file({**tensors, name: torch.full_like(tensors[name], torch.nan)}, tmp_path / WEIGHTS)
+    write({**tensors, name: torch.full_like(tensors[name], torch.nan)}, tmp_path / WEIGHTS)
     (tmp_path / "modeling_evil.py").write_text("raise SystemExit('this was run')")
     (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -4,6 +4,7 @@ import os
 import random
 import time
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from pyarrow import parquet
 
 import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
-from viz_encoder.corpora import HeadSums, chunk, ray_engine
+from viz_encoder.corpora import Done, HeadSums, HeadTable, chunk, ray_engine
 from viz_encoder.corpora.chunk import Settings
 from viz_encoder.corpora.worker import HeadWorker
 from viz_encoder.errors import InputError, SelectionError, VizEncoderError
@@ -199,40 +200,63 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(chunk, "CHUNK_ITEMS", 16)
 
 
-@pytest.mark.ray
-def test_two_workers_one_of_which_dies_give_the_same_table(
-    grammar, cluster, local, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(ray_engine, "ChunkWorker", MortalWorker)
-    said = []
-    found = vz.corpus(grammar, TEXTS, on="ray", workers=2, folder=tmp_path, progress=said.append)
+@dataclass(frozen=True)
+class Measured:
+    """What one job of two workers gave, and where its parts and its vectors are."""
+
+    table: HeadTable
+    said: list[Done]
+    parts: Path
+    vectors: Path
+
+
+ALL = (*MEASURES, "vectors")
+
+
+@pytest.fixture(scope="module")
+def measured(grammar, cluster, tmp_path_factory):
+    """The corpus on two workers, one of which dies: started once, for that takes the longest."""
+    folder, said = tmp_path_factory.mktemp("measured"), []
+    parts, vectors = folder / "parts", folder / "vectors.parquet"
+    where = {"on": "ray", "workers": 2, "folder": parts, "vectors": vectors}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunk, "CHUNK_ITEMS", 16)
+        patch.setattr(ray_engine, "ChunkWorker", MortalWorker)
+        table = vz.corpus(grammar, TEXTS, measures=ALL, **where, progress=said.append)
     assert cluster.exists()  # one did die
-    same(found, local, 1e-12)
-    assert found.failures == local.failures and said[-1].n == len(TEXTS)
-    assert len(list(tmp_path.glob("part-*.npz"))) == 4
-    again = vz.corpus(grammar, TEXTS, folder=tmp_path, progress=said.append)  # parts of any engine
+    return Measured(table, said, parts, vectors)
+
+
+@pytest.mark.ray
+def test_two_workers_one_of_which_dies_give_the_same_table(grammar, measured, local):
+    same(measured.table, local, 1e-12)
+    assert measured.table.failures == local.failures and measured.said[-1].n == len(TEXTS)
+    assert len(list(measured.parts.glob("part-*.npz"))) == 4
+
+
+@pytest.mark.ray
+def test_the_parts_of_the_workers_serve_any_engine(grammar, measured, local, tmp_path):
+    vectors, said = tmp_path / "again.parquet", []
+    where = {"folder": measured.parts, "vectors": vectors}
+    again = vz.corpus(grammar, TEXTS, measures=ALL, **where, progress=said.append)
     same(again, local, 1e-12)
     assert said[-1].resumed == len(TEXTS)
+    assert vectors.read_bytes() == measured.vectors.read_bytes()
 
 
 @pytest.mark.ray
-def test_the_vectors_come_back_in_the_order_of_the_texts(grammar, cluster, local, tmp_path):
+def test_the_vectors_come_back_in_the_order_of_the_texts(grammar, measured, tmp_path):
     import ray
 
-    asked = {"measures": (*MEASURES, "vectors"), "folder": tmp_path / "parts"}
-    paths = [tmp_path / f"{name}.parquet" for name in ("here", "ray", "again", "dataset", "one")]
-    vz.corpus(grammar, TEXTS, measures=asked["measures"], vectors=paths[0])
-    found = vz.corpus(grammar, TEXTS, **asked, vectors=paths[1], on="ray", workers=2)
-    same(found, local, 1e-12)
-    assert paths[1].read_bytes() == paths[0].read_bytes()
-    vz.corpus(grammar, TEXTS, **asked, vectors=paths[2])  # from the parts of the workers
-    assert paths[2].read_bytes() == paths[0].read_bytes()
+    paths = [tmp_path / f"{name}.parquet" for name in ("here", "dataset", "one")]
+    vz.corpus(grammar, TEXTS, measures=ALL, vectors=paths[0])
+    assert measured.vectors.read_bytes() == paths[0].read_bytes()
     rows = [{"item": at, "text": one} for at, one in enumerate(TEXTS[:40])]
     random.Random(2).shuffle(rows)
     given = ray.data.from_items(rows, override_num_blocks=4)
-    vz.corpus(grammar, given, measures="statistics", vectors=paths[3], on="ray", workers=2)
-    vz.corpus(grammar, TEXTS[:40], measures="statistics", vectors=paths[4])
-    found, wanted = (parquet.read_table(path) for path in paths[3:])
+    vz.corpus(grammar, given, measures="statistics", vectors=paths[1], on="ray", workers=2)
+    vz.corpus(grammar, TEXTS[:40], measures="statistics", vectors=paths[2])
+    found, wanted = (parquet.read_table(path) for path in paths[1:])
     assert found.drop(["vector"]) == wanted.drop(["vector"])
     vectors = [np.array(each["vector"].to_pylist()) for each in (found, wanted)]
     np.testing.assert_allclose(*vectors, rtol=0, atol=1e-6)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -38,6 +39,7 @@ class Names:
         lines = [line for table in tables for line in table.splitlines() if line.strip()]
         self._rules = [_rule(line) for line in lines]
         self._prefixes = prefixes
+        self._found: dict[str, tuple[Rule | None, dict[str, str | None]]] = {}
 
     def targets(self, name: str) -> list[str] | None:
         """Our names for a tensor; None if no rule knows it."""
@@ -58,11 +60,12 @@ class Names:
 
     def _matched(self, name: str) -> tuple[Rule | None, dict[str, str | None]]:
         """The first rule that matches, and the layer and the kind that it found in the name."""
-        plain = self.plain(name)
-        for rule in self._rules:
-            if match := rule.pattern.fullmatch(plain):
-                return rule, match.groupdict()
-        return None, {}
+        if name not in self._found:  # each is asked for several times
+            plain = self.plain(name)
+            matches = ((rule, rule.pattern.fullmatch(plain)) for rule in self._rules)
+            first = next(((rule, match.groupdict()) for rule, match in matches if match), None)
+            self._found[name] = first or (None, {})
+        return self._found[name]
 
     def needed(self, names: Iterable[str]) -> list[str]:
         """The names whose tensors must be read; names that no rule knows are refused."""
@@ -116,6 +119,7 @@ def require_match(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -
         )
 
 
+@cache
 def _rule(line: str) -> Rule:
     source, target, *words = line.split(maxsplit=2)
     any_name = ".+" if target in (UNUSED, BUFFER) else "(?P<kind>weight|bias)"
