@@ -9,8 +9,8 @@ import functools
 import inspect
 import io
 import types
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, get_type_hints
 
 import jaxtyping
@@ -37,6 +37,16 @@ def jaxtyped(given: Any = None, *, typechecker: Any = None) -> Any:
     if not inspect.isfunction(given) or generator or by_argument:
         return theirs(given, typechecker=typechecker)
     return _of_function(given)
+
+
+@contextmanager
+def shapes_checked(wanted: bool) -> Iterator[None]:
+    """Whether shapes and types are checked inside a with block."""
+    jaxtyping.config.update("jaxtyping_disable", not wanted)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def _of_class(given: type) -> type:

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-import jaxtyping
 import pytest
 import torch
 from beartype import beartype
 from jaxtyping import Float, TypeCheckError
 from torch import Tensor
 
-from tests.shape_checks import jaxtyped, theirs
+from tests.shape_checks import jaxtyped, shapes_checked, theirs
 from viz_encoder.model.attention import attention_weights
 from viz_encoder.trace.intercept import Interceptor
 
@@ -99,11 +98,10 @@ def test_the_fields_of_a_dataclass(wrap):
 
 
 def test_checks_are_off_where_they_are_switched_off():
-    jaxtyping.config.update("jaxtyping_disable", True)
-    try:
+    with shapes_checked(False):
         assert checked(jaxtyped, transposed)(X, wrong=True) is X
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+    with pytest.raises(TypeCheckError):
+        checked(jaxtyped, transposed)(X, wrong=True)
 
 
 def test_a_fault_says_the_sizes_so_far():

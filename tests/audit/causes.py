@@ -7,7 +7,7 @@ import torch
 
 import viz_encoder as vz
 from tests.audit.cause_cases import CASES
-from tests.audit.table import shapes_checked
+from tests.shape_checks import shapes_checked
 from viz_encoder.audit import Check, MaskReport
 from viz_encoder.audit.diagnose.causes import CAUSES
 

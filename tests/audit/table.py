@@ -1,17 +1,15 @@
 """python -m tests.audit.table: audit every specimen and correct model, and write docs/audit.md."""
 
 import statistics
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import torch
 import transformers
-from jaxtyping import config
 
 from tests.audit import correct_besides, correct_more, correct_transformers, transformers_zoo
+from tests.shape_checks import shapes_checked
 from viz_encoder.audit import MaskReport, Verdict, audit_mask
 from viz_encoder.audit.zoo import CORRECT as OF_TORCH
 from viz_encoder.audit.zoo import SPECIMENS as PLANTED
@@ -78,18 +76,8 @@ class Row:
 
 
 def audit(given: MaskedModel, seed: int) -> MaskReport:
-    with shapes_checked(seed == 0):
+    with shapes_checked(seed == 0):  # further draws have the shapes of the first
         return audit_mask(given.model, given.intent, given.make_mask, seed=seed, **given.options)
-
-
-@contextmanager
-def shapes_checked(wanted: bool) -> Iterator[None]:
-    """Further draws have the shapes of the first; to check them again is half of the time."""
-    config.update("jaxtyping_disable", not wanted)
-    try:
-        yield
-    finally:
-        config.update("jaxtyping_disable", False)
 
 
 @cache
