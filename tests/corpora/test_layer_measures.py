@@ -20,6 +20,12 @@ TEXTS = [
     ("A dog barks at 3 a.m.", "A cat sleeps, now."),
     "a river runs through it and it is wide, wide and wide!",
 ]
+OLD_BOXES = [
+    "the keys near the cabinet are old .",
+    "the dog barks",
+    ("the cats sleep .", "the dog near the old boxes sleeps ."),
+    "the dogs near the cats see the old box .",
+]
 ROLES = ("delimiter", "sink", "punctuation")
 PAIRED = ("across", "a_to_b", "b_to_a")
 
@@ -110,11 +116,13 @@ def test_a_pair_has_weights_across_and_a_single_text_has_none(minilm, batch):
 
 
 @pytest.mark.parametrize("n_bytes", [1, 4 * 4 * 16 * 3, 4 * 4 * 16 * 16 * 2])
-def test_blocks_of_any_size_give_the_same(minilm, batch, monkeypatch, n_bytes):
+def test_blocks_of_any_size_give_the_same(grammar, monkeypatch, n_bytes):
+    # Its scores are small: MiniLM's leave an entropy fewer digits than are compared here.
+    whole = of_batch(grammar, OLD_BOXES)
     monkeypatch.setattr(layer_measures, "BLOCK_BYTES", n_bytes)
-    again = of_batch(minilm, TEXTS)
-    np.testing.assert_allclose(again.statistics, batch.statistics, rtol=1e-6, atol=2e-7)
-    assert np.abs(again.score - batch.score).max() < 1e-6
+    again = of_batch(grammar, OLD_BOXES)
+    np.testing.assert_allclose(again.statistics, whole.statistics, rtol=1e-6, atol=2e-7)
+    assert np.abs(again.score - whole.score).max() < 1e-6
 
 
 AXES = {
