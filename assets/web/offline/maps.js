@@ -47,7 +47,11 @@ export function readHeads(facts, bytes) {
  * @type {(names: Names, about: PageMap, steps: Uint8Array | Uint16Array, top: number, levels: number) => KeptMap} */
 function keptMap(names, about, steps, top, levels) {
   const blank = levels > 255 ? 65535 : 255;
-  const values = () => Float32Array.from(steps, (step) => (step === blank ? NaN : (step * top) / levels));
+  const values = () => {
+    const found = new Float32Array(steps); // a loop takes a third of the time of Float32Array.from
+    for (let at = 0; at < found.length; at++) found[at] = found[at] === blank ? NaN : (found[at] * top) / levels;
+    return found;
+  };
   return new KeptMap(names, about, values, top, levels);
 }
 
