@@ -4,15 +4,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+FEW = 30_000  # numbers; of fewer, torch.equal is as fast
+
 
 def same_bits(x: Tensor, y: Tensor) -> bool:
-    """Whether they are equal in shape, type and every bit; so NaN equals itself.
+    """Whether they are equal in shape, type and every bit; of few numbers, NaN may differ from NaN.
 
-    On a CPU it takes a fourth of the time of torch.equal, which goes number by number.
+    On a CPU it takes a third of the time of torch.equal, which goes number by number.
     """
     if (x.shape, x.dtype, x.device) != (y.shape, y.dtype, y.device):
         return False
-    if x.device.type != "cpu" or not (x.is_contiguous() and y.is_contiguous()):
+    if x.numel() < FEW or x.device.type != "cpu" or not (x.is_contiguous() and y.is_contiguous()):
         return torch.equal(x, y)
     return np.array_equal(_words(x), _words(y))
 
