@@ -99,7 +99,7 @@ class _Events:
             **MODEL_QUEUE,
             **PRIVATE,
         }
-        self.opening = Opening(runner.models)
+        self.opening = Opening(runner.models, runner.limits)
 
     def connect(self, page: gr.Blocks) -> None:
         form = self.form
@@ -126,7 +126,6 @@ class _Events:
         if form.opening is not None:
             loaded = [form.kind, *models, form.about]
             self.opening.connect(form.opening, loaded, MODEL_QUEUE)
-        page.unload(self.close)
 
     def run(
         self,
@@ -188,13 +187,6 @@ class _Events:
         """Show an uploaded trace; after a refusal the box is empty for another one."""
         view, notice = _told(lambda: self.runner.saved(path, request.session_hash))
         return view, notice, None if notice else gr.skip()
-
-    def close(self, request: gr.Request) -> None:
-        """Let go of a closed page's runs."""
-        if request.session_hash:
-            self.runner.store.release(request.session_hash)
-            self.runner.sets.release(request.session_hash)
-        self.opening.close(request)
 
     def _choices(self, kind: str, model: str = "") -> Any:
         names = self.runner.models.names(kind)

@@ -30,7 +30,7 @@ from viz_encoder.ui.state.runner import Runner, require_showable
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
-from viz_encoder.ui.wire import figures, open_run, run_facts
+from viz_encoder.ui.wire import closed_page, figures, open_run, run_facts
 from viz_encoder.ui.wire.addresses import EVERYWHERE, room_lines
 from viz_encoder.ui.wire.body_limits import BodyLimits
 from viz_encoder.ui.wire.client_limits import ClientLimits
@@ -146,7 +146,7 @@ def serve(settings: Settings | None = None, subject: Trace | None = None) -> Non
 
 
 class Server(uvicorn.Server):
-    """Stops when it is told to, whatever pages are open: each of them keeps a stream."""
+    """Stops when it is told to, whatever streams are open."""
 
     def __init__(self, app: Any, limits: Limits = LOCAL) -> None:
         """A server of one app."""
@@ -187,7 +187,8 @@ def add_routes(app: FastAPI, runner: Runner) -> None:
     app.state.runner, app.state.first_run = runner, FirstRun(runner)
     add_static(app)
     tabs = (tab.router for tab in TABS if tab.router is not None)
-    for router in (run_facts.ROUTER, open_run.ROUTER, figures.ROUTER, *tabs):
+    shared = (each.ROUTER for each in (run_facts, open_run, figures, closed_page))
+    for router in (*shared, *tabs):
         app.include_router(router)
     add_error_sentences(app)
 

@@ -2,6 +2,7 @@
 
 import { current } from "./app_state.js";
 import { ChangedBanner } from "./changed_banner.js";
+import { closing } from "./closed_page.js";
 import { Connection } from "./connection.js";
 import { MaskedBanner } from "./masked_banner.js";
 import { patient } from "./queue_patience.js";
@@ -14,7 +15,7 @@ import { follow } from "./tab_shell.js";
 /** @import { RunDescription } from "./payloads.d.ts" */
 /** @import { Trigger, Watch } from "./tab_shell.js" */
 
-window.fetch = placed(patient(window.fetch.bind(window))); // Gradio's client joins its queue by it
+window.fetch = closing(placed(patient(window.fetch.bind(window)))); // Gradio's client joins its queue by it
 
 keepTyped(); // before the page is built: the first map may be there before this view is mounted
 

@@ -12,8 +12,10 @@ from viz_encoder.checkpoints import HubModel, Plan
 from viz_encoder.errors import SelectionError, VizEncoderError
 from viz_encoder.ui.form.model_panel import hub_panel, in_words, model_panel, plan_panel
 from viz_encoder.ui.form.opening_box import OpeningBox
+from viz_encoder.ui.state.limits import Limits
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.wire.errors import alert
+from viz_encoder.ui.wire.watch import watched
 
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
@@ -26,8 +28,10 @@ class Opening:
     """What happens when a person opens a model; one at a time in each page."""
 
     models: Models
+    limits: Limits
     stops: dict[str, threading.Event] = field(default_factory=dict)
     inspected: dict[str, str] = field(default_factory=dict)  # the hub's model that a page shows
+    ready: dict[str, str] = field(default_factory=dict)  # what a page loads next
 
     def connect(self, box: OpeningBox, shown: list[Any], model_queue: dict[str, Any]) -> None:
         """Let the box's events run these; `shown` is what a loaded model changes on the form."""
@@ -47,11 +51,10 @@ class Opening:
             ),
         ]
         done = [run(begun, self.look, looked, HUB_QUEUE) for begun in inspecting]
-        ready = [box.ready, box.part]
         for click, work in ((box.load.click, self.find), (box.download.click, self.download)):
             begun = click(self.begin, None, box.stop, **QUICK)
-            there = run(begun, work, [*looked, box.ready], HUB_QUEUE)
-            done.append(there.then(self.load, ready, loaded, **showing, **model_queue))
+            there = run(begun, work, looked, HUB_QUEUE)
+            done.append(there.then(self.load, box.part, loaded, **showing, **model_queue))
         for each in done:
             each.then(_hidden, None, box.stop, **QUICK)
         box.name.change(self.changed, box.name, looked, **QUICK)
@@ -75,7 +78,7 @@ class Opening:
     ) -> tuple[Any, Any, Any]:
         """What is there, and what loading it would take; then Load or Download."""
         try:
-            return self._look(name, part, request, progress)[:3]
+            return self._look(name, part, request, progress)
         finally:
             self.stops.pop(request.session_hash or "", None)
 
@@ -85,23 +88,24 @@ class Opening:
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> tuple[Any, Any, Any, str]:
-        """The same, and the name if nothing has to be downloaded: it is loaded next."""
+    ) -> tuple[Any, Any, Any]:
+        """The same; if nothing has to be downloaded, it is loaded next."""
         return self._look(name, part, request, progress)
 
     def _look(
         self, name: str, part: str, request: gr.Request, progress: gr.Progress
-    ) -> tuple[Any, Any, Any, str]:
+    ) -> tuple[Any, Any, Any]:
         session = request.session_hash or ""
         self.inspected.pop(session, None)
         try:
             found = self.models.look(name, part, self._teller(request, progress, "Looking …"))
         except VizEncoderError as fault:
-            return alert(str(fault)), *_buttons(), ""
+            return alert(str(fault)), *_buttons()
         if isinstance(found, HubModel):
             self.inspected[session] = name.strip()
-            return hub_panel(found), *_buttons(found), ""
-        return plan_panel(found), *_buttons(), name
+            return hub_panel(found), *_buttons(found)
+        self.ready[session] = name
+        return plan_panel(found), *_buttons()
 
     def download(
         self,
@@ -109,26 +113,26 @@ class Opening:
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> tuple[Any, Any, Any, str]:
-        """Bring a model that the page has shown, and its name, which is loaded next."""
+    ) -> tuple[Any, Any, Any]:
+        """Bring a model that the page has shown; it is loaded next."""
         session = request.session_hash or ""
         if not isinstance(name, str) or self.inspected.get(session) != name.strip():
             return self._look(name, part, request, progress)
         try:
             tell = self._teller(request, progress, "Downloading …")
-            ready = self.models.download(name, part, tell)
+            self.ready[session] = self.models.download(name, part, tell)
         except VizEncoderError as fault:
-            return alert(str(fault)), gr.skip(), gr.skip(), ""
-        return gr.skip(), *_buttons(), ready
+            return alert(str(fault)), gr.skip(), gr.skip()
+        return gr.skip(), *_buttons()
 
     def load(
         self,
-        ready: str,
         part: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> tuple[Any, ...]:
         """Load what is there and choose it; on a fault all stays as it was, and it is said."""
+        ready = self.ready.pop(request.session_hash or "", "")
         if not ready:
             self.stops.pop(request.session_hash or "", None)
             return gr.skip(), *SAME, gr.skip(), gr.skip()
@@ -170,14 +174,11 @@ class Opening:
         del self.inspected[session]
         return "", *_buttons()
 
-    def close(self, request: gr.Request) -> None:
-        """Stop what a closed page began."""
-        self.stop(request)
-        self.inspected.pop(request.session_hash or "", None)
-
     def begin(self, request: gr.Request) -> Any:
         """A click, before its turn has come: from here on Stop counts."""
-        self.stops[request.session_hash or ""] = threading.Event()
+        session = request.session_hash or ""
+        self.stops[session] = threading.Event()
+        self.ready.pop(session, None)
         return gr.update(visible=True)
 
     def stop(self, request: gr.Request) -> None:
@@ -189,8 +190,10 @@ class Opening:
         self, request: gr.Request, progress: gr.Progress, words: str
     ) -> Callable[[float], None]:
         stop = self.stops.setdefault(request.session_hash or "", threading.Event())
+        watch = watched(self.limits)
 
         def tell(share: float) -> None:
+            watch.check()  # a page that was closed
             if stop.is_set():
                 raise SelectionError("Stopped; nothing was kept.")
             progress(share, desc=words)

@@ -23,7 +23,6 @@ class OpeningBox:
     download: gr.Button
     stop: gr.Button
     found: gr.HTML
-    ready: gr.State  # the name of what was just downloaded, to be loaded
 
 
 def make_opening_box(models: Models) -> OpeningBox | None:
@@ -50,5 +49,4 @@ def make_opening_box(models: Models) -> OpeningBox | None:
             )
             stop = gr.Button("Stop", visible=False, elem_id="viz-stop", **small)
         found = gr.HTML("", elem_id="viz-found", apply_default_css=False)
-        ready = gr.State("")
-    return OpeningBox(box, cached, name, part, look, load, download, stop, found, ready)
+    return OpeningBox(box, cached, name, part, look, load, download, stop, found)

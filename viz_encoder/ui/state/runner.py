@@ -87,6 +87,11 @@ class Runner:
         link = {"kind": "image", "model": model, **named}
         return self.again(self._key(model, "image", [path], link, tell), owner)
 
+    def release(self, owner: str) -> None:
+        """Let go soon of what a closed page showed alone."""
+        self.store.release(owner)
+        self.sets.release(owner)
+
     def saved(self, path: str | None, owner: str | None = None) -> str:
         """Open a trace that was saved to a file, here or on another machine."""
         if not path:
