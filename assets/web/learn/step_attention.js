@@ -1,6 +1,7 @@
 // Step 4: one query against every key in one head: products, scores, softmax, and the sum of the values.
 
 import { caption, el } from "../core/dom.js";
+import { inLink } from "../core/link_notes.js";
 import { isolated } from "../core/token_names.js";
 import { fixed, shareText, signedText } from "./printed.js";
 import { ProductColumns } from "./product_columns.js";
@@ -15,11 +16,7 @@ const STRONGEST = 4; // keys whose weighted values have a row of their own
 
 /** @implements {StepView} */
 export class AttentionStep {
-  divided = true;
-  divide = el("input", {
-    ...{ type: "checkbox", checked: true },
-    onchange: ({ currentTarget }) => this.#divide(currentTarget.checked),
-  });
+  divide = inLink("learn.divide", el("input", { type: "checkbox", checked: true, onchange: () => this.#divided() }));
   titles = [el("h4"), el("h4"), el("h4")];
   products = new ProductColumns();
   sum = el("p", { class: "viz-learn-equation" });
@@ -82,19 +79,19 @@ export class AttentionStep {
     const named = [words.q(query), words.k(key)];
     this.products.show({ name: named[0], values: found.q }, { name: named[1], values: found.k }, words);
     const bias = found.bias?.[place.key];
-    const by = this.divided ? divisor(found) : words.undivided;
-    const score = (this.divided ? found.scale : 1) * found.dots[place.key] + (bias ?? 0);
+    const divided = this.divide.checked;
+    const by = divided ? divisor(found) : words.undivided;
+    const score = (divided ? found.scale : 1) * found.dots[place.key] + (bias ?? 0);
     this.sum.textContent =
       words.sum(found.q.length, fixed(found.dots[place.key], 2), by, fixed(score, 2)) +
       (bias === undefined ? "" : words.bias(signedText(bias, 2)));
-    this.table.show(shown, found, this.divided);
-    this.touched.hidden = this.divided && !this.table.touched;
+    this.table.show(shown, found, divided);
+    this.touched.hidden = divided && !this.table.touched;
     this.#edited();
   }
 
   // Without the division by √d_head, or with it again.
-  #divide(/** @type {boolean} */ divided) {
-    this.divided = this.divide.checked = divided;
+  #divided() {
     if (this.shown) this.show(this.shown);
     this.changed();
   }
@@ -146,7 +143,8 @@ export class AttentionStep {
   }
 
   #reset() {
-    this.#divide(true);
+    if (this.divide.checked) this.#divided();
+    else this.divide.click();
   }
 }
 
