@@ -101,10 +101,13 @@ def test_the_space_names_the_pinned_gradio():
     assert f"sdk_version: {pins('requirements.txt')['gradio']}" in front
 
 
-def test_the_import_alone_loads_neither_gradio_nor_plotly():
-    code = "import sys, viz_encoder; print({'gradio', 'fastapi', 'plotly'} & set(sys.modules))"
+def test_the_import_alone_loads_neither_gradio_nor_plotly_and_a_model_no_compiler():
+    code = (
+        "import sys, viz_encoder; print({'gradio', 'fastapi', 'plotly'} & set(sys.modules));"
+        "viz_encoder.load('grammar', device='cpu'); print('torch._dynamo' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() == "set()", done.stdout + done.stderr
+    assert done.stdout.split() == ["set()", "False"], done.stdout + done.stderr
 
 
 def test_the_model_is_pinned_by_hash_and_its_notice_is_true():

@@ -17,10 +17,8 @@ class TokenEmbedding(nn.Module):
         """Tables of vocab_size and n_segments rows."""
         super().__init__()
         self.n_prefix = 0
-        self.word = nn.Embedding(config.vocab_size, config.d_embed)
-        self.segment = (
-            nn.Embedding(config.n_segments, config.d_embed) if config.n_segments else None
-        )
+        self.word = _table(config.vocab_size, config.d_embed)
+        self.segment = _table(config.n_segments, config.d_embed) if config.n_segments else None
 
     def forward(
         self, ids: Int[Tensor, "batch token"], segments: Int[Tensor, "batch token"] | None = None
@@ -38,6 +36,12 @@ class TokenEmbedding(nn.Module):
                 )
             x = x + self.segment(torch.zeros_like(ids) if segments is None else segments)
         return x
+
+
+def _table(n_rows: int, d: int) -> nn.Embedding:
+    """As nn.Embedding, whose normal_ on the meta device loads torch's compiler first: a second."""
+    rows = torch.empty(n_rows, d)
+    return nn.Embedding.from_pretrained(rows if rows.is_meta else rows.normal_(), freeze=False)
 
 
 def _require_rows(what: str, ids: Tensor, table: nn.Embedding, cure: str) -> None:
