@@ -45,10 +45,12 @@ def test_the_proof_holds_on_every_model_of_the_zoo(case):
         with pytest.raises(vz.VizEncoderError, match="no linear map"):
             prove(model, call, CUTS)
         return
+    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     if case.name == "ALBERT":  # all layers share one W_O: its columns cannot be zeroed for one
         proof = prove(model, call, dict.fromkeys(((0, 1), (1, 1), (2, 1)), "zero"))
     else:
         proof = prove(model, call, CUTS)
+    assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())
     assert proof.holds, str(proof)
     assert [part.claim for part in proof.parts] == ["untouched", "asked", "below", "columns"]
 

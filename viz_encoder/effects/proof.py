@@ -187,7 +187,9 @@ def _apart(one: Tensor | None, two: Tensor | None) -> float:
 def _without_columns(model: nn.Module, layers: list[Layer], cuts: Mapping[Head, Cut]) -> nn.Module:
     """A copy of the model in which W_O gives these heads no weight."""
     names = {id(each): name for name, each in model.named_parameters(remove_duplicate=False)}
-    copy = deepcopy(model)
+    cut = {id(layers[layer].weight) for layer, _ in cuts}
+    # Only these are written to: all others stay the model's own.
+    copy = deepcopy(model, {id(one): one for one in model.parameters() if id(one) not in cut})
     parameters = dict(copy.named_parameters(remove_duplicate=False))
     for layer, head in cuts:
         name = names.get(id(layers[layer].weight))
