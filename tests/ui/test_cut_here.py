@@ -16,9 +16,19 @@ CHANGED = ".viz-changed[data-painted]"
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def animal(shared):
+    """The first screen as it opens, or at another place of its run."""
+    return lambda **place: shared(opening=True, height=900, **place)
+
+
 def ready(opened):
     """Wait until the plain run is there, and it is known whether it can be run again."""
-    opened.page.wait_for_selector(".viz-cut[data-painted]", timeout=60_000)
+    opened.page.wait_for_function(
+        "window.vizTab?.run &&"
+        " document.querySelector('.viz-cut')?.dataset.painted === vizTab.run.key",
+        timeout=60_000,
+    )
     return opened.page
 
 
@@ -53,8 +63,8 @@ def shown(page, layer):
     return np.array([np.array(values, float).reshape(shape) for shape, values in heads])
 
 
-def test_from_the_first_screen_a_head_is_removed_by_one_click(visit, minilm, plain):
-    opened = visit(opening=True)
+def test_from_the_first_screen_a_head_is_removed_by_one_click(animal, minilm, plain):
+    opened = animal()
     page = ready(opened)
     assert page.text_content("[data-cut=remove]") == "remove head 3.1"
     assert page.is_hidden(".viz-changed")
@@ -79,8 +89,8 @@ def test_from_the_first_screen_a_head_is_removed_by_one_click(visit, minilm, pla
     )
 
 
-def test_a_cut_pair_is_zero_and_its_row_is_renormalized(shared, minilm, plain):
-    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
+def test_a_cut_pair_is_zero_and_its_row_is_renormalized(animal, minilm, plain):
+    opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     assert page.text_content("[data-cut=cut]") == "cut it → animal in 3.1"
     said = changed(page, "[data-cut=cut]")
@@ -106,8 +116,8 @@ def test_a_cut_pair_is_zero_and_its_row_is_renormalized(shared, minilm, plain):
     assert page.evaluate("vizTab.measures.changes[4]") == pytest.approx(moved.tolist(), abs=2e-5)
 
 
-def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(shared, minilm, plain):
-    opened = shared(layer=2, head="1,4", query=IT, key=ANIMAL)
+def test_several_heads_are_removed_and_a_pair_is_cut_in_the_whole_layer(animal, minilm, plain):
+    opened = animal(layer=2, head="1,4", query=IT, key=ANIMAL)
     page = ready(opened)
     assert page.text_content("[data-cut=remove]") == "remove heads 2.1, 2.4"
     assert page.text_content("[data-cut=cut]") == "cut it → animal in layer 2"
@@ -220,9 +230,9 @@ def shares(grammar, trace):
     return zip(guess.labels, guess.shares.tolist(), strict=True)
 
 
-def test_a_chip_takes_its_change_away_and_restore_all_of_them(shared, plain):
+def test_a_chip_takes_its_change_away_and_restore_all_of_them(animal, plain):
     """By the keyboard; the plain run is shown again, with its link, and nothing is compared."""
-    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
+    opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     first, address = page.evaluate("vizTab.run.key"), page.url
     said = page.inner_text(".viz-finding")
@@ -253,8 +263,8 @@ def press(page, key, wait=CHANGED):
     arrived(page, before, wait)
 
 
-def test_the_menu_of_the_word_is_reached_and_left_by_keys(shared):
-    opened = shared(layer=3, head=1, query=IT, key=ANIMAL)
+def test_the_menu_of_the_word_is_reached_and_left_by_keys(animal):
+    opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     page.focus("[data-cut=mask]")
     for key in ("Tab", "Enter", "Tab", "Tab"):
@@ -267,8 +277,8 @@ def test_the_menu_of_the_word_is_reached_and_left_by_keys(shared):
     assert page.evaluate("vizTab.run.changed") is None
 
 
-def test_a_link_opens_the_changed_run_and_its_comparison(visit, minilm, plain):
-    opened = visit(layer=4, head=11, query=IT, key=ANIMAL)
+def test_a_link_opens_the_changed_run_and_its_comparison(animal, minilm, plain):
+    opened = animal(layer=4, head=11, query=IT, key=ANIMAL)
     page = ready(opened)
     page.evaluate("vizTab.selection.set({ layer: 3, head: 1 })")
     page.wait_for_selector("[data-cut=remove] >> text=remove head 3.1")
@@ -297,8 +307,8 @@ def test_a_link_opens_the_changed_run_and_its_comparison(visit, minilm, plain):
     page.wait_for_function("!document.querySelector('.viz-finding').textContent.includes('was')")
 
 
-def test_a_fault_is_said_where_it_was_asked_for_and_nothing_changes(visit):
-    opened = visit(layer=3, head=1, query=IT, key=ANIMAL)
+def test_a_fault_is_said_where_it_was_asked_for_and_nothing_changes(animal):
+    opened = animal(layer=3, head=1, query=IT, key=ANIMAL)
     page = ready(opened)
     refused = {"status": 422, "json": {"message": "That cannot be done."}}
     page.route("**/whatif/changed", lambda route: route.fulfill(**refused))
@@ -312,13 +322,13 @@ def test_a_fault_is_said_where_it_was_asked_for_and_nothing_changes(visit):
     opened.faults[:] = [fault for fault in opened.faults if "422" not in fault]
 
 
-def test_what_cannot_be_changed_says_why(visit, minilm, tmp_path):
+def test_what_cannot_be_changed_says_why(visit, animal, minilm, tmp_path):
     opened = visit(kind="image", example=next(iter(PICTURES)), layer=0, head=0, query=1, key=2)
     page = ready(opened)
     for name, off in (("remove", False), ("cut", False), ("hide", False), ("mask", True)):
         assert page.is_disabled(f"[data-cut={name}]") is off, name
     assert "Only the words of a text" in page.get_attribute("[data-cut=mask]", "title")
-    opened = visit(layer=3, head=1, query=IT, key=0)
+    opened = animal(layer=3, head=1, query=IT, key=0)
     page = ready(opened)
     assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-open")
     assert "“[CLS]” is not a word" in page.get_attribute("[data-cut=mask]", "title")
@@ -339,30 +349,30 @@ PARTS = (".viz-finding", ".viz-cut", ".viz-finding-chips", ".viz-words", ".viz-p
 TOPS = """(parts) => parts.map((part) =>
   document.querySelector(part).getBoundingClientRect().top)"""
 WATCH = """(parts) => { window.moved = []; const look = () => {
-  window.moved.push(parts.map((part) => document.querySelector(part).getBoundingClientRect().top));
-  requestAnimationFrame(look); }; look(); }"""
+  window.moved?.push(parts.map((part) => document.querySelector(part).getBoundingClientRect().top));
+  if (window.moved) requestAnimationFrame(look); }; look(); }"""
+SEEN = "(() => { const seen = window.moved; window.moved = null; return seen; })()"
 
 
-def test_nothing_but_the_banner_moves(visit):
+def test_nothing_but_the_banner_moves(animal):
     """What is looked at keeps its place in the window, from the click until all is known."""
-    opened = visit(height=900, opening=True)
-    page = ready(opened)
-    page.evaluate("vizTab.selection.set({ key: 8 })")
+    page = ready(animal(key=8))
     page.wait_for_selector("[data-cut=remove] >> text=remove head 3.1")
     before = page.evaluate(TOPS, PARTS)
     page.evaluate(WATCH, PARTS)
     changed(page, "[data-cut=remove]")
     changed(page, "[data-cut=hide]")
-    seen = np.array(page.evaluate("window.moved"))
+    seen = np.array(page.evaluate(SEEN))
     assert len(seen) > 5
     moved = dict(zip(PARTS, np.abs(seen - before).max(axis=0), strict=True))
     assert max(moved.values()) <= 1, moved
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_on_a_phone_all_is_reached_and_nothing_is_wider(visit, theme):
-    opened = visit(width=390, height=844, opening=True, __theme=theme)
+def test_on_a_phone_all_is_reached_and_nothing_is_wider(shared, theme):
+    opened = shared(width=390, height=844, opening=True)
     page = ready(opened)
+    page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
     changed(page, "[data-cut=remove]")
     changed(page, "[data-cut=mask]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -381,9 +391,16 @@ def test_on_a_phone_all_is_reached_and_nothing_is_wider(visit, theme):
     assert codes(page) == ["h3.1", f"r{ANIMAL}:dog"]
 
 
-def test_a_click_on_another_head_asks_for_nothing_more(visit):
-    opened = visit(kind="text", a="one two three " * 60, layer=0, head=0, query=5, key=3)
+def test_a_click_on_another_head_asks_for_nothing_more(animal):
+    opened = animal()
     page = ready(opened)
+    before = page.evaluate("vizTab.run.key")
+    page.fill("#viz-text-a textarea", "one two three " * 60)
+    page.click("#viz-run")
+    arrived(page, before, wait="")
+    ready(opened)
+    page.evaluate("vizTab.selection.set({ layer: 0, head: 0, query: 5, key: 3 })")
+    page.wait_for_selector("[data-cut=remove]:enabled >> text=remove head 0.0")
     asked = []
     page.on(
         "request", lambda request: asked.append(request.url) if "whatif" in request.url else None
