@@ -84,7 +84,7 @@ export class Mask {
   equals(/** @type {Mask} */ other) {
     if (other === this) return true;
     if (other.n !== this.n) return false;
-    const [ours, theirs] = this.#bits && other.#bits ? [this.#bits, other.#bits] : [this.cells, other.cells];
+    const [ours, theirs] = [this.pack(), other.pack()];
     for (let at = 0; at < ours.length; at++) if (ours[at] !== theirs[at]) return false;
     return true;
   }
@@ -110,14 +110,11 @@ export class Mask {
 
   #counted() {
     const { n, cells } = this;
-    let forbidden = 0;
-    const empty = [];
-    for (let row = 0, at = 0; row < n; row++) {
-      let allowed = 0;
-      for (let col = 0; col < n; col++, at++) allowed += cells[at];
-      forbidden += n - allowed;
-      if (!allowed) empty.push(row);
-    }
+    const empty = Array.from({ length: n }, (_, row) => row).filter(
+      (row) => !cells.subarray(row * n, (row + 1) * n).includes(1),
+    );
+    let forbidden = n * n;
+    for (const byte of this.pack()) forbidden -= ONES[byte];
     return { forbidden, empty };
   }
 }
@@ -160,17 +157,35 @@ export function listed(places, tokens) {
   return `${named.join(", ")}${more ? `, and ${count(more)} more` : ""}`;
 }
 
-// In loops: a call a cell took half a second for 2,048 tokens.
+// By words of four cells: one by one they took half a second for 2,048 tokens.
+const HALVES = Uint32Array.from({ length: 16 }, (_, bits) => wordOf(bits));
+const ONES = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll("0", "").length);
+
+// Four cells as they lie in memory, the first one lowest.
+function wordOf(/** @type {number} */ bits) {
+  return (bits >> 3) | ((bits & 4) << 6) | ((bits & 2) << 15) | ((bits & 1) << 24);
+}
+
+/** @type {(cells: Uint8Array) => Uint32Array} */
+const wordsOf = ({ buffer, byteOffset, length }) => new Uint32Array(buffer, byteOffset, length >> 2);
+
 /** @type {(n: number, bits: Uint8Array) => Uint8Array} */
 function unpacked(n, bits) {
   const cells = new Uint8Array(n * n);
-  for (let at = 0; at < cells.length; at++) cells[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
+  const words = wordsOf(cells);
+  for (let at = 0; at < words.length; at++) words[at] = HALVES[at & 1 ? bits[at >> 1] & 15 : bits[at >> 1] >> 4];
+  for (let at = words.length * 4; at < cells.length; at++) cells[at] = (bits[at >> 3] >> (7 - (at & 7))) & 1;
   return cells;
 }
 
 /** @type {(cells: Uint8Array) => Uint8Array<ArrayBuffer>} */
 function packed(cells) {
   const bits = new Uint8Array(Math.ceil(cells.length / 8));
-  for (let at = 0; at < cells.length; at++) if (cells[at]) bits[at >> 3] |= 128 >> (at & 7);
+  const words = wordsOf(cells.byteOffset & 3 ? cells.slice() : cells);
+  for (let at = 0; at < words.length; at++) {
+    const half = Math.imul(words[at], 0x08040201) >>> 24; // the four cells as four bits
+    bits[at >> 1] |= at & 1 ? half : half << 4;
+  }
+  for (let at = words.length * 4; at < cells.length; at++) if (cells[at]) bits[at >> 3] |= 128 >> (at & 7);
   return bits;
 }
