@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 import viz_encoder as vz
 from tests.ui.shared_page import SharedPages
+from tests.ui.shared_tab import SharedTab
 from tests.ui.texts import SENTENCES
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.trace import Trace
@@ -156,6 +157,31 @@ def shared(shared_pages: SharedPages) -> Iterator[Callable[..., Opened]]:
 
     yield at
     assert [opened.faults for opened in used if opened.faults] == []
+
+
+@pytest.fixture(scope="module")
+def shared_tabs(visit_once: Callable[..., Opened]) -> SharedTab:
+    """The pages that tests of a file share by `tab_anew`."""
+    return SharedTab(visit_once)
+
+
+@pytest.fixture
+def tab_anew(shared_tabs: SharedTab) -> Iterator[Callable[..., Opened]]:
+    """A page on a tab that is made anew, though the page may have been that of another test."""
+    used: list[Opened] = []
+
+    def at(tab: str, **query: object) -> Opened:
+        used.append(shared_tabs.at(tab, **query))
+        return used[-1]
+
+    yield at
+    assert [opened.faults for opened in used if opened.faults] == []
+
+
+@pytest.fixture
+def masks(tab_anew: Callable[..., Opened]) -> Callable[..., Page]:
+    """The page on its Masks tab, by what is in its link."""
+    return lambda **query: tab_anew("masks", **query).page
 
 
 @contextmanager

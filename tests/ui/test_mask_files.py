@@ -14,35 +14,6 @@ pytestmark = pytest.mark.browser
 LONG = "The quick brown fox jumps over the lazy dog. " * 6
 
 
-@pytest.fixture
-def masks(visit):
-    def enter(**query):
-        opened = visit(tab="masks", **query)
-        opened.page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-        return opened.page
-
-    return enter
-
-
-@pytest.fixture(scope="module")
-def opened_once(visit_once):
-    opened = visit_once(tab="masks")
-    opened.page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    return opened
-
-
-@pytest.fixture
-def usual(opened_once):
-    """The page that tests share which leave its mask alone; the preset is put back."""
-    page = opened_once.page
-    assert page.input_value("#viz-mask-preset") == "none"
-    yield page
-    page.select_option("#viz-mask-preset", "none")
-    page.wait_for_selector("#viz-masks .viz-alert:visible", state="detached")
-    page.wait_for_function("vizMasks.mask.summary().forbidden === 0")
-    assert opened_once.faults == []
-
-
 def send(page, name: str, array) -> None:
     content = io.BytesIO()
     np.save(content, array)
@@ -108,8 +79,8 @@ def test_rows_of_a_batch_are_read_as_a_key_padding_mask(masks):
         ("ones.npy", None, "ones.npy: The mask is float64; this convention takes bool."),
     ],
 )
-def test_a_fault_names_the_file_and_is_no_error_of_the_page(usual, name, content, said):
-    page = usual
+def test_a_fault_names_the_file_and_is_no_error_of_the_page(masks, name, content, said):
+    page = masks()
     if content is None:
         send(page, name, np.ones((15, 15)))
     else:

@@ -145,16 +145,10 @@ def test_a_link_brings_the_scope_back():
         assert left["notes"][-1].endswith("; the run is shown without a mask.")
 
 
-def enter(visit, **query):
-    page = visit(**query).page
-    page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-    return page
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
-    page = enter(visit, tab="masks", width=width, layer=3, head=1)
+def test_a_scope_is_typed_run_linked_and_there_again(masks, minilm, width):
+    page = masks(width=width, layer=3, head=1)
     page.select_option("#viz-mask-preset", "causal")
     page.wait_for_function("vizMasks.mask.summary().forbidden === 105")
     page.fill("#viz-mask-layers", "9–12")
@@ -227,9 +221,9 @@ def test_a_scope_is_typed_run_linked_and_there_again(visit, minilm, width):
 
 
 @pytest.mark.browser
-def test_other_tabs_say_where_the_mask_applies(visit):
-    page = enter(visit, tab="masks", ran="causal", scope="2:0", kind="text",
-                 model="all-MiniLM-L6-v2", a=TEXT)  # fmt: skip
+def test_other_tabs_say_where_the_mask_applies(masks):
+    query = {"kind": "text", "model": "all-MiniLM-L6-v2", "a": TEXT}
+    page = masks(ran="causal", scope="2:0", **query)
     page.get_by_role("tab", name="Flow").click()
     told = page.wait_for_selector("#viz-masked-chip:visible").inner_text()
     assert told == "mask: causal, 105 of 225 pairs forbidden, in layer 2, head 0 ✕"

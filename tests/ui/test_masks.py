@@ -339,19 +339,6 @@ def test_named_endpoints_do_the_same(client, key, minilm, plain):
         client.predict(key, "11", api_name="/mask_run")
 
 
-@pytest.fixture
-def masks(visit):
-    def enter(**query):
-        opened = visit(**query)
-        opened.painted()
-        opened.page.get_by_role("tab", name="Masks").click()
-        opened.page.wait_for_selector(".viz-masks[data-painted]", timeout=60_000)
-        enter.opened = opened
-        return opened.page
-
-    return enter
-
-
 def painted_mask(page) -> np.ndarray:
     n, flat = page.evaluate("[vizMasks.mask.n, [...vizMasks.mask.cells]]")
     return np.array(flat, dtype=bool).reshape(n, n)

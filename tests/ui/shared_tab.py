@@ -1,0 +1,78 @@
+"""A page that tests of a file share by one of its tabs: each finds that tab made anew."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.ui.conftest import Opened
+
+PLACE = {"layer": 0, "head": 0, "query": 0, "key": 0}
+DRAWN = {
+    "corpus": ".viz-corpus[data-painted]",
+    "learn": ".viz-learn[data-painted]",
+    "masks": ".viz-masks[data-painted]",
+    "zoo": ".viz-zoo-head",
+}
+
+# Back to the tab, to the run that the page opened with, and to a place and the notes of a link.
+BACK = """([tab, place, linked]) => {
+  const { selection } = vizTab;
+  if (tab === "masks") {
+    vizMasks.ready = false;
+    vizMasks.painter.history = { now: null }; // what it still does writes no link
+  }
+  document.querySelector(`#viz-tab-${tab}-button`).click();
+  document.activeElement?.blur();
+  selection.flush();
+  const named = [...new URLSearchParams(location.search).keys()];
+  const noted = named.filter((name) => name.includes(".")).map((name) => [name, ""]);
+  selection.note({ ...Object.fromEntries(noted), ...linked });
+  if (vizTab.run !== vizFirst) m.current.enter(vizFirst);
+  selection.set(place);
+  scrollTo(0, 0);
+}"""
+ANEW = """(tab) => {
+  const old = document.querySelector(`#viz-${tab} .viz-root`), root = old.cloneNode(false);
+  old.replaceWith(root);
+  m.mount(root);
+}"""
+
+
+class SharedTab:
+    """The pages of a file, by the query that opened each."""
+
+    def __init__(self, visit: "Callable[..., Opened]") -> None:
+        self.visit = visit
+        self.kept: dict[str, Opened] = {}
+
+    def at(self, tab: str, width: int = 1440, **query: object) -> "Opened":
+        """The page of a query, on a tab as a link of that query opens it."""
+        place = {name: query.pop(name, usual) for name, usual in PLACE.items()}
+        linked = {name: query.pop(name) for name in [*query] if "." in name}
+        opened = self._page(tab, query)
+        page = opened.page
+        page.unroute_all()
+        page.mouse.move(0, 0)
+        page.set_viewport_size({"width": 1440, "height": 1000})  # where each tab has its button
+        page.wait_for_selector(f"#viz-tab-{tab}-button")
+        opened.imported("core/app_state.js", f"({BACK})(given)", [tab, place, linked])
+        page.wait_for_selector(f"#viz-{tab} .viz-root", state="attached")
+        opened.imported(f"{tab}/tab.js", f"({ANEW})(given)", tab)
+        page.wait_for_selector(DRAWN[tab], timeout=60_000)
+        if width != 1440:
+            page.set_viewport_size({"width": width, "height": 1000})
+        return opened
+
+    def _page(self, tab: str, query: dict[str, object]) -> "Opened":
+        name = f"{tab} {sorted(query.items())}"
+        opened = self.kept.pop(name, None)
+        if opened and (opened.faults or not opened.page.evaluate("'vizFirst' in window")):
+            opened.page.close()  # a page that was loaded again is another
+            opened = None
+        if opened is None:
+            opened = self.visit(tab=tab, **query)
+            opened.page.wait_for_selector(DRAWN[tab], timeout=60_000)
+            opened.page.wait_for_function("window.vizTab?.run")
+            opened.page.evaluate("() => { window.vizFirst = vizTab.run; }")
+        self.kept[name] = opened
+        return opened
