@@ -17,7 +17,6 @@ from viz_encoder.errors import InputError, TooLong, VizEncoderError
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.tabs.corpus import results, sources
 
-PAINTED = ".viz-corpus[data-painted]"
 TEXTS = [
     "The old dog slept near the warm stove.",
     "Who left the window open?",
@@ -202,11 +201,9 @@ def test_work_stops_where_it_is_told_to(minilm):
 
 
 @pytest.fixture
-def opened(visit):
+def opened(tab_anew):
     """The tab with the shipped table."""
-    opened = visit(tab="corpus")
-    opened.page.wait_for_selector(PAINTED, timeout=60_000)
-    return opened
+    return tab_anew("corpus")
 
 
 def painted(page, words: str) -> None:

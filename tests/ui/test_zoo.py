@@ -175,13 +175,11 @@ def test_a_public_server_has_the_zoo_without_any_run():
 
 
 @pytest.fixture
-def zoo_tab(visit):
-    def enter(**query):
-        opened = visit(**query)
-        opened.painted()
-        opened.page.get_by_role("tab", name="Mask zoo").click()
-        opened.page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
-        return opened.page
+def zoo_tab(tab_anew):
+    def enter():
+        page = tab_anew("zoo").page
+        page.wait_for_selector(AUDITED.format("A1-multihead:wrong:0"), timeout=60_000)
+        return page
 
     return enter
 
