@@ -1,5 +1,7 @@
 """A long map at once: the atlas's own thumbnail, true block by block, then the finer map."""
 
+import base64
+
 import numpy as np
 import pytest
 import torch
@@ -22,18 +24,23 @@ def long_run(tmp_path_factory):
     trace = recording.trace(tokens=[f"t{at}" for at in range(LONG)])
     path = tmp_path_factory.mktemp("runs") / "long.safetensors"
     trace.save(path)
-    return trace, str(path)
+    return trace, path
+
+
+@pytest.fixture(scope="module")
+def long_key(client, long_run):
+    """The same on the server."""
+    sent = base64.b64encode(long_run[1].read_bytes()).decode()
+    return client.predict(sent, api_name="/open_saved")["key"]
 
 
 @pytest.fixture
-def long_page(visit, long_run):
-    """Open the long run on the page."""
+def long_page(visit, long_key):
+    """Open the long run on a page, which has none of its maps yet."""
 
     def open_long(**size):
-        opened = visit(**size)
-        opened.painted()
-        opened.open_saved(long_run[1])
-        opened.page.wait_for_function("window.vizTab.run?.n === 700", timeout=60_000)
+        opened = visit(run=long_key, **size)
+        opened.page.wait_for_function("window.vizTab?.run?.n === 700", timeout=60_000)
         opened.painted()
         return opened
 
