@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.ui.shared_page import MOST
+
 if TYPE_CHECKING:
     from tests.ui.conftest import Opened
 
@@ -14,27 +16,27 @@ DRAWN = {
     "zoo": ".viz-zoo-head",
 }
 
-# Back to the tab, to the run that the page opened with, and to a place and the notes of a link.
-BACK = """([tab, place, linked]) => {
-  const { selection } = vizTab;
-  if (tab === "masks") {
-    vizMasks.ready = false;
-    vizMasks.painter.history = { now: null }; // what it still does writes no link
-  }
+# The tab goes; what it still does, out of sight, writes no link.
+GONE = """(tab) => {
+  if (tab === "masks") Object.assign(vizMasks, { ready: false }).painter.history = { now: null };
+  const old = document.querySelector(`#viz-${tab} .viz-root`);
+  old.replaceWith(old.cloneNode(false));
+  window.mountAnew = m.mount;
+}"""
+# Back to the run that the page opened with, to a place and the notes of a link, and to the tab.
+ANEW = """([tab, place, linked]) => {
+  const { selection } = m.current;
   document.querySelector(`#viz-tab-${tab}-button`).click();
   document.activeElement?.blur();
+  sessionStorage.clear();
   selection.flush();
   const named = [...new URLSearchParams(location.search).keys()];
   const noted = named.filter((name) => name.includes(".")).map((name) => [name, ""]);
   selection.note({ ...Object.fromEntries(noted), ...linked });
-  if (vizTab.run !== vizFirst) m.current.enter(vizFirst);
+  if (m.current.run !== vizFirst) m.current.enter(vizFirst);
   selection.set(place);
+  mountAnew(document.querySelector(`#viz-${tab} .viz-root`));
   scrollTo(0, 0);
-}"""
-ANEW = """(tab) => {
-  const old = document.querySelector(`#viz-${tab} .viz-root`), root = old.cloneNode(false);
-  old.replaceWith(root);
-  m.mount(root);
 }"""
 
 
@@ -55,9 +57,8 @@ class SharedTab:
         page.mouse.move(0, 0)
         page.set_viewport_size({"width": 1440, "height": 1000})  # where each tab has its button
         page.wait_for_selector(f"#viz-tab-{tab}-button")
-        opened.imported("core/app_state.js", f"({BACK})(given)", [tab, place, linked])
-        page.wait_for_selector(f"#viz-{tab} .viz-root", state="attached")
-        opened.imported(f"{tab}/tab.js", f"({ANEW})(given)", tab)
+        opened.imported(f"{tab}/tab.js", f"({GONE})(given)", tab)
+        opened.imported("core/app_state.js", f"({ANEW})(given)", [tab, place, linked])
         page.wait_for_selector(DRAWN[tab], timeout=60_000)
         if width != 1440:
             page.set_viewport_size({"width": width, "height": 1000})
@@ -70,6 +71,8 @@ class SharedTab:
             opened.page.close()  # a page that was loaded again is another
             opened = None
         if opened is None:
+            while len(self.kept) >= MOST:
+                self.kept.pop(next(iter(self.kept))).page.close()
             opened = self.visit(tab=tab, **query)
             opened.page.wait_for_selector(DRAWN[tab], timeout=60_000)
             opened.page.wait_for_function("window.vizTab?.run")

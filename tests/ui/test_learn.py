@@ -60,9 +60,9 @@ def row(ran):
 
 
 @pytest.fixture
-def learn(visit):
+def learn(tab_anew):
     def enter(step=4, **query):
-        opened = entered(visit, step, **query)
+        opened = entered(tab_anew, step, **query)
         enter.faults = opened.faults
         return opened.page
 
@@ -259,14 +259,16 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize(("model", "kind", "text"), [case[:3] for case in MODELS])
 @pytest.mark.parametrize("width", [1440, 390])
-def test_every_step_of_every_model_shows_numbers_or_says_why_not(visit, model, kind, text, width):
+@pytest.mark.parametrize(("model", "kind", "text"), [case[:3] for case in MODELS])
+def test_every_step_of_every_model_shows_numbers_or_says_why_not(
+    tab_anew, model, kind, text, width
+):
     source = {"a": text} if text else {"example": next(iter(PICTURES))}
     asked = {"kind": kind, "tab": "learn", "learn.step": 1, "layer": 1, "head": 1, "query": 2}
     if model != "minilm":
         asked["model"] = model
-    opened = visit(width=width, **asked, **source)
+    opened = tab_anew(width=width, **asked, **source)
     page = opened.page
     shown(page, 1)
     for step in range(1, STEPS + 1):
