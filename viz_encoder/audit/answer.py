@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from viz_encoder.audit.diagnose.diagnosis import Diagnosis
+from viz_encoder.audit.measure.setting import ModelFault
 from viz_encoder.audit.report import Picture, Verdict
 
 
@@ -35,3 +36,24 @@ def passes(evidence: str) -> Answer:
 def untested(why: str) -> Answer:
     """Nothing can be said, and why."""
     return Answer(Verdict.NOT_TESTED, why)
+
+
+def raised(fault: ModelFault, where: str = "", title: str = "") -> Answer:
+    """The model raised where it must not; nothing is known if it was torch.compile that gave up.
+
+    An audit's many sizes reach its limit of recompilations.
+
+    Args:
+        fault: what it raised.
+        where: such as "At 12 tokens".
+        title: the check's, for where that is not said.
+    """
+    cause = fault.__cause__
+    if type(cause).__module__.startswith("torch._dynamo"):
+        before = f"{where} " if where else f"{title}: " if title else ""
+        return untested(
+            f"{before}torch could not compile the model ({type(cause).__name__}); "
+            'audit it before torch.compile, or under torch.compiler.set_stance("force_eager").'
+        )
+    who = f"{where} the" if where else "The"
+    return Answer(Verdict.FAIL, f"{who} model raised {fault}.")

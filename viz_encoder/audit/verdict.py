@@ -2,7 +2,7 @@
 
 import traceback
 
-from viz_encoder.audit.answer import Answer, untested
+from viz_encoder.audit.answer import Answer, raised, untested
 from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.measure.setting import ModelFault
@@ -73,7 +73,7 @@ def _answer(context: AuditContext, question: Question) -> Answer:
     try:
         return _unless_nan(context, question, question.ask(context))
     except ModelFault as fault:
-        return Answer(Verdict.FAIL, f"The model raised {fault}.")
+        return raised(fault, title=question.title)
     except InputError as fault:
         return Answer(Verdict.ERROR, str(fault), cure="Fix the arguments of audit_mask.")
     except Exception as fault:

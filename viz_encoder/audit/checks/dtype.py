@@ -1,6 +1,6 @@
 """Whether it holds in the dtype that it will run in."""
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import padding_invariance
 from viz_encoder.audit.diagnose.diagnosis import diagnose
@@ -26,7 +26,7 @@ def ask(context: AuditContext) -> Answer:
         try:
             out = context.subject.run(case)
         except ModelFault as fault:
-            answer = Answer(Verdict.FAIL, f"In {name} the model raised {fault}.")
+            answer = raised(fault, f"In {name}")
             return answer.because(diagnose("overflow")) if "overflow" in str(fault) else answer
         real = case.valid if out.ndim > 2 else case.valid.any(dim=1)
         if not bool(out[real].isfinite().all()):

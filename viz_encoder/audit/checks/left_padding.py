@@ -2,7 +2,7 @@
 
 import torch
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps, padding_invariance
 from viz_encoder.audit.diagnose.causes import CAUSES
@@ -48,7 +48,7 @@ def _find_fault(context: AuditContext, case: Case) -> Answer | None:
             return found
         return found._replace(cure=CAUSES["positions"].cure)
     except ModelFault as fault:
-        return Answer(Verdict.FAIL, f"The model raised {fault}.")
+        return raised(fault)
 
 
 def _nonfinite(context: AuditContext, case: Case, sample: int, query: int) -> Answer:

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.checks import gradient, maps, padding_invariance, perturbation
 from viz_encoder.audit.measure.difference import first_nonfinite
@@ -23,7 +23,7 @@ def ask(context: AuditContext) -> Answer:
             out = context.subject.run(case)
         except ModelFault as fault:
             if _must_run(context, length):
-                return Answer(Verdict.FAIL, f"At {length} tokens the model raised {fault}.")
+                return raised(fault, f"At {length} tokens")
             refused = f"{length} tokens: {fault}"
             continue
         found = _find_fault(context, case, out)

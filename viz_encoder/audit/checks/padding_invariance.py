@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.answer import Answer, passes, raised, untested
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.diagnose.diagnosis import diagnose
 from viz_encoder.audit.measure.difference import Gap, gap
@@ -110,7 +110,7 @@ def _in_a_batch_of_one(context: AuditContext, case: Case, out: Tensor) -> Answer
     try:
         apart = gap(context.subject.run(single), out[one], single.valid)
     except ModelFault as fault:
-        return Answer(Verdict.FAIL, f"With a padded batch of one the model raised {fault}.")
+        return raised(fault, "With a padded batch of one")
     if apart.amount <= context.tolerance(out):
         return None
     text = (

@@ -1,0 +1,75 @@
+"""Where torch.compile gives up on one of an audit's many sizes, it is said to be not tested."""
+
+import pytest
+import torch
+from torch._dynamo.exc import TorchDynamoException
+
+from tests.audit.audits import audit
+from tests.audit.plants import Stack, causal
+from viz_encoder.audit import AuditInputs, AuditScope
+
+BFLOAT16 = AuditScope(dtype=torch.bfloat16)
+LENGTHS = AuditScope(lengths=(7, 12))
+USUAL = AuditScope()
+BOTH = AuditInputs(padding_side="both")
+
+
+class Compiled(Stack):
+    """Gives up where it is told to."""
+
+    def __init__(self, gives_up, fault):
+        super().__init__()
+        self.gives_up, self.fault = gives_up, fault
+
+    def forward(self, x, keep):
+        if self.gives_up(self, x, keep):
+            raise self.fault("a limit is reached")
+        return super().forward(x, keep)
+
+
+def training(model, x, keep):
+    return model.training
+
+
+def alone_with_padding(model, x, keep):
+    return len(x) == 1 and not keep.any(dim=1).all()
+
+
+def padded_on_the_left(model, x, keep):
+    return not keep[:, :, 0].any(dim=1).all()
+
+
+def longer(model, x, keep):
+    return x.shape[1] == 12
+
+
+def narrow(model, x, keep):
+    return x.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("gives_up", "where", "scope"),
+    [
+        (training, "Training mode:", USUAL),
+        (alone_with_padding, "With a padded batch of one", USUAL),
+        (padded_on_the_left, "Padding on the left:", USUAL),
+        (longer, "At 12 tokens", LENGTHS),
+        (narrow, "In bfloat16", BFLOAT16),
+    ],
+)
+def test_what_torch_cannot_compile_is_not_tested(gives_up, where, scope):
+    report = audit(
+        Compiled(gives_up, TorchDynamoException).eval(), causal, scope=scope, inputs=BOTH
+    )
+    assert report.verdict == "PASS", str(report)
+    told = f"{where} torch could not compile the model (TorchDynamoException); audit it before"
+    assert any(line.startswith(told) for line in report.not_tested), report.not_tested
+    assert (
+        audit(Compiled(gives_up, ValueError).eval(), causal, scope=scope, inputs=BOTH).verdict
+        == "FAIL"
+    )
+
+
+def test_a_model_that_torch_cannot_compile_at_all_fails():
+    report = audit(Compiled(lambda *_: True, TorchDynamoException).eval(), causal)
+    assert report.verdict == "FAIL" and "raised TorchDynamoException" in str(report)
