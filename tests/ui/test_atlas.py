@@ -328,11 +328,13 @@ def test_nothing_below_moves_as_layers_come(visit):
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_each_head_has_a_cell_that_can_be_hit(visit, width):
-    opened = visit(width=width, height=844)
-    opened.painted()
-    sides = opened.page.eval_on_selector_all(
+def test_each_head_has_a_cell_that_can_be_hit(opened, width):
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": 844})
+    page.wait_for_function(
+        "width => innerWidth === width && document.documentElement.scrollWidth <= width", arg=width
+    )
+    sides = page.eval_on_selector_all(
         ".viz-atlas-cell", "all => all.map(c => c.getBoundingClientRect().width)"
     )
     assert min(sides) >= 16
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -272,9 +272,7 @@ def shown(visit):
     """Open the page on the tab and wait until the panels of a run are drawn."""
 
     def open_tab(*names: str, **query):
-        opened = visit(**query)
-        opened.painted()
-        opened.page.get_by_role("tab", name="Hidden states").click()
+        opened = visit(tab="hidden", **query)
         for name in names or PANELS[:-1]:
             opened.page.wait_for_selector(f"#viz-hidden-{name}[data-painted]", timeout=60_000)
         return opened

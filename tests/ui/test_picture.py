@@ -290,9 +290,12 @@ def test_registers_stand_beside_the_picture(alone, registers):
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_nothing_is_wider_than_the_screen(alone, width):
-    opened = alone(**WIDE, width=width, height=844)
-    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+def test_nothing_is_wider_than_the_screen(shaded, width):
+    page = shaded(**WIDE).page
+    page.set_viewport_size({"width": width, "height": 844})
+    page.wait_for_function(
+        "width => innerWidth === width && document.documentElement.scrollWidth <= width", arg=width
+    )
 
 
 def test_the_tint_goes_up_to_the_largest_patch_in_one_color(shaded, wide):
@@ -356,8 +359,10 @@ def test_a_patch_under_the_pointer_is_named_everywhere_and_outlined(shaded):
 
 
 @pytest.mark.parametrize("width", [390, 360, 320])
-def test_a_phone_shows_the_sliders_whole(alone, width):
-    page = alone(width=width, **WIDE).page
+def test_a_phone_shows_the_sliders_whole(shaded, width):
+    page = shaded(**WIDE).page
+    page.set_viewport_size({"width": width, "height": 1000})
+    page.wait_for_function("width => innerWidth === width", arg=width)
     page.wait_for_selector(".viz-narrow .viz-picture-controls")
     inside = page.evaluate(
         """() => [...document.querySelectorAll(".viz-picture-controls label")].map((line) => {

@@ -232,9 +232,7 @@ def test_an_answer_says_how_the_models_own_pooling_does(topics):
 
 @pytest.fixture
 def tab(visit):
-    opened = visit()
-    opened.painted()
-    opened.page.get_by_role("tab", name="Pooling").click()
+    opened = visit(tab="pooling")
     opened.page.wait_for_selector("#viz-pooling .viz-pool[data-painted]", timeout=60_000)
     return opened.page
 
@@ -368,10 +366,8 @@ def test_a_set_is_called_by_its_file_or_by_where_it_is_from(topics):
 
 @pytest.mark.browser
 def test_both_halves_name_their_model(visit, client):
-    opened = visit()
-    opened.painted()
+    opened = visit(tab="pooling")
     page = opened.page
-    page.get_by_role("tab", name="Pooling").click()
     page.get_by_role("button", name="4 topics").click()
     page.wait_for_selector("#viz-set .viz-pool[data-painted]", timeout=90_000)
     upper, lower = "#viz-pooling .viz-part .viz-fact", "#viz-set .viz-fact"

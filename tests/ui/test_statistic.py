@@ -138,14 +138,13 @@ def test_statistics_follow_the_switches_and_say_over_what_they_are(visit, minilm
     assert "left out. " not in page.inner_text(".viz-stat-heading").replace("is left out.", "")
 
 
-def test_colors_shared_by_heads_go_up_to_the_largest_weight_that_is_shown(visit, minilm):
+def test_colors_shared_by_heads_go_up_to_the_largest_weight_that_is_shown(shared, minilm):
     trace = vz.capture(minilm, SENTENCES[0])
     kept = [at for at in range(trace.n_tokens) if not trace.sample.special[at]]
     whole = trace.attention(5).numpy()
     largest = whole[:, kept][:, :, kept].max()
     assert largest < whole.max() - 0.01
-    opened = visit(layer=5, hide=1, scale="layer")
-    opened.painted()
+    opened = shared(layer=5, hide=1, scale="layer")
     opened.page.wait_for_selector(".viz-map[data-painted*=':5.0:']")
     opened.page.wait_for_function(
         "largest => Math.abs(vizTab.map.scale?.high - largest) < 1e-6", arg=float(largest)
