@@ -12,7 +12,11 @@ from tests.ui.texts import SENTENCES
 from viz_encoder.analyses.survey import survey
 
 pytestmark = pytest.mark.browser
-NO_API = "Element.prototype.requestFullscreen = undefined"
+API = """api => {
+  const its = Element.prototype;
+  its.kept ??= its.requestFullscreen;
+  its.requestFullscreen = api ? its.kept : undefined;
+}"""
 ALONE = ".viz-full"
 
 
@@ -22,11 +26,10 @@ def box(page, selector):
 
 @pytest.mark.parametrize("api", [True, False], ids=["full screen", "over the page"])
 @pytest.mark.parametrize("name", ["map", "atlas"])
-def test_a_view_alone_fills_the_window_and_grows(visit, shared, name, api):
-    page = (shared if api else visit)(layer=3, head=5).page
+def test_a_view_alone_fills_the_window_and_grows(shared, name, api):
+    page = shared(layer=3, head=5).page
     page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-    if not api:
-        page.evaluate(NO_API)
+    page.evaluate(API, api)
     canvas = f".viz-{name} .viz-stage canvas"
     before = box(page, canvas)
     page.locator(f".viz-{name} .viz-full-open").click()
@@ -48,13 +51,15 @@ def test_a_view_alone_fills_the_window_and_grows(visit, shared, name, api):
         arg=[canvas, before["width"]],
     )
     assert page.locator(f".viz-{name} .viz-full-open").get_attribute("aria-pressed") == "false"
+    page.evaluate(API, True)
 
 
 @pytest.mark.parametrize("view", ["painter", "panels", "lines", "zoo"])
-def test_masks_lines_and_the_zoo_fill_the_window_too(visit, view):
+def test_masks_lines_and_the_zoo_fill_the_window_too(shared, view):
     """The drawing grows until the window's height or width holds no more, and shrinks back."""
-    tab = {"lines": "", "zoo": "zoo"}.get(view, "masks")
-    page = visit(layer=3, head=1, query=10, key=2, tab=tab).page
+    page = shared(layer=3, head=1, query=10, key=2).page
+    if view != "lines":
+        page.get_by_role("tab", name="Mask zoo" if view == "zoo" else "Masks", exact=True).click()
     node, drawing = {
         "painter": (".viz-mask-painter", "canvas"),
         "panels": (".viz-mask-result-part:has(.viz-mask-panels)", "canvas"),
