@@ -12,7 +12,7 @@ from huggingface_hub import constants
 
 import viz_encoder as vz
 from tests.checkpoints.pretended_hub import COMMIT, Hub, pretended_hub, tiny_bert
-from tests.ui.conftest import listen_for_errors, matters, serving
+from tests.ui.conftest import lasting, listen_for_errors, matters, serving
 from viz_encoder.checkpoints import HubModel, Plan, patient
 from viz_encoder.cli import main
 from viz_encoder.errors import SelectionError
@@ -22,7 +22,8 @@ from viz_encoder.ui.state.limits import LOCAL
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.wire.watch import SenderLeft, watched
 
-NAME, SHORT, MOVED = "organization/model", "bert-base-uncased", "google-bert/bert-base-uncased"
+NAME, WIDE, NARROW = "organization/model", "organization/wide", "organization/narrow"
+SHORT, MOVED = "bert-base-uncased", "google-bert/bert-base-uncased"
 TEXT = "w1 w2 [MASK] w4"
 
 
@@ -35,9 +36,36 @@ def folder(tmp_path_factory):
 def hub(tmp_path, folder):
     with pretended_hub(tmp_path / "cache") as hub:
         hub.license = "apache-2.0 <b>"
-        for name in (NAME, MOVED):
+        for name in (NAME, WIDE, NARROW, MOVED):
             hub.hold(name, folder)
         yield hub
+
+
+@pytest.fixture(scope="module")
+def site():
+    """A server that people of this machine reach; what a test brings is in its own cache."""
+    with serving(make_app(Settings(device="cpu"))) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def person(chromium, site):
+    with lasting(chromium, site) as context:
+        yield context
+
+
+@pytest.fixture
+def page(person, site):
+    page = person.new_page()
+    yield page
+    page.close()
+
+
+def opened(page, site):
+    """The page, and the part that opens another model."""
+    page.goto(site)
+    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    page.click("#viz-opening >> text=Open another model")
 
 
 def asked(hub: Hub) -> list[str]:
@@ -192,89 +220,77 @@ def test_a_download_that_is_stopped_keeps_the_page_free(hub):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1440, 390])
-def test_looked_up_brought_and_run_on_the_page(hub, chromium, tmp_path, width):
-    with serving(make_app(Settings(device="cpu"))) as site, chromium.new_context() as context:
-        page = context.new_page()
-        faults = []
-        listen_for_errors(page, faults.append)
-        page.on("console", lambda m: faults.append(m.text) if matters(m) else None)
-        page.set_viewport_size({"width": width, "height": 1000})
-        page.goto(site)
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-        page.click("#viz-opening >> text=Open another model")
-        page.fill("#viz-open-name input, #viz-open-name textarea", SHORT)
-        page.wait_for_timeout(500)
-        assert hub.asked == []  # typing asks nobody
-        page.click("#viz-load")  # which shows what it would bring, and brings nothing
-        page.wait_for_selector("#viz-found .viz-model")
-        said = page.inner_text("#viz-found")
-        assert f"{MOVED} (bert)" in said and "apache-2.0 <b>" in said and "Not downloaded" in said
-        assert hub.brought() == [] and not page.is_visible("#viz-load")
-        assert "MB" in page.inner_text("#viz-download")
-        page.locator("#viz-opening").screenshot(path=tmp_path / f"found-{width}.png")
-        page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
-        page.wait_for_selector("#viz-load")  # another name: nothing of it was shown yet
-        page.click("#viz-look")
-        page.wait_for_selector(f"#viz-found :text('{NAME} (bert)')")
-        page.click("#viz-download")
-        page.wait_for_selector(f"text={NAME} is loaded", timeout=60_000)
-        page.locator("#viz-opening").screenshot(path=tmp_path / f"loaded-{width}.png")
-        page.fill("#viz-text-a textarea", TEXT)
-        page.click("#viz-run")
-        page.wait_for_function("window.vizTab.run.model === 'organization/model'")
-        page.reload()
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-        hub.asked.clear()
-        page.click("#viz-opening >> text=Open another model")
-        page.wait_for_selector("#viz-cached input")
-        page.click("#viz-cached input")
-        page.wait_for_selector(f"[role=option]:has-text('{NAME}')")
-        page.locator("#viz-inputs").screenshot(path=tmp_path / f"cached-{width}.png")
-        page.click(f"[role=option]:has-text('{NAME}')")
-        page.wait_for_selector("#viz-found :text('are free')")
-        assert page.input_value("#viz-open-name input, #viz-open-name textarea") == NAME
-        assert hub.asked == [] and faults == []
+@pytest.mark.parametrize(("width", "name"), [(1440, WIDE), (390, NARROW)])
+def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width, name):
+    faults = []
+    listen_for_errors(page, faults.append)
+    page.on("console", lambda m: faults.append(m.text) if matters(m) else None)
+    page.set_viewport_size({"width": width, "height": 1000})
+    opened(page, site)
+    page.fill("#viz-open-name input, #viz-open-name textarea", SHORT)
+    page.wait_for_timeout(500)
+    assert hub.asked == []  # typing asks nobody
+    page.click("#viz-load")  # which shows what it would bring, and brings nothing
+    page.wait_for_selector("#viz-found .viz-model")
+    said = page.inner_text("#viz-found")
+    assert f"{MOVED} (bert)" in said and "apache-2.0 <b>" in said and "Not downloaded" in said
+    assert hub.brought() == [] and not page.is_visible("#viz-load")
+    assert "MB" in page.inner_text("#viz-download")
+    page.locator("#viz-opening").screenshot(path=tmp_path / f"found-{width}.png")
+    page.fill("#viz-open-name input, #viz-open-name textarea", name)
+    page.wait_for_selector("#viz-load")  # another name: nothing of it was shown yet
+    page.click("#viz-look")
+    page.wait_for_selector(f"#viz-found :text('{name} (bert)')")
+    page.click("#viz-download")
+    page.wait_for_selector(f"text={name} is loaded", timeout=60_000)
+    page.locator("#viz-opening").screenshot(path=tmp_path / f"loaded-{width}.png")
+    page.fill("#viz-text-a textarea", TEXT)
+    page.click("#viz-run")
+    page.wait_for_function(f"window.vizTab.run.model === '{name}'")
+    page.reload()
+    page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
+    hub.asked.clear()
+    page.click("#viz-opening >> text=Open another model")
+    page.wait_for_selector("#viz-cached input")
+    page.click("#viz-cached input")
+    page.wait_for_selector(f"[role=option]:has-text('{name}')")
+    page.locator("#viz-inputs").screenshot(path=tmp_path / f"cached-{width}.png")
+    page.click(f"[role=option]:has-text('{name}')")
+    page.wait_for_selector("#viz-found :text('are free')")
+    assert page.input_value("#viz-open-name input, #viz-open-name textarea") == name
+    assert hub.asked == [] and faults == []
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("button", ["#viz-load", "#viz-look"])
-def test_a_hub_that_is_silent_holds_no_run_up(hub, chromium, button):
-    with serving(make_app(Settings(device="cpu"))) as site, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(site)
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-        page.click("#viz-opening >> text=Open another model")
-        page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
-        hub.answer.clear()
-        page.click(button)
-        page.wait_for_selector("#viz-found :text('Looking')")
-        page.fill("#viz-text-a textarea", "the keys")
-        page.click("#viz-run")
-        page.wait_for_function("window.vizTab.run.tokens.length === 4")
-        assert not page.query_selector("#viz-found .viz-model")
-        page.click("#viz-stop")
-        page.wait_for_selector("#viz-found .viz-alert")
-        assert "Stopped" in page.inner_text("#viz-found")
+def test_a_hub_that_is_silent_holds_no_run_up(hub, page, site, button):
+    opened(page, site)
+    page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
+    hub.answer.clear()
+    page.click(button)
+    page.wait_for_selector("#viz-found :text('Looking')")
+    page.fill("#viz-text-a textarea", "the keys")
+    page.click("#viz-run")
+    page.wait_for_function("window.vizTab.run.tokens.length === 4")
+    assert not page.query_selector("#viz-found .viz-model")
+    page.click("#viz-stop")
+    page.wait_for_selector("#viz-found .viz-alert")
+    assert "Stopped" in page.inner_text("#viz-found")
 
 
 @pytest.mark.browser
-def test_a_download_is_stopped_on_the_page(hub, chromium):
+def test_a_download_is_stopped_on_the_page(hub, page, site):
     hub.models[NAME]["model.safetensors"] += b"\0" * 200_000
-    with serving(make_app(Settings(device="cpu"))) as site, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(site)
-        page.wait_for_selector(".viz-atlas[data-painted]", timeout=60_000)
-        page.click("#viz-opening >> text=Open another model")
-        page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
-        page.click("#viz-look")
-        page.wait_for_selector("#viz-found .viz-model")
-        hub.go.clear()
-        page.click("#viz-download")
-        page.wait_for_selector("#viz-found :text('Downloading')")
-        page.click("#viz-stop")
-        page.wait_for_selector("#viz-found .viz-alert")
-        assert "Stopped" in page.inner_text("#viz-found")
-        page.wait_for_selector("#viz-stop", state="hidden")
-        assert page.is_visible(".viz-map-canvas")
-        assert vz.checkpoints.plan_cached(NAME) is None and constants.HF_HUB_CACHE
+    opened(page, site)
+    page.fill("#viz-open-name input, #viz-open-name textarea", NAME)
+    page.click("#viz-look")
+    page.wait_for_selector("#viz-found .viz-model")
+    hub.go.clear()
+    page.click("#viz-download")
+    page.wait_for_selector("#viz-found :text('Downloading')")
+    page.click("#viz-stop")
+    page.wait_for_selector("#viz-found .viz-alert")
+    assert "Stopped" in page.inner_text("#viz-found")
+    page.wait_for_selector("#viz-stop", state="hidden")
+    assert page.is_visible(".viz-map-canvas")
+    assert vz.checkpoints.plan_cached(NAME) is None and constants.HF_HUB_CACHE

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import PAINTED, UNFOLD, listen_for_errors, serving
+from tests.ui.conftest import PAINTED, UNFOLD, lasting, listen_for_errors, serving
 from viz_encoder.ui.serve import Settings, make_app
 
 TEXT = "The animal didn't cross the street because it was too tired"
@@ -22,9 +22,9 @@ def fresh_site():
 
 
 @pytest.fixture(scope="module")
-def elsewhere(chromium):
+def elsewhere(chromium, fresh_site):
     """Another person's browser."""
-    with chromium.new_context() as context:
+    with lasting(chromium, fresh_site) as context:
         yield context
 
 

@@ -236,7 +236,7 @@ def test_a_cut_box_has_a_shadow_where_it_goes_on(shared, theme):
     page.wait_for_selector(".viz-flow[data-painted]", timeout=60_000)
     page.eval_on_selector(".viz-flow .viz-source-body", "box => box.scrollIntoView()")
     # Between the chips and the right edge nothing but the ground of the box is seen.
-    page.add_style_tag(content=".viz-source-body > * { visibility: hidden }")
+    style = page.add_style_tag(content=".viz-source-body > * { visibility: hidden }")
 
     def edges():
         box = page.locator(".viz-flow .viz-source-body")
@@ -250,3 +250,4 @@ def test_a_cut_box_has_a_shadow_where_it_goes_on(shared, theme):
     page.eval_on_selector(box, "box => { box.scrollTop = box.scrollHeight }")
     top, bottom = edges()
     assert bottom < 4 < 20 < top
+    style.evaluate("style => style.remove()")

@@ -32,6 +32,14 @@ def opened(chromium):
         assert errors == []
 
 
+@pytest.fixture(scope="module")
+def forgetful():
+    """A server and its runs, which a test may drop."""
+    app = make_app(Settings(device="cpu"))
+    with serving(app) as site:
+        yield site, app.state.runner.store._entries
+
+
 @pytest.mark.parametrize("made", ["", "&cut=h3.1", CAUSAL])
 def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
     page = opened
@@ -58,30 +66,28 @@ def test_a_server_that_comes_back_finds_the_page_as_it_was(opened, made):
         assert made in page.url
 
 
-def test_a_run_that_expired_is_made_again_where_it_is_looked_at(opened):
-    app = make_app(Settings(device="cpu"))
-    with serving(app) as site:
-        opened.goto(site + LINK)
-        painted(opened, "3.0")
-        opened.wait_for_selector("#viz-proof.viz-good")
-        key = opened.evaluate("vizTab.run.key")
-        app.state.runner.store._entries.clear()
-        opened.click("[data-head='1.2']")
-        painted(opened, "1.2", key)
-        opened.wait_for_selector(LOST, state="hidden")
-        assert opened.evaluate("[vizTab.selection.query, vizTab.selection.key]") == [6, 2]
+def test_a_run_that_expired_is_made_again_where_it_is_looked_at(opened, forgetful):
+    site, runs = forgetful
+    opened.goto(site + LINK)
+    painted(opened, "3.0")
+    opened.wait_for_selector("#viz-proof.viz-good")
+    key = opened.evaluate("vizTab.run.key")
+    runs.clear()
+    opened.click("[data-head='1.2']")
+    painted(opened, "1.2", key)
+    opened.wait_for_selector(LOST, state="hidden")
+    assert opened.evaluate("[vizTab.selection.query, vizTab.selection.key]") == [6, 2]
 
 
-def test_a_run_that_no_link_holds_says_what_to_do(opened, minilm, tmp_path):
-    app = make_app(Settings(device="cpu"))
-    with serving(app) as site:
-        opened.goto(site + LINK)
-        painted(opened, "3.0")
-        opened.evaluate("vizTab.run.link = { kind: 'text', model: 'grammar', from: 'file' }")
-        opened.wait_for_selector("#viz-proof.viz-good")
-        app.state.runner.store._entries.clear()
-        opened.click("[data-head='1.2']")
-        opened.wait_for_selector(f"{LOST} >> text=open its file again")
+def test_a_run_that_no_link_holds_says_what_to_do(opened, forgetful):
+    site, runs = forgetful
+    opened.goto(site + LINK)
+    painted(opened, "3.0")
+    opened.evaluate("vizTab.run.link = { kind: 'text', model: 'grammar', from: 'file' }")
+    opened.wait_for_selector("#viz-proof.viz-good")
+    runs.clear()
+    opened.click("[data-head='1.2']")
+    opened.wait_for_selector(f"{LOST} >> text=open its file again")
 
 
 def test_what_was_typed_is_there_after_a_reload_and_in_no_other_window(visit):
