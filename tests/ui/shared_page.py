@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 PLACE = ("layer", "head", "query", "key", "scale", "hide", "renorm", "words", "change")
 SWITCHES = ("hide", "renorm", "words", "change")
+# Whether the run that is wanted is of a text, of the model that has run the last one.
+ALIKE = """({ kind, model, cut, ran }) => String(kind) === "text" && !cut && !ran
+  && vizTab.run.link.kind === "text" && vizTab.run.link.model === String(model)"""
+TAB = ".viz-root > .viz-alert[hidden]"  # every tab that is built has one
 MOST = 2  # open at once: a browser holds six connections to a server, and each page one
 
 # What is chosen on the page, but for the place: controls, folds and pressed buttons by their names.
@@ -125,11 +129,12 @@ class SharedPage:
         )
         self.chosen = self.page.evaluate(CHOSEN)
         self.size = self.page.viewport_size
+        self.tabs = self.page.locator(TAB).count()
 
     def taken_back(self) -> bool:
         """Undo what was chosen since; False where the page can't be as it was."""
-        if self.opened.faults:
-            return False
+        if self.opened.faults or self.page.locator(TAB).count() > self.tabs:
+            return False  # a tab that was opened stays
         self.page.unroute_all()
         self.page.mouse.move(0, 0)
         if self.page.viewport_size != self.size:
@@ -149,10 +154,14 @@ class SharedPage:
         clear = self.page.get_by_role("button", name="Clear reference")
         if clear.is_visible():
             clear.click()
+        wanted = parse_qs(self.chosen["link"]["address"].removeprefix("?"))
         if self.page.is_visible("#viz-restore"):
             self.page.click("#viz-restore")
-        elif parse_qs(self.chosen["link"]["address"].removeprefix("?")).get("a") == [SENTENCES[0]]:
+        elif wanted.get("a") == [SENTENCES[0]]:
             self.page.get_by_role("button", name=LABELS[0]).click(timeout=2_000)
+        elif self.page.evaluate(ALIKE, wanted):
+            self.page.fill("#viz-text-a textarea", wanted["a"][0], timeout=2_000)
+            self.page.click("#viz-run", timeout=2_000)
         else:
             return
         again = "key => vizTab.run.key === key"

@@ -228,12 +228,15 @@ def test_a_png_knows_its_size_and_has_a_margin(shared, trace):
     assert inked[0] >= 1.5 and inked[-1] <= 84 - 1.5  # millimeters
 
 
+def in_flow(opened):
+    opened.page.get_by_role("tab", name="Flow").click()
+    opened.page.wait_for_selector(".viz-flow[data-painted]", timeout=60_000)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_cut_box_has_a_shadow_where_it_goes_on(shared, theme):
-    page = shared(kind="text", a="word " * 400).page
+    page = shared(in_flow, kind="text", a="word " * 400).page
     page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
-    page.get_by_role("tab", name="Flow").click()
-    page.wait_for_selector(".viz-flow[data-painted]", timeout=60_000)
     page.eval_on_selector(".viz-flow .viz-source-body", "box => box.scrollIntoView()")
     # Between the chips and the right edge nothing but the ground of the box is seen.
     style = page.add_style_tag(content=".viz-source-body > * { visibility: hidden }")
