@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import functools
+import gc
 import inspect
 import shutil
 import ssl
@@ -36,6 +37,21 @@ ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 # A request may take as long as one that names its own time; httpx gives up after 5 s.
 inspect.signature(httpx.request).parameters["timeout"].default.read = 60
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported and collected stays: the garbage collector need not look through it.
+
+    They are a million objects, which it would go through again and again, here and in the tests.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

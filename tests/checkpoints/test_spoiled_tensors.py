@@ -122,11 +122,11 @@ def test_a_failed_load_leaves_nothing_behind(tmp_path, case):
     (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     modules = set(sys.modules)
+    gc.collect()
     gc.freeze()  # so that only what comes from here on is looked through
     assert loads(tmp_path, case) is None
     gc.collect()
     assert not any(type(one) is Encoder for one in gc.get_objects())
-    gc.unfreeze()
     assert {name for name in set(sys.modules) - modules if "evil" in name} == set()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == held
 
