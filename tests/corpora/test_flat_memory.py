@@ -1,4 +1,4 @@
-"""Memory that does not grow with the corpus: what is held after 2,048 texts is what 512 left."""
+"""Memory that does not grow with the corpus: what is held after 1,024 texts is what 256 left."""
 
 import gc
 import random
@@ -10,9 +10,9 @@ from tests.shape_checks import shapes_checked
 from viz_encoder.corpora import chunk
 from viz_encoder.corpora.relations import with_random_weights
 
-EARLY, LATE, CHUNK = 512, 2_048, 256  # whole chunks: what came before is measured by then
+EARLY, LATE, CHUNK = 256, 1_024, 128  # whole chunks: what came before is measured by then
 WORDS = ("keys", "cabinet", "box", "cat", "dog", "near", "old")
-GROWTH = 60_000  # bytes; the texts alone are twice as many
+GROWTH = 30_000  # bytes; the texts alone are twice as many
 
 
 def held_by_us() -> int:
