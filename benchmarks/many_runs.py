@@ -4,11 +4,6 @@ import json
 
 import psutil
 
-from viz_encoder.ui.state.memory import give_back
-from viz_encoder.ui.state.models import Models
-from viz_encoder.ui.state.runner import Runner
-from viz_encoder.ui.state.store import TraceStore
-
 BUDGET = 32 * 10**6  # bytes of runs that are held; each takes some 0.9 MB with its survey
 EARLY, LATE = 300, 1000  # runs; the budget is full after some 35
 MODEL = "all-MiniLM-L6-v2"
@@ -17,6 +12,12 @@ TEXT = "visitor {0} asks why the cat of house {0} did not cross the street becau
 
 def growth_of_memory(rounds: int) -> float:
     """Resident memory after 1,000 runs ÷ after 300; each is described and surveyed as for a page."""
+    # Gradio comes with them: seconds, and memory that must not show in the other rows' peaks.
+    from viz_encoder.ui.state.memory import give_back
+    from viz_encoder.ui.state.models import Models
+    from viz_encoder.ui.state.runner import Runner
+    from viz_encoder.ui.state.store import TraceStore
+
     store, process = TraceStore(BUDGET, dropped=give_back), psutil.Process()
     runner = Runner(Models("cpu"), store)
     held: dict[int, int] = {}

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel
 
 from viz_encoder import EncoderConfig
 from viz_encoder.checkpoints import LoadedEncoder, ModelCard
@@ -44,7 +43,9 @@ def ours(
     return LoadedEncoder(model, None, ModelCard(shape.name, "random weights"))
 
 
-def bert(shape: Shape, n_tokens: int, implementation: str) -> BertModel:
+def bert(shape: Shape, n_tokens: int, implementation: str) -> nn.Module:
+    from transformers import BertConfig, BertModel  # seconds, which most rows need not pay
+
     config = BertConfig(
         num_hidden_layers=shape.n_layers,
         num_attention_heads=shape.n_heads,
