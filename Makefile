@@ -8,6 +8,9 @@ MODULES := node_modules
 TSC := $(BIN)/node $(MODULES)/typescript/bin/tsc
 BIOME := $(BIN)/node $(MODULES)/@biomejs/biome/bin/biome
 
+# Compiled once, not by every worker and by every process that a test starts.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help run test check format bench docs clean test-oldest test-newest
 .DEFAULT_GOAL := help
 
