@@ -21,6 +21,8 @@ from torch.compiler import is_dynamo_compiling
 theirs = jaxtyping.jaxtyped
 AXES = theirs("context")
 CONF = BeartypeConf(violation_type=TypeCheckError)
+INNER: dict[Any, Callable[..., Any]] = {}  # by code and hints
+CALLED = "__beartype_func"  # the argument by which beartype's code knows the function it calls
 
 
 def jaxtyped(given: Any = None, *, typechecker: Any = None) -> Any:
@@ -32,8 +34,10 @@ def jaxtyped(given: Any = None, *, typechecker: Any = None) -> Any:
     if inspect.isclass(given):
         return _of_class(given)
     generator = inspect.isgeneratorfunction(given)  # beartype would look at what it yields
-    hints = getattr(given, "__annotations__", {}).values()
-    by_argument = any("{" in str(hint) for hint in hints)  # an axis such as {n_heads}
+    hints = getattr(given, "__annotations__", {})
+    if generator and hints.keys() <= {"return"}:
+        return given  # an iterator it is, and nothing else is said
+    by_argument = any("{" in str(hint) for hint in hints.values())  # an axis such as {n_heads}
     if not inspect.isfunction(given) or generator or by_argument:
         return theirs(given, typechecker=typechecker)
     return _of_function(given)
@@ -56,7 +60,7 @@ def _of_class(given: type) -> type:
 
 
 def _of_function(given: Callable[..., Any]) -> Callable[..., Any]:
-    checked = beartype(_with_known_hints(given), conf=CONF)
+    checked = _checked(given)
 
     @functools.wraps(given)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -72,6 +76,33 @@ def _of_function(given: Callable[..., Any]) -> Callable[..., Any]:
                 raise
 
     return wrapped
+
+
+def _checked(given: Callable[..., Any]) -> Callable[..., Any]:
+    """What beartype makes of it; of a function inside another, what it made of it the first time.
+
+    It writes and compiles code, which takes milliseconds, and such a function is made at each call.
+    """
+    if "<locals>" not in given.__qualname__:
+        return beartype(_with_known_hints(given), conf=CONF)
+    key = given.__code__, str(given.__annotations__)
+    if key not in INNER:
+        INNER[key] = beartype(_with_known_hints(_hollow(given)), conf=CONF)
+    first = INNER[key]
+    if CALLED not in (first.__kwdefaults__ or {}):  # nothing to check
+        return given
+    again = types.FunctionType(first.__code__, first.__globals__, first.__name__)
+    again.__kwdefaults__ = {**first.__kwdefaults__, CALLED: given}
+    return again
+
+
+def _hollow(given: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without what it holds, which is not to be kept."""
+    cells = tuple(types.CellType() for _ in given.__closure__ or ())
+    empty = types.FunctionType(given.__code__, given.__globals__, given.__name__, None, cells)
+    empty.__qualname__, empty.__module__ = given.__qualname__, given.__module__
+    empty.__annotations__ = given.__annotations__
+    return empty
 
 
 def _with_known_hints(given: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,5 +1,7 @@
 """The checks of shapes and types that the import hook puts around the package, made cheap."""
 
+import gc
+import weakref
 from dataclasses import dataclass
 
 import pytest
@@ -115,3 +117,46 @@ def test_the_package_is_checked_so():
     q = torch.zeros(1, 2, 3, 4)
     with pytest.raises(TypeCheckError):
         attention_weights(q, q[..., :3], None, 1.0)
+
+
+@BOTH
+def test_a_function_inside_another_is_checked_each_time_and_keeps_its_own_values(wrap):
+    def made(factor):
+        def scaled(x: Float[Tensor, "row col"], n: int = 2) -> Float[Tensor, "row col"]:
+            return factor * n * x if factor else x.mT
+
+        return checked(wrap, scaled)
+
+    twice, thrice, wrong = made(2), made(3), made(0)
+    assert twice(X + 1).eq(4).all() and thrice(X + 1, n=1).eq(3).all()
+    for function, given in ((twice, (X[0],)), (thrice, (X, "n")), (wrong, (X,))):
+        with pytest.raises(TypeCheckError):
+            function(*given)
+
+
+@BOTH
+def test_hints_inside_a_function_may_differ_from_call_to_call(wrap):
+    def made(shape):
+        def same(x: Float[Tensor, shape]) -> Float[Tensor, shape]:
+            return x
+
+        return checked(wrap, same)
+
+    assert made("row col")(X).equal(X)
+    with pytest.raises(TypeCheckError):
+        made("row")(X)
+
+
+def test_what_a_function_inside_another_holds_is_not_kept():
+    def made(held):
+        def width(x: Float[Tensor, "row col"]) -> int:
+            return x.shape[1] + len(held)
+
+        return checked(jaxtyped, width)
+
+    held = torch.zeros(2)
+    seen = weakref.ref(held)
+    assert made(held)(X) == 6
+    del held
+    gc.collect()
+    assert seen() is None
