@@ -37,6 +37,14 @@ def test_the_table_is_that_of_the_library(run, tmp_path, capsys, grammar):
     assert table.of_head(layer, head)[0].marked in out
 
 
+def test_of_a_single_text_no_spread_is_told(run, tmp_path, capsys):
+    (tmp_path / "texts.csv").write_text(f"text\n{TEXTS[0]}\n", encoding="utf-8")
+    assert run("-o", "heads.json", "--vectors", "vectors.parquet") == 0
+    out = capsys.readouterr().out
+    assert "mean over 1 text:" in out and "vectors.parquet: 1 vector of" in out
+    assert "±" not in out and "nan" not in out and "two texts" not in out
+
+
 def test_options_reach_the_library(run, tmp_path, capsys):
     assert (
         run("-o", "heads.json", "--measures", "roles", "--rank", "punctuation", "--resume", "parts")

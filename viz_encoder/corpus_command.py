@@ -1,6 +1,7 @@
 """The command `corpus`: what every head does over a set of texts or pictures of any size."""
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -122,8 +123,11 @@ def _require_vectors(given: argparse.Namespace) -> None:
 def _said(found: VectorSpread, path: str | None) -> str:
     """How many vectors of what, and how alike two of them are."""
     where = f"{path}: " if path else ""
-    many = f"{where}{found.n_texts:,} vectors of {len(found.mean):,} numbers ({found.pooling})"
-    return f"{many}; the mean cosine of two texts is {found.mean_cosine:.2f}."
+    many = f"{counted(found.n_texts, 'vector')} of {counted(len(found.mean), 'number')}"
+    alike = (
+        f"; the mean cosine of two texts is {found.mean_cosine:.2f}" if found.n_texts > 1 else ""
+    )
+    return f"{where}{many} ({found.pooling}){alike}."
 
 
 def _trees(given: argparse.Namespace, encoder: LoadedEncoder, kind: str) -> None:
@@ -155,10 +159,10 @@ def _show_relations(found: Relations, output: str) -> None:
 def _show(table: HeadTable, name: str) -> None:
     """The first heads by a statistic, and where the first one is strongest."""
     ranked, spread = table.ranked(name, N_SHOWN), table[name]
-    print(f"{STATISTICS[name].title}, mean over {spread.n_texts:,} texts:")
+    print(f"{STATISTICS[name].title}, mean over {counted(spread.n_texts, 'text')}:")
     for layer, head in ranked:
         mean, sd = spread.mean[layer, head], spread.sd[layer, head]
-        print(f"  {layer}.{head}  {mean:.3f} ± {sd:.3f}")
+        print(f"  {layer}.{head}  {mean:.3f}" + ("" if math.isnan(sd) else f" ± {sd:.3f}"))
     for one in table.of_head(*ranked[0])[:N_EXAMPLES] if ranked else ():
         print(f"  {one.score:.3f}  {one.query_token} → {one.key_token}  {one.marked}")
 

@@ -112,6 +112,15 @@ def test_the_sentence_names_the_leading_head(table):
     assert results.said(table, "a_to_b").startswith("None of these texts")
 
 
+def test_a_single_text_has_no_spread(minilm):
+    found = vz.corpus(minilm, ["A cat sat on a mat."])
+    (layer, head), mean = found.ranked("previous", 1)[0], found["previous"].mean.max()
+    assert results.said(found, "previous") == (
+        f"Over 1 text, head {layer}.{head} looks at the previous token more than any other head: "
+        f"{mean:.2f} of its attention."
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [

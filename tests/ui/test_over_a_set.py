@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import viz_encoder as vz
-from tests.ui.test_corpus import PAINTED, TEXTS, painted
+from tests.ui.test_corpus import TEXTS, painted
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable
 from viz_encoder.ui.tabs.corpus import sources
@@ -91,7 +91,7 @@ def test_a_table_of_another_model_is_refused_in_a_sentence(visit):
 def test_the_table_that_is_open_in_the_corpus_tab_is_offered(visit, minilm):
     opened = visit(tab="corpus", order="highest", stat="previous")
     page = opened.page
-    page.wait_for_selector(PAINTED, timeout=60_000)
+    page.wait_for_selector(".viz-corpus[data-painted]", timeout=60_000)
     page.fill("#viz-corpus-texts", "\n".join(TEXTS))
     page.click("#viz-corpus-measure")
     painted(page, sources.PASTED)

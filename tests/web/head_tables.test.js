@@ -31,7 +31,13 @@ const TABLE = {
   counts: [1, 9, 0],
   n_texts: { entropy: 1, a_to_b: 0 },
   words: { entropy: { title: "Entropy", over: "Mean over the real queries." }, a_to_b: { title: "From A", over: "" } },
-  arrays: { entropy: [[1.5, null]], entropy_sd: [[0.1, null]], a_to_b: [[null, null]] },
+  arrays: {
+    entropy: [[1.5, null]],
+    entropy_sd: [[0.1, null]],
+    entropy_least: [[1.4, null]],
+    entropy_most: [[1.6, null]],
+    a_to_b: [[null, null]],
+  },
 };
 const RUN = { model: "tiny", nLayers: 1, nHeads: 2, weights: "" };
 
@@ -64,7 +70,10 @@ test("a table's statistics are those that its texts have, each over the texts", 
       ["0.1", null],
     ],
   );
-  assert.equal(statistics.said("entropy", { layer: 0, head: 0 }), "Entropy. Head 0.0: 1.50 ± 0.10 over 1 text.");
+  assert.equal(statistics.said("entropy", { layer: 0, head: 0 }), "Entropy. Head 0.0: 1.50 over 1 text.");
+  const two = new TableStatistics({ ...TABLE, n_texts: { entropy: 2 } });
+  const both = two.said("entropy", { layer: 0, head: 0 });
+  assert.match(both, /^Entropy\. Head 0\.0: 1\.50 ± 0\.10 over 2 texts; from 1\.40 to 1\.60 in single texts\.$/);
 });
 
 test("a file is named without its folders", () => {

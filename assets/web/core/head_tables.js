@@ -53,6 +53,8 @@ export function spreadOf(table, name, { layer, head }) {
   if (table.arrays[name][layer][head] === null)
     return `Head ${layer}.${head}: not defined for any of these ${itemOf(table)}s.`;
   const texts = table.n_texts[name];
-  const range = texts > 1 ? `; from ${of("_least")} to ${of("_most")} in single ${itemOf(table)}s` : "";
-  return `Head ${layer}.${head}: ${of("")} ± ${of("_sd")} over ${itemsOf(table, texts)}${range}.`;
+  const over = `over ${itemsOf(table, texts)}`;
+  if (texts < 2) return `Head ${layer}.${head}: ${of("")} ${over}.`; // a single one has no spread
+  const range = `from ${of("_least")} to ${of("_most")} in single ${itemOf(table)}s`;
+  return `Head ${layer}.${head}: ${of("")} ± ${of("_sd")} ${over}; ${range}.`;
 }

@@ -140,7 +140,8 @@ export class CorpusTab {
     this.comparison.show(table, name);
     const other = this.comparison.of(table, name);
     const minus = other ? `, minus ${tableName(other)}` : "";
-    this.over.textContent = `${tableName(table)}${minus}. ± is the standard deviation over ${itemOf(table)}s.`;
+    const spread = table.n_texts[name] > 1 ? ` ± is the standard deviation over ${itemOf(table)}s.` : "";
+    this.over.textContent = `${tableName(table)}${minus}.${spread}`;
     const found = other ? changes(table, other, name) : [];
     const { title, meaning, over, edge } = table.words[name];
     this.finding.textContent = other ? changeSaid(found, title) : table.says[name];

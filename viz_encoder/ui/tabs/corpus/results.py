@@ -1,5 +1,6 @@
 """Tables of heads for the page: measured here or opened, as plain data with their words."""
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -159,8 +160,8 @@ def said(table: HeadTable, name: str) -> str:
         return f"None of these {what}s has this statistic: {_title(name).lower()}."
     (layer, head), known = ranked[0], STATISTICS.get(name)
     mean, sd = spread.mean[layer, head], spread.sd[layer, head]
-    digits = 2 if sd >= 0.005 or sd == 0 else 3 if sd >= 0.0005 else 4  # so that sd is seen
-    number = f"{mean:.{digits}f} ± {sd:.{digits}f}"
+    digits = 4 if 0 < sd < 0.0005 else 3 if 0 < sd < 0.005 else 2  # so that sd is seen
+    number = f"{mean:.{digits}f}" if math.isnan(sd) else f"{mean:.{digits}f} ± {sd:.{digits}f}"
     over_texts = f"Over {counted(spread.n_texts, what)}, head {layer}.{head}"
     if known is not None and known.meaning.startswith(LOOK):
         where = known.meaning.removeprefix(LOOK).partition(";")[0]
