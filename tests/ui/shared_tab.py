@@ -51,7 +51,27 @@ class SharedTab:
         """The page of a query, on a tab as a link of that query opens it."""
         place = {name: query.pop(name, usual) for name, usual in PLACE.items()}
         linked = {name: query.pop(name) for name in [*query] if "." in name}
-        opened = self._page(tab, query)
+        name = f"{tab} {sorted(query.items())}"
+        opened = self.kept.pop(name, None)
+        if opened and (opened.faults or not opened.page.evaluate("'vizFirst' in window")):
+            opened.page.close()  # a page that was loaded again is another
+            opened = None
+        if opened:
+            self._make_anew(opened, tab, place, linked)
+        else:
+            while len(self.kept) >= MOST:
+                self.kept.pop(next(iter(self.kept))).page.close()
+            opened = self.visit(tab=tab, width=width, **place, **linked, **query)
+        self.kept[name] = opened
+        opened.page.wait_for_selector(DRAWN[tab], timeout=60_000)
+        opened.page.wait_for_function("window.vizTab?.run")
+        opened.page.evaluate("() => { window.vizFirst ??= vizTab.run; }")
+        opened.page.set_viewport_size({"width": width, "height": 1000})
+        return opened
+
+    def _make_anew(
+        self, opened: "Opened", tab: str, place: dict[str, object], linked: dict[str, object]
+    ) -> None:
         page = opened.page
         page.unroute_all()
         page.mouse.move(0, 0)
@@ -59,23 +79,3 @@ class SharedTab:
         page.wait_for_selector(f"#viz-tab-{tab}-button")
         opened.imported(f"{tab}/tab.js", f"({GONE})(given)", tab)
         opened.imported("core/app_state.js", f"({ANEW})(given)", [tab, place, linked])
-        page.wait_for_selector(DRAWN[tab], timeout=60_000)
-        if width != 1440:
-            page.set_viewport_size({"width": width, "height": 1000})
-        return opened
-
-    def _page(self, tab: str, query: dict[str, object]) -> "Opened":
-        name = f"{tab} {sorted(query.items())}"
-        opened = self.kept.pop(name, None)
-        if opened and (opened.faults or not opened.page.evaluate("'vizFirst' in window")):
-            opened.page.close()  # a page that was loaded again is another
-            opened = None
-        if opened is None:
-            while len(self.kept) >= MOST:
-                self.kept.pop(next(iter(self.kept))).page.close()
-            opened = self.visit(tab=tab, **query)
-            opened.page.wait_for_selector(DRAWN[tab], timeout=60_000)
-            opened.page.wait_for_function("window.vizTab?.run")
-            opened.page.evaluate("() => { window.vizFirst = vizTab.run; }")
-        self.kept[name] = opened
-        return opened
