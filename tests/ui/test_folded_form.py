@@ -1,0 +1,26 @@
+"""What the form folds away: the architecture, another model, a saved run."""
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_what_is_folded_away_opens_below_its_title(shared, width):
+    page = shared().page
+    page.set_viewport_size({"width": width, "height": 1000})
+    titles = page.locator("#viz-more .label-wrap")
+
+    def places():
+        return titles.evaluate_all("all => all.map((one) => [one.offsetLeft, one.offsetTop])")
+
+    before = places()
+    for at in range(titles.count()):
+        titles.nth(at).click()
+        page.wait_for_function(
+            "at => document.querySelectorAll('#viz-more .label-wrap + div')[at].offsetHeight > 40",
+            arg=at,
+        )
+        assert places() == before
+        titles.nth(at).click()
+        page.wait_for_selector("#viz-more .label-wrap.open", state="detached")
