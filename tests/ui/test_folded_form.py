@@ -12,7 +12,12 @@ def test_what_is_folded_away_opens_below_its_title(shared, width):
     titles = page.locator("#viz-more .label-wrap")
 
     def places():
-        return titles.evaluate_all("all => all.map((one) => [one.offsetLeft, one.offsetTop])")
+        return titles.evaluate_all(
+            """all => all.map((one) => {
+              const { x, y } = one.getBoundingClientRect();
+              return [Math.round(x + scrollX), Math.round(y + scrollY)];
+            })"""
+        )
 
     before = places()
     for at in range(titles.count()):
