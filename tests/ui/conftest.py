@@ -215,7 +215,7 @@ def _visits(profile: BrowserContext, site: str) -> Iterator[Callable[..., Opened
 
 def _listen_for_faults(opened: Opened) -> None:
     page, report = opened.page, opened.faults.append
-    page.on("console", lambda m: report(m.text) if matters(m) else None)
+    page.on("console", lambda m: report(f"{m.text} ({m.location['url']})") if matters(m) else None)
     listen_for_errors(page, report)
     page.on("dialog", lambda dialog: report(f"dialog: {dialog.message}"))
     # A request that leaves this machine fails, too: the browser finds no other host.

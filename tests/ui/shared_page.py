@@ -17,7 +17,7 @@ SWITCHES = ("hide", "renorm", "words", "change")
 ALIKE = """({ kind, model, cut, ran }) => String(kind) === "text" && !cut && !ran
   && vizTab.run.link.kind === "text" && vizTab.run.link.model === String(model)"""
 TAB = ".viz-root > .viz-alert[hidden]"  # every tab that is built has one
-MOST = 3  # open at once, each of some 100 MB
+MOST = 2  # open at once, each of some 100 MB
 
 # What is chosen on the page, but for the place: controls, folds and pressed buttons by their names.
 CHOSEN = """() => {

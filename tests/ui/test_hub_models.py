@@ -236,14 +236,14 @@ def test_looked_up_brought_and_run_on_the_page(hub, page, site, tmp_path, width,
     assert f"{MOVED} (bert)" in said and "apache-2.0 <b>" in said and "Not downloaded" in said
     assert hub.brought() == [] and not page.is_visible("#viz-load")
     assert "MB" in page.inner_text("#viz-download")
-    page.locator("#viz-opening").screenshot(path=tmp_path / f"found-{width}.png")
+    page.locator("#viz-opening .label-wrap + div").screenshot(path=tmp_path / f"found-{width}.png")
     page.fill("#viz-open-name input, #viz-open-name textarea", name)
     page.wait_for_selector("#viz-load")  # another name: nothing of it was shown yet
     page.click("#viz-look")
     page.wait_for_selector(f"#viz-found :text('{name} (bert)')")
     page.click("#viz-download")
     page.wait_for_selector(f"text={name} is loaded", timeout=60_000)
-    page.locator("#viz-opening").screenshot(path=tmp_path / f"loaded-{width}.png")
+    page.locator("#viz-opening .label-wrap + div").screenshot(path=tmp_path / f"loaded-{width}.png")
     page.fill("#viz-text-a textarea", TEXT)
     page.click("#viz-run")
     page.wait_for_function(f"window.vizTab.run.model === '{name}'")
