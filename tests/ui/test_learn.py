@@ -364,6 +364,20 @@ def test_a_question_is_answered_and_a_known_mistake_is_named(usual, row):
     assert decode(code) == Result(0, frozenset({(exercise["step"], exercise["level"])}))
 
 
+def test_the_same_question_that_comes_again_leaves_what_was_typed(usual):
+    page = usual
+    page.wait_for_selector(".viz-learn-question input")
+    page.fill(".viz-learn-question input", "0.4")
+    again = """seat => {
+      const { question } = vizLearn;
+      question.show(structuredClone(question.exercises), question.texts, seat);
+    }"""
+    page.evaluate(again, 0)
+    assert page.input_value(".viz-learn-question input") == "0.4"
+    page.evaluate(again, 17)  # another seat has questions of its own
+    assert page.input_value(".viz-learn-question input") == ""
+
+
 def test_a_hint_says_how_and_judges_nothing(usual):
     page = usual
     page.wait_for_selector(".viz-learn-question input")
