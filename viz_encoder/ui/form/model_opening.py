@@ -78,7 +78,7 @@ class Opening:
     ) -> tuple[Any, Any, Any]:
         """What is there, and what loading it would take; then Load or Download."""
         try:
-            return self._look(name, part, request, progress)
+            return self.find(name, part, request, progress)
         finally:
             self.stops.pop(request.session_hash or "", None)
 
@@ -90,11 +90,6 @@ class Opening:
         progress: gr.Progress = gr.Progress(),  # noqa: B008
     ) -> tuple[Any, Any, Any]:
         """The same; if nothing has to be downloaded, it is loaded next."""
-        return self._look(name, part, request, progress)
-
-    def _look(
-        self, name: str, part: str, request: gr.Request, progress: gr.Progress
-    ) -> tuple[Any, Any, Any]:
         session = request.session_hash or ""
         self.inspected.pop(session, None)
         try:
@@ -117,7 +112,7 @@ class Opening:
         """Bring a model that the page has shown; it is loaded next."""
         session = request.session_hash or ""
         if not isinstance(name, str) or self.inspected.get(session) != name.strip():
-            return self._look(name, part, request, progress)
+            return self.find(name, part, request, progress)
         try:
             tell = self._teller(request, progress, "Downloading …")
             self.ready[session] = self.models.download(name, part, tell)
