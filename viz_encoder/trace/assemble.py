@@ -12,7 +12,7 @@ from viz_encoder.errors import TraceError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.mask_parsing import NEVER
-from viz_encoder.trace.module_stack import RecordedCall
+from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.recorded_parts import RecordedParts, parts_of
 from viz_encoder.trace.trace import Trace
 

@@ -8,7 +8,7 @@ are there only while a recording is open, and only act on the thread that opened
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident, local
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -19,13 +19,13 @@ from torch.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
 )
-from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
-from torch.overrides import _get_current_function_mode_stack as mode_stack
+from torch.overrides import TorchFunctionMode
 
 from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
 from viz_encoder.trace.mask_parsing import GivenMasks
+from viz_encoder.trace.mode_place import ModePlace
 from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
@@ -71,8 +71,8 @@ class Interceptor(TorchFunctionMode):
         self._handler = self.operations.handler
         self._thread = get_ident()
         self._watch = Watch(self._saw_fused)
+        self._place = ModePlace(self)
         self._away = False
-        self._above: list[TorchFunctionMode] | None = None
         self._was_away: list[bool] = []
         self._marked: dict[int, nn.Module] = {}
         self._plain: set[type[nn.Module]] = set()  # of which no fused kernel ever runs
@@ -111,13 +111,12 @@ class Interceptor(TorchFunctionMode):
         before = register_module_forward_pre_hook(self._enter)
         after = register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
         self._before_id = before.id
-        _push_mode(self)
+        self._place.push()
         try:
             yield
         finally:
-            if self._away:
-                self._come_back()
-            self._step_out()
+            self._go(False)
+            self._place.step_out()
             before.remove()
             after.remove()
             _global_forward_hooks_with_kwargs.pop(after.id, None)  # which torch forgets
@@ -139,7 +138,12 @@ class Interceptor(TorchFunctionMode):
             for listener in self.listeners:
                 listener.elsewhere(module)
             return
-        self._each("enter", module, args)
+        if not _is_backward():
+            for listener in self.listeners:
+                try:
+                    listener.enter(module, args)
+                except Exception as fault:
+                    listener.fail(fault)
         self._was_away.append(self._away)
         if type(module) not in self._plain:
             self._go(self._must_be_away(module, args, kwargs))
@@ -149,19 +153,13 @@ class Interceptor(TorchFunctionMode):
     def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         if get_ident() != self._thread:
             return
-        *keywords, out = rest  # torch leaves the keywords out where forward has failed
-        kwargs = keywords[0] if keywords else {}
-        was_away = self._was_away.pop() if self._was_away else False
-        if was_away is not self._away:
-            self._go(was_away)
-        self._each("leave", module, args, kwargs, out)
-
-    def _each(self, told: Literal["enter", "leave"], *given: Any) -> None:
+        self._go(self._was_away.pop() if self._was_away else False)
         if _is_backward():
             return
+        *keywords, out = rest  # torch leaves the keywords out where forward has failed
         for listener in self.listeners:
             try:
-                getattr(listener, told)(*given)
+                listener.leave(module, args, keywords[0] if keywords else {}, out)
             except Exception as fault:
                 listener.fail(fault)
 
@@ -183,30 +181,12 @@ class Interceptor(TorchFunctionMode):
 
     def _go(self, away: bool) -> None:
         if away and not self._away:
-            self._step_out()
+            self._place.step_out()
             self._watch.__enter__()  # type: ignore[no-untyped-call]
         elif self._away and not away:
-            self._come_back()
+            self._watch.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            self._place.come_back()
         self._away = away
-
-    def _step_out(self) -> None:
-        """Leave the stack of modes, from under those that the model may have put above."""
-        self._above = None
-        if self in mode_stack():
-            self._above = []
-            while (top := _pop_mode()) is not self:
-                self._above.append(top)
-            for mode in reversed(self._above):
-                _push_mode(mode)
-
-    def _come_back(self) -> None:
-        self._watch.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-        if self._above is None:
-            return
-        for _ in self._above:
-            _pop_mode()
-        for mode in (self, *reversed(self._above)):
-            _push_mode(mode)
 
     def _saw_fused(self, func: Any, given: dict[str, Any], out: Any) -> None:
         part = "self_attn" if func is LAYER else ""

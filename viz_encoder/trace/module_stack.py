@@ -6,87 +6,45 @@ model is none. In a model that numbers nothing it is the outermost module that h
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from viz_encoder.trace.attention_call import (
-    AttentionCall,
-    Kind,
-    LastCopy,
-    LaterCall,
-    Shape,
-    padded,
-)
+from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall, padded
 from viz_encoder.trace.detached import detached_from_caller
-from viz_encoder.trace.kept_weights import KeptNorm, KeptPart, keep, keep_norm
+from viz_encoder.trace.kept_weights import keep, keep_norm
+from viz_encoder.trace.recorded_call import RecordedCall
 
 
-@dataclass(eq=False)
-class RecordedCall:
-    """One attention call, where it happened, and the hidden states around its block."""
+class _Known(NamedTuple):
+    """A module of the model, as far as its name and its class tell."""
 
     name: str
-    run: int  # which call of the recorded module, from 0
-    ran: AttentionCall | LaterCall
-    cross: bool = False
-    before: Tensor | None = field(default=None, repr=False)
-    after: Tensor | None = field(default=None, repr=False)
-    normed: Tensor | None = field(default=None, repr=False)  # after the norm that follows it all
-    block: str = ""
-    batch_first: bool = True
-    part: KeptPart | None = field(default=None, repr=False)  # torch's own module that it is of
-    norm: KeptNorm | None = field(default=None, repr=False)  # that gave `normed`
-
-    @property
-    def attention(self) -> AttentionCall:
-        """What the call ran on.
-
-        Raises:
-            TraceError: what a fused kernel ran on is computed now, and its weights have changed.
-        """
-        return self.ran.whole if isinstance(self.ran, LaterCall) else self.ran
-
-    @property
-    def kind(self) -> Kind:
-        """By what it was done: "softmax" is a model's own, and its maps are kept as they were."""
-        return self.ran.kind
-
-    @property
-    def dropout(self) -> float:
-        """The dropout that was on: the map that ran had this part of its weights set to 0."""
-        return 0.0 if isinstance(self.ran, LaterCall) else self.ran.dropout
-
-    @property
-    def fused(self) -> bool:
-        """Whether one of torch's fused layer kernels ran, whose insides were computed again."""
-        return isinstance(self.ran, LaterCall)
-
-    @property
-    def shape(self) -> Shape:
-        """Samples, heads, queries, keys."""
-        return self.ran.shape
-
-    def __repr__(self) -> str:
-        """One line: name, kind, sizes and what is special about it."""
-        n_samples, n_heads, n_queries, n_keys = self.shape
-        special = [word for word in ("cross", "fused") if getattr(self, word)]
-        special += [f"dropout {self.dropout:g}"] if self.dropout else []
-        sizes = f"{n_samples} samples, {n_heads} heads, {n_queries} × {n_keys}"
-        return f"<{self.name}: {self.kind}, {', '.join([sizes, *special])}>"
+    numbered: bool
+    is_norm: bool
+    calls_none: bool  # one of torch's own that holds no other: nothing attends in it
 
 
 @dataclass(eq=False, slots=True)
 class _Frame:
+    """A module that is running."""
+
     module: nn.Module
-    name: str
-    numbered: bool
+    known: _Known
     inside: bool  # of a numbered module
     before: Tensor | None
     fed: set[int] = field(default_factory=set)  # the tensors that its children were given
     own: list[RecordedCall] = field(default_factory=list)
     within: list[RecordedCall] = field(default_factory=list)  # self-attention only
+
+
+class _Output(NamedTuple):
+    """What the last block gave."""
+
+    call: RecordedCall
+    tensor: Tensor
+    nested: bool
 
 
 class ModuleStack:
@@ -95,16 +53,17 @@ class ModuleStack:
     def __init__(self, module: nn.Module, hidden: bool) -> None:
         """Outside of the model."""
         self.modules = dict(module.named_modules())
-        self.names = {id(part): name for name, part in self.modules.items()}
-        self._numbered = {id(m) for n, m in self.modules.items() if _last_name(n).isdecimal()}
-        self._norms = {id(part) for part in self.modules.values() if _is_norm(part)}
-        self._leaves = {id(part) for part in self.modules.values() if _is_leaf(part)} - self._norms
+        self._known = {id(part): _known(name, part) for name, part in self.modules.items()}
         self.root = type(module).__name__
         self.hidden = hidden
         self.run = -1
         self._stack: list[_Frame] = []
-        self._last: tuple[RecordedCall, Tensor] | None = None  # and what its block gave
+        self._last: _Output | None = None
         self.copies = LastCopy()
+
+    def __contains__(self, module: nn.Module) -> bool:
+        """Whether it is a part of the model."""
+        return id(module) in self._known
 
     @property
     def inside(self) -> bool:
@@ -113,27 +72,30 @@ class ModuleStack:
 
     def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         """A module starts."""
-        name = self.names.get(id(module))
-        if name is None:
+        known = self._known.get(id(module))
+        if known is None:
             return
-        parent = self._stack[-1] if self._stack else None
-        if parent is None:
+        inside = False
+        if self._stack:
+            parent = self._stack[-1]
+            if args:
+                parent.fed.add(id(args[0]))
+            if known.calls_none and not known.is_norm:
+                return
+            inside = parent.inside or parent.known.numbered
+        else:
             self.run += 1
             self._last = None
-        elif args:
-            parent.fed.add(id(args[0]))
-        if parent is not None and id(module) in self._leaves:
-            return
-        numbered = id(module) in self._numbered
-        inside = parent is not None and (parent.inside or parent.numbered)
-        wanted = self.hidden and (numbered or not inside)
-        before = self._copy(args[0]) if wanted and args else None
-        self._stack.append(_Frame(module, name, numbered, inside, before))
+        frame = _Frame(module, known, inside, None)
+        if args and self.hidden and (known.numbered or not inside):
+            with detached_from_caller():
+                frame.before = self._copy(args[0])
+        self._stack.append(frame)
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> RecordedCall:
         """The module that runs has attended."""
         frame = self._stack[-1]
-        name = ".".join(filter(None, (frame.name, part))) or self.root
+        name = ".".join(filter(None, (frame.known.name, part))) or self.root
         recorded = RecordedCall(name, self.run, call)
         recorded.batch_first = getattr(frame.module, "batch_first", True)
         frame.own.append(recorded)
@@ -146,75 +108,69 @@ class ModuleStack:
         if not self._stack or self._stack[-1].module is not module:
             return
         frame = self._stack.pop()
-        if frame.own:
+        if frame.own or frame.within:
             with detached_from_caller():
-                for call in frame.own:
-                    call.cross = _is_cross(call, frame, (*args, *kwargs.values()))
-            frame.within += [call for call in frame.own if not call.cross]
-        if len(frame.within) == 1:
-            self._keep_weights(frame, args or tuple(kwargs.values()))
-        if self._stack and frame.within:
-            self._stack[-1].within += frame.within
-        if self.hidden and (frame.within or (self._last is not None and id(module) in self._norms)):
-            self._keep_hidden(frame, args, kwargs, _first(out))
+                self._attended(frame, args, kwargs, _first(out))
+        elif frame.known.is_norm and self._last is not None and args:
+            self._normed(module, args[0], _first(out), self._last)
         if not self._stack:
             self._last = None
             self.copies.forget()
 
-    def _keep_weights(self, frame: _Frame, given: tuple[Any, ...]) -> None:
-        """References to the weights of torch's own layer, or of attention that is in none."""
-        call, module = frame.within[0], frame.module
-        if not isinstance(module, nn.TransformerEncoderLayer | nn.MultiheadAttention):
+    def _attended(
+        self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
+    ) -> None:
+        """Something attended in the module that has ended."""
+        given = (*args, *kwargs.values())
+        for call in frame.own:
+            call.cross = _is_cross(call, frame, given)
+        frame.within += [call for call in frame.own if not call.cross]
+        if self._stack:
+            self._stack[-1].within += frame.within
+        if len(frame.within) != 1:
             return
-        with detached_from_caller():
-            if isinstance(module, nn.TransformerEncoderLayer):
-                call.part = keep(module)
-            elif not self._in_layer:
-                entered = self._copy(given[0]) if self.hidden and given else None
-                call.part = keep(module, entered)
+        call = frame.within[0]
+        self._keep_weights(call, frame.module, given)
+        is_block = frame.known.numbered or not (frame.inside or _is_numbered(call.block))
+        if self.hidden and is_block and out is not None:
+            call.before = frame.before if args else self._copy(_first(given))
+            call.after, call.block = self._copy(out), frame.known.name
+            call.normed, call.norm, self._last = None, None, _Output(call, out, out.is_nested)
+
+    def _keep_weights(self, call: RecordedCall, module: nn.Module, given: tuple[Any, ...]) -> None:
+        """References to the weights of torch's own layer, or of attention that is in none."""
+        if isinstance(module, nn.TransformerEncoderLayer):
+            call.part = keep(module)
+        elif isinstance(module, nn.MultiheadAttention) and not self._in_layer:
+            call.part = keep(module, self._copy(given[0]) if self.hidden and given else None)
 
     @property
     def _in_layer(self) -> bool:
         return bool(self._stack) and isinstance(self._stack[-1].module, nn.TransformerEncoderLayer)
 
-    def _keep_hidden(
-        self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor | None
-    ) -> None:
-        if out is None:
+    def _normed(self, norm: nn.Module, given: Any, out: Tensor | None, last: _Output) -> None:
+        """A norm has ended: of what the last block gave, or another."""
+        if given is not last.tensor and not last.nested:
             return
-        if len(frame.within) == 1 and (frame.numbered or not frame.inside):
-            call = frame.within[0]
-            if not frame.numbered and _last_name(call.block).isdecimal():
-                return
-            given = frame.before if args else self._copy(_first((*kwargs.values(),)))
-            call.before, call.after, call.block = given, self._copy(out), frame.name
-            call.normed, call.norm, self._last = None, None, (call, out)
-        elif not frame.within and self._last is not None and args:
-            call, block_output = self._last
-            if _is_same(args[0], block_output):
-                call.normed, call.norm = self._copy(out), keep_norm(frame.module)
+        with detached_from_caller():
+            if out is not None and _is_same(given, last.tensor):
+                last.call.normed, last.call.norm = self._copy(out), keep_norm(norm)
 
     def _copy(self, x: Any) -> Tensor | None:
         """A copy, if it can be hidden states; what one block gives the next is copied once."""
-        if not isinstance(x, Tensor):
+        if not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim not in (2, 3):
             return None
-        with detached_from_caller():
-            if not x.is_floating_point() or x.ndim not in (2, 3):
-                return None
-            return self.copies.of(x)
+        return self.copies.of(x)
 
 
-def _last_name(name: str) -> str:
-    return name.rpartition(".")[2]
+def _known(name: str, module: nn.Module) -> _Known:
+    kind = type(module)
+    calls_none = not module._modules and kind.__module__.startswith("torch.nn.modules.")
+    return _Known(name, _is_numbered(name), "norm" in kind.__name__.lower(), calls_none)
 
 
-def _is_leaf(module: nn.Module) -> bool:
-    """One of torch's own that calls none: nothing attends in it."""
-    return type(module).__module__.startswith("torch.nn.modules.") and not module._modules
-
-
-def _is_norm(module: nn.Module) -> bool:
-    return "norm" in type(module).__name__.lower()
+def _is_numbered(name: str) -> bool:
+    return name.rpartition(".")[2].isdecimal()
 
 
 def _is_cross(call: RecordedCall, frame: _Frame, arguments: tuple[Any, ...]) -> bool:
@@ -237,11 +193,10 @@ def _is_same(x: Any, given: Tensor) -> bool:
     """Whether x is what the block gave, or what it gave with its padding put back."""
     if x is given or not isinstance(x, Tensor):
         return x is given
-    with detached_from_caller():
-        if not given.is_nested or x.is_nested:
-            return False
-        wide = padded(given)
-        return x.ndim == wide.ndim and torch.equal(x[:, : wide.shape[1]], wide)
+    if not given.is_nested or x.is_nested:
+        return False
+    wide = padded(given)
+    return x.ndim == wide.ndim and torch.equal(x[:, : wide.shape[1]], wide)
 
 
 def _first(out: Any) -> Tensor | None:

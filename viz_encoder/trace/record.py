@@ -12,7 +12,8 @@ from viz_encoder.trace.assemble import Chosen, assemble
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.diagnose import is_compiled, why_nothing_was_captured
 from viz_encoder.trace.intercept import listening
-from viz_encoder.trace.module_stack import ModuleStack, RecordedCall
+from viz_encoder.trace.module_stack import ModuleStack
+from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.trace import Trace
 
 Eager = Literal["auto"] | bool
@@ -70,6 +71,7 @@ class Recording:
         self._modules = ModuleStack(module, hidden)
         self.modules: Mapping[str, nn.Module] = self._modules.modules
         self.copies = self._modules.copies
+        self.enter, self.leave = self._modules.enter, self._modules.leave
         self._calls: list[RecordedCall] = []
         self._fault: Exception | None = None
 
@@ -145,16 +147,6 @@ class Recording:
             raise self._not_captured(fault) from fault
         return calls
 
-    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        """A module starts."""
-        self._modules.enter(module, args)
-
-    def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
-    ) -> None:
-        """A module has ended."""
-        self._modules.leave(module, args, kwargs, out)
-
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
         """The running module has attended."""
         if not self._modules.inside or (call.kind == "softmax" and not self.eager):
@@ -170,4 +162,4 @@ class Recording:
 
     def elsewhere(self, module: nn.Module) -> None:
         """A module ran on another thread, where nothing is seen."""
-        self.ran_elsewhere = self.ran_elsewhere or id(module) in self._modules.names
+        self.ran_elsewhere = self.ran_elsewhere or module in self._modules

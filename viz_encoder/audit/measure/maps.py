@@ -12,7 +12,7 @@ from viz_encoder.audit.measure.subject import Subject
 from viz_encoder.errors import TraceError
 from viz_encoder.trace import record
 from viz_encoder.trace.attention_call import AttentionCall
-from viz_encoder.trace.module_stack import RecordedCall
+from viz_encoder.trace.recorded_call import RecordedCall
 
 
 @dataclass(frozen=True, eq=False)
