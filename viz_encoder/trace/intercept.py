@@ -5,10 +5,10 @@ the product of a model that does it by hand. Global module hooks say which modul
 are there only while a recording is open, and only act on the thread that opened it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident, local
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import nn
@@ -21,42 +21,21 @@ from torch.nn.modules.module import (
 )
 from torch.overrides import TorchFunctionMode
 
-from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall
+from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
+from viz_encoder.trace.listener import Listener
 from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.mode_place import ModePlace
 from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
+SILENT = {  # torch's own, in which nothing of attention can run: our mode rests meanwhile
+    *(nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.Identity),
+    *(nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh),
+}
 PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself
 _here = local()
-
-
-@runtime_checkable
-class Listener(Protocol):
-    """Who is told: a recording."""
-
-    modules: Mapping[str, nn.Module]  # all that is recorded, by name
-    copies: LastCopy
-    eager: bool
-
-    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        """A module starts."""
-
-    def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
-    ) -> None:
-        """A module has ended, or failed (out is then None)."""
-
-    def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
-        """The running module, or a part of it, has attended."""
-
-    def fail(self, fault: Exception) -> None:
-        """Something could not be captured."""
-
-    def elsewhere(self, module: nn.Module) -> None:
-        """A module ran on another thread."""
 
 
 class Interceptor(TorchFunctionMode):
@@ -73,6 +52,7 @@ class Interceptor(TorchFunctionMode):
         self._watch = Watch(self._saw_fused)
         self._place = ModePlace(self)
         self._away = False
+        self._rests = False
         self._was_away: list[bool] = []
         self._marked: dict[int, nn.Module] = {}
         self._plain: set[type[nn.Module]] = set()  # of which no fused kernel ever runs
@@ -115,6 +95,8 @@ class Interceptor(TorchFunctionMode):
         try:
             yield
         finally:
+            if self._rests:
+                self._wake()
             self._go(False)
             self._place.step_out()
             before.remove()
@@ -138,12 +120,18 @@ class Interceptor(TorchFunctionMode):
             for listener in self.listeners:
                 listener.elsewhere(module)
             return
+        if self._rests:
+            self._wake()
         if not _is_backward():
             for listener in self.listeners:
                 try:
                     listener.enter(module, args)
                 except Exception as fault:
                     listener.fail(fault)
+        if type(module) in SILENT and self._may_rest(module):
+            self._rests = self._place.popped()
+            if self._rests:
+                return
         self._was_away.append(self._away)
         if type(module) not in self._plain:
             self._go(self._must_be_away(module, args, kwargs))
@@ -153,7 +141,10 @@ class Interceptor(TorchFunctionMode):
     def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         if get_ident() != self._thread:
             return
-        self._go(self._was_away.pop() if self._was_away else False)
+        if self._rests:
+            self._wake()
+        else:
+            self._go(self._was_away.pop() if self._was_away else False)
         if _is_backward():
             return
         *keywords, out = rest  # torch leaves the keywords out where forward has failed
@@ -162,6 +153,15 @@ class Interceptor(TorchFunctionMode):
                 listener.leave(module, args, keywords[0] if keywords else {}, out)
             except Exception as fault:
                 listener.fail(fault)
+
+    def _may_rest(self, module: nn.Module) -> bool:
+        """Whether it runs torch's own code alone, and no softmax is on its way."""
+        own_code = module._forward_pre_hooks or "forward" in module.__dict__
+        return not (own_code or self._away or self.operations.busy or is_dynamo_compiling())
+
+    def _wake(self) -> None:
+        self._place.push()
+        self._rests = False
 
     def _must_be_away(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None

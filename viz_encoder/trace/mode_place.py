@@ -1,6 +1,7 @@
 """Where our function mode stands among those of the caller: it steps out of them and comes back."""
 
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.overrides import _get_current_function_mode as top_mode
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 
 
@@ -15,6 +16,13 @@ class ModePlace:
     def push(self) -> None:
         """Put it on top."""
         _push_mode(self._mode)
+
+    def popped(self) -> bool:
+        """Take it off if it is on top; whether it was."""
+        if top_mode() is not self._mode:
+            return False
+        _pop_mode()
+        return True
 
     def step_out(self) -> None:
         """Leave, from under those that the model may have put above."""

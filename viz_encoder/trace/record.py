@@ -71,7 +71,6 @@ class Recording:
         self._modules = ModuleStack(module, hidden)
         self.modules: Mapping[str, nn.Module] = self._modules.modules
         self.copies = self._modules.copies
-        self.enter, self.leave = self._modules.enter, self._modules.leave
         self._calls: list[RecordedCall] = []
         self._fault: Exception | None = None
 
@@ -146,6 +145,16 @@ class Recording:
         except Exception as fault:
             raise self._not_captured(fault) from fault
         return calls
+
+    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        """A module starts."""
+        self._modules.enter(module, args)
+
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
+        """A module has ended."""
+        self._modules.leave(module, args, kwargs, out)
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
         """The running module has attended."""

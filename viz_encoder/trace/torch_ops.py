@@ -19,6 +19,7 @@ from viz_encoder.trace.attention_call import AttentionCall, Kind, from_maps, fro
 from viz_encoder.trace.capture import kernel_name
 from viz_encoder.trace.flex import from_flex
 from viz_encoder.trace.mask_parsing import GivenMasks
+from viz_encoder.trace.softmax import Softmax
 
 Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
@@ -39,16 +40,6 @@ class Caller(AbstractContextManager[Any, Any], Protocol):
         """Pass on what make() returns."""
 
 
-class Softmax:
-    """A softmax over the last axis, on its way to the product that makes it attention."""
-
-    def __init__(self, maps: Tensor) -> None:
-        """`maps` is what is kept; `now` is the tensor that the model has in hand."""
-        self.maps, self.now, self.dropout = maps, maps, 0.0
-        self.whole: Tensor | None = None  # before the first columns were left out
-        self.keys = slice(None)  # the columns of it that are left
-
-
 class Operations:
     """Looks at each function while it runs, and never changes what it returns."""
 
@@ -60,10 +51,15 @@ class Operations:
         self.cross: bool | None = None
         self.scores: tuple[Any, ...] = ()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a softmax is on its way, or multi_head_attention_forward runs."""
+        return self.softmax is not None or self.n_heads is not None
+
     def handler(self, func: Any) -> Handler | None:
         """What looks at this function now; most functions of a model are not looked at."""
         name = STARTS.get(func)
-        if name is None and (self.softmax is not None or self.n_heads is not None):
+        if name is None and self.busy:
             name = FOLLOWS.get(func)
         found: Handler | None = None if name is None else getattr(self, name)
         return found
@@ -150,9 +146,7 @@ class Operations:
         softmax = self._softmax_in(args)
         out = func(*args, **kwargs)
         if softmax is not None and isinstance(out, Tensor) and out.ndim >= 3:
-            if softmax.whole is None and (keys := _columns_left(softmax.now, out)) is not None:
-                softmax.whole, softmax.keys = softmax.now, keys
-            softmax.maps = softmax.now = out
+            softmax.change(out)
         return out
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -169,7 +163,7 @@ class Operations:
 
     def _from_product(self, softmax: Softmax, v: Tensor | None, mixed: Tensor) -> AttentionCall:
         if self.n_heads is None or v is None:
-            call = from_maps(softmax.maps, v, mixed, _sink(softmax))
+            call = from_maps(softmax.maps, v, mixed, softmax.sink)
             return call._replace(dropout=softmax.dropout, kernel="softmax by hand")
         *bias, q, k = self.scores  # q is scaled already; k is transposed
         heads = (-1, self.n_heads)
@@ -191,28 +185,6 @@ def _flat(args: tuple[Any, ...]) -> list[Any]:
     for arg in args:
         flat.extend(arg if isinstance(arg, list | tuple) else [arg])
     return flat
-
-
-def _columns_left(whole: Tensor, part: Tensor) -> slice | None:
-    """Which columns of every row `part` is a view of; None if it is another thing."""
-    fewer = part.shape[:-1] == whole.shape[:-1] and 0 < part.shape[-1] < whole.shape[-1]
-    if not fewer or part.untyped_storage().data_ptr() != whole.untyped_storage().data_ptr():
-        return None
-    steps = [(a // b, a % b) for a, b in zip(part.stride(), whole.stride(), strict=True)]
-    if any(one != (1, 0) for one in steps[:-1]) or steps[-1][1]:
-        return None
-    start = (part.storage_offset() - whole.storage_offset()) // whole.stride(-1)
-    return slice(start, start + steps[-1][0] * part.shape[-1], steps[-1][0])
-
-
-def _sink(softmax: Softmax) -> Tensor | None:
-    """What the softmax gave to columns that were then left out, as "… query"."""
-    if softmax.whole is None:
-        return None
-    left_out = torch.ones(softmax.whole.shape[-1], dtype=torch.bool, device=softmax.whole.device)
-    left_out[softmax.keys] = False
-    wide = torch.promote_types(softmax.whole.dtype, torch.float32)
-    return softmax.whole.detach()[..., left_out].sum(dim=-1, dtype=wide)
 
 
 def _heads_of(bias: Tensor, heads: tuple[int, int]) -> Tensor:

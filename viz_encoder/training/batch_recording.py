@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
 from viz_encoder.trace.detached import detached_from_caller
-from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.record import Recording
+from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.training.leaks import LayerLeaks, LeakFinder, Meant
 
 

@@ -1,0 +1,34 @@
+"""Listener: who is told what a running model does, call by call."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from torch import nn
+
+from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """Who is told: a recording."""
+
+    modules: Mapping[str, nn.Module]  # all that is recorded, by name
+    copies: LastCopy
+    eager: bool
+
+    def enter(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        """A module starts."""
+
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
+        """A module has ended, or failed (out is then None)."""
+
+    def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
+        """The running module, or a part of it, has attended."""
+
+    def fail(self, fault: Exception) -> None:
+        """Something could not be captured."""
+
+    def elsewhere(self, module: nn.Module) -> None:
+        """A module ran on another thread."""
