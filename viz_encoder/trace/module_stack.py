@@ -87,7 +87,7 @@ class ModuleStack:
             self.run += 1
             self._last = None
         frame = _Frame(module, known, inside, None)
-        if args and self.hidden and (known.numbered or not inside):
+        if args and self.hidden and not known.calls_none and (known.numbered or not inside):
             with detached_from_caller():
                 frame.before = self._copy(args[0])
         self._stack.append(frame)
