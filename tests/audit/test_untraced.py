@@ -11,6 +11,7 @@ from viz_encoder.audit import AuditInputs, AuditScope
 BFLOAT16 = AuditScope(dtype=torch.bfloat16)
 LENGTHS = AuditScope(lengths=(7, 12))
 USUAL = AuditScope()
+N_TOKENS = AuditScope().first_length
 BOTH = AuditInputs(padding_side="both")
 
 
@@ -35,6 +36,14 @@ def alone_with_padding(model, x, keep):
     return len(x) == 1 and not keep.any(dim=1).all()
 
 
+def each_alone(model, x, keep):
+    return len(x) == 1 and x.shape[1] < N_TOKENS
+
+
+def one_alone(model, x, keep):
+    return len(x) == 1 and x.shape[1] == N_TOKENS - 2
+
+
 def padded_on_the_left(model, x, keep):
     return not keep[:, :, 0].any(dim=1).all()
 
@@ -52,6 +61,7 @@ def narrow(model, x, keep):
     [
         (training, "Training mode:", USUAL),
         (alone_with_padding, "With a padded batch of one", USUAL),
+        (one_alone, "Alone and with padding:", USUAL),
         (padded_on_the_left, "Padding on the left:", USUAL),
         (longer, "At 12 tokens", LENGTHS),
         (narrow, "In bfloat16", BFLOAT16),
@@ -68,6 +78,18 @@ def test_what_torch_cannot_compile_is_not_tested(gives_up, where, scope):
         audit(Compiled(gives_up, ValueError).eval(), causal, scope=scope, inputs=BOTH).verdict
         == "FAIL"
     )
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (TorchDynamoException, "Alone and with padding: torch could not compile the model"),
+        (ValueError, f"It takes only {N_TOKENS} tokens: ValueError"),
+    ],
+)
+def test_why_samples_alone_were_not_tested(fault, told):
+    report = audit(Compiled(each_alone, fault).eval(), causal)
+    assert any(line.startswith(told) for line in report.not_tested), report.not_tested
 
 
 def test_a_model_that_torch_cannot_compile_at_all_fails():

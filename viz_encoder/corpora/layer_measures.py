@@ -11,6 +11,7 @@ from viz_encoder.corpora.batch_tokens import KEY_KINDS, BatchTokens
 from viz_encoder.corpora.statistics import FARTHEST, OFFSETS, STATISTICS, offset_name
 from viz_encoder.model.attention import Buffers, LayerRecord, attention_weights
 from viz_encoder.model.relative import spread
+from viz_encoder.trace.row_entropy import row_entropy
 
 BLOCK_BYTES = 2**22  # of weights at a time: few enough to stay near the processor
 BLOCK_BYTES_GPU = 2**28
@@ -70,13 +71,11 @@ class LayerSums:
     ) -> None:
         """Some heads' rows; both blocks are written over."""
         real = self.tokens.real[:, None, rows]
-        largest, most = weights.amax(dim=-1), scores.amax(dim=-1)
-        # ln w = s − l, and l = max s − ln max w, so that no weight's logarithm is needed.
-        offset = (most - largest.log()) * weights.sum(dim=-1)
+        largest = weights.amax(dim=-1)
         if self.record.mask is not None:
             scores.clamp_min_(torch.finfo(scores.dtype).min)  # −∞ times 0 is no number
-        entropy = offset - scores.mul_(weights).sum(dim=-1)
-        self.entropy[:, heads] += (entropy.masked_fill_(largest == 0, 0.0) * real).sum(dim=-1)
+        entropy = row_entropy(weights, scores, weights.sum(dim=-1), largest)
+        self.entropy[:, heads] += (entropy * real).sum(dim=-1)
         self.confidence[:, heads] += (largest * real).sum(dim=-1)
         self.largest[:, heads] = self.largest[:, heads].maximum((largest * real).amax(dim=-1))
         self.by_key[:, heads, : self.queries.shape[1]] += torch.matmul(

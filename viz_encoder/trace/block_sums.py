@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.trace.kept_tokens import KeptTokens
+from viz_encoder.trace.row_entropy import row_entropy
 
 MOST_CELLS = 16  # of a block's rows: their own keys are looked at pair by pair
 FEWEST_ROWS = 32  # of a product that adds up over queries: with fewer, calls cost more than they do
@@ -54,14 +55,12 @@ def block_sums(
 ) -> BlockSums:
     """The inner loop of a sweep: no pass over the block but these products, sums and maxima.
 
-    With w the weights and s the scores, ln w_ij = s_ij − l_i, and l_i = max_j s_ij − ln max_j w_ij;
-    so a row's entropy −Σ_j w_ij ln w_ij = l_i Σ_j w_ij − Σ_j w_ij s_ij needs no logarithm of its
-    weights. Row sums and the proof's W·V·signs are one product from the right; all sums over
-    queries are one from the left, a few cells at a time.
+    Row sums and the proof's W·V·signs are one product from the right; all sums over queries are
+    one from the left, a few cells at a time.
 
     Args:
         weights: softmax of the scores, or maps as they were kept.
-        logs: s and True, or ln w and False; overwritten by w times it.
+        logs: the scores and True, or the weights' logarithms and False; overwritten.
         columns: what each row is multiplied by, ones last.
         block: which rows they are.
         key_step: keys a cell.
@@ -72,8 +71,7 @@ def block_sums(
     sums, largest = checked[:, -1], tops.amax(dim=-1)
     values, are_scores = logs
     if are_scores:
-        offset = (values.amax(dim=-1) - largest.log()) * sums
-        entropy = (offset - values.mul_(weights).sum(dim=-1)).masked_fill_(largest == 0, 0.0)
+        entropy = row_entropy(weights, values, sums, largest)
     else:
         entropy = -values.mul_(weights).sum(dim=-1)
     counts = block.counts.expand_as(sums)

@@ -54,7 +54,8 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     """
     if not case.padded or not can_be_cut(case.x, case.valid.shape[1]):
         return None
-    worst, refused, cut = Gap(0.0, 0, 0), [], 0
+    worst, cut = Gap(0.0, 0, 0), 0
+    refused: list[ModelFault] = []
     reached = must_know(case.allowed, context.n_layers or case.valid.shape[1])
     apart_from = ~(reached & ~case.valid[:, None, :]).any(dim=2)
     for sample in range(len(case.valid)):
@@ -65,7 +66,7 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         try:
             other = context.subject.run(alone)
         except ModelFault as fault:
-            refused.append(str(fault))
+            refused.append(fault)
             continue
         padded = (
             out[sample : sample + 1] if out.ndim == 2 else out[sample, case.valid[sample]][None]
@@ -75,10 +76,11 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
         worst = max(worst, apart._replace(sample=sample))
     closed = refused and len(refused) == cut
     found = _in_a_batch_of_one(context, case, out) if closed or not refused else None
-    if closed and found is None:
-        return untested(f"It takes only {case.valid.shape[1]} tokens: {refused[0]}.")
-    if refused and not closed:
-        return Answer(Verdict.FAIL, f"The model raised {refused[0]}.")
+    if refused and found is None:
+        answer = raised(refused[0], title="Alone and with padding")
+        if closed and answer.verdict is Verdict.FAIL:
+            return untested(f"It takes only {case.valid.shape[1]} tokens: {refused[0]}.")
+        return answer
     if worst.amount <= context.tolerance(out):
         return found
     who = "Its output" if out.ndim == 2 else f"Its token {worst.query}"
