@@ -1,10 +1,12 @@
 """The Learn tab: one token's way through an encoder; its numbers are those of the run."""
 
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import TimeoutError
 
 import viz_encoder as vz
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
@@ -40,6 +42,19 @@ PUT_BACK = """(() => {
   selection.set({ layer: 2, head: 0, query: 6, key: 2 });
   vizLearn.switches.said.textContent = "";
 })()"""
+# All words, choices and typed texts of the tab, the weights, and the link.
+STATE = """() => {
+  vizTab.selection.flush();
+  const root = document.querySelector("#viz-learn");
+  const fields = [...root.querySelectorAll("input, select")];
+  const weights = [...root.querySelectorAll("[data-weight]")];
+  return {
+    words: root.innerText.split(/\\n/),
+    fields: fields.map((one) => [one.type, one.value, one.checked, one.disabled]),
+    weights: weights.map((one) => one.dataset.weight),
+    link: [...new URLSearchParams(location.search)].toSorted(),
+  };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +89,7 @@ def entered_once(visit_once):
     opened = entered(visit_once)
     opened.page.wait_for_selector(".viz-learn-question input")
     opened.page.evaluate("window.asOpened = vizTab.run")
-    return opened, as_opened(opened.page)
+    return opened, opened.page.evaluate(STATE)
 
 
 @pytest.fixture
@@ -88,8 +103,10 @@ def usual(entered_once):
     page.fill(BOX, TEXT)
     opened.imported("core/app_state.js", PUT_BACK)
     shown(page, 4)
-    page.wait_for_selector(".viz-learn-question input")
-    assert as_opened(page) == before
+    with suppress(TimeoutError):  # then the difference is told below
+        again = f"before => JSON.stringify(({STATE})()) === before"
+        page.wait_for_function(again, arg=page.evaluate("JSON.stringify", before), timeout=5_000)
+    assert page.evaluate(STATE) == before
     assert opened.faults == []
 
 
@@ -103,24 +120,6 @@ def step(usual):
         return usual
 
     return go
-
-
-def as_opened(page):
-    """All words, choices and typed texts of the tab, the weights, and the link."""
-    return page.evaluate(
-        """() => {
-          vizTab.selection.flush();
-          const root = document.querySelector("#viz-learn");
-          const fields = [...root.querySelectorAll("input, select")];
-          const weights = [...root.querySelectorAll("[data-weight]")];
-          return {
-            words: root.innerText.split(/\\n/),
-            fields: fields.map((one) => [one.type, one.value, one.checked, one.disabled]),
-            weights: weights.map((one) => one.dataset.weight),
-            link: [...new URLSearchParams(location.search)].toSorted(),
-          };
-        }"""
-    )
 
 
 def entered(visit, step=4, text=TEXT, model="grammar", width=1440, **query):
