@@ -89,7 +89,7 @@ def test_the_sentence_that_everybody_knows(tired):
         == first.sentence
         == (
             "Head 3.1 links “it” to “animal”: 0.64 of its attention, "
-            "5.1 × what the average token gives it."
+            "5.1 × what the average query gives it."
         )
     )
     assert first.chip == "3.1 it → animal 0.64" and first.kind == "link"

@@ -32,8 +32,9 @@ SEEDS = 6
 HEAD = """\
 # Mask bugs, and what the audit says of them
 
-`audit_mask` was put to {planted} planted bugs and {correct} correct models, drawn {seeds} times
-each. Every bug was also mended in its one line and audited again. How to read it:
+`audit_mask` was put to {planted} planted bugs ({zoo} of the Mask zoo, the others in models of
+transformers) and {correct} correct models, drawn {seeds} times each. Every bug was also mended in
+its one line and audited again. How to read it:
 
 - The checks and the plants have the same authors, and the plants were known while the checks were
   written. So {caught} of {visible} caught is not a detection rate; read the list, not the number.
@@ -139,6 +140,7 @@ def head(seeds: int) -> str:
     visible = [one for one in SPECIMENS.values() if one.flagged_by]
     return HEAD.format(
         planted=len(SPECIMENS),
+        zoo=len(PLANTED),
         correct=len(CORRECT),
         seeds=seeds,
         visible=len(visible),

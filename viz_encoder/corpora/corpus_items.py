@@ -181,8 +181,8 @@ class _ParquetRows:
         if missing:
             said = ", ".join(map(repr, self._file.schema_arrow.names[:20]))
             raise InputError(
-                f"{path.name} has no column {missing[0]!r} but {said}; name the column of the "
-                "texts with column=, or --column."
+                f"{path.name} has no column {missing[0]!r}; its columns are {said}. Name the "
+                "column of the texts with column=, or --column."
             )
 
     def __len__(self) -> int:

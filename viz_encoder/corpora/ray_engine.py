@@ -107,7 +107,8 @@ def measured_dataset(
     for name in (*columns, ITEM):
         if name is not None and name not in names:
             raise InputError(
-                f"The dataset has no column {name!r} but {', '.join(map(repr, names[:20]))}; it "
+                f"The dataset has no column {name!r}; its columns are "
+                f"{', '.join(map(repr, names[:20]))}. It "
                 'needs the texts (column=) and "item", each row\'s number in the corpus.'
             )
     with _running(cluster) as ray:

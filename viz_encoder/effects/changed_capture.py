@@ -39,7 +39,7 @@ def changed(encoder: Any, text: Any, codes: Iterable[str]) -> Trace:
         text: one input.
         codes: "h3.0" removes head 0 of layer 3; "l3.0:6-2" cuts the link from query 6 to key 2 in
             it, "l3:6-2" in all heads of layer 3, "l:6-2" in all layers; "t2" hides token 2
-            from all others, in all layers; "m2" masks it (replaces it with [MASK]); "d2"
+            from every token, in all layers; "m2" masks it (replaces it with [MASK]); "d2"
             deletes its word; "r2:word" replaces its word; "p" switches positions off and "c"
             makes attention causal, neither of which is how the model was trained. Tokens are
             counted from 0, in the untouched run.

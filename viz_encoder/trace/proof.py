@@ -24,8 +24,9 @@ MOST = 5e-3  # whatever the scores: past this, the maps are not shown as the one
 class Proof:
     """The measured evidence; error and tolerance are relative to the layer's largest output.
 
-    Each row of softmax(QKᵀ)V is compared, in every layer and head, with the signature of what the
-    attention kernel returned there: its product with fixed ±1 columns (Freivalds, 1977).
+    Each row of softmax(QKᵀ · scale + mask)V is compared, in every layer and head, with the
+    signature of what the attention kernel returned there: its product with fixed ±1 columns
+    (Freivalds, 1977).
     """
 
     error: float | None  # of the layer nearest to its tolerance; None without signatures
@@ -66,8 +67,9 @@ class Proof:
             return f"This run kept nothing to check the maps against.{self._rows_below_one}"
         verdict = "are the ones that ran" if self._agrees else "are NOT the ones that ran"
         text = (
-            f"The maps {verdict}: softmax(QKᵀ)V differs from the kernel's own output by at most "
-            f"{self.error:.1e} of its largest value, checked in every row of every head."
+            f"The maps {verdict}: softmax(QKᵀ · scale + mask)V differs from the kernel's own "
+            f"output by at most {self.error:.1e} of its largest value, checked in every row of "
+            "every head."
         )
         if self.empty_rows:
             text += (

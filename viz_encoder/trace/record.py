@@ -104,8 +104,8 @@ class Recording:
             run: which call of the module in the block: 0 is the first, -1 the last.
             within: only modules whose names start with this, such as "encoder"; needed if a model
                 has several stacks of attention layers.
-            cross: the cross-attention layers (keys are other tokens than queries) instead of the
-                self-attention layers.
+            cross: the cross-attention layers (keys come from a different sequence than queries)
+                instead of the self-attention layers.
             key_tokens: names for the keys of cross-attention.
             valid: "token", True = a real token. If not given, a token is real if any query of
                 any layer may attend to it.

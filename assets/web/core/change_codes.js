@@ -18,7 +18,7 @@ export function cutting({ layer, head, queries, keys }) {
   return queries.flatMap((query) => keys.map((key) => `l${where}:${query}-${key}`));
 }
 
-/** Tokens hidden from all others. @type {(tokens: number[]) => string[]} */
+/** Tokens hidden from every token. @type {(tokens: number[]) => string[]} */
 export const hiding = (tokens) => tokens.map((token) => `t${token}`);
 
 /** Tokens replaced by [MASK]. @type {(tokens: number[]) => string[]} */

@@ -1,4 +1,4 @@
-// Beside relevance: what hiding each token from all others does to the same answer.
+// Beside relevance: what hiding each token does to the same answer.
 
 import { button, caption, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
@@ -16,7 +16,7 @@ const LISTED = 8;
 /** @type {Record<string, string>} by prediction head */
 const MEASURES = { masked: "masked", classify: "logit" };
 const ABOUT =
-  "Each token in turn is hidden from all others in every layer, and the model runs again. The effect is exact " +
+  "Each token in turn is hidden from every token in every layer, and the model runs again. The effect is exact " +
   "for a text without that token; relevance is a first-order estimate. The two need not agree.";
 
 export class KnockedOut {

@@ -1,4 +1,4 @@
-// Step 9: each token hidden from all others: what becomes of the answer, beside the attention it got.
+// Step 9: each token hidden from every token: what becomes of the answer, beside the attention it got.
 
 import { button, caption, el } from "../core/dom.js";
 import { Latest } from "../core/latest.js";

@@ -175,7 +175,7 @@ export const DE = {
     headline: (word) => ["Ohne ", word, " ändert sich die Antwort am meisten."],
     turns: (word) => ["Ohne ", word, " dreht sich der Ausgabevektor am meisten."],
     same: "Ein Token nach dem anderen ausschalten: Welches ändert die Antwort?",
-    note: "Ein Token nach dem anderen wird vor allen anderen verborgen, und das Modell läuft noch einmal: Das misst die Wirkung des Ausschaltens. Attention und Wirkung müssen nicht übereinstimmen.",
+    note: "Ein Token nach dem anderen wird vor jedem Token verborgen, und das Modell läuft noch einmal: Das misst die Wirkung des Ausschaltens. Attention und Wirkung müssen nicht übereinstimmen.",
     start: "Jedes Token ausschalten",
     token: "Token",
     attention: "Attention",
@@ -240,7 +240,7 @@ export const DE = {
     count: "Gewichte",
     total: "zusammen",
     curve: "Multiplikationen in einer Schicht, je nach Zahl der Tokens",
-    scores: "Attention: 2·T²·D",
+    scores: "Scores und gewichtete Summe: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
     meet: (equal, T, sign) =>
       `Die Scores und die gewichtete Summe kosten bei T = ${equal} so viel wie das FFN; dein T = ${T} liegt ${["darunter", "genau dort", "darüber"][sign + 1]}.`,

@@ -197,7 +197,7 @@ export const EN = {
     headline: (/** @type {string} */ word) => ["Hiding ", word, " changes the answer the most."],
     turns: (/** @type {string} */ word) => ["Hiding ", word, " turns the output vector the most."],
     same: "Hide one token at a time: which one changes the answer?",
-    note: "Each token in turn is hidden from all others, and the model runs again: that measures the effect of hiding it. Attention and effect need not agree.",
+    note: "Each token in turn is hidden from every token, and the model runs again: that measures the effect of hiding it. Attention and effect need not agree.",
     start: "Hide each token",
     token: "token",
     attention: "attention",
@@ -268,7 +268,7 @@ export const EN = {
     count: "weights",
     total: "total",
     curve: "Multiplications in one layer, by number of tokens",
-    scores: "attention: 2·T²·D",
+    scores: "scores and weighted sum: 2·T²·D",
     ffn: "FFN: 2·T·D·D_ff",
     meet: (/** @type {string} */ equal, /** @type {string} */ T, /** @type {number} */ sign) =>
       `The scores and the weighted sum cost as much as the feed-forward network at T = ${equal}; your T = ${T} is ${["below", "at", "above"][sign + 1]} it.`,

@@ -1,4 +1,4 @@
-// Each word hidden from all others: what the model answers then, and the fewest words that flip the answer.
+// Each word hidden from every token: what the model answers then, and the fewest words that flip the answer.
 
 import { current } from "../core/app_state.js";
 import { button, caption, control, el, options, status } from "../core/dom.js";
@@ -45,7 +45,7 @@ export class TokenTable {
     const flow = button("compare in Flow", toRelevance, { class: "viz-whatif-link" });
     const note = caption("Relevance ranks tokens by gradients and may rank them differently: ", flow, ".");
     this.node = section(
-      ...["viz-whatif-tokens", "Each word hidden from all others", this.title],
+      ...["viz-whatif-tokens", "Each word hidden from every token", this.title],
       ...[this.what, this.by, this.start, this.table, this.cut, this.fewest, note],
     );
   }
@@ -75,7 +75,7 @@ export class TokenTable {
   }
 
   #name(/** @type {string} */ how) {
-    const done = how === "mask" ? "replaced with [MASK]" : "hidden from all others";
+    const done = how === "mask" ? "replaced with [MASK]" : "hidden from every token";
     this.title.textContent = `Each ${unitOf(this.run)} ${done}`;
   }
 

@@ -96,7 +96,7 @@ def _link(
         weight=weight,
         ratio=ratio,
         sentence=f"Head {place} links {query} to {key}: {weight:.2f} of its attention, "
-        f"{ratio:.1f} × what the average token gives it.",
+        f"{ratio:.1f} × what the average query gives it.",
         chip=f"{place} {query[1:-1]} → {key[1:-1]} {weight:.2f}",
         heads=((head.layer, head.head),),
     )

@@ -1,4 +1,4 @@
-"""The numbers that ban: one that is too small leaves weight, or loses to a large score."""
+"""The numbers that ban: one not negative enough leaves weight, or outweighs a low score."""
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext

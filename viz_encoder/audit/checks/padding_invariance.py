@@ -79,7 +79,9 @@ def find_fault(context: AuditContext, case: Case, out: Tensor) -> Answer | None:
     if refused and found is None:
         answer = raised(refused[0], title="Alone and with padding")
         if closed and answer.verdict is Verdict.FAIL:
-            return untested(f"It takes only {case.valid.shape[1]} tokens: {refused[0]}.")
+            return untested(
+                f"Alone and with padding: without its padding, the model raised {refused[0]}."
+            )
         return answer
     if worst.amount <= context.tolerance(out):
         return found

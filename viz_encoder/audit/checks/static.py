@@ -60,7 +60,8 @@ def _said(case: Case) -> str:
     meant = [one for one in readings(case.passed, case.valid) if _is_intent(one, case)]
     text = f"Passed: {'; '.join(kinds)}."
     if meant:
-        text += f" It is your intent where {' or '.join(dict.fromkeys(o.sense for o in meant))}."
+        senses = dict.fromkeys(one.sense for one in meant)
+        text += f" It matches your intent if read as {' or '.join(senses)}."
     return text
 
 

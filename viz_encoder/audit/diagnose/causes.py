@@ -44,8 +44,8 @@ CAUSES = {
     ),
     "window": Cause(
         "the window has a different width than intended",
-        "A window of w keys, the token included: 0 <= i - j < w one-sided, abs(i - j) <= w // 2 "
-        "two-sided.",
+        "One-sided, w keys with the token itself: 0 <= i - j < w. Two-sided, r keys on each "
+        "side (2r + 1 in all): abs(i - j) <= r.",
     ),
     "causal_lost": Cause(
         "keys after the token are open, as in a window to both sides",
@@ -76,8 +76,8 @@ CAUSES = {
     ),
     "window_shifted": Cause(
         "the window is off by one position",
-        "A window of w keys, the token included: 0 <= i - j < w one-sided, abs(i - j) <= w // 2 "
-        "two-sided.",
+        "One-sided, w keys with the token itself: 0 <= i - j < w. Two-sided, r keys on each "
+        "side (2r + 1 in all): abs(i - j) <= r.",
     ),
     "edge": Cause(
         "tokens at the edge of the sequence are treated differently from those in the middle",
@@ -144,8 +144,8 @@ CAUSES = {
         "Pass mask.bool(), or torch.zeros(...).masked_fill(~keep, -torch.inf).",
     ),
     "constant": Cause(
-        "the masking constant is too small: it leaves exp(constant) of the weight, and loses to "
-        "a score below it",
+        "the masking constant is not negative enough: it leaves about exp(constant) of the weight, "
+        "and a masked key outweighs any key whose score is below the constant",
         "Use a bool mask, or torch.finfo(scores.dtype).min, or -torch.inf.",
     ),
     "int_inverted": Cause(

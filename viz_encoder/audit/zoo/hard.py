@@ -113,7 +113,8 @@ def constant_too_small(seed: int, fixed: bool) -> MaskedModel:
     right="intent = last_tokens(3)",
     flagged_by="",
     verdict="PASS",
-    missed="An audit holds a model against what it is told; it cannot know that this is wrong.",
+    missed="An audit compares a model with the intent it is given; it cannot know that this is "
+    "wrong.",
 )
 def told_wrongly(seed: int, fixed: bool) -> MaskedModel:
     """Wrong in the same way twice."""

@@ -1,4 +1,4 @@
-// Each token hidden from all others, and what becomes of the answer, or of the pooled vector where none is asked for.
+// Each token hidden from every token, and what becomes of the answer, or of the pooled vector where none is asked for.
 
 import { dot, lengthOf } from "./arithmetic.js";
 import { forward } from "./forward.js";

@@ -124,7 +124,7 @@ def token_effects(
 
 def _token_sentence(found: TokenEffect) -> str:
     answer = found.untouched[0]
-    done = "hidden from all others" if found.how == "attention" else "masked"
+    done = "hidden from every token" if found.how == "attention" else "masked"
     known = [at for at, value in enumerate(found.values) if np.isfinite(value)]
     if not known:
         return "No token can be removed here."
