@@ -60,7 +60,7 @@ def test_a_right_model_passes_however_its_mask_is_said(meant, passed):
     report = audit(Flex().eval(), FORMS[meant], FORMS[passed])
     assert report.verdict == "PASS", str(report)
     assert report.check("maps").verdict == "PASS"
-    assert "your intent where True = may attend" in report.check("static").evidence
+    assert "your intent if read as True = may attend" in report.check("static").evidence
     assert "by " in report.check("mask_used").evidence
     assert not said(report, "BlockMask") and not said(report, "mask_mod")
     assert said(report, "does not support backward on CPU")

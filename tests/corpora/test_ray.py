@@ -289,7 +289,7 @@ def test_a_dataset_of_ray_is_read_by_its_workers_whatever_its_order(grammar, clu
     vectors = [np.array(each["vector"].to_pylist()) for each in (found, wanted)]
     np.testing.assert_allclose(*vectors, rtol=0, atol=1e-6)
     for refused, message, options in (
-        (given, "no column 'text' but", {}),
+        (given, "no column 'text'; its columns are", {}),
         (given, "cannot be resumed", {"folder": "parts"}),
         ([[4, 5, 6]], "cannot be sent", {}),
     ):
