@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
 from viz_encoder.trace.same_bits import same_bits
 
@@ -45,3 +46,15 @@ def test_tensors_of_inference_and_with_gradients(rng):
     y = x.clone().requires_grad_()
     assert same_bits(x, y)
     assert not same_bits(x, y * 2)
+
+
+def test_what_only_stands_for_a_tensor_is_left_to_torch(rng):
+    with FakeTensorMode():
+        stands_for = torch.randn(2, 8)
+        with pytest.raises(RuntimeError, match="aten.equal"):
+            same_bits(stands_for, stands_for.clone())
+    found = []
+    torch.func.grad(lambda x: found.append(same_bits(x, x.clone())) or x.sum())(
+        torch.randn(2, 8, generator=rng)
+    )
+    assert found == [True]

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from threading import get_ident, local
 from typing import Any
 
-import torch
 from torch import nn
 from torch._C import _current_graph_task_id
 from torch.compiler import is_dynamo_compiling
@@ -27,6 +26,7 @@ from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
 from viz_encoder.trace.listener import Listener
 from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.mode_place import ModePlace
+from viz_encoder.trace.same_bits import PLAIN
 from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
@@ -34,7 +34,6 @@ SILENT = {  # torch's own, in which nothing of attention can run: our mode rests
     *(nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.Identity),
     *(nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh),
 }
-PLAIN = (torch.Tensor, nn.Parameter)  # a tensor class of the model's own is left to itself
 _here = local()
 
 
@@ -63,6 +62,7 @@ class Interceptor(TorchFunctionMode):
         """Run func; if it is part of attention, by way of what looks at it."""
         # While dynamo compiles, it traces this very code; what it runs is seen.
         handler = None if is_dynamo_compiling() else self._handler(func)
+        # A tensor class of the model's own is left to itself.
         if handler is None or (types and not all(one in PLAIN for one in types)):
             return func(*args, **kwargs) if kwargs else func(*args)
         return handler(func, args, kwargs or {})
@@ -85,32 +85,30 @@ class Interceptor(TorchFunctionMode):
             for listener in self.listeners:
                 listener.fail(fault)
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Put the mode and the hooks in place, and take them away again, whatever happens."""
-        before = register_module_forward_pre_hook(self._enter)
-        after = register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
-        self._before_id = before.id
+    def open(self) -> None:
+        """Put the mode and the hooks in place."""
+        self._before = register_module_forward_pre_hook(self._enter)
+        self._after = register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
         self._place.push()
-        try:
-            yield
-        finally:
-            if self._rests:
-                self._wake()
-            self._go(False)
-            self._place.step_out()
-            before.remove()
-            after.remove()
-            _global_forward_hooks_with_kwargs.pop(after.id, None)  # which torch forgets
-            for module in self._marked.values():
-                module._forward_pre_hooks_with_kwargs.pop(self._before_id, None)
+
+    def close(self) -> None:
+        """Take all of it away."""
+        if self._rests:
+            self._wake()
+        self._go(False)
+        self._place.step_out()
+        self._before.remove()
+        self._after.remove()
+        _global_forward_hooks_with_kwargs.pop(self._after.id, None)  # which torch forgets
+        for module in self._marked.values():
+            module._forward_pre_hooks_with_kwargs.pop(self._before.id, None)
 
     def listen(self, listener: Listener) -> None:
         """Tell this listener too; its nn.MultiheadAttentions now show us their keywords."""
         self.listeners.append(listener)
         for module in listener.modules.values():
             if _runs_code_of(module, nn.MultiheadAttention):
-                module._forward_pre_hooks_with_kwargs[self._before_id] = True
+                module._forward_pre_hooks_with_kwargs[self._before.id] = True
                 self._marked[id(module)] = module
 
     def _enter(
@@ -206,24 +204,18 @@ def _runs_code_of(module: nn.Module, kind: type[nn.Module]) -> bool:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell the listener of all that this thread runs in the block."""
-    outer: Interceptor | None = getattr(_here, "interceptor", None)
-    if outer is not None:
-        with _added(outer, listener):
-            yield
-        return
-    _here.interceptor = Interceptor()
-    try:
-        with _here.interceptor.open(), _added(_here.interceptor, listener):
-            yield
-    finally:
-        _here.interceptor = None
+    """Tell the listener of all that this thread runs in the block.
 
-
-@contextmanager
-def _added(interceptor: Interceptor, listener: Listener) -> Iterator[None]:
-    interceptor.listen(listener)
+    Blocks may end in any order, as those of coroutines do: the last one takes all away.
+    """
+    interceptor: Interceptor | None = getattr(_here, "interceptor", None)
+    if interceptor is None or not interceptor.listeners:
+        interceptor = _here.interceptor = Interceptor()
+        interceptor.open()
     try:
+        interceptor.listen(listener)
         yield
     finally:
         interceptor.listeners.remove(listener)
+        if not interceptor.listeners:
+            interceptor.close()

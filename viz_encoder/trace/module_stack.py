@@ -5,7 +5,9 @@ A block is the outermost numbered module ("encoder.layer.3") that holds just one
 model is none. In a model that numbers nothing it is the outermost module that holds just one.
 """
 
+import sys
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +17,8 @@ from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall,
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.kept_weights import keep, keep_norm
 from viz_encoder.trace.recorded_call import RecordedCall
+
+CALL = nn.Module._call_impl.__code__
 
 
 class _Known(NamedTuple):
@@ -54,7 +58,7 @@ class ModuleStack:
         """Outside of the model."""
         self.modules = dict(module.named_modules())
         self._known = {id(part): _known(name, part) for name, part in self.modules.items()}
-        self.root = type(module).__name__
+        self._root = module
         self.hidden = hidden
         self.run = -1
         self._stack: list[_Frame] = []
@@ -76,6 +80,8 @@ class ModuleStack:
         if known is None:
             return
         inside = False
+        if self._stack and module is self._root and not _runs_twice(module):
+            self._stack.clear()  # an interrupt ended its last run, which hooks are not told of
         if self._stack:
             parent = self._stack[-1]
             if args:
@@ -95,7 +101,7 @@ class ModuleStack:
     def attend(self, call: AttentionCall | LaterCall, part: str) -> RecordedCall:
         """The module that runs has attended."""
         frame = self._stack[-1]
-        name = ".".join(filter(None, (frame.known.name, part))) or self.root
+        name = ".".join(filter(None, (frame.known.name, part))) or type(self._root).__name__
         recorded = RecordedCall(name, self.run, call)
         recorded.batch_first = getattr(frame.module, "batch_first", True)
         frame.own.append(recorded)
@@ -161,6 +167,17 @@ class ModuleStack:
         if not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim not in (2, 3):
             return None
         return self.copies.of(x)
+
+
+def _runs_twice(module: nn.Module) -> bool:
+    """Whether two calls of it are going on, as of one that calls itself."""
+    frame: FrameType | None = sys._getframe()
+    n_calls = 0
+    while frame is not None and n_calls < 2:
+        if frame.f_code is CALL and frame.f_locals.get("self") is module:
+            n_calls += 1
+        frame = frame.f_back
+    return n_calls == 2
 
 
 def _known(name: str, module: nn.Module) -> _Known:

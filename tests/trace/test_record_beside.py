@@ -1,0 +1,122 @@
+"""record() beside what else acts on a model's calls: dispatch modes, interrupts, coroutines."""
+
+import asyncio
+
+import pytest
+import torch
+from torch import nn
+from torch.overrides import _get_current_function_mode_stack as mode_stack
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+import viz_encoder as vz
+
+N_LAYERS, N_TOKENS, D_MODEL = 3, 5, 16
+
+
+class Net(nn.Module):
+    def __init__(self, n_layers=N_LAYERS):
+        super().__init__()
+        kind = nn.TransformerEncoderLayer
+        self.layers = nn.ModuleList(kind(D_MODEL, 2, batch_first=True) for _ in range(n_layers))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class OfItself(Net):
+    """Runs the halves of a batch one after the other, by calling itself."""
+
+    def forward(self, x):
+        if len(x) == 1:
+            return super().forward(x)
+        return torch.cat([self(one) for one in x.split(1)])
+
+
+class Noise(TorchDispatchMode):
+    """Adds what stands for the noise of hardware, and counts what it was shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_products = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if func not in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default):
+            return out
+        self.n_products += 1
+        return out + 1e-3 * torch.randn(out.shape)
+
+
+def x_of(rng, n_samples=1):
+    return torch.randn(n_samples, N_TOKENS, D_MODEL, generator=rng)
+
+
+def test_a_dispatch_mode_of_the_callers_own_is_shown_nothing_of_ours(rng):
+    model, x = Net().train(), x_of(rng)
+    for layer in model.modules():
+        if isinstance(layer, nn.Dropout):
+            layer.p = 0.0
+    torch.manual_seed(0)
+    with Noise() as alone:
+        plain = model(x)
+    torch.manual_seed(0)
+    with Noise() as beside, vz.record(model) as recording:
+        seen = model(x)
+    assert torch.equal(plain, seen)
+    assert alone.n_products == beside.n_products
+    assert len(recording.calls) == N_LAYERS
+    with FlopCounterMode(display=False) as one:
+        model(x)
+    with FlopCounterMode(display=False) as two, vz.record(model):
+        model(x)
+    assert one.get_total_flops() == two.get_total_flops() > 0
+
+
+def test_a_run_after_an_interrupt_is_a_run_of_its_own(rng):
+    model, x = Net().eval(), x_of(rng)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with vz.record(model) as recording:
+        hook = model.layers[1].norm2.register_forward_hook(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model(x_of(rng))
+        hook.remove()
+        model(x)
+    with vz.record(model) as alone:
+        model(x)
+    trace, expected = recording.trace(), alone.trace()
+    assert recording.n_runs == 2
+    assert len(trace.hidden_states) == N_LAYERS + 1
+    for layer in range(N_LAYERS):
+        assert (trace.attention(layer=layer) == expected.attention(layer=layer)).all()
+
+
+def test_a_model_that_calls_itself_is_one_run(rng):
+    model = OfItself(1).eval()
+    with vz.record(model) as recording:
+        model(x_of(rng, n_samples=2))
+    assert recording.n_runs == 1
+    assert len(recording.calls) == 2
+
+
+@pytest.mark.parametrize("pauses", [(1, 3), (3, 1)])
+def test_recordings_of_coroutines_may_end_in_any_order(pauses, rng):
+    async def serve(turns):
+        model = Net(1).eval()
+        with vz.record(model) as recording:
+            for _ in range(3):
+                model(x_of(rng))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+        return recording.n_runs
+
+    async def both():
+        return await asyncio.gather(*(serve(turns) for turns in pauses))
+
+    assert asyncio.run(both()) == [3, 3]
+    assert not mode_stack()
