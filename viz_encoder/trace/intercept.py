@@ -13,11 +13,6 @@ from typing import Any
 from torch import nn
 from torch._C import _current_graph_task_id
 from torch.compiler import is_dynamo_compiling
-from torch.nn.modules.module import (
-    _global_forward_hooks_with_kwargs,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
 from torch.overrides import TorchFunctionMode
 
 from viz_encoder.trace.attention_call import AttentionCall, LaterCall
@@ -26,13 +21,19 @@ from viz_encoder.trace.fused import LAYER, Watch, fused_call, takes_fused_kernel
 from viz_encoder.trace.listener import Listener
 from viz_encoder.trace.mask_parsing import GivenMasks
 from viz_encoder.trace.mode_place import ModePlace
+from viz_encoder.trace.module_hooks import hook, mark, unhook, unmark
 from viz_encoder.trace.same_bits import PLAIN
 from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
-SILENT = {  # torch's own, in which nothing of attention can run: our mode rests meanwhile
-    *(nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.Identity),
-    *(nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh),
+SILENT: dict[
+    type[nn.Module], Any
+] = {  # torch's own, in which nothing of attention can run: our mode rests meanwhile
+    kind: kind.forward
+    for kind in (
+        *(nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.Identity),
+        *(nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh),
+    )
 }
 _here = local()
 
@@ -87,8 +88,7 @@ class Interceptor(TorchFunctionMode):
 
     def open(self) -> None:
         """Put the mode and the hooks in place."""
-        self._before = register_module_forward_pre_hook(self._enter)
-        self._after = register_module_forward_hook(self._leave, with_kwargs=True, always_call=True)
+        hook(self)
         self._place.push()
 
     def close(self) -> None:
@@ -97,23 +97,26 @@ class Interceptor(TorchFunctionMode):
             self._wake()
         self._go(False)
         self._place.step_out()
-        self._before.remove()
-        self._after.remove()
-        _global_forward_hooks_with_kwargs.pop(self._after.id, None)  # which torch forgets
+        unhook(self)
         for module in self._marked.values():
-            module._forward_pre_hooks_with_kwargs.pop(self._before.id, None)
+            unmark(module)
 
     def listen(self, listener: Listener) -> None:
         """Tell this listener too; its nn.MultiheadAttentions now show us their keywords."""
         self.listeners.append(listener)
         for module in listener.modules.values():
             if _runs_code_of(module, nn.MultiheadAttention):
-                module._forward_pre_hooks_with_kwargs[self._before.id] = True
-                self._marked[id(module)] = module
+                self._mark(module)
 
-    def _enter(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    def _mark(self, module: nn.Module) -> None:
+        if id(module) not in self._marked:
+            self._marked[id(module)] = module
+            mark(module)
+
+    def enter(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> None:
+        """A module starts."""
         if get_ident() != self._thread:
             for listener in self.listeners:
                 listener.elsewhere(module)
@@ -136,7 +139,10 @@ class Interceptor(TorchFunctionMode):
         elif self._away:
             self._go(False)
 
-    def _leave(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+    def leave(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+    ) -> None:
+        """A module has ended."""
         if get_ident() != self._thread:
             return
         if self._rests:
@@ -145,17 +151,17 @@ class Interceptor(TorchFunctionMode):
             self._go(self._was_away.pop() if self._was_away else False)
         if _is_backward():
             return
-        *keywords, out = rest  # torch leaves the keywords out where forward has failed
         for listener in self.listeners:
             try:
-                listener.leave(module, args, keywords[0] if keywords else {}, out)
+                listener.leave(module, args, kwargs, out)
             except Exception as fault:
                 listener.fail(fault)
 
     def _may_rest(self, module: nn.Module) -> bool:
         """Whether it runs torch's own code alone, and no softmax is on its way."""
-        own_code = module._forward_pre_hooks or "forward" in module.__dict__
-        return not (own_code or self._away or self.operations.busy or is_dynamo_compiling())
+        kind = type(module)
+        patched = "forward" in module.__dict__ or kind.forward is not SILENT[kind]
+        return not (patched or module._forward_pre_hooks or self._away or self.operations.busy)
 
     def _wake(self) -> None:
         self._place.push()
