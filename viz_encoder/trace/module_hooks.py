@@ -5,7 +5,7 @@ modules is compiled once more under record(), and not at each block anew.
 """
 
 import threading
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 from torch.compiler import is_dynamo_compiling
@@ -16,6 +16,7 @@ _lock = threading.Lock()
 _told: "tuple[Hooked, ...]" = ()
 
 
+@runtime_checkable
 class Hooked(Protocol):
     """Who is told of the modules that run, on any thread."""
 
