@@ -70,6 +70,13 @@ def test_what_attends_in_a_linear_by_code_of_the_users_own_is_seen(make, rng):
     assert [call.kind for call in recording.calls] == ["sdpa"]
 
 
+def test_a_class_of_torch_that_was_patched_is_seen(monkeypatch, rng):
+    monkeypatch.setattr(nn.Identity, "forward", lambda self, x: attention(x))
+    with vz.record(model(nn.Identity())) as recording:
+        recording.module(x_of(rng))
+    assert len(recording.calls) == 1
+
+
 def test_it_does_rest(rng):
     """Else the tests above would ask for nothing."""
     seen = []

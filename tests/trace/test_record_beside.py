@@ -1,10 +1,14 @@
 """record() beside what else acts on a model's calls: dispatch modes, interrupts, coroutines."""
 
 import asyncio
+import pickle
+import threading
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch._dynamo.testing import CompileCounter
 from torch.overrides import _get_current_function_mode_stack as mode_stack
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
@@ -120,3 +124,57 @@ def test_recordings_of_coroutines_may_end_in_any_order(pauses, rng):
 
     assert asyncio.run(both()) == [3, 3]
     assert not mode_stack()
+
+
+class HalfCompiled(nn.Module):
+    """Attends in plain code, and calls its other modules in a compiled function."""
+
+    def __init__(self, backend):
+        super().__init__()
+        self.norm, self.linear = nn.LayerNorm(D_MODEL), nn.Linear(D_MODEL, D_MODEL)
+        self.rest = torch.compile(lambda x: self.norm(x + self.linear(x)), backend=backend)
+
+    def forward(self, x):
+        return self.rest(x + F.scaled_dot_product_attention(x, x, x))
+
+
+def test_a_compiled_function_that_calls_modules_is_compiled_once_more_and_in_one_piece(rng):
+    torch._dynamo.reset()
+    counted = CompileCounter()
+    model, x = HalfCompiled(counted).eval(), x_of(rng)
+    with torch.no_grad():
+        plain = model(x)
+        for _ in range(10):
+            with vz.record(model) as recording:
+                seen = model(x)
+            assert torch.equal(plain, seen)
+            assert len(recording.calls) == 1
+        assert torch.equal(plain, model(x))
+    assert counted.frame_count == 2
+    assert not torch._dynamo.utils.counters["graph_break"]
+
+
+def test_a_model_saved_in_the_block_keeps_nothing_of_ours(rng):
+    model = nn.MultiheadAttention(D_MODEL, 2, batch_first=True)
+    with vz.record(model):
+        copy = pickle.loads(pickle.dumps(model))
+    given = []
+    copy.register_forward_pre_hook(lambda module, args: given.append(len(args)))
+    copy(*[x_of(rng)] * 3)
+    assert given == [3]
+    assert not model._forward_pre_hooks_with_kwargs
+
+
+def test_two_threads_record_one_attention_and_each_takes_only_its_own_mark_away():
+    model = nn.MultiheadAttention(D_MODEL, 2, batch_first=True).eval()
+    with vz.record(model):
+        other = threading.Thread(target=_record_nothing, args=(model,))
+        other.start()
+        other.join()
+        assert len(model._forward_pre_hooks_with_kwargs) == 1
+    assert not model._forward_pre_hooks_with_kwargs
+
+
+def _record_nothing(model):
+    with vz.record(model):
+        pass
