@@ -92,6 +92,20 @@ def test_why_samples_alone_were_not_tested(fault, told):
     assert any(line.startswith(told) for line in report.not_tested), report.not_tested
 
 
+class CountsFromTheEnd(Compiled):
+    """Positions are counted from the padding's end: a bug that no compiler is to hide."""
+
+    def forward(self, x, keep):
+        place = torch.arange(x.shape[1] - 1.0, -1.0, -1.0)
+        return super().forward(x + 0.3 * place[None, :, None], keep)
+
+
+def test_a_difference_is_told_though_another_sample_could_not_be_compiled():
+    report = audit(CountsFromTheEnd(one_alone, TorchDynamoException).eval(), causal)
+    evidence = report.check("padding_invariance").evidence
+    assert "is not the same alone and with padding" in evidence
+
+
 def test_a_model_that_torch_cannot_compile_at_all_fails():
     report = audit(Compiled(lambda *_: True, TorchDynamoException).eval(), causal)
     assert report.verdict == "FAIL" and "raised TorchDynamoException" in str(report)

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import viz_encoder as vz
+from viz_encoder.errors import TraceError
 
 N_LAYERS, N_TOKENS, D_MODEL = 3, 5, 16
 
@@ -98,6 +99,42 @@ def test_a_run_after_an_interrupt_is_a_run_of_its_own(rng):
     assert len(trace.hidden_states) == N_LAYERS + 1
     for layer in range(N_LAYERS):
         assert (trace.attention(layer=layer) == expected.attention(layer=layer)).all()
+
+
+class Offloading(nn.Module):
+    """Lets go of the memory between its layers; a hook brings it back."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = Net(2).eval().layers
+        self.layers[1].register_forward_pre_hook(lambda module, args: (self.kept,))
+
+    def forward(self, x):
+        out = self.layers[0](x)
+        self.kept = out.clone()
+        out.untyped_storage().resize_(0)
+        return self.layers[1](out)
+
+
+def test_memory_that_a_model_has_let_go_of_is_not_read(rng):
+    model, x = Offloading(), x_of(rng)
+    with torch.no_grad():
+        plain = model(x)
+        with vz.record(model) as recording:
+            assert torch.equal(model(x), plain)
+    assert len(recording.trace().layers) == 2
+
+
+@pytest.mark.parametrize(("n_samples", "n_tokens"), [(0, N_TOKENS), (2, 0)])
+def test_a_run_of_nothing_is_named(n_samples, n_tokens):
+    class Attends(nn.Module):
+        def forward(self, x):
+            return F.scaled_dot_product_attention(x, x, x)
+
+    with vz.record(Attends()) as recording:
+        recording.module(torch.zeros(n_samples, 2, n_tokens, D_MODEL))
+    with pytest.raises(TraceError, match=f"{n_samples} samples of {n_tokens} tokens"):
+        recording.trace()
 
 
 def test_a_model_that_calls_itself_is_one_run(rng):

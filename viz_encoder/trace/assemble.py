@@ -86,6 +86,12 @@ def _one_stack(chosen: Chosen) -> list[RecordedCall]:
             f"recording.trace(within={stacks[0]!r})."
         )
     n_samples = min(call.shape[0] for call in calls)
+    n_tokens = min(min(call.shape[2:]) for call in calls)
+    if not n_samples or not n_tokens:
+        raise TraceError(
+            f"There is nothing to show: the model was run on {n_samples} samples of {n_tokens} "
+            "tokens. Record a run with at least one token."
+        )
     if not 0 <= chosen.sample < n_samples:
         raise TraceError(
             f"There is no sample {chosen.sample}; this run has samples 0 to {n_samples - 1}."

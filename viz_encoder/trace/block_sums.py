@@ -11,6 +11,7 @@ from torch import Tensor
 from viz_encoder.trace.kept_tokens import KeptTokens
 from viz_encoder.trace.row_entropy import row_entropy
 
+SMALLEST = torch.finfo(torch.float32).tiny  # a row that sums to less is one of zeros
 MOST_CELLS = 16  # of a block's rows: their own keys are looked at pair by pair
 FEWEST_ROWS = 32  # of a product that adds up over queries: with fewer, calls cost more than they do
 
@@ -76,7 +77,7 @@ def block_sums(
         entropy = -values.mul_(weights).sum(dim=-1)
     counts = block.counts.expand_as(sums)
     if shares:
-        counts = counts / sums.clamp_min(torch.finfo(torch.float32).tiny)
+        counts = (counts / sums.clamp_min(SMALLEST)).masked_fill_(sums < SMALLEST, 0.0)
     in_cells, by_key, distance = _over_queries(weights, counts, block, shares)
     return BlockSums(tops, in_cells, checked, entropy, by_key, distance)
 

@@ -17,6 +17,7 @@ from viz_encoder.trace.attention_call import AttentionCall, LastCopy, LaterCall,
 from viz_encoder.trace.detached import detached_from_caller
 from viz_encoder.trace.kept_weights import keep, keep_norm
 from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.same_bits import is_freed
 
 CALL = nn.Module._call_impl.__code__
 
@@ -165,6 +166,8 @@ class ModuleStack:
     def _copy(self, x: Any) -> Tensor | None:
         """A copy, if it can be hidden states; what one block gives the next is copied once."""
         if not isinstance(x, Tensor) or not x.is_floating_point() or x.ndim not in (2, 3):
+            return None
+        if is_freed(x):
             return None
         return self.copies.of(x)
 

@@ -27,7 +27,15 @@ def same_bits(x: Tensor, y: Tensor) -> bool:
     return torch.equal(x, y)
 
 
+def is_freed(x: Tensor) -> bool:
+    """Whether a model has let go of its memory, to bring it back later: nothing may read it."""
+    return _is_plain(x) and not x.is_meta and x.numel() > 0 and x.data_ptr() == 0
+
+
 def _in_memory(x: Tensor) -> bool:
     """Whether all of it lies in a row there: not so on a GPU, nor what only stands for a tensor."""
-    plain = type(x) in PLAIN and not is_functorch_wrapped_tensor(x)
-    return plain and x.device.type == "cpu" and x.is_contiguous()
+    return _is_plain(x) and x.device.type == "cpu" and x.is_contiguous()
+
+
+def _is_plain(x: Tensor) -> bool:
+    return type(x) in PLAIN and not is_functorch_wrapped_tensor(x)
