@@ -61,3 +61,8 @@ def test_what_cannot_be_is_said(options, said, capsys, tmp_path, monkeypatch):
     assert main(["effect", SENTENCE, "--model", "grammar", *options]) == 1
     assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_text_is_called_empty(capsys):
+    assert main(["effect", "", "--model", "grammar"]) == 1
+    assert "The text is empty" in capsys.readouterr().err

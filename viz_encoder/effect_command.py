@@ -74,7 +74,7 @@ def _sources(text: str) -> list[object]:
     """The texts of a file; a picture's path; or the text itself."""
     path = Path(text)
     if not is_file(path):
-        if path.suffix.lower() in ENDINGS or path.is_dir():
+        if text and (path.suffix.lower() in ENDINGS or path.is_dir()):
             raise SelectionError(f"{shortened(text)} is not a file; give a text, or a file's path.")
         return [typed(text)]
     if path.suffix.lower() in SETS:
