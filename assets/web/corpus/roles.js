@@ -34,17 +34,27 @@ export const RULE =
     .map(([label, where]) => `${label} = ${where}`)
     .join(", ")}, −2 or +3 = that many tokens before or after.`;
 
-/** A head's role, if it has a clear one. @type {(table: HeadTable, place: HeadPlace) => Role | null} */
-export function roleOf({ arrays }, { layer, head }) {
+/** Where a head's attention goes on average, the most first. @type {(table: HeadTable, place: HeadPlace) => Role[]} */
+function sharesOf({ arrays }, { layer, head }) {
   const shares = Object.entries(PLACES).flatMap(([name, [label, where]]) => {
-    const share = arrays[name]?.[layer][head] ?? 0;
-    return share > CLEAR ? [{ label, where, share }] : [];
+    const share = arrays[name]?.[layer][head];
+    return share == null ? [] : [{ label, where, share }];
   });
-  return shares.sort((one, two) => two.share - one.share)[0] ?? null;
+  return shares.sort((one, two) => two.share - one.share);
 }
 
-/** The same in words; "" where there is none. @type {(table: HeadTable, place: HeadPlace) => string} */
+/** A head's role, if it has a clear one. @type {(table: HeadTable, place: HeadPlace) => Role | null} */
+export function roleOf(table, place) {
+  const [first] = sharesOf(table, place);
+  return first && first.share > CLEAR ? first : null;
+}
+
+/** The same in words, or else where most of it goes. @type {(table: HeadTable, place: HeadPlace) => string} */
 export function roleSaid(table, place) {
-  const role = roleOf(table, place);
-  return role ? `Role: ${(100 * role.share).toFixed(0)}% of its attention is on ${role.where}.` : "";
+  const [first, second] = sharesOf(table, place);
+  if (!first) return "";
+  const percent = (/** @type {Role} */ role) => `${(100 * role.share).toFixed(0)}%`;
+  if (first.share > CLEAR) return `Role: ${percent(first)} of its attention is on ${first.where}.`;
+  const then = second ? `, ${percent(second)} on ${second.where}` : "";
+  return `No clear role: on average, ${percent(first)} of its attention is on ${first.where}${then}.`;
 }
