@@ -13,7 +13,7 @@ def by_definition(weights):
     return -torch.special.xlogy(wide, wide).sum(dim=-1)
 
 
-@pytest.mark.parametrize("level", [0.0, 1_000.0, -20_000.0])
+@pytest.mark.parametrize("level", [0.0, 20.0, 1_000.0, -20_000.0])
 @pytest.mark.parametrize("spread", [0.1, 3.0, 300.0])
 def test_however_large_the_scores_are(level, spread, rng):
     scores = torch.randn(3, 4, 40, generator=rng) * spread + level
