@@ -150,14 +150,14 @@ def test_it_waits_for_all_layers(visit):
 @pytest.mark.parametrize(
     ("text", "statistic", "bound", "says"),
     [
-        ("heads that look at the previous token", "previous", 0.5, "at least 0.5 of its weight"),
+        ("heads that look at the previous token", "previous", 0.5, " of its weight on the"),
         ("next token over 20%", "next", 0.2, "at least 0.2 of"),
         ("[CLS]", "first", 0.5, "on the first token, here “[CLS]”"),
         ("special tokens", "special", 0.5, "on special tokens"),
         ("low entropy", "entropy", -0.3 * math.log(15), "at most 0.812 nats (0.3 ×"),
         ("broad", "entropy", 0.8 * math.log(15), "at least 2.17 nats (0.8 ×"),
         ("far", "distance", np.abs(np.subtract.outer(range(15), range(15))).mean(), "4.98 tokens"),
-        ("near", "distance", -2.4888888, "at most 2.49 tokens away"),
+        ("near", "distance", -2.4888888, "at most 2.49"),
         ("one large weight", "largest", 0.9, "a largest weight of at least 0.9"),
         ("distance under 3.5", "distance", -3.5, "at most 3.5 tokens away"),
     ],
@@ -167,7 +167,10 @@ def test_a_search_keeps_the_heads_that_match(opened, surveyed, text, statistic, 
     kept = measured >= bound if bound > 0 else measured <= -bound
     opened.page.fill("#viz-find", text)
     said = opened.page.inner_text(".viz-order-said")
-    assert says in said and said.startswith(f"{kept.sum() or 'No'} head")
+    assert says in said
+    many = kept.sum()
+    alone = f"Head {names(np.flatnonzero(kept))[0]} " if many == 1 else ""
+    assert said.startswith(alone or f"{many or 'No'} head")
     for part in (".viz-atlas-cell", ".viz-stat-cell"):
         out = opened.page.eval_on_selector_all(
             part, "all => all.map(c => c.classList.contains('viz-out'))"
@@ -208,6 +211,28 @@ def test_what_is_not_understood_is_said_and_dims_nothing(opened, text, says):
     opened.page.fill("#viz-find", text)
     assert says in opened.page.inner_text(".viz-order-said")
     assert opened.page.locator(".viz-out").count() == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_strongest_heads_are_named_and_chosen_by_their_names(visit, surveyed, width):
+    opened = visit(layer=3, head=5, width=width)
+    page = opened.page
+    page.wait_for_selector(KNOWN, timeout=60_000)
+    measured = values(surveyed, "previous")
+    strongest = np.argsort(-measured)
+    for bound, many in ((measured[strongest[1]] + 0.001, 1), (0.15, 3), (1.5, 1)):
+        page.fill("#viz-find", f"previous token over {bound:.4f}")
+        named = page.locator(".viz-order-said button")
+        assert named.all_inner_texts() == names(strongest[:many])
+        said = page.inner_text(".viz-order-said")
+        shown = "{:.3g}" if bound > 1 else "{:.2f}"
+        assert all(shown.format(measured[at]) in said for at in strongest[:many])
+        last = named.last
+        last.focus()
+        page.keyboard.press("Enter")
+        assert selected(opened) == names(strongest[many - 1 : many])
+        assert last.evaluate("node => node === document.activeElement")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_enter_goes_to_the_next_match(opened, surveyed):

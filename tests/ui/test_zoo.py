@@ -1,6 +1,7 @@
 """The Mask zoo: what the tab, the routes and the endpoints show is what audit_mask says."""
 
 import json
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -10,10 +11,12 @@ from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
 from tests.ui.conftest import serving
-from viz_encoder.audit.zoo import SPECIMENS
+from viz_encoder.audit.zoo import SPECIMENS, MaskedModel
 from viz_encoder.audit.zoo.models import N_HEADS
 from viz_encoder.errors import SelectionError
 from viz_encoder.ui.serve import Settings, make_app
+from viz_encoder.ui.tabs.zoo.own_code import own_code
+from viz_encoder.ui.tabs.zoo.pictures import context_of
 from viz_encoder.ui.tabs.zoo.results import AUDITS, EASY, Audits, zoo
 
 AUDITED = ".viz-zoo-audit[data-painted='{}']"
@@ -164,8 +167,34 @@ def test_the_lines_for_ones_own_code_run(capsys):
     def run(x, passed):
         return model(x, src_key_padding_mask=passed)
 
-    exec(zoo()["own_code"], {"model": run, "make_mask": lambda valid: ~valid})
+    code = own_code(SPECIMENS["A1-encoder"])
+    exec(code, {"model": run, "make_mask": lambda valid: ~valid})
     assert capsys.readouterr().out.startswith("PASS")
+
+
+@pytest.mark.parametrize("specimen", SPECIMENS.values(), ids=lambda one: one.identifier)
+def test_the_lines_for_ones_own_code_have_the_specimens_intent(specimen):
+    wrong, right = (specimen.build(0, fixed=fixed) for fixed in (False, True))
+    valid = context_of(right).setting.first_valid()
+    told = [one for part in zoo()["sections"] for one in part["specimens"]]
+    code = next(one["own_code"] for one in told if one["identifier"] == specimen.identifier)
+    assert "yours to write" not in code
+    names: dict[str, object] = {"model": None, "make_mask": None}
+    exec(code.partition("print(")[0], names)
+    given = names["intent"](valid)
+    assert given.dtype == torch.bool and torch.equal(given, right.intent(valid))
+    if specimen.identifier not in ("B1-empty-row", "H4-wrong-intent"):  # whose intent is mended
+        assert torch.equal(given, wrong.intent(valid))
+
+
+def test_an_intent_without_a_line_is_the_readers_to_write():
+    odd = replace(SPECIMENS["A1-sdpa"], make=lambda seed, fixed: MaskedModel(None, odd_tokens))
+    code = own_code(odd)
+    assert "def intent(valid):  # yours to write" in code
+
+
+def odd_tokens(valid):
+    return (valid & (torch.arange(valid.shape[1]) % 2 == 0))[:, None].expand(-1, valid.shape[1], -1)
 
 
 def test_a_public_server_has_the_zoo_without_any_run():

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as colors from "../../assets/web/core/colors.js";
 import { signedColors } from "../../assets/web/core/signed_colors.js";
+import { laidOut } from "../../assets/web/views/figure_layout.js";
 import { gradient, pairOf, tintOf } from "../../assets/web/views/shading.js";
 
 const { paperColors } = colors;
@@ -148,6 +149,27 @@ test("chips have their color and ink in 64 steps, from the first to the last of 
   assert.equal(pair(0)[0], colors.rgbText(paperColors.zero));
   assert.equal(pair(NaN)[0], colors.rgbText(paperColors.masked));
   assert.equal(pair(0.5), pair(0.5001));
+});
+
+test("on a dark page the zero of a figure's signed scale is dark, as that of the canvases", () => {
+  const signs = ["#2b5c9e", "#8fb8de", "#f6f6f4", "#eba57f", "#a8321f"].map((color, at) => [at / 4, color]);
+  const drawn = (dark, colorscale) => {
+    const list = { contains: (name) => dark && name === "dark" };
+    globalThis.document = { documentElement: { classList: list }, body: { classList: list } };
+    globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
+    const trace = { type: "heatmap", z: [[0]], x: ["a"], y: ["b"], colorscale };
+    return laidOut({ data: [trace], layout: {} }, 800).data[0].colorscale;
+  };
+  assert.deepEqual(drawn(false, signs), signs);
+  const dark = drawn(true, signs);
+  assert.deepEqual(dark.map(([at]) => at), [0, 0.25, 0.5, 0.75, 1]); // biome-ignore format: a row
+  assert.deepEqual(
+    dark.map(([, color]) => color.match(/\d+/g).map(Number)),
+    [-1, -0.5, 0, 0.5, 1].map(signedColors()),
+  );
+  assert.equal(dark[2][1], "rgb(28,32,40)");
+  const other = signs.with(1, [0.25, "#00ff00"]);
+  assert.deepEqual(drawn(true, other), other);
 });
 
 test("a tint is as opaque as its weight is large", () => {

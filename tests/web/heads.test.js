@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ledTo } from "../../assets/web/attention/atlas_choosing.js";
 import { toggled } from "../../assets/web/attention/head_choice.js";
+import { textOf } from "../../assets/web/attention/found_heads.js";
 import { EXAMPLES, matching, phrases, understand } from "../../assets/web/attention/head_filter.js";
 import { changeOf, comparable, HeadStatistics, headNamed, rank } from "../../assets/web/attention/head_statistics.js";
 import { pairAsked } from "../../assets/web/attention/pair_search.js";
@@ -55,21 +56,33 @@ const WEIGHTS = [0.1, 0.5, null, 0.7, 0.49, 0.2];
 const value = (_, { layer, head }) => WEIGHTS[3 * layer + head];
 const names = (text) => {
   const { found, says } = matching(asked(text), HEADS, value);
-  return [found.map(({ layer, head }) => `${layer}.${head}`), says];
+  return [found.map(({ layer, head }) => `${layer}.${head}`), textOf(says)];
 };
 
 test("the heads that match, and what they do in a sentence", () => {
   assert.deepEqual(names("previous"), [
     ["0.1", "1.0"],
-    "2 heads put at least 0.5 of their weight on the previous token.",
+    "2 heads put at least 0.5 of their weight on the previous token: 1.0 (0.70), 0.1 (0.50).",
   ]);
-  const one = "1 head of layer 1 puts at least 0.5 of its weight on the previous token.";
+  const one = "Head 1.0 puts 0.70 of its weight on the previous token.";
   assert.deepEqual(names("previous layer 1"), [["1.0"], one]);
   assert.deepEqual(names("layer 0 layer 1 head 2")[0], ["0.2", "1.2"]);
   assert.match(names("previous under 0.05")[1], /^No head puts at most 0.05 .* 0.0 is closest, with 0.1.$/);
   assert.match(names("previous > 0.9")[1], / 1.0 is closest, with 0.7.$/);
-  assert.match(names("[cls]")[1], /on the first token, here “\[CLS\]”\.$/);
+  assert.match(names("[cls]")[1], /on the first token, here “\[CLS\]”: 1\.0/);
   assert.match(names("broad")[1], /have an entropy of at least 1.6 nats \(0.8 × that of uniform attention\)|No head/);
+});
+
+test("the three strongest are named, with every value that was asked for", () => {
+  const says = (text) => names(text)[1];
+  assert.match(says("previous > 0.1"), /: 1\.0 \(0\.70\), 0\.1 \(0\.50\), 1\.1 \(0\.49\) and 2 more\.$/);
+  assert.match(says("previous < 0.2"), /: 0\.0 \(0\.10\), 1\.2 \(0\.20\)\.$/); // of "at most", the least
+  assert.match(says("next > 0.6, previous"), /^1 head .*: 1\.0 \(0\.70; 0\.70\)\.$/);
+  assert.equal(says("layer 1"), "3 heads of layer 1 are shown.");
+  const bound = "at most 0.6: 0.3 × that of uniform attention";
+  assert.equal(says("low entropy head 0 layer 0"), `Head 0.0 has an entropy of 0.10 nats (${bound}).`);
+  const closest = matching(asked("previous > 0.9"), HEADS, value).says.filter((part) => typeof part !== "string");
+  assert.deepEqual(closest, [{ layer: 1, head: 0 }]);
 });
 
 test("an order by value: unknown ones last, equal ones as they stood", () => {

@@ -1,5 +1,7 @@
 // Plain words for heads: "previous token" or "layer 3, far" becomes tests, said back with their bounds.
 
+import { KINDS, sentence } from "./found_heads.js";
+
 /** @import { StatisticText } from "./types.d.ts" */
 /** @typedef {{ layer: number, head: number }} HeadPlace */
 /** @typedef {{ kind: "both" | "layer" | "head", layer?: number, head?: number }} Place */
@@ -102,15 +104,7 @@ const OFFSET =
 const BACK = ["back", "before", "earlier"];
 const TEXTS = /(?<!\w)(?:sentence )?([AB])\s*(?:->|=>|→)\s*(?:sentence )?([AB])(?!\w)/;
 const UNPAIRED = "This run has one sentence; write a second one below the first to ask for A → B.";
-/** @type {Record<string, string>} */ const ONE = {
-  put: "puts",
-  have: "has",
-  look: "looks",
-  moved: "moved",
-  link: "links",
-};
 const TEXTS_ROLES = new Set(["role:across", "role:a_to_b", "role:b_to_a"]);
-const KINDS = /** @type {const} */ (["both", "layer", "head"]);
 
 /** What a text asks for in a run: places and tests that must all hold; a fault in a sentence where it is not
  * understood; null where there is no text. @type {(text: string, run: Searched) => Filter | Fault | null} */
@@ -144,7 +138,7 @@ export function understand(text, run) {
   );
 }
 
-/** The heads that match, and a sentence of how many do what.
+/** The heads that match, and a sentence of how many do what, and which.
  * @template {HeadPlace} Kind @param {Filter} filter @param {Kind[]} heads @param {ValueOf} value */
 export function matching({ places, tests }, heads, value) {
   const at = (/** @type {HeadPlace} */ one) =>
@@ -160,7 +154,7 @@ export function matching({ places, tests }, heads, value) {
     return side === ">" ? found >= bound : found <= bound;
   };
   const found = known.filter((one) => tests.every((each) => holds(each, one)));
-  return { found, says: sentence(found.length, places, tests) + (found.length ? "" : nearest(known, tests, value)) };
+  return { found, says: sentence(found, known, places, tests, value) };
 }
 
 // Whether the sentences of a pair are meant by "A → B", and not two tokens.
@@ -227,36 +221,4 @@ function place([, layer, head, onlyLayer, onlyHead], run) {
   if (atLayer !== undefined && atLayer >= run.nLayers) return lacks("layer", atLayer, run.nLayers);
   if (atHead !== undefined && atHead >= run.nHeads) return lacks("head", atHead, run.nHeads);
   return { kind: layer ? "both" : onlyLayer ? "layer" : "head", layer: atLayer, head: atHead };
-}
-
-const short = (/** @type {number} */ value) => String(Number(value.toPrecision(3)));
-
-function sentence(/** @type {number} */ count, /** @type {Place[]} */ places, /** @type {Test[]} */ tests) {
-  const named = (/** @type {Place} */ { kind, layer, head }) =>
-    ({ both: `called ${layer}.${head}`, layer: `of layer ${layer}`, head: `numbered ${head}` })[kind];
-  const where = KINDS.map((kind) =>
-    places
-      .filter((one) => one.kind === kind)
-      .map(named)
-      .join(" or "),
-  );
-  const said = tests.map((one) => clause(one, count < 2)).join(" and ") || (count < 2 ? "is shown" : "are shown");
-  return `${[count || "No", count < 2 ? "head" : "heads", ...where.filter(Boolean)].join(" ")} ${said}.`;
-}
-
-// What a test says of one head or of many: "puts at least 0.5 of its weight on …".
-function clause(/** @type {Test} */ { side, at, says, from }, /** @type {boolean} */ one) {
-  const [verb, ...rest] = says.split(" ");
-  const bound = `${side === ">" ? "at least" : "at most"} ${short(at)}`;
-  const words = [one ? ONE[verb] : verb, ...rest].join(" ").replace("#", bound);
-  return (one ? words.replace(" their ", " its ") : words) + (from ? ` (${from})` : "");
-}
-
-// Which head comes nearest to the one test that none passes.
-function nearest(/** @type {HeadPlace[]} */ known, /** @type {Test[]} */ tests, /** @type {ValueOf} */ value) {
-  if (tests.length !== 1 || !known.length) return "";
-  const [{ statistic, side }] = tests;
-  const far = (/** @type {HeadPlace} */ one) => Number(value(statistic, one)) * (side === ">" ? 1 : -1);
-  const best = known.reduce((a, b) => (far(b) > far(a) ? b : a));
-  return ` ${best.layer}.${best.head} is closest, with ${short(Number(value(statistic, best)))}.`;
 }

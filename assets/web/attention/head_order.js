@@ -2,6 +2,7 @@
 
 import { button, el, options } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
+import { write } from "./found_heads.js";
 import { EXAMPLES, matching, phrases, understand } from "./head_filter.js";
 import { isRole } from "./head_roles.js";
 import { MAP_CHANGE, rank } from "./head_statistics.js";
@@ -20,8 +21,7 @@ const HINT = "Dims the heads that do not match; Enter goes to the next match.";
 /** @extends {Emitter<[]>} */
 export class HeadOrder extends Emitter {
   #names = "";
-  #fault = "";
-  #told = "";
+  /** @type {import("./found_heads.js").Sentence} */ #told = []; // what was found, or a fault
   /** @type {Set<string> | null} */ matched = null;
   choice = el("select", { id: "viz-statistic", onchange: () => this.#chosen() });
   direction = el(
@@ -151,15 +151,15 @@ export class HeadOrder extends Emitter {
     const shown = run.visible(measures.kept.hide).map((at) => tokens[at]);
     const asked = understand(this.find.value, { nLayers, nHeads, tokens: shown, statistics: own, paired });
     this.matched = null;
-    this.#told = "";
-    this.#fault = asked ? ("fault" in asked ? asked.fault : this.#missing(asked.tests)) : "";
-    if (asked && !("fault" in asked) && !this.#fault) {
+    const fault = asked ? ("fault" in asked ? asked.fault : this.#missing(asked.tests)) : "";
+    this.#told = fault ? [fault] : [];
+    if (asked && !("fault" in asked) && !fault) {
       const heads = this.source.shown.heads(this.statistic);
       const { found, says } = matching(asked, heads, (name, { layer, head }) => measures.value(name, layer, head));
       this.matched = new Set(found.map(({ name }) => name));
       const { hide, renorm } = measures.kept;
       const asItRan = (hide || renorm) && asked.tests.some(({ statistic }) => isRole(statistic));
-      this.#told = asItRan ? `${says} Measured on all tokens, in the maps as they ran.` : says;
+      this.#told = asItRan ? [...says, " Measured on all tokens, in the maps as they ran."] : says;
     }
     this.#tell();
   }
@@ -167,10 +167,10 @@ export class HeadOrder extends Emitter {
   /** The heads that link two tokens, which are chosen as they are typed.
    * @type {(asked: AskedPair | { fault: string }, typed: boolean) => void} */
   #link(asked, typed) {
-    [this.matched, this.#told, this.#fault] = [null, "", "fault" in asked ? asked.fault : ""];
+    [this.matched, this.#told] = [null, "fault" in asked ? [asked.fault] : []];
     const hidden = "fault" in asked ? undefined : this.#hidden(asked);
     if (hidden !== undefined)
-      this.#fault = `“${hidden}” is a special token, and special tokens are hidden; show them first.`;
+      this.#told = [`“${hidden}” is a special token, and special tokens are hidden; show them first.`];
     else if (!("fault" in asked)) {
       if (typed) this.selection.set(asked);
       const { query, key } = this.selection;
@@ -178,7 +178,7 @@ export class HeadOrder extends Emitter {
       const found = strongest(this.pair.of(asked), Infinity).filter(({ weight }) => weight >= STRONG);
       this.matched = new Set(found.map(({ layer, head }) => `${layer}.${head}`));
       const many = found.length === 1 ? "1 head puts" : `${found.length || "No"} heads put`;
-      this.#told = `${many} at least ${STRONG} of the query's weight on that key.`;
+      this.#told = [`${many} at least ${STRONG} of the query's weight on that key.`];
     }
     this.#tell();
   }
@@ -243,8 +243,10 @@ export class HeadOrder extends Emitter {
   #tell() {
     const failed = this.statistic === MAP_CHANGE ? this.measures.fault : "";
     const order = failed || (this.asked && !this.ranked ? `Ordering ${this.#progress(this.statistic)}` : "");
-    const said = [this.#fault || this.#told || HINT, this.source.fault, order].filter(Boolean).join(" ");
-    if (this.said.textContent !== said) this.said.textContent = said;
+    const more = [this.source.fault, order].filter(Boolean).map((text) => ` ${text}`);
+    write(this.said, [...(this.#told.length ? this.#told : [HINT]), ...more], ({ layer, head }) =>
+      this.selection.set({ layer, head }),
+    );
     this.tell();
   }
 }

@@ -458,7 +458,6 @@ export interface Zoo {
   sections: { title: string; specimens: Specimen[] }[];
   easy: { identifier: string; others: string[] }[]; // the beginners' quiz, and what each is told from
   seeds: number;
-  own_code: string;
   command: string;
 }
 export interface Specimen {
@@ -471,6 +470,7 @@ export interface Specimen {
   flagged_by: string;
   missed: string;
   expected: string;
+  own_code: string; // audits one's own model, with this specimen's intent
 }
 export interface Audit {
   identifier: string;

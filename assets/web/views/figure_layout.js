@@ -1,6 +1,8 @@
 // A figure as the page shows it: in the page's colors, as wide as there is room, text beside it.
 
+import { rgb } from "../core/colors.js";
 import { css, isDark } from "../core/dom.js";
+import { paperSigned, signed } from "../core/signed_colors.js";
 import { heatmapOf, isCaption, isMarks, plainText, unpack } from "./figure_numbers.js";
 
 /** @import { FigureJson, FigureLayout, FigureTrace } from "../core/payloads.d.ts" */
@@ -121,11 +123,23 @@ function shown(trace, narrow, below, width) {
   const title = { ...trace.colorbar?.title, text, font: { size: 12 }, ...(below && { side: "bottom" }) };
   const colorbar = { ...trace.colorbar, title, ...(below && lying) };
   const { colorscale } = trace;
-  const turns = dark && Array.isArray(colorscale) && isOneWay(colorscale);
-  return { ...trace, colorbar, ...(turns && { colorscale: turned(colorscale) }) };
+  const own = Array.isArray(colorscale);
+  return { ...trace, colorbar, ...(dark && own && { colorscale: onDark(colorscale) }) };
 }
 
-// On a dark page a scale from light to dark begins dark, as those of the canvases do.
+/** As the canvases have it: a signed scale with 0 dark, and one from light to dark begins dark.
+ * @type {(colorscale: [number, string][]) => [number, string][]} */
+function onDark(colorscale) {
+  if (isSigned(colorscale)) return signed().map((color, i) => [colorscale[i][0], `rgb(${color})`]);
+  return isOneWay(colorscale) ? turned(colorscale) : colorscale;
+}
+
+/** @type {(colorscale: [number, string][]) => boolean} */
+function isSigned(colorscale) {
+  const { stops } = paperSigned;
+  return colorscale.length === stops.length && stops.every((stop, i) => `${rgb(colorscale[i][1])}` === `${stop}`);
+}
+
 function isOneWay(/** @type {[number, string][]} */ colorscale) {
   if (!colorscale.every(([, color]) => /^#[0-9a-f]{6}$/i.test(color))) return false;
   const lights = colorscale.map(([, color]) =>

@@ -14,7 +14,7 @@ import { SpecimenList } from "./specimen_list.js";
 
 const NOTE = "zoo.bug"; // in the link
 const OWN =
-  "intent says which query may attend to which key: True = may attend, rows = queries. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
+  "intent says which query may attend to which key: True = may attend, rows = queries; here, what this specimen means. make_mask is your function that makes the mask you pass; model(x, passed) is called with it.";
 const TERMINAL =
   "Or in a terminal or a CI job; masks() returns these keywords as a dict, and the exit status is 1 if the audit fails:";
 
@@ -32,12 +32,13 @@ export async function mount(/** @type {HTMLElement} */ root) {
 export class ZooTab {
   head = el("div", { class: "viz-zoo-head" });
   lines = new Lines();
+  own = el("div");
   /** @type {Audit} */
   audit;
 
   /** @param {HTMLElement} root @param {Zoo} zoo */
   constructor(root, zoo) {
-    const { sections, seeds, own_code: code, command } = zoo;
+    const { sections, seeds, command } = zoo;
     this.specimens = sections.flatMap(({ specimens }) => specimens);
     this.shown = this.specimens[0];
     this.list = new SpecimenList(sections, this);
@@ -45,7 +46,7 @@ export class ZooTab {
     this.quiz = new Quiz(this, zoo);
     const own = section(
       ...["viz-zoo-box", "In your own code", "In your own code"],
-      ...[el("p", {}, OWN), codeToCopy("audit your own model", code)],
+      ...[el("p", {}, OWN), this.own],
       ...[el("p", {}, TERMINAL), codeToCopy("audit in a terminal", command)],
     );
     const parts = [this.quiz.node, this.head, this.lines.node, this.audit.node, own];
@@ -70,6 +71,7 @@ export class ZooTab {
     this.shown = this.quiz.draw(this.shown, beginners);
     current.selection.note({ [NOTE]: "" }); // the address must not tell its name
     this.list.mark(null);
+    this.#writeOwn();
     this.head.hidden = this.lines.node.hidden = true;
     this.#top();
     return this.audit.show(this.shown, (picture) => this.quiz.begin(picture));
@@ -78,6 +80,10 @@ export class ZooTab {
   // Its beginning comes into sight where the page was scrolled past it.
   #top() {
     if (this.detail.getBoundingClientRect().top < 0) this.detail.scrollIntoView({ block: "start" });
+  }
+
+  #writeOwn() {
+    this.own.replaceChildren(codeToCopy("audit your own model", this.shown.own_code));
   }
 
   // All there is of the one that was guessed.
@@ -97,6 +103,7 @@ export class ZooTab {
       ...(missed ? [line("Not caught.", missed, { class: "viz-zoo-missed" })] : []),
     );
     this.lines.show(this.shown);
+    this.#writeOwn();
     this.head.hidden = this.lines.node.hidden = false;
   }
 }

@@ -13,7 +13,8 @@ from viz_encoder.audit.zoo.specimen import MaskedModel, plant
 MAX_POSITIONS = 64
 
 
-def _with_global(valid: Valid) -> Tensor:
+def with_global(valid: Valid) -> Tensor:
+    """Each may attend to its neighbors; the first token to all, and all to it."""
     allowed = neighbors(1)(valid).clone()
     allowed[:, 0, :] = allowed[:, :, 0] = True
     return allowed & real_tokens(valid)
@@ -40,7 +41,7 @@ def one_direction(seed: int, fixed: bool) -> MaskedModel:
             keep[:, 0, :] = True
         return keep & real_tokens(valid)
 
-    return MaskedModel(written_out(seed, sdpa), _with_global, make_mask)
+    return MaskedModel(written_out(seed, sdpa), with_global, make_mask)
 
 
 @plant(

@@ -14,6 +14,7 @@ from viz_encoder.audit.arguments import Progress
 from viz_encoder.audit.audit_context import AuditContext
 from viz_encoder.audit.zoo import SPECIMENS, Specimen
 from viz_encoder.errors import SelectionError
+from viz_encoder.ui.tabs.zoo.own_code import own_code
 from viz_encoder.ui.tabs.zoo.pictures import NOTHING, as_it_ran, context_of, real_tokens_in
 from viz_encoder.ui.wire.arguments import parse_index
 from viz_encoder.ui.wire.bytes import finite
@@ -26,12 +27,6 @@ SECTIONS = (
     ("E", "Padding, positions, pooling"),
     ("FH", "Hard ones"),
 )
-OWN_CODE = """\
-import viz_encoder as vz
-
-intent = lambda valid: valid[:, None, :].expand(-1, valid.shape[1], -1)  # all see real tokens
-print(vz.audit_mask(model, intent, make_mask, d_model=768))
-"""
 COMMAND = "viz-encoder audit my_model:masks"
 # The beginners' quiz, easy ones first, and the bugs of its group that each one's picture rules out.
 EASY = {
@@ -51,13 +46,13 @@ KEPT = 256  # a few hundred KiB in all
 
 
 def zoo() -> dict[str, Any]:
-    """The specimens by section, and how to audit one's own model."""
+    """The specimens by section, each with the code that audits one's own model."""
     sections = [
         {"title": title, "specimens": [_plain(one) for one in _of(letters)]}
         for letters, title in SECTIONS
     ]
     easy = [{"identifier": one, "others": list(others)} for one, others in EASY.items()]
-    told = {"seeds": SEEDS, "own_code": OWN_CODE, "command": COMMAND}
+    told = {"seeds": SEEDS, "command": COMMAND}
     return {"sections": sections, "easy": easy, **told}
 
 
@@ -67,7 +62,8 @@ def _of(letters: str) -> Iterator[Specimen]:
 
 def _plain(one: Specimen) -> dict[str, str]:
     names = ("identifier", "title", "symptom", "story", "wrong", "right", "flagged_by", "missed")
-    return {name: getattr(one, name) for name in names} | {"expected": one.verdict}
+    told = {"expected": one.verdict, "own_code": own_code(one)}
+    return {name: getattr(one, name) for name in names} | told
 
 
 class Audits:
