@@ -278,6 +278,18 @@ def test_a_softmax_over_queries_is_named(grammar):
     )
 
 
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "in the model as it ran (with ÷ √d_head)?"),
+        ("de", "im Modell, wie es lief (mit ÷ √d_head)?"),
+    ],
+)
+def test_the_score_is_of_the_model_as_it_ran_whatever_is_switched_off(grammar, language, words):
+    _, found = posed(grammar, KEYS, language)
+    assert found["score"]["question"].endswith(words)
+
+
 def test_the_numbers_of_the_first_sentence(grammar):
     """The weights .052 .022 .842 …, the answer after each block, the windows, as they are known."""
     _, found = posed(grammar, KEYS)
