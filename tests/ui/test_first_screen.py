@@ -6,9 +6,11 @@ import pytest
 import viz_encoder as vz
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.ui.state.examples import EXAMPLES
+from viz_encoder.ui.state.opening import MOST_TOKENS
 
 TEXT = SENTENCES[0]
 IT, ANIMAL = 10, 2
+LONG = " ".join([TEXT] * 24)
 pytestmark = pytest.mark.browser
 
 
@@ -48,6 +50,47 @@ def test_the_page_opens_on_a_finding_that_is_in_sight(visit, maps):
         assert box and box["y"] + box["height"] < 640, part
     assert page.locator(".viz-map-canvas").bounding_box()["y"] < 760
     assert page.locator(".viz-pair-line").first.bounding_box()["y"] < 800
+
+
+def long_text_opened(visit, page_does=None):
+    """A text above 256 tokens, at its first map; then its findings are let through."""
+    opened = visit(opening=True)
+    page, held = opened.page, []
+    page.wait_for_selector(".viz-findings[data-painted]", timeout=60_000)
+    page.route("**/findings", lambda route: held.append(route))
+    with page.expect_request("**/findings", timeout=60_000):
+        page.fill("#viz-text-a textarea", LONG)
+        page.click("#viz-run")
+    opened.map_painted("0.0")
+    if page_does:
+        page_does(page)
+    for route in held:
+        route.continue_()
+    page.wait_for_selector(".viz-findings[data-painted]", timeout=60_000)
+    return opened
+
+
+def test_a_long_text_goes_to_its_first_finding_once_that_is_found(visit, minilm):
+    trace = vz.capture(minilm, LONG)
+    assert trace.n_tokens > MOST_TOKENS
+    first = vz.analyses.findings(trace)[0]
+    opened = long_text_opened(visit)
+    linked(opened, first.query, first.key)
+    opened.map_painted(f"{first.layer}.{first.head}")
+    opened.page.wait_for_function(
+        "name => document.querySelector('.viz-finding').textContent.startsWith(name)",
+        arg=f"Head {first.layer}.{first.head}",
+    )
+    said = opened.page.inner_text(".viz-finding")
+    assert f"{first.weight:.2f} of its attention" in said, (said, first)
+    opened.page.wait_for_url(f"**layer={first.layer}&head={first.head}&query={first.query}&**")
+
+
+def test_what_is_chosen_before_a_long_texts_findings_come_stays(visit):
+    opened = long_text_opened(visit, lambda page: page.select_option("#viz-layer", "2"))
+    opened.map_painted("2.0")
+    linked(opened, 0, 0)
+    assert opened.page.evaluate("vizTab.selection.name") == "2.0"
 
 
 def test_the_heads_of_a_pair_are_ranked_and_a_click_goes_there(shared, maps):

@@ -127,3 +127,44 @@ test("a run that is held keeps the chosen tokens, or opens on what stands out in
   selection.enter({ ...run("e4", "x"), opening: null, model: "other" });
   assert.deepEqual(place(selection), [0, 0, 0, 0], "what was opened on is not kept where nothing stands out");
 });
+
+test("where nothing was chosen, a run goes to what is found in it after its first map", () => {
+  const run = (key, more) => ({
+    ...{ key, tokens: Array(9).fill("a"), words: [], segments: [], special: [], link: {}, nLayers: 6, nHeads: 12 },
+    ...{ vocabulary: { scales: { head: {} } }, model: "m", opening: null, ...more },
+  });
+  const place = ({ layer, head, query, key }) => [layer, head, query, key];
+  const found = { layer: 5, head: 11, query: 1, key: 2 };
+  globalThis.location.search = "";
+  const selection = new Selection();
+  const told = [];
+  selection.on((changed) => told.push([...changed]));
+  selection.enter(run("a"));
+  selection.openOn("before", found);
+  assert.deepEqual(place(selection), [0, 0, 0, 0], "found in another run");
+  selection.openOn("a", found);
+  assert.deepEqual([place(selection), told], [[5, 11, 1, 2], [["layer", "head", "query", "key"]]]);
+  selection.openOn("a", { ...found, layer: 1 });
+  assert.deepEqual(place(selection), [5, 11, 1, 2], "once");
+  selection.enter(run("b", { opening: { ...found, layer: 2 } }));
+  assert.deepEqual(place(selection), [2, 11, 1, 2], "going there is no choice of a person");
+  selection.openOn("b", found);
+  assert.deepEqual(place(selection), [2, 11, 1, 2], "a run that was opened on a finding");
+  selection.enter(run("c"));
+  selection.set({ scale: "log" });
+  selection.set({ query: 0 });
+  selection.openOn("c", found);
+  assert.deepEqual(place(selection), [0, 0, 0, 0], "what is shown was clicked");
+  selection.enter(run("d"));
+  selection.set({ query: 3 });
+  selection.openOn("d", found);
+  assert.deepEqual(place(selection), [0, 0, 3, 0], "another was chosen");
+  selection.enter(run("e"));
+  selection.openOn("e", found);
+  assert.deepEqual(place(selection), [0, 0, 3, 0], "and stays chosen in the next");
+  globalThis.location.search = "?layer=3";
+  const linked = new Selection();
+  linked.enter(run("a"));
+  linked.openOn("a", found);
+  assert.deepEqual(place(linked), [3, 0, 0, 0], "a place in the link");
+});

@@ -104,6 +104,7 @@ export class Selection extends Emitter {
   /** @type {boolean | { query: number, key: number }} */
   held = false; // the next run keeps the chosen tokens, whatever it is of, or has this pair
   #chosen = false; // whether a person, or the link, has chosen anything
+  #awaits = ""; // the key of a run that goes to its first finding once that is known
   #model = "";
   #key = "";
   /** @type {Tokens | null} */ #tokens = null; // of the run that was there last
@@ -152,8 +153,17 @@ export class Selection extends Emitter {
     else if (opening && anew) Object.assign(this, opening);
     else if (!this.held && !anew) this.#follow(run);
     else if (!this.held && this.#key) Object.assign(this, NOWHERE); // what was opened on was of another run
+    this.#awaits = anew && !opening ? key : "";
     [this.#model, this.#key, this.#tokens] = [model, key, run];
     this.held = false;
+  }
+
+  // The same where the findings come after the first map: go to the first, unless a place was chosen meanwhile.
+  openOn(/** @type {string} */ key, /** @type {{ layer: number, head: number, query: number, key: number }} */ place) {
+    if (this.#awaits !== key) return;
+    const chosen = this.#chosen;
+    this.set(place);
+    this.#chosen = chosen; // it is no choice of a person
   }
 
   // Keep query and key on the tokens they are on, wherever these stand now; false where one of them is gone.
@@ -177,6 +187,7 @@ export class Selection extends Emitter {
   }
 
   set(/** @type {Partial<Chosen>} */ changes) {
+    if (PLACE.some((name) => name in changes)) this.#awaits = ""; // also where it is the place that is shown
     const names = /** @type {(keyof Chosen)[]} */ (Object.keys(changes));
     const changed = names.filter((name) => this[name] !== changes[name]);
     if (!changed.length) return;

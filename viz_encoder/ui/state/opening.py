@@ -2,7 +2,7 @@
 
 from viz_encoder.ui.state.store import Entry
 
-MOST_TOKENS = 256  # of a longer run the findings come after the first map
+MOST_TOKENS = 256  # a longer run goes to its first finding after its first map
 
 
 def opening_of(entry: Entry) -> dict[str, int] | None:
