@@ -384,6 +384,22 @@ def test_an_unforeseen_fault_is_a_sentence_too():
 
 
 @pytest.mark.browser
+def test_a_removed_head_is_said_to_add_nothing(visit):
+    opened = visit(layer=3, head=1, query=10, key=2)
+    opened.painted()
+    page = opened.page
+    page.click("text=remove head 3.1")
+    page.wait_for_function("vizTab.run.changed && vizTab.measures.reference")
+    page.wait_for_function(
+        "said => document.querySelector('.viz-finding').textContent === said",
+        arg="Head 3.1 (removed): it gives animal 0.64 of its attention, as before; "
+        "what it adds to the residual stream is 0.",
+    )
+    until = page.inner_text(".viz-changed-until")
+    assert until == "All tabs but What if show this run until you restore it."
+
+
+@pytest.mark.browser
 def test_the_reference_of_a_change_goes_with_its_text(visit):
     """Another text after a change: nothing is compared with the run before the change."""
     opened = visit(layer=3, head=1, query=10, key=2)

@@ -54,6 +54,7 @@ export class FindingsView {
     return this.#latest.run(async (fresh) => {
       this.#found = /** @type {Findings} */ (await fresh(run.json("findings")));
       this.#list(this.#found);
+      this.#open(run, this.#found);
       this.#say();
       this.node.dataset.painted = run.key;
     });
@@ -64,6 +65,12 @@ export class FindingsView {
     const chips = found.map((finding) => this.#chip(finding));
     this.chips.replaceChildren(el("span", { class: "viz-caption viz-finding-of" }), ...chips);
     this.#qualify();
+  }
+
+  // As `opening_of` chooses for a short text.
+  #open(/** @type {Run} */ { key: run }, /** @type {Findings} */ { found }) {
+    for (const { layer, head, query, key } of found)
+      if (query != null && key != null) return this.selection.openOn(run, { layer, head, query, key });
   }
 
   // Where tokens are hidden, rows renormalized or sub-words merged, say that the findings are of all tokens.
@@ -147,14 +154,16 @@ export function sentence({ layer, head, weight, ratio, was, removed }, query, ke
     return [`${name}: `, from, " may not look at ", to, ` (was ${rounded(was)}).`];
   if (Number.isNaN(weight)) return [`${name}: `, from, " may not look at ", to, " in this run."];
   const times = ratio == null ? "" : `, ${ratio.toFixed(1)} × what the average query gives it`;
+  const adds = removed ? "; what it adds to the residual stream is 0." : "."; // its weights run on
   if (was != null) {
-    const change = ` of its attention${over} (was ${rounded(was)}, ${changeSaid(weight - was)}).`;
-    return [`${name}: `, from, " gives ", to, ` ${rounded(weight)}${change}`];
+    const as = removed && isSame(weight - was) ? ", as before" : ` (was ${rounded(was)}, ${changeSaid(weight - was)})`;
+    return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${as}${adds}`];
   }
   const verb = ratio != null && ratio >= 2 && weight >= 0.1 ? "links" : "gives";
   if (verb === "links")
-    return [`${name} links `, from, " to ", to, `: ${rounded(weight)} of its attention${over}${times}.`];
-  return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}.`];
+    return [`${name} links `, from, " to ", to, `: ${rounded(weight)} of its attention${over}${times}${adds}`];
+  return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}${adds}`];
 }
 
-const changeSaid = (/** @type {number} */ change) => (Math.abs(change) < 0.005 ? "unchanged" : signed(change));
+const isSame = (/** @type {number} */ change) => Math.abs(change) < 0.005;
+const changeSaid = (/** @type {number} */ change) => (isSame(change) ? "unchanged" : signed(change));
