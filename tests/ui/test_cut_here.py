@@ -77,7 +77,7 @@ def test_from_the_first_screen_a_head_is_removed_by_one_click(animal, minilm, pl
         same = np.abs(found - plain.attention(layer).numpy()).max() < 2e-6
         assert same == (layer <= 3), layer
     was = plain.attention(3, 1)[IT, ANIMAL]
-    assert f"{was:.2f} of its attention (was {was:.2f}" in said
+    assert f"{was:.2f} of its attention, as before; what it adds" in said
     assert page.get_attribute("[data-cut=remove]", "aria-pressed") == "true"
     at = 4, int((knocked.attention(4) - plain.attention(4))[:, IT, ANIMAL].abs().argmax())
     page.evaluate("([layer, head]) => vizTab.selection.set({ layer, head })", list(at))
