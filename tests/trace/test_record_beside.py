@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import viz_encoder as vz
+from tests.coroutines import run_apart
 from viz_encoder.errors import TraceError
 
 N_LAYERS, N_TOKENS, D_MODEL = 3, 5, 16
@@ -159,7 +160,7 @@ def test_recordings_of_coroutines_may_end_in_any_order(pauses, rng):
     async def both():
         return await asyncio.gather(*(serve(turns) for turns in pauses))
 
-    assert asyncio.run(both()) == [3, 3]
+    assert run_apart(both()) == [3, 3]
     assert not mode_stack()
 
 

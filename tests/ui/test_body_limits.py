@@ -4,12 +4,12 @@ import asyncio
 import http.client
 import json
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import httpx
 import pytest
 
+from tests.coroutines import run_apart
 from viz_encoder.ui.state.limits import LOCAL, PUBLIC
 from viz_encoder.ui.wire.body_limits import BodyLimits
 
@@ -37,12 +37,6 @@ class Parsed:
         await send({"type": "http.response.body", "body": b"ok"})
 
 
-def asked(work):
-    """What a coroutine gives, run apart: this thread may have the browser's event loop."""
-    with ThreadPoolExecutor(1) as apart:
-        return apart.submit(lambda: asyncio.run(work)).result()
-
-
 async def post(app, path, content):
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
@@ -62,10 +56,10 @@ def test_a_body_over_the_limit_never_reaches_the_app(path):
     app, whole = Parsed(), SMALL.body_bytes if "join" in path else 30_000 + 2**16
     guard = BodyLimits(app, SMALL)
     for content in (b"x" * (whole + 1), parts(whole // 1000 + 1)):
-        answer = asked(post(guard, path, content))
+        answer = run_apart(post(guard, path, content))
         assert answer.status_code == 413 and f"at most {whole:,} bytes" in answer.json()["detail"]
     assert app.bodies == []
-    assert asked(post(guard, path, b"x" * whole)).text == "ok"
+    assert run_apart(post(guard, path, b"x" * whole)).text == "ok"
     assert [len(body) for body in app.bodies] == [whole]
 
 
@@ -82,7 +76,7 @@ def test_a_body_over_the_limit_never_reaches_the_app(path):
 )
 def test_values_are_counted_and_not_what_texts_hold(content, taken):
     app = Parsed()
-    answer = asked(post(BodyLimits(app, SMALL), "/gradio_api/queue/join", content))
+    answer = run_apart(post(BodyLimits(app, SMALL), "/gradio_api/queue/join", content))
     assert (answer.status_code, app.bodies) == ((200, [content]) if taken else (413, []))
     if not taken:
         assert "over 100 JSON values" in answer.json()["message"]
@@ -103,14 +97,14 @@ def test_bodies_of_all_requests_together_have_a_limit():
         taken = await first
         return refused, taken, await post(guard, "/run", b"x" * 10**6)
 
-    refused, taken, later = asked(many())
+    refused, taken, later = run_apart(many())
     assert (refused.status_code, taken.status_code, later.status_code) == (503, 200, 200)
     assert "again" in refused.json()["detail"] and refused.headers["retry-after"]
 
 
 def test_a_refusal_is_one_line_in_the_log(caplog):
     with caplog.at_level(logging.WARNING):
-        asked(post(BodyLimits(Parsed(), SMALL), "/run%0A" + "x" * 9000, b"[" * 200))
+        run_apart(post(BodyLimits(Parsed(), SMALL), "/run%0A" + "x" * 9000, b"[" * 200))
     (record,) = caplog.records
     assert "\n" not in record.getMessage() and len(record.getMessage()) < 400
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.coroutines import run_apart
 from viz_encoder import effects
 from viz_encoder.ui.state.changed_run import run_changed
 from viz_encoder.ui.state.models import Models
@@ -345,12 +345,6 @@ def test_the_python_of_a_masked_run_reads_the_saved_run(site, run):
     assert "vz.capture" not in code
 
 
-def alone(work):
-    """What a coroutine gives, on a thread of its own: the browser's driver has this one's loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
-
-
 def test_work_stops_when_nobody_listens():
     stopped, going = threading.Event(), threading.Event()
 
@@ -368,7 +362,7 @@ def test_work_stops_when_nobody_listens():
         await asyncio.to_thread(going.wait, 10)
         await lines.aclose()
 
-    alone(leave())
+    run_apart(leave())
     assert stopped.wait(10)
 
 
@@ -379,7 +373,7 @@ def test_an_unforeseen_fault_is_a_sentence_too():
     async def every():
         return [line async for line in json_lines(work, Places(1))]
 
-    *_, end = alone(every())
+    *_, end = run_apart(every())
     assert "more memory than is available" in json.loads(end)["message"]
 
 

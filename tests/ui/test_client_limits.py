@@ -4,7 +4,6 @@ import asyncio
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from gradio_client import Client
 
+from tests.coroutines import run_apart
 from tests.ui.conftest import serving
 from viz_encoder.ui.page import make_page
 from viz_encoder.ui.serve import Settings, make_app
@@ -25,12 +25,6 @@ from viz_encoder.ui.wire import open_run
 from viz_encoder.ui.wire.client_limits import REMEMBERED, ClientLimits
 from viz_encoder.ui.wire.clients import BehindProxy, forwarded, named
 from viz_encoder.ui.wire.queue_turns import take_turns
-
-
-def alone(work):
-    """What a coroutine gives, on a thread of its own: the browser's driver has this one's loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 async def ok(scope, receive, send):
@@ -56,7 +50,7 @@ def test_a_client_is_refused_after_its_burst_and_others_are_not():
         now[0] = 1e6
         return answers, other, file, soon, [await get(guard) for _ in range(6)]
 
-    answers, other, file, soon, later = alone(ask())
+    answers, other, file, soon, later = run_apart(ask())
     assert [answer.status_code for answer in answers] == [200] * 5 + [429]
     assert "Too many" in answers[-1].json()["detail"] and answers[-1].headers["retry-after"] == "1"
     assert other.status_code == file.status_code == 200
@@ -85,7 +79,7 @@ def test_so_many_requests_of_one_client_are_open_at_a_time():
         await asyncio.gather(*held)
         return refused.status_code, (await get(guard)).status_code
 
-    assert alone(ask()) == (429, 200)
+    assert run_apart(ask()) == (429, 200)
 
 
 def test_clients_that_came_and_went_are_forgotten():
@@ -97,7 +91,7 @@ def test_clients_that_came_and_went_are_forgotten():
 
 def test_on_ones_own_machine_nothing_is_counted():
     guard = ClientLimits(ok, LOCAL)
-    assert alone(get(guard)).status_code == 200 and not guard._clients
+    assert run_apart(get(guard)).status_code == 200 and not guard._clients
     assert (LOCAL.client_runs, LOCAL.client_long, LOCAL.work_seconds) == (None, None, None)
 
 
@@ -132,11 +126,11 @@ def test_a_proxys_word_for_a_client(told, client):
 
 def test_a_header_is_believed_only_where_a_proxy_is_said_to_be():
     forged = {"x-forwarded-for": "8.8.4.4"}
-    assert alone(get(BehindProxy(ok), **forged)).text == "8.8.4.4"
-    assert alone(get(BehindProxy(ok))).text == "9.9.9.9"
+    assert run_apart(get(BehindProxy(ok), **forged)).text == "8.8.4.4"
+    assert run_apart(get(BehindProxy(ok))).text == "9.9.9.9"
     guard = ClientLimits(ok, replace(PUBLIC, client_burst=1, client_rate=0.001))
-    assert alone(get(guard, **forged)).status_code == 200
-    assert alone(get(guard, **{"x-forwarded-for": "8.8.4.5"})).status_code == 429
+    assert run_apart(get(guard, **forged)).status_code == 200
+    assert run_apart(get(guard, **{"x-forwarded-for": "8.8.4.5"})).status_code == 429
 
 
 def test_a_server_does_not_believe_the_header_unless_it_is_told_to():
@@ -197,7 +191,7 @@ def test_places_in_the_queues_of_each_client_and_in_all(queue, caplog):
         others = [await queue.ask(who, "run_text") for who in "abcd"]
         return [[answer[2] for answer in each] for each in (runs, sets, others)], runs[3][1]
 
-    found, said = alone(ask())
+    found, said = run_apart(ask())
     assert found == [
         ["success"] * 3 + ["queue_full"],
         ["success"] * 2 + ["queue_full"],  # the runs that wait take none of its places
@@ -222,7 +216,7 @@ def test_whoever_is_moved_back_is_told_the_new_place(queue, monkeypatch):
         for who in ("greedy", "greedy", "greedy", "visitor"):
             await queue.ask(who, "run_text")
 
-    alone(ask())
+    run_apart(ask())
     waiting = queue.page._queue.event_queue_per_concurrency_id["model"].queue
     assert queue.clients("model") == ["greedy", "visitor", "greedy", "greedy"]
     assert [told[event._id][0] for event in waiting] == [0, 1, 2, 3]

@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from gradio_client import Client
 
 import viz_encoder as vz
+from tests.coroutines import run_apart
 from viz_encoder.errors import TooLong
 from viz_encoder.model import Encoder
 from viz_encoder.ui.page import make_page
@@ -52,12 +53,6 @@ class Clock:
 
     def __call__(self):
         return self.now
-
-
-def alone(work):
-    """What a coroutine gives, on a thread of its own: the browser's driver has this one's loop."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
 
 
 def test_no_long_work_stands_in_the_queue_of_runs():
@@ -249,7 +244,7 @@ def test_who_listens_is_known_by_the_stream(path, name):
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
             await client.get(path)
 
-    alone(ask())
+    run_apart(ask())
     assert seen == [bool(name)] and not listeners.heard({"abc"}) and not listeners._open
 
 
@@ -278,7 +273,7 @@ def test_lines_of_work_end_at_the_deadline_and_free_the_place():
         quick = [line async for line in json_lines(lambda tell: {"x": 1}, places, "b", short)]
         return json.loads(late[-1]), json.loads(quick[-1])
 
-    late, quick = alone(both())
+    late, quick = run_apart(both())
     assert "over 0.05 seconds" in late["message"] and quick == {"result": {"x": 1}}
 
 
@@ -301,7 +296,7 @@ def test_a_second_piece_of_one_client_lets_the_first_of_another_go_before():
         await asyncio.gather(*waiting, return_exceptions=True)
         return done, line._free
 
-    done, free = alone(order())
+    done, free = run_apart(order())
     assert done == ["greedy", "one", "two", "greedy", "greedy", "greedy"] and free == 1
 
 

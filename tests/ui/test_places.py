@@ -9,6 +9,7 @@ import pytest
 from fastapi import Response
 from gradio_client import Client
 
+from tests.coroutines import run_apart
 from viz_encoder.ui.wire.concurrency import GIVEN_UP, Places
 
 WAITING = 60  # more than the server has threads
@@ -43,8 +44,7 @@ def test_only_so_many_work_at_once_and_the_gone_are_dropped():
             *(places.answer(Asked(n % 3 == 0), lambda n=n: work(n)) for n in range(12))
         )
 
-    with ThreadPoolExecutor(1) as apart:  # this thread may have the browser's event loop
-        answers = apart.submit(lambda: asyncio.run(all_of_them())).result()
+    answers = run_apart(all_of_them())
     assert max(most) == 2
     assert sorted(done) == [n for n in range(12) if n % 3]
     assert [a.status_code for a in answers] == [200 if n % 3 else GIVEN_UP for n in range(12)]

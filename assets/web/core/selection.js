@@ -163,7 +163,7 @@ export class Selection extends Emitter {
     if (this.#awaits !== key) return;
     const chosen = this.#chosen;
     this.set(place);
-    this.#chosen = chosen; // it is no choice of a person
+    this.#chosen = chosen; // the page went there, nobody chose it
   }
 
   // Keep query and key on the tokens they are on, wherever these stand now; false where one of them is gone.
