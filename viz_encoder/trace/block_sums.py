@@ -46,6 +46,11 @@ class BlockSums(NamedTuple):
     distance: Float[Tensor, " head"]  # over the real queries, of shares where those are asked for
 
 
+def per_sum(x: Float[Tensor, "*any"], sums: Float[Tensor, "*sums"]) -> Float[Tensor, "*any"]:
+    """What belongs to rows, divided by their sums; 0 for rows that are the dust of zeros."""
+    return (x / sums.clamp_min(SMALLEST)).masked_fill_(sums < SMALLEST, 0.0)
+
+
 def block_sums(
     weights: Float[Tensor, "head query key"],
     logs: tuple[Float[Tensor, "head query key"], bool],
@@ -77,7 +82,7 @@ def block_sums(
         entropy = -values.mul_(weights).sum(dim=-1)
     counts = block.counts.expand_as(sums)
     if shares:
-        counts = (counts / sums.clamp_min(SMALLEST)).masked_fill_(sums < SMALLEST, 0.0)
+        counts = per_sum(counts, sums)
     in_cells, by_key, distance = _over_queries(weights, counts, block, shares)
     return BlockSums(tops, in_cells, checked, entropy, by_key, distance)
 

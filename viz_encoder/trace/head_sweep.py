@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from viz_encoder.trace.block_sums import SMALLEST, Block, BlockSums, block_sums, blocks_of
+from viz_encoder.trace.block_sums import SMALLEST, Block, BlockSums, block_sums, blocks_of, per_sum
 from viz_encoder.trace.evidence import check_columns, weigh
 from viz_encoder.trace.head_statistics import STATISTICS
 from viz_encoder.trace.kept_tokens import KeptTokens
@@ -85,8 +85,7 @@ class HeadSweep:
         if self.kept.keys is not None:
             weights = weights[:, :, self.kept.keys]
         if self.renormalize:
-            sums = weights.sum(dim=-1, keepdim=True)
-            weights = (weights / sums.clamp_min(SMALLEST)).masked_fill_(sums < SMALLEST, 0.0)
+            weights = per_sum(weights, weights.sum(dim=-1, keepdim=True))
         return weights, (weights.clamp_min(SMALLEST).log_(), False)
 
     def _keep(self, found: BlockSums, heads: slice, block: Block) -> None:
@@ -126,9 +125,8 @@ class HeadSweep:
         n_real = real.sum()
         entropy = self.entropy
         if self.shares:  # of w / z: (−Σ w ln w) / z + ln z
-            sums = self.checked[:, -1]  # less than SMALLEST is the dust of a row of zeros
-            of_shares = entropy / sums.clamp_min(SMALLEST) + sums.clamp_min(SMALLEST).log()
-            entropy = of_shares.masked_fill_(sums < SMALLEST, 0.0)
+            sums = self.checked[:, -1]
+            entropy = per_sum(entropy + sums * sums.clamp_min(SMALLEST).log(), sums)
         found = dict.fromkeys(STATISTICS, torch.full_like(self.distance, torch.nan))
         found |= {
             "entropy": entropy @ real / n_real,

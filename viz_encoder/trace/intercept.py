@@ -26,9 +26,8 @@ from viz_encoder.trace.same_bits import PLAIN
 from viz_encoder.trace.torch_ops import Operations
 
 DECIDERS = (nn.TransformerEncoder, nn.TransformerEncoderLayer)
-SILENT: dict[
-    type[nn.Module], Any
-] = {  # torch's own, in which nothing of attention can run: our mode rests meanwhile
+# Torch's own, in which nothing of attention can run: our mode rests meanwhile.
+SILENT: dict[type[nn.Module], Any] = {
     kind: kind.forward
     for kind in (
         *(nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.Identity),

@@ -55,7 +55,7 @@ def unhook(one: Hooked) -> None:
 
 
 def mark(module: nn.Module) -> None:
-    """Ask for its keywords when it starts, which torch shows to no global hook else."""
+    """Ask for its keywords when it starts, which torch shows to no other global hook."""
     with _lock:
         marks: dict[Any, Any] = module._forward_pre_hooks_with_kwargs
         marks[KEY] = marks.get(KEY, 0) + 1

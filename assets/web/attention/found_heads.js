@@ -18,7 +18,7 @@ export const KINDS = /** @type {const} */ (["both", "layer", "head"]);
 /** How many heads do what, and which do it most; of none, which comes nearest.
  * @type {(found: HeadPlace[], known: HeadPlace[], places: Place[], tests: Test[], value: ValueOf) => Sentence} */
 export function sentence(found, known, places, tests, value) {
-  const says = `${counted(found.length, places, tests)}`;
+  const says = counted(found.length, places, tests);
   if (!found.length) return [`${says}.`, ...nearest(known, tests, value)];
   if (!tests.length) return [`${says}.`];
   const values = (/** @type {HeadPlace} */ one) => tests.map(({ statistic }) => rounded(Number(value(statistic, one))));
