@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressOf, headFrom, headsOf, mapName, Selection, selected } from "../../assets/web/core/selection.js";
+import { addressOf, headFrom, headsOf, mapName, selected } from "../../assets/web/core/selection_address.js";
+import { Selection } from "../../assets/web/core/selection.js";
 
 const USUAL = selected("");
 

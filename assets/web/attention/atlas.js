@@ -3,7 +3,7 @@
 import { amount, el, onWidth } from "../core/dom.js";
 import { Latest, sentenceOf } from "../core/latest.js";
 import { AS_IT_RAN } from "../core/run.js";
-import { headsOf, mapName } from "../core/selection.js";
+import { headsOf, mapName } from "../core/selection_address.js";
 import { fullHeight, fullScreen } from "../views/full_screen.js";
 import { choosing } from "./atlas_choosing.js";
 import { AtlasCanvas, LEFT, TOP } from "./atlas_canvas.js";

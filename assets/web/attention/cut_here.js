@@ -4,7 +4,7 @@ import { cutting, deleting, hiding, masking, removing, replacing } from "../core
 import { changedRun, codesOf } from "../core/changed_run.js";
 import { button, el, painted } from "../core/dom.js";
 import { sentenceOf } from "../core/latest.js";
-import { headsOf } from "../core/selection.js";
+import { headsOf } from "../core/selection_address.js";
 import { quoted } from "../core/token_names.js";
 import { shownName } from "./pair_links.js";
 

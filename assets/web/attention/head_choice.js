@@ -1,7 +1,7 @@
 // The choice of heads: one, the mean or the maximum of all, or the mean of any set of them.
 
 import { button, control, el, options } from "../core/dom.js";
-import { headFrom, headsOf } from "../core/selection.js";
+import { headFrom, headsOf } from "../core/selection_address.js";
 
 /** @import { Head, Run, Selection } from "./types.d.ts" */
 

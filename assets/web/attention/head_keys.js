@@ -1,6 +1,6 @@
 // Keys for the next and the previous head or layer, wherever the focus is but in a field.
 
-import { headsOf } from "../core/selection.js";
+import { headsOf } from "../core/selection_address.js";
 
 /** @import { Head, Run, Selection } from "./types.d.ts" */
 

@@ -3,7 +3,7 @@
 import { inkOn } from "../core/colors.js";
 import { button, control, controls, el, isDark, options } from "../core/dom.js";
 import { Emitter } from "../core/emitter.js";
-import { headsOf } from "../core/selection.js";
+import { headsOf } from "../core/selection_address.js";
 import { headColor, parts } from "./lines_drawing.js";
 import { PAIRS } from "./strongest_lines.js";
 

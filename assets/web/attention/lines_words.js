@@ -1,7 +1,7 @@
 // The lines in words: how many are drawn, and those of one token.
 
 import { count, number } from "../core/dom.js";
-import { mapName } from "../core/selection.js";
+import { mapName } from "../core/selection_address.js";
 import { eachAt, FAINT } from "./strongest_lines.js";
 import { WHOLE } from "./tiles.js";
 import { numbered } from "../core/token_names.js";

@@ -1,7 +1,7 @@
 // What the big map shows, what was done to its weights, and what one cell holds, in words.
 
 import { number, rounded } from "../core/dom.js";
-import { headsOf, mapName } from "../core/selection.js";
+import { headsOf, mapName } from "../core/selection_address.js";
 import { numbered } from "../core/token_names.js";
 import { signedText } from "./legend.js";
 

@@ -3,7 +3,7 @@
 import { largest } from "../core/colors.js";
 import { button, css, el, fit, onSight, onWidth } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { headsOf } from "../core/selection.js";
+import { headsOf } from "../core/selection_address.js";
 import { moved, overlay } from "../views/patch_canvas.js";
 import { scaleOf } from "../views/shading.js";
 

@@ -2,7 +2,7 @@
 
 import { makeScale, rgbText, shade, theme } from "../core/colors.js";
 import { amount, button, el } from "../core/dom.js";
-import { headsOf } from "../core/selection.js";
+import { headsOf } from "../core/selection_address.js";
 import { gradient } from "../views/shading.js";
 import { headNamed, rank } from "./head_statistics.js";
 

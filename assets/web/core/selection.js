@@ -1,5 +1,6 @@
 // The selection that all views share: layer, head, query, key and how to draw. It lives in the URL.
 
+import { ATLAS, addressOf, DEFAULTS, headFrom, headsOf, PLACE, SWITCHES, selected } from "./selection_address.js";
 import { painted } from "./dom.js";
 import { Emitter } from "./emitter.js";
 import { partners } from "./token_alignment.js";
@@ -7,81 +8,8 @@ import { partners } from "./token_alignment.js";
 /** @import { Run } from "./run.js" */
 /** @import { Head } from "./payloads.d.ts" */
 /** @import { Tokens } from "./token_alignment.js" */
-/** @typedef {typeof DEFAULTS} Chosen what can be chosen, each by its name */
-
-const DEFAULTS = {
-  layer: 0,
-  head: /** @type {Head} */ (0),
-  query: 0,
-  key: 0,
-  scale: "head",
-  hide: false,
-  renorm: false,
-  words: false,
-  change: false, // the maps less those of the reference
-};
+/** @import { Chosen } from "./selection_address.js" */
 const NOWHERE = { layer: 0, head: 0, query: 0, key: 0 };
-const SWITCHES = /** @type {const} */ (["hide", "renorm", "words"]);
-const PLACE = /** @type {const} */ (["layer", "head", "query", "key"]);
-const ATLAS = { stat: "entropy", order: "layer" }; // what the atlas keeps in the link
-
-/** The heads of a head: one number, or "1,4,7"; none where all are fused by "mean" or "max".
- * @type {(head: Head) => number[]} */
-export function headsOf(head) {
-  if (typeof head === "number") return [head];
-  return /^\d+(,\d+)*$/.test(head) ? head.split(",").map(Number) : [];
-}
-
-/** Heads as the selection holds them: one as its number, several as "1,4,7", ascending, no one twice.
- * @type {(numbers: number[]) => Head} */
-export function headFrom(numbers) {
-  const heads = [...new Set(numbers)].sort((a, b) => a - b);
-  return heads.length > 1 ? heads.join(",") : (heads[0] ?? 0);
-}
-
-/** How a map is called: "3.5", or "layer 3, mean of heads 1, 4, 7". @type {(layer: number, head: Head) => string} */
-export function mapName(layer, head) {
-  if (typeof head === "number") return `${layer}.${head}`;
-  const heads = headsOf(head);
-  return heads.length ? `layer ${layer}, mean of heads ${heads.join(", ")}` : `layer ${layer}, ${head} over all heads`;
-}
-
-/** What an address selects; what it does not name, or cannot mean, is as usual. @param {string} address */
-export function selected(address) {
-  const params = new URLSearchParams(address);
-  const whole = (/** @type {"layer" | "head" | "query" | "key"} */ name) => {
-    const value = Number(params.get(name));
-    return params.has(name) && Number.isInteger(value) && value >= 0 ? value : Number(DEFAULTS[name]);
-  };
-  const head = params.get("head") ?? "";
-  const several = head.length < 2000 && head.includes(",") ? headsOf(head) : [];
-  return {
-    layer: whole("layer"),
-    head: head === "mean" || head === "max" ? head : several.length ? headFrom(several) : whole("head"),
-    query: whole("query"),
-    key: whole("key"),
-    scale: params.get("scale") ?? DEFAULTS.scale,
-    hide: params.get("hide") === "1",
-    renorm: params.get("renorm") === "1",
-    words: params.get("words") === "1",
-    change: params.get("change") === "1",
-    stat: params.get("stat") ?? ATLAS.stat,
-    order: params.get("order") ?? ATLAS.order,
-  };
-}
-
-/** The address of a selection in a run that `link` opens; what is as usual is left out.
- * @type {(chosen: Chosen & typeof ATLAS, link: Record<string, string>) => URLSearchParams} */
-export function addressOf(chosen, link) {
-  const params = new URLSearchParams(link);
-  for (const name of PLACE) params.set(name, String(chosen[name]));
-  if (chosen.scale !== DEFAULTS.scale) params.set("scale", chosen.scale);
-  for (const name of [...SWITCHES, /** @type {const} */ ("change")]) if (chosen[name]) params.set(name, "1");
-  for (const name of /** @type {const} */ (["stat", "order"])) {
-    if (chosen[name] !== ATLAS[name]) params.set(name, chosen[name]);
-  }
-  return params;
-}
 
 /** @extends {Emitter<[changed: Set<string>]>} */
 export class Selection extends Emitter {

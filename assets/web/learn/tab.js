@@ -4,7 +4,7 @@ import { current } from "../core/app_state.js";
 import { makeScale } from "../core/colors.js";
 import { el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { headsOf } from "../core/selection.js";
+import { headsOf } from "../core/selection_address.js";
 import { TabShell } from "../core/tab_shell.js";
 import { fullScreen } from "../views/full_screen.js";
 import { TokenChoice } from "../views/token_choice.js";

@@ -3,7 +3,7 @@
 import { theme } from "../core/colors.js";
 import { caption, count, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
-import { headsOf, mapName } from "../core/selection.js";
+import { headsOf, mapName } from "../core/selection_address.js";
 import { section } from "../views/headed.js";
 import { maskColors } from "../views/mask_grid.js";
 import { leakTints, MaskPanels } from "../views/mask_panels.js";

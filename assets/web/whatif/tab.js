@@ -6,7 +6,7 @@ import { changedRun, codesOf } from "../core/changed_run.js";
 import { button, caption, control, el, options } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { withoutMask } from "../core/masked_banner.js";
-import { headsOf } from "../core/selection.js";
+import { headsOf } from "../core/selection_address.js";
 import { TabShell } from "../core/tab_shell.js";
 import { AgainstAttention } from "./against_attention.js";
 import { headCode } from "./codes.js";
