@@ -11,12 +11,14 @@ import { Run } from "./run.js";
 import { keepTyped } from "./typed_text.js";
 import { followTabs } from "./tab_link.js";
 import { follow } from "./tab_shell.js";
+import { followBack, visit } from "./visited.js";
 
 /** @import { RunDescription } from "./payloads.d.ts" */
 /** @import { Trigger, Watch } from "./tab_shell.js" */
 
 window.fetch = closing(placed(patient(window.fetch.bind(window)))); // Gradio's client joins its queue by it
 
+current.selection.writes = visit;
 keepTyped(); // before the page is built: the first map may be there before this view is mounted
 
 // What a page opens on is asked for at once, while the page is still being built.
@@ -44,6 +46,7 @@ export async function mount(root, read, watch, trigger) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.getElementById("viz-run")?.click();
   });
   followTabs(current.selection);
+  followBack(current, () => trigger("submit"));
   // On a narrow screen the form is below the result.
   document.querySelector(".viz-to-form")?.addEventListener("click", () => {
     document.getElementById("viz-inputs")?.scrollIntoView();

@@ -1,6 +1,16 @@
 // The selection that all views share: layer, head, query, key and how to draw. It lives in the URL.
 
-import { ATLAS, addressOf, DEFAULTS, headFrom, headsOf, PLACE, SWITCHES, selected } from "./selection_address.js";
+import {
+  ATLAS,
+  addressOf,
+  DEFAULTS,
+  headFrom,
+  headsOf,
+  PLACE,
+  SWITCHES,
+  selected,
+  tabIn,
+} from "./selection_address.js";
 import { painted } from "./dom.js";
 import { Emitter } from "./emitter.js";
 import { partners } from "./token_alignment.js";
@@ -8,6 +18,7 @@ import { partners } from "./token_alignment.js";
 /** @import { Run } from "./run.js" */
 /** @import { Head } from "./payloads.d.ts" */
 /** @import { Tokens } from "./token_alignment.js" */
+/** @import { Entry } from "./visited.js" */
 /** @import { Chosen } from "./selection_address.js" */
 const NOWHERE = { layer: 0, head: 0, query: 0, key: 0 };
 
@@ -29,8 +40,10 @@ export class Selection extends Emitter {
   tab = ""; // which is open; nothing for the first
   arrived = location.search; // the link that the page was opened by; the address is written anew with the first run
   opened = ""; // the key of the first run, which the link asked for
-  /** @type {boolean | { query: number, key: number }} */
-  held = false; // the next run keeps the chosen tokens, whatever it is of, or has this pair
+  /** @type {boolean | Partial<Chosen>} */
+  held = false; // the next run keeps the chosen tokens, whatever it is of, or is shown at this place
+  /** @type {(address: string, entry: Entry) => void} */
+  writes = (address) => history.replaceState(history.state, "", address);
   #chosen = false; // whether a person, or the link, has chosen anything
   #awaits = ""; // the key of a run that goes to its first finding once that is known
   #model = "";
@@ -46,7 +59,7 @@ export class Selection extends Emitter {
     super();
     Object.assign(this, selected(location.search));
     const named = new URLSearchParams(location.search);
-    this.tab = named.get("tab") ?? (named.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
+    this.tab = tabIn(location.search);
     this.#notes = new Map([...named].filter(([name]) => name.includes(".")));
     this.#chosen = PLACE.some((name) => named.has(name));
     addEventListener("pagehide", () => this.flush());
@@ -125,6 +138,20 @@ export class Selection extends Emitter {
     this.tell(new Set(changed));
   }
 
+  // Which run and tab are shown: where Back returns to.
+  get entry() {
+    return { tab: this.tab, link: JSON.stringify(this.#link) };
+  }
+
+  // Select what an address did that one was at before, now or in the run that is `coming`.
+  goBack(/** @type {string} */ address, /** @type {boolean} */ coming) {
+    this.#due = false; // the address of where one was
+    this.tab = tabIn(address);
+    const { stat: _stat, order: _order, ...place } = selected(address);
+    this.held = coming && place;
+    if (!coming) this.set(place);
+  }
+
   // Keep in the link which tab is open.
   openTab(/** @type {string} */ name) {
     if (name === this.tab) return;
@@ -178,7 +205,7 @@ export class Selection extends Emitter {
     for (const [name, value] of this.#notes) params.set(name, value);
     const theme = new URLSearchParams(location.search).get("__theme");
     if (theme) params.set("__theme", theme);
-    history.replaceState(history.state, "", `${location.pathname}?${params}`);
+    this.writes(`${location.pathname}?${params}`, this.entry);
   }
 }
 

@@ -63,6 +63,12 @@ export function selected(address) {
   };
 }
 
+/** Which tab it opens; nothing for the first. @param {string} address */
+export function tabIn(address) {
+  const params = new URLSearchParams(address);
+  return params.get("tab") ?? (params.has("learn") ? "learn" : ""); // ?learn=4 names a step of the lesson
+}
+
 /** The address of a selection in a run that `link` opens; what is as usual is left out.
  * @type {(chosen: Chosen & typeof ATLAS, link: Record<string, string>) => URLSearchParams} */
 export function addressOf(chosen, link) {

@@ -8,8 +8,8 @@ const FIRST = "attention";
 /** The tab of a button's id; nothing for any other id. @type {(id: string) => string} */
 export const tabOf = (id) => (id.startsWith(PREFIX) && id.endsWith("-button") ? id.slice(PREFIX.length, -7) : "");
 
-// Open a tab, from a link within another.
-export const openTab = (/** @type {string} */ name) => buttonOf(name)?.click();
+// Open a tab, from a link within another; the first without a name.
+export const openTab = (/** @type {string} */ name) => buttonOf(name || FIRST)?.click();
 
 /** A tab's button; on a narrow screen it may be one of the menu, where it has its title alone, which Gradio's
  * own description of the page has too. @type {(name: string) => HTMLElement | null} */

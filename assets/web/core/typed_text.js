@@ -33,6 +33,7 @@ export function keepTyped() {
     sessionStorage.setItem(KEPT, JSON.stringify(typed));
   });
   current.on((run) => {
+    if (run && !unrun(sessionStorage.getItem(KEPT), run.link).length) sessionStorage.removeItem(KEPT);
     if (!run || kept === null) return;
     const back = unrun(kept, run.link);
     kept = null;

@@ -1,0 +1,90 @@
+"""Back and Forward: each run and each tab that was open, with the place that was selected there."""
+
+import pytest
+
+CAT = "The cat sat on the mat."
+PLACE = """() => {
+  const { run, selection: { layer, head, query, key } } = window.vizTab;
+  const tab = document.querySelector("#viz-tabs [role=tab][aria-selected=true]");
+  const text = document.querySelector("#viz-text-a textarea").value;
+  const place = [layer, head, query, key];
+  return { text: run.link.a, tab: tab.textContent.trim(), place, text_a: text };
+}"""
+IS_THERE = f"expected => JSON.stringify(({PLACE})()) === JSON.stringify(expected)"
+
+
+def select(page, layer, head, query, key):
+    """Choose a place, and wait until the address says so."""
+    page.evaluate(
+        "place => (vizTab.selection.set(place), vizTab.selection.flush())",
+        {"layer": layer, "head": head, "query": query, "key": key},
+    )
+
+
+def is_there(page, text, tab, place):
+    """Wait until the page shows that text in that tab, with that place selected in it."""
+    expected = {"text": text, "tab": tab, "place": place, "text_a": text}
+    page.wait_for_function(IS_THERE, arg=expected)
+
+
+@pytest.mark.browser
+def test_back_and_forward_go_through_runs_and_tabs(visit):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    first = page.evaluate("vizTab.run.link.a")
+    select(page, 2, 5, 4, 3)
+    page.click("#viz-tab-hidden-button")
+    page.wait_for_function("location.search.includes('tab=hidden')")
+    page.fill("#viz-text-a textarea", CAT)
+    page.click("#viz-run")
+    page.wait_for_function("text => vizTab.run.link.a === text", arg=CAT)
+    page.wait_for_function("location.search.includes('mat')")
+    select(page, 4, 1, 2, 5)
+    page.click("#viz-tab-attention-button")
+    page.wait_for_function("!location.search.includes('tab=')")
+    is_there(page, CAT, "Attention", [4, 1, 2, 5])
+    for text, tab, place in (
+        (CAT, "Hidden states", [4, 1, 2, 5]),
+        (first, "Hidden states", [2, 5, 4, 3]),
+        (first, "Attention", [2, 5, 4, 3]),
+    ):
+        page.go_back()
+        is_there(page, text, tab, place)
+    opened.map_painted("2.5")
+    page.evaluate("history.go(3)")
+    is_there(page, CAT, "Attention", [4, 1, 2, 5])
+    opened.map_painted("4.1")
+
+
+@pytest.mark.browser
+def test_back_from_a_changed_run_is_the_run_before(visit):
+    opened = visit(layer=3, head=1, query=10, key=2)
+    opened.painted()
+    page = opened.page
+    before = page.evaluate("vizTab.run.key")
+    page.click("text=remove head 3.1")
+    page.wait_for_function("vizTab.run.changed && location.search.includes('cut=')")
+    page.go_back()
+    page.wait_for_function("key => vizTab.run.key === key", arg=before)
+    assert not page.is_visible(".viz-changed-line")
+    page.go_forward()
+    page.wait_for_function("vizTab.run.changed")
+    assert page.is_visible(".viz-changed-line")
+
+
+@pytest.mark.browser
+def test_a_text_that_was_run_does_not_come_back_into_the_form_of_another(visit):
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    first = page.evaluate("vizTab.run.link.a")
+    page.fill("#viz-text-a textarea", CAT)
+    page.click("#viz-run")
+    page.wait_for_function("text => vizTab.run.link.a === text", arg=CAT)
+    page.wait_for_function("location.search.includes('mat')")
+    page.go_back()
+    page.wait_for_function("text => vizTab.run.link.a === text", arg=first)
+    page.reload()
+    opened.painted()
+    is_there(page, first, "Attention", page.evaluate(PLACE)["place"])

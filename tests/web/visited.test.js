@@ -1,0 +1,60 @@
+// Back and Forward: what is a new entry, and where an entry leads.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { followBack, visit } from "../../assets/web/core/visited.js";
+
+const LINK = JSON.stringify({ a: "one" });
+const OTHER = JSON.stringify({ a: "two" });
+
+test("a new run and a new tab are new entries; what is selected there is not", () => {
+  const entries = [];
+  const write = (kind) => (state, _title, address) => {
+    entries.push([kind, address]);
+    globalThis.history.state = state;
+  };
+  globalThis.history = { state: { page: 1 }, replaceState: write("same"), pushState: write("new") };
+  visit("?first", { tab: "", link: LINK });
+  visit("?other-head", { tab: "", link: LINK });
+  visit("?tab", { tab: "flow", link: LINK });
+  visit("?run", { tab: "flow", link: OTHER });
+  visit("?other-head-again", { tab: "flow", link: OTHER });
+  assert.deepEqual(entries, [
+    ["same", "?first"],
+    ["same", "?other-head"],
+    ["new", "?tab"],
+    ["new", "?run"],
+    ["same", "?other-head-again"],
+  ]);
+  assert.deepEqual(globalThis.history.state, { page: 1, viz: { tab: "flow", link: OTHER } });
+});
+
+test("an entry is gone to at once, or once its run is there; an answer that comes late is not the last", () => {
+  const [gone, opened] = [[], []];
+  let [asked, goTo, entered] = [0, null, null];
+  Object.assign(globalThis, {
+    addEventListener: (_name, listener) => {
+      goTo = (viz) => listener({ state: viz && { viz } });
+    },
+    location: { search: "?there" },
+    document: { getElementById: (id) => ({ click: () => opened.push(id) }) },
+  });
+  const selection = { entry: { tab: "", link: LINK }, goBack: (...to) => gone.push(to) };
+  const current = {
+    selection,
+    on: (listener) => {
+      entered = listener;
+    },
+  };
+  followBack(current, () => asked++);
+  goTo(null); // of no one's, as that of a link within the page
+  goTo({ tab: "flow", link: LINK });
+  assert.deepEqual([gone, opened, asked], [[["?there", false]], ["viz-tab-flow-button"], 0]);
+  goTo({ tab: "", link: OTHER });
+  assert.deepEqual([gone[1], opened[1], asked], [["?there", true], "viz-tab-attention-button", 1]);
+  goTo({ tab: "", link: LINK }); // before the other run came
+  assert.deepEqual([gone[2], asked], [["?there", false], 2]);
+  entered({});
+  goTo({ tab: "", link: LINK });
+  assert.equal(asked, 2);
+});
