@@ -5,6 +5,7 @@ import itertools
 import re
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -433,6 +434,18 @@ def test_a_picture_without_pixels_is_refused():
 def test_other_things_are_named():
     with pytest.raises(InputError, match="The picture is int; give a path"):
         decode(5, [])
+
+
+def test_a_picture_that_was_cut_up_is_read_as_it_is():
+    fit = ImageReader((8, 8), 4, fit="crop", resized=(12,))
+    read = fit.read(noise())
+    again = fit.cut_up(read.samples[0])
+    assert torch.equal(again.values, read.values) and again.samples == read.samples
+    for sample in (replace(read.samples[0], picture=None), replace(read.samples[0], grid=None)):
+        with pytest.raises(InputError, match="holds no picture that makes its patches"):
+            fit.cut_up(sample)
+    with pytest.raises(InputError, match="holds no picture that makes its patches"):
+        ImageReader((8, 8), 2).cut_up(read.samples[0])
 
 
 def test_a_model_of_two_channels_asks_for_a_tensor():

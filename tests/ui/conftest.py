@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
 import pytest
@@ -114,6 +114,11 @@ class Opened:
         )
         self.page.mouse.move(*box)
         return self.page.inner_text(".viz-readout")
+
+
+def of_another_model(trace: Trace) -> Trace:
+    """The same run under the name of a model that no server offers."""
+    return replace(trace, origin=replace(trace.origin, model="elsewhere"))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
-from tests.ui.conftest import PAINTED
+from tests.ui.conftest import PAINTED, of_another_model
 from tests.ui.texts import PICTURES, SENTENCES
 
 TEXT, IT, ANIMAL = SENTENCES[0], 10, 2
@@ -333,7 +333,7 @@ def test_what_cannot_be_changed_says_why(visit, animal, minilm, tmp_path):
     assert page.is_disabled("[data-cut=mask]") and page.is_disabled(".viz-cut-open")
     assert "“[CLS]” is not a word" in page.get_attribute("[data-cut=mask]", "title")
     assert page.is_enabled("[data-cut=hide]")
-    vz.capture(minilm, TEXT).save(tmp_path / "run.safetensors")
+    of_another_model(vz.capture(minilm, TEXT)).save(tmp_path / "run.safetensors")
     before = page.evaluate("vizTab.run.key")
     opened.open_saved(tmp_path / "run.safetensors")
     arrived(page, before, wait="")

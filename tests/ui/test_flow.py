@@ -8,6 +8,7 @@ import torch
 from gradio_client import Client
 
 import viz_encoder as vz
+from tests.ui.conftest import of_another_model
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.analyses.relevance import relevance
 from viz_encoder.analyses.rollout import rollout
@@ -242,7 +243,7 @@ def test_a_hidden_tab_asks_for_nothing_and_then_shows_the_new_run(alone):
 
 
 def test_a_saved_run_offers_the_rollout_alone(alone, site, minilm, tmp_path):
-    vz.capture(minilm, "a run").save(tmp_path / "run.safetensors")
+    of_another_model(vz.capture(minilm, "a run")).save(tmp_path / "run.safetensors")
     sent = base64.b64encode((tmp_path / "run.safetensors").read_bytes()).decode()
     run = Client(site, verbose=False).predict(sent, api_name="/open_saved")
     page = alone(run=run["key"])

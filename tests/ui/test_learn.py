@@ -9,6 +9,7 @@ import torch
 from playwright.sync_api import TimeoutError
 
 import viz_encoder as vz
+from tests.ui.conftest import of_another_model
 from tests.ui.texts import MASKED, PICTURES, SENTENCES
 from viz_encoder.effects.word_order import word_order
 from viz_encoder.lesson.result_code import Result, decode
@@ -622,14 +623,17 @@ def number_row(page, name):
 
 
 def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
-    vz.capture(grammar, "the keys to the cabinet [MASK]").save(path := tmp_path / "run.safetensors")
+    run = of_another_model(vz.capture(grammar, "the keys to the cabinet [MASK]"))
+    run.save(path := tmp_path / "run.safetensors")
     opened = visit()
     opened.painted()
     opened.open_saved(path)
     opened.page.wait_for_url("**from=file**")
     opened.page.get_by_role("tab", name="Learn").click()
     switches = opened.page.locator(".viz-learn-model")
-    switches.get_by_text("The switches run the model again, and it is not loaded here").wait_for()
+    switches.get_by_text(
+        "The switches run the model again, but no model here gives this run"
+    ).wait_for()
     boxes = switches.locator(".viz-learn-switches").last.locator("input")
     assert boxes.count() == 4 and all(boxes.nth(at).is_disabled() for at in range(4))
     opened.page.get_by_role("tab", name="Attention").click()
@@ -639,7 +643,7 @@ def test_a_saved_run_says_that_its_model_is_not_here(visit, grammar, tmp_path):
     opened.page.wait_for_function(
         "[...document.querySelectorAll('.viz-learn-model input')].every((box) => !box.disabled)"
     )
-    assert "not loaded here" not in switches.inner_text()
+    assert "no model here" not in switches.inner_text()
 
 
 @pytest.mark.parametrize("width", [1440, 390])

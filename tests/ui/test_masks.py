@@ -11,6 +11,7 @@ import torch
 from gradio_client.exceptions import AppError
 
 import viz_encoder as vz
+from tests.ui.conftest import of_another_model
 from tests.ui.texts import MASKED, SENTENCES
 from viz_encoder.analyses.predictions import predictions
 from viz_encoder.audit.mask_input.conventions import Convention, from_bool
@@ -25,7 +26,7 @@ RAN = "[aria-label='Run with the mask'][data-painted]"
 @pytest.fixture(scope="module")
 def saved(site, client, plain, tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "run.safetensors"
-    plain.save(path)
+    of_another_model(plain).save(path)
     sent = base64.b64encode(path.read_bytes()).decode()
     return client.predict(sent, api_name="/open_saved")["key"]
 

@@ -190,7 +190,7 @@ def test_a_saved_run_is_opened_by_upload(shared, minilm, tmp_path):
     opened = shared()
     opened.painted()
     opened.open_saved(tmp_path / "run.safetensors")
-    opened.page.wait_for_url("**run=**")
+    opened.page.wait_for_url("**a=Saved**")
     opened.painted()
     assert opened.page.locator(".viz-word").count() == saved.n_tokens
     expected = float(saved.attention(0, 0)[2, 3])

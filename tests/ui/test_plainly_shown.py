@@ -177,7 +177,7 @@ def test_a_refused_file_leaves_the_box_free(shared, minilm, tmp_path):
     opened.open_saved(tmp_path / "bad.safetensors")
     opened.page.wait_for_selector("#viz-notice .viz-alert")
     opened.page.set_input_files("#viz-saved input[type=file]", tmp_path / "run.safetensors")
-    opened.page.wait_for_url("**run=**")
+    opened.page.wait_for_url("**a=Saved**")
 
 
 def test_two_texts_are_named_and_their_border_is_drawn(visit, minilm):

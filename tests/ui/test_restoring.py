@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import viz_encoder as vz
+from tests.ui.conftest import of_another_model
 from viz_encoder.errors import InputError, SelectionError
 from viz_encoder.ui.state.mask_link import MOST_CHARACTERS, mask_code, mask_from_code
 from viz_encoder.ui.state.models import Models
@@ -104,7 +105,7 @@ def test_what_a_link_cannot_hold_is_said(runner, query, says):
 
 
 def test_a_saved_run_and_a_long_text_say_what_they_came_from(runner, minilm, tmp_path):
-    vz.capture(minilm, TEXT).save(tmp_path / "run.safetensors")
+    of_another_model(vz.capture(minilm, TEXT)).save(tmp_path / "run.safetensors")
     saved = json.loads(runner.saved(str(tmp_path / "run.safetensors")))
     assert saved["link"]["from"] == "file" and saved["link"]["run"] == saved["key"]
     long = json.loads(runner.text("all-MiniLM-L6-v2", "word " * 900))

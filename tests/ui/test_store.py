@@ -175,7 +175,8 @@ def test_a_closed_page_lets_go_but_a_reload_finds_its_run(trace, clock):
 
 def test_a_pinned_run_stays(trace, clock):
     store = TraceStore(max_bytes=1, clock=clock)
-    pinned = store.pin(trace)
+    pinned = store.put(trace)
+    store.hold(pinned)
     store.put(trace)
     store.claim(pinned, "a page")
     store.release("a page")

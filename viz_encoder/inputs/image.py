@@ -95,6 +95,19 @@ class ImageReader:
         valid = torch.ones(len(samples), len(samples[0].tokens), dtype=torch.bool)
         return Inputs(values, valid, samples)
 
+    def cut_up(self, sample: Sample) -> Inputs:
+        """The picture of a sample that was resized and cropped before, just as it is.
+
+        Raises:
+            InputError: the sample holds no picture, or one of another number of patches.
+        """
+        grid, picture, side = sample.grid, sample.picture, self.patch_size
+        patches = picture is not None and tuple(edge // side for edge in picture.shape[:2])
+        if grid is None or picture is None or patches != (grid.n_rows, grid.n_cols):
+            raise InputError("The sample holds no picture that makes its patches; read a picture.")
+        values = self._normalized(picture[None])
+        return Inputs(values, torch.ones(1, len(sample.tokens), dtype=torch.bool), (sample,))
+
     def _sample(self, source: Source) -> Sample:
         notes: list[str] = []
         picture = self._fit(decode(source, notes, self.max_pixels, self.max_bytes), notes)

@@ -27,6 +27,7 @@ from viz_encoder.ui.state.limits import LOCAL, PUBLIC, Limits
 from viz_encoder.ui.state.memory import give_back
 from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.runner import Runner, require_showable
+from viz_encoder.ui.state.saved_run import keep_saved
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 from viz_encoder.ui.tabs import TABS
@@ -198,11 +199,12 @@ def _make_page(
 ) -> tuple[gr.Blocks, Runner]:
     store = TraceStore(settings.max_bytes, dropped=give_back)
     own = subject if isinstance(subject, LoadedEncoder) else None
+    models = Models(settings.device, own, local=not settings.public)
     first = None
     if isinstance(subject, Trace):
         require_showable(subject)
-        first = store.pin(subject)
-    models = Models(settings.device, own, local=not settings.public)
+        first = keep_saved(store, models, subject)
+        store.hold(first)
     runner = Runner(models, store, first, Sets(), limits=settings.limits)
     return make_page(runner), runner
 

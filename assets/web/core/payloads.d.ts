@@ -20,6 +20,7 @@ export interface RunDescription {
   kernel: string;
   revision: string;
   weights: string; // "untrained" where they are random
+  hasModel: boolean; // whether its model is here, to run again
   tasks: string[];
   masked: string; // the mask that a person ran it with, in a few words; "" where there was none
   changed: Changed | null; // what was changed in it; null in a plain run

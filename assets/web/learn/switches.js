@@ -52,7 +52,7 @@ export class Switches {
     this.head.checked = codes.includes(this.#headCode);
     this.causal.checked = codes.includes(CAUSAL);
     this.positions.checked = codes.includes(NO_POSITIONS);
-    const gone = run.link.from === "file"; // recorded or saved, without its model
+    const gone = !run.hasModel; // recorded, or a saved run that no model here gives
     for (const box of [this.causal, this.head, this.positions, this.token]) box.disabled = gone;
     if (gone) this.said.textContent = words.gone;
     this.token.checked = changedRun.has(run, hiding([place.key]));

@@ -264,7 +264,7 @@ export const DE = {
     title: "In diesem Modell",
     untrained: "(so wurde es nicht trainiert)",
     here: "In deinem Browser, ohne dass das Modell läuft",
-    gone: "Dieser Lauf wurde aufgezeichnet oder aus einer Datei geöffnet. Die Schalter lassen das Modell neu laufen; es ist nicht hier.",
+    gone: "Die Schalter lassen das Modell neu laufen, aber keines hier ergibt diesen Lauf: Er wurde aufgezeichnet oder aus einer Datei geöffnet.",
     off: "Das ist ein neuer Lauf, mit dem Modell wie trainiert: Die Schalter stehen wieder wie zuvor.",
     divide: "durch √d_head teilen",
     causal: "Maske: kausal",

@@ -292,7 +292,7 @@ export const EN = {
     title: "In this model",
     untrained: "(not how it was trained)",
     here: "In your browser, without running the model",
-    gone: "The switches run the model again, and it is not loaded here: this run was recorded, or opened from a file.",
+    gone: "The switches run the model again, but no model here gives this run: it was recorded, or opened from a file.",
     off: "This is a new run of the unchanged model, so the switches are reset.",
     divide: "divide by √d_head",
     causal: "mask: causal",

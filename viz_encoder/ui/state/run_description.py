@@ -34,12 +34,14 @@ def describe(
     masked: str = "",
     opening: Mapping[str, int] | None = None,
     changed: Mapping[str, Any] | None = None,
+    has_model: bool = False,
 ) -> str:
     """One JSON object that tells the page everything but the numbers.
 
     `masked` says in a few words which mask a person ran it with; "" where there was none.
     `opening` is where the page opens: layer, head, query and key. `changed` is what was taken away
-    from it, and the key of the run without that.
+    from it, and the key of the run without that. `has_model` says whether the model is here, to run
+    again.
     """
     sample, origin = trace.sample, trace.origin
     grid, notes = trace.grid, list(dict.fromkeys((*sample.notes, *trace.notes)))
@@ -49,6 +51,7 @@ def describe(
             "kind": kind,
             "link": _short(link, key),
             **{name: shortened(value) for name, value in vars(origin).items()},
+            "hasModel": has_model,
             "tasks": list(tasks),
             "masked": masked,
             "changed": changed,

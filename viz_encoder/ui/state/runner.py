@@ -16,6 +16,7 @@ from viz_encoder.ui.state.models import Models
 from viz_encoder.ui.state.opening import opening_of
 from viz_encoder.ui.state.run_description import describe
 from viz_encoder.ui.state.same_run import SameRuns
+from viz_encoder.ui.state.saved_run import keep_saved
 from viz_encoder.ui.state.sets import Sets
 from viz_encoder.ui.state.store import TraceStore
 
@@ -93,17 +94,16 @@ class Runner:
         self.sets.release(owner)
 
     def saved(self, path: str | None, owner: str | None = None) -> str:
-        """Open a trace that was saved to a file, here or on another machine."""
+        """Open a trace that was saved to a file, here or on another machine.
+
+        Its model runs it again if it is here: see `keep_saved`.
+        """
         if not path:
             raise InputError("Choose a saved run first: a .safetensors file from trace.save(path).")
         trace = Trace.load(path)
         require_few(trace, self.limits.saved_cells)
-        return self.show(trace, owner)
-
-    def show(self, trace: Trace, owner: str | None = None) -> str:
-        """The description of a run that was captured elsewhere."""
         require_showable(trace)
-        return self.again(self.store.put(trace), owner)
+        return self.again(keep_saved(self.store, self.models, trace), owner)
 
     def again(self, key: str, owner: str | None = None) -> str:
         """The description of a run that is still held."""
@@ -118,8 +118,8 @@ class Runner:
         masked = entry.masked.words if entry.masked else ""
         opening = opening_of(entry)
         changed = None if entry.changed is None else entry.changed.plain_words
-        tasks = _tasks(entry.encoder)
-        return describe(key, trace, link, link["kind"], tasks, masked, opening, changed)
+        tasks, here = _tasks(entry.encoder), entry.encoder is not None
+        return describe(key, trace, link, link["kind"], tasks, masked, opening, changed, here)
 
     def _key(self, model: str, kind: str, source: Any, link: dict[str, str], tell: Tell) -> str:
         """The key of the run of an input; one that can be told by its link runs only once."""

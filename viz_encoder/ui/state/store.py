@@ -25,12 +25,7 @@ from viz_encoder.ui.state.mask_mistake import Masked
 from viz_encoder.ui.state.padded import Padded
 from viz_encoder.ui.state.swept import AS_IT_RAN, Surveys
 
-AGAIN = "The model of this run is not loaded here; run the text or picture again to {purpose}."
-# Of a run that has neither: somebody recorded it, or ran it on vectors.
-NOTHING_TO_RUN = (
-    "The model of this run is not loaded here, and the run holds no text or picture; to {purpose}, "
-    "run the model in Python."
-)
+NOT_HERE = "The model of this run is not loaded here"
 NOT_PLAIN = (
     "The model must run again for this, without the mask or the changes that this run was made "
     "with; look at the run without them."
@@ -51,6 +46,7 @@ class Entry:
     encoder: LoadedEncoder | None = None  # that ran, where it is one of ours: its heads can speak
     inputs: Inputs | None = None  # what it ran on, for whatever must run again
     link: dict[str, str] = field(default_factory=dict)  # what brings it back; empty if nothing can
+    why_alone: str = ""  # of a saved run: why no model here made it; a sentence without its end
     masked: Masked | None = None  # where it ran with a mask that somebody painted
     padded: Padded | None = None  # where [PAD] tokens were put beside it
     changed: Changed | None = None  # where something was taken away from it
@@ -98,8 +94,11 @@ class Entry:
     def model_gone(self, purpose: str) -> str:
         """The sentence for what needs the model of a run that came without one."""
         sample = self.trace.sample
-        has_input = bool(sample.texts) or sample.picture is not None
-        return (AGAIN if has_input else NOTHING_TO_RUN).format(purpose=purpose)
+        if sample.texts or sample.picture is not None:
+            return f"{self.why_alone or NOT_HERE}; run the text or picture again to {purpose}."
+        # Somebody recorded it, or ran it on ids or vectors.
+        why = self.why_alone or f"{NOT_HERE}, and the run holds no text or picture"
+        return f"{why}; to {purpose}, run the model in Python."
 
     @property
     def weights(self) -> Source | None:
@@ -173,9 +172,3 @@ class TraceStore(KeyedStore[Entry]):
     ) -> str:
         """Keep a run, of the pages that show it, and return its key."""
         return self.keep(Entry(trace, encoder, inputs, owners=set(owners)))
-
-    def pin(self, trace: Trace) -> str:
-        """Keep a run for as long as the server lives: the one it was started on."""
-        key = self.put(trace)
-        self.hold(key)
-        return key
