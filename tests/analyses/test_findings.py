@@ -348,3 +348,18 @@ def test_as_a_table_and_as_few_as_are_asked_for(tired):
     assert len(findings(tired, n=2)) == 2 and len(findings(tired, n=0)) == 0
     frame = six.to_frame()
     assert list(frame["chip"]) == [one.chip for one in six] and "ratio" in frame
+
+
+def test_equal_words_of_a_link_are_told_apart_by_their_numbers(minilm):
+    text = "The old dog saw the young dog because the dog barked at the cat"
+    trace = vz.capture(minilm, text)
+    links = [one for one in findings(trace).found if one.kind == "link"]
+    told = 0
+    for one in links:
+        for token in (one.query, one.key):
+            name = trace.tokens[token]
+            again = trace.tokens.count(name) > 1
+            told += again
+            assert (f"“{name}” (token {token})" in one.sentence) == again
+            assert (f"{name} ({token})" in one.chip) == again
+    assert 0 < told < 2 * len(links)

@@ -123,7 +123,7 @@ export class FindingsView {
     const { layer, head, query, key, hide, renorm } = this.selection;
     if (run.special.every(Boolean)) return [EMPTY];
     const link = this.pair.chosen;
-    const [from, to] = [query, key].map((token) => shownName(run, this.selection, token));
+    const [from, to] = [query, key].map((token) => toldApart(run, this.selection, token));
     const patches = this.#found?.found.find(
       (one) => run.grid && one.layer === layer && one.head === head && one.query === query,
     );
@@ -137,6 +137,14 @@ export class FindingsView {
     if (typeof head === "number") return null;
     return [`${quoted(from)} and ${quoted(to)} in several heads of layer ${layer}`];
   }
+}
+
+/** A token's name, with its number where another one is called the same.
+ * @type {(run: Run, selection: Selection, token: number) => string} */
+export function toldApart(run, selection, token) {
+  const name = shownName(run, selection, token);
+  const alike = run.shown({ hide: false, words: selection.words }).filter((one) => one.name === name);
+  return alike.length > 1 ? `${name} (token ${token})` : name;
 }
 
 const EMPTY = "This text has only special tokens, so there is nothing to find. Type some words.";

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from viz_encoder.analyses.findings.finding import Finding
 from viz_encoder.analyses.findings.measure import MeasuredHead, MeasuredLayer
 from viz_encoder.analyses.findings.reading import Reading
 from viz_encoder.analyses.findings.sweep import NEAR
-from viz_encoder.shown import LETTERS, quoted
+from viz_encoder.shown import LETTERS, isolated, quoted
 
 # Above what untrained encoders reach, those of torch's own scale and those of N(0, 0.02²).
 LEAST_WEIGHT = 0.3
@@ -70,23 +71,49 @@ def _of(head: MeasuredHead, layer: MeasuredLayer, reading: Reading) -> Iterator[
     means = head.sums.to_key.cpu() / n_real
     ratios = found.weight / means[found.key].clamp_min(1e-30)
     clear = (found.score >= LEAST_SCORE) & (found.weight >= LEAST_WEIGHT) & (ratios >= LEAST_RATIO)
+    equal = _repeated(reading.names), _repeated(layer.key_names)
     for query in clear.nonzero().flatten().tolist():
         key = int(found.key[query])
-        names = reading.names[query], layer.key_names[key]
+        of_query, of_key = reading.names[query], layer.key_names[key]
+        names = _Name(of_query, query, of_query in equal[0]), _Name(of_key, key, of_key in equal[1])
         numbers = float(found.weight[query]), float(ratios[query])
         link = _link(head, (query, key), names, *numbers)
         yield reading.masked[query], float(found.score[query]), link
 
 
+class _Name(NamedTuple):
+    """A token as a finding names it: with its number where another one is called the same."""
+
+    text: str
+    token: int
+    repeated: bool
+
+    @property
+    def _cut(self) -> str:
+        return self.text if len(self.text) <= LETTERS else f"{self.text[:LETTERS]}…"
+
+    @property
+    def said(self) -> str:
+        return quoted(self._cut) + (f" (token {self.token})" if self.repeated else "")
+
+    @property
+    def short(self) -> str:
+        return isolated(self._cut) + (f" ({self.token})" if self.repeated else "")
+
+
+def _repeated(names: tuple[str, ...]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
 def _link(
     head: MeasuredHead,
     pair: tuple[int, int],
-    names: tuple[str, str],
+    names: tuple[_Name, _Name],
     weight: float,
     ratio: float,
 ) -> Finding:
     place = f"{head.layer}.{head.head}"
-    query, key = (quoted(name if len(name) <= LETTERS else f"{name[:LETTERS]}…") for name in names)
+    query, key = names
     return Finding(
         kind="link",
         layer=head.layer,
@@ -95,8 +122,8 @@ def _link(
         key=pair[1],
         weight=weight,
         ratio=ratio,
-        sentence=f"Head {place} links {query} to {key}: {weight:.2f} of its attention, "
+        sentence=f"Head {place} links {query.said} to {key.said}: {weight:.2f} of its attention, "
         f"{ratio:.1f} × what the average query gives it.",
-        chip=f"{place} {query[1:-1]} → {key[1:-1]} {weight:.2f}",
+        chip=f"{place} {query.short} → {key.short} {weight:.2f}",
         heads=((head.layer, head.head),),
     )
