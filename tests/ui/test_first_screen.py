@@ -293,6 +293,26 @@ def test_keys_step_through_heads_and_layers_but_not_in_a_field(shared):
     assert page.evaluate("vizTab.selection.name") == "3.11"
 
 
+def test_by_keyboard_a_finding_is_a_few_presses_away(visit):
+    opened = visit()
+    linked(opened, 0, 0)
+    page = opened.page
+    has_focus = "part => document.activeElement.matches(part)"
+    page.keyboard.press("Tab")
+    assert page.evaluate(has_focus, ".viz-skip")
+    assert page.locator(".viz-skip").bounding_box()["x"] >= 0
+    before = page.url
+    page.keyboard.press("Enter")
+    assert page.evaluate(has_focus, "[role=tabpanel]:has(.viz-findings)")
+    presses = 0
+    while not page.evaluate(has_focus, ".viz-finding-chip") and presses < 40:
+        page.keyboard.press("Tab")
+        presses += 1
+    assert presses <= 5
+    assert page.url == before
+    assert page.locator(".viz-skip").bounding_box()["x"] < 0
+
+
 def test_a_link_holds_the_tab(visit):
     opened = visit()
     opened.painted()

@@ -52,8 +52,18 @@ export async function mount(root, read, watch, trigger) {
     document.getElementById("viz-inputs")?.scrollIntoView();
     /** @type {HTMLElement | null} */ (document.querySelector("#viz-inputs textarea"))?.focus({ preventScroll: true });
   });
+  document.querySelector(".viz-skip")?.addEventListener("click", skip);
   if (!(await first?.catch(() => null))) trigger("submit");
   current.settle();
+}
+
+// To the tab that is open, over the form and the tabs' names.
+function skip(/** @type {Event} */ event) {
+  event.preventDefault(); // the address stays
+  const panels = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#viz-tabs [role=tabpanel]"));
+  const open = [...panels].find(({ clientWidth }) => clientWidth > 0);
+  open?.setAttribute("tabindex", "-1");
+  open?.focus();
 }
 
 function enter(/** @type {RunDescription} */ description) {
