@@ -11,7 +11,7 @@ import torch
 
 import viz_encoder as vz
 from tests.ui.conftest import of_another_model, serving
-from tests.ui.texts import SENTENCES
+from tests.ui.texts import LABELS, SENTENCES
 from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
 from viz_encoder.ui.serve import Settings, make_app
@@ -147,3 +147,32 @@ def test_what_if_is_there_for_a_saved_run(visit, minilm, tmp_path):
     opened.page.get_by_role("tab", name="What if").click()
     opened.page.wait_for_selector("#viz-whatif [data-painted]", timeout=60_000)
     assert "not loaded here" not in opened.page.inner_text("#viz-whatif")
+
+
+NAMED = "#viz-saved .file-preview"  # the box with a file's name in it
+
+
+@pytest.mark.browser
+def test_the_box_names_the_file_only_while_its_run_is_shown(visit, minilm, tmp_path):
+    vz.capture(minilm, "Saved on another machine").save(path := tmp_path / "run.safetensors")
+    opened = visit()
+    opened.painted()
+    page = opened.page
+    opened.open_saved(path)
+    page.wait_for_url("**a=Saved**")
+    assert "run" in page.inner_text(NAMED)
+    page.fill("#viz-text-a textarea", " ")  # refused, so the run of the file stays
+    page.click("#viz-run")
+    page.wait_for_selector("#viz-notice .viz-alert")
+    assert page.is_visible(NAMED)
+    page.fill("#viz-text-a textarea", "typed here")
+    page.click("#viz-run")
+    page.wait_for_url("**a=typed**")
+    page.wait_for_selector(NAMED, state="detached")
+    assert page.input_value("#viz-text-a textarea") == "typed here"
+    before = page.evaluate("vizTab.run.key")
+    page.set_input_files("#viz-saved input[type=file]", path)  # the box takes the next file
+    page.wait_for_function("(old) => vizTab.run.key !== old", arg=before)
+    assert page.is_visible(NAMED)
+    page.get_by_role("button", name=LABELS[1]).click()
+    page.wait_for_selector(NAMED, state="detached")

@@ -91,7 +91,8 @@ class _Events:
     """What happens when a person clicks; each handler leaves the page as it was on a fault."""
 
     def __init__(self, runner: Runner, form: Form, shown: gr.HTML, views: list[gr.HTML]) -> None:
-        self.runner, self.form, self.shown, self.result = runner, form, shown, [shown, form.notice]
+        self.runner, self.form, self.shown = runner, form, shown
+        self.result = [shown, form.notice, form.saved]
         self.offered = {kind: runner.models.names(kind) for kind in ("text", "image")}
         # A click while a run is in progress waits for it, and then runs what the form holds.
         latest = {"trigger_mode": "always_last"}
@@ -106,7 +107,7 @@ class _Events:
         form = self.form
         for asked in (form.run.click, form.text_a.submit, form.text_b.submit):
             asked(self.run, form.inputs, self.result, **self.running)
-        form.saved.upload(self.show_saved, form.saved, [*self.result, form.saved], **self.running)
+        form.saved.upload(self.show_saved, form.saved, self.result, **self.running)
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", **PRIVATE}
         form.kind.change(reveal, form.kind, form.shown, **quick)
         for button, example in zip(form.examples, EXAMPLES, strict=True):
@@ -117,12 +118,7 @@ class _Events:
         # A link that asks for a run fills the form and waits its turn; the first example does not.
         filled = self.shown.submit(self.fill, None, form.filled, **quick)
         filled.then(self.restore, None, self.result, **self.running)
-        for changed in (
-            form.about_box.expand,
-            form.kind.change,
-            form.text_model.change,
-            form.picture_model.change,
-        ):
+        for changed in (form.about_box.expand, *(each.change for each in (form.kind, *models))):
             changed(self.about, [form.kind, *models], form.about, **quick)
         if form.opening is not None:
             loaded = [form.kind, *models, form.about]
@@ -138,13 +134,14 @@ class _Events:
         picture_model: str,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008  (Gradio finds it in the signature)
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Any, Any]:
         """Run what the form holds."""
         owner, tell = request.session_hash, _teller(progress)
         if kind == "image":
             return _told(lambda: self.runner.picture(picture_model, picture, "", owner, tell))
         if kind == "pair" and isinstance(text_b, str) and not text_b.strip():
-            return gr.skip(), alert("Text B is empty; type a second text, or choose Text above.")
+            empty = "Text B is empty; type a second text, or choose Text above."
+            return gr.skip(), alert(empty), gr.skip()
         second = text_b if kind == "pair" else ""
         return _told(lambda: self.runner.text(text_model, text_a, second, owner, tell))
 
@@ -166,15 +163,15 @@ class _Events:
         self,
         request: gr.Request,
         progress: gr.Progress = gr.Progress(),  # noqa: B008
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Any, Any]:
         """The run that the link asks for."""
         query = as_linked(dict(request.query_params))
         owner, tell = request.session_hash, _teller(progress)
-        made, notice = _told(lambda: restore(self.runner, query, owner, tell))
+        made, notice, box = _told(lambda: restore(self.runner, query, owner, tell))
         if notice:
-            return made, notice
+            return made, notice, box
         lost = (note for note in json.loads(made)["notes"] if note.endswith(NOT_AS_LINKED))
-        return made, "".join(map(alert, lost))
+        return made, "".join(map(alert, lost)), box
 
     def about(self, kind: str, text_model: str, picture_model: str) -> str:
         """What the chosen model is and what it is made of."""
@@ -186,7 +183,7 @@ class _Events:
 
     def show_saved(self, path: str | None, request: gr.Request) -> tuple[Any, Any, Any]:
         """Show an uploaded trace; after a refusal the box is empty for another one."""
-        view, notice = _told(lambda: self.runner.saved(path, request.session_hash))
+        view, notice, _ = _told(lambda: self.runner.saved(path, request.session_hash))
         return view, notice, None if notice else gr.skip()
 
     def _choices(self, kind: str, model: str = "") -> Any:
@@ -199,7 +196,7 @@ class _Events:
     def _connect_run(self, filled: Any, example: Example) -> None:
         """Run the form as it was filled; a picture by its own name, which its link then has."""
 
-        def show(model: str, request: gr.Request) -> tuple[Any, Any]:
+        def show(model: str, request: gr.Request) -> tuple[Any, Any, Any]:
             owner = request.session_hash
             return _told(lambda: self.runner.picture(model, None, example.picture, owner))
 
@@ -209,14 +206,15 @@ class _Events:
             filled.then(self.run, self.form.inputs, self.result, **self.running)
 
 
-def _told(work: Callable[[], str]) -> tuple[Any, Any]:
-    """The run's description; on a fault the page as it was, and the fault in a plain sentence."""
+def _told(work: Callable[[], str]) -> tuple[Any, Any, Any]:
+    """The run's description, and no saved run; on a fault the page as it was, and the fault."""
     try:
-        return _anew(work()), ""
+        return _anew(work()), "", None
     except VizEncoderError as fault:
-        return gr.skip(), alert(str(fault))
+        return gr.skip(), alert(str(fault)), gr.skip()
     except MemoryError:
-        return gr.skip(), alert("That needs more memory than is available; shorten the input.")
+        why = "That needs more memory than is available; shorten the input."
+        return gr.skip(), alert(why), gr.skip()
 
 
 def _anew(description: str) -> str:
