@@ -118,7 +118,8 @@ class _Events:
         # A link that asks for a run fills the form and waits its turn; the first example does not.
         filled = self.shown.submit(self.fill, None, form.filled, **quick)
         filled.then(self.restore, None, self.result, **self.running)
-        for changed in (form.about_box.expand, *(each.change for each in (form.kind, *models))):
+        changes = form.kind.change, *(each.change for each in models)
+        for changed in (form.about_box.expand, *changes):
             changed(self.about, [form.kind, *models], form.about, **quick)
         if form.opening is not None:
             loaded = [form.kind, *models, form.about]
