@@ -392,7 +392,7 @@ def test_a_long_set_is_stopped_and_a_fault_loses_nothing(tab):
     page.select_option("#viz-set-method", "mean")
     drawn(page, ":mean:6")
     assert "The chosen row is mean, not the model's own pooling" in page.inner_text("#viz-set")
-    assert "With labels" in page.inner_text("#viz-set .viz-pool-answer")
+    assert "With labels" in page.inner_text("#viz-set")
     assert not page.is_visible(".viz-set-table")
     lines = "\n".join(f"text {at}: " + "many words " * 100 for at in range(500))
     page.fill("#viz-set-lines textarea", lines)

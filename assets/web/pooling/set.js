@@ -14,6 +14,7 @@ import { Neighbors } from "./neighbors.js";
 import { OWN, ownOrNot } from "./results.js";
 import { SetExport } from "./set_export.js";
 import { SetLink } from "./set_link.js";
+import { SideBySide } from "./side_by_side.js";
 
 /** @import { SetDescription } from "../core/payloads.d.ts" */
 /** @import { Watch } from "../core/tab_shell.js" */
@@ -27,9 +28,9 @@ export function mount(root, read, watch) {
   follow(read, watch, (/** @type {SetDescription} */ set) => view.set?.key === set.key || view.show(set));
 }
 
-const UNLABELLED =
-  "No labels: the cosines and neighbors are below. With labels (CSV with columns text,label), silhouette, " +
-  "nearest-centroid accuracy and recall@1 would say which pooling at which layer tells the groups apart.";
+const UNLABELED =
+  "Without labels, nothing says which pooling is right. With labels (CSV with columns text,label), silhouette, " +
+  "nearest-centroid accuracy and recall@1 say which pooling at which layer tells the groups apart.";
 
 class SetView {
   /** @type {SetDescription | null} */
@@ -44,6 +45,10 @@ class SetView {
   method = el("select", { id: "viz-set-method", onchange: () => this.#chosen() });
   layer = el("select", { id: "viz-set-layer", onchange: () => this.#chosen() });
   own = caption();
+  beside = new SideBySide(
+    (method) => this.#choose(method, Number(this.layer.value)),
+    (sentence) => this.#answer(sentence),
+  );
   matrix = new ItemMatrix((item) => this.#item(item));
   plane = new ItemPlane((item) => this.#item(item));
   neighbors = new Neighbors((item) => this.#item(item));
@@ -63,6 +68,7 @@ class SetView {
     this.table.node,
     controls(control("Method", this.method), control("After n blocks", this.layer)),
     this.own,
+    this.beside.node,
     this.fault,
     el("div", { class: "viz-pool-columns" }, this.matrix.node, el("div", {}, this.plane.node, this.neighbors.node)),
     this.files.node,
@@ -77,6 +83,7 @@ class SetView {
     onTheme(() => {
       this.matrix.draw();
       this.plane.draw();
+      if (this.set) this.beside.draw(this.set);
     });
     current.on(() => this.#sayModel());
     this.link.open();
@@ -88,12 +95,13 @@ class SetView {
     this.set = set;
     this.body.hidden = false;
     this.named.textContent = set.set;
-    this.answer.textContent = set.answer || UNLABELLED;
+    this.answer.textContent = set.answer;
+    this.answer.hidden = !set.answer;
     const one = `One item is ${(1 / names.length).toFixed(3)} of recall@1 and of nearest-centroid accuracy`;
     const [of, small] = groups
       ? [` of ${counted(groups, "label")}`, ` ${one}: smaller differences mean nothing.`]
       : ["", ""];
-    this.more.textContent = `${counted(names.length, "item")}${of}.${small}`;
+    this.more.textContent = `${counted(names.length, "item")}${of}.${small || ` ${UNLABELED}`}`;
     this.#sayModel();
     const said = [...Object.entries(leftOut).map(([name, why]) => `${name}: ${why}`), ...notes];
     this.notes.replaceChildren(...said.map((text) => el("li", {}, text)));
@@ -109,6 +117,13 @@ class SetView {
     this.first = `${best.method}:${best.layer}`;
     if (linked) this.neighbors.item = linked.item;
     this.#choose(linked?.method ?? best.method, linked?.layer ?? best.layer);
+  }
+
+  // What the labels say comes first; without them, what the methods beside one another say.
+  #answer(/** @type {string} */ sentence) {
+    if (this.set?.answer) return;
+    this.answer.textContent = sentence;
+    this.answer.hidden = false;
   }
 
   #sayModel() {
@@ -133,6 +148,7 @@ class SetView {
     this.own.textContent = ownOrNot(set.own, method);
     const row = `${new URLSearchParams({ method, layer })}`;
     this.table.mark(method, Number(layer));
+    this.beside.mark(method);
     this.files.row = row;
     return this.#asked.run(async (fresh) => {
       const several = set.names.length > 1; // one item alone has no plane
@@ -147,6 +163,7 @@ class SetView {
       if (several) this.plane.show(set, plane, title, this.neighbors.item);
       this.#item(this.neighbors.item);
       this.body.dataset.painted = `${set.key}:${method}:${layer}`;
+      this.beside.show(set, Number(layer));
     });
   }
 

@@ -1,0 +1,93 @@
+"""Every pooling of a set beside the others: pictures, mean cosines and nearest neighbors."""
+
+import csv
+import io
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.ui.test_pooling_set import MIXED
+
+TEXTS = """The cat sat on the mat.
+A kitten rests on a rug.
+Stocks fell sharply on Monday.
+The market dropped at the start of the week.
+She plays the violin every evening.
+Why?
+It rained all day in Paris."""
+REFERENCE = "declared"
+TIE = 1e-6  # nearer than this, two items are as near as each other
+CARDS = """() => {
+  const cards = Array.from(document.querySelectorAll(".viz-side-card"));
+  const said = (card) => card.querySelectorAll(":scope > span:not(.viz-pool-own)");
+  return Object.fromEntries(
+    cards.map((card) => [card.dataset.method, Array.from(said(card), (span) => span.textContent)]));
+}"""
+pytestmark = pytest.mark.browser
+
+
+def cosines(site, key, method, layer):
+    """Of every two items, from the vectors that a person can export."""
+    address = f"{site}viz/set/{key}/take/csv?method={method}&layer={layer}"
+    rows = list(csv.DictReader(io.StringIO(httpx.get(address, timeout=60).text)))
+    width = sum(name.isdecimal() for name in rows[0])
+    vectors = np.array([[float(row[str(at)]) for at in range(width)] for row in rows])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors @ vectors.T
+
+
+def expected(site, key, methods, layer):
+    """What each card has to say."""
+    found = {method: cosines(site, key, method, layer) for method in methods}
+    n = len(found[REFERENCE])
+    others = ~np.eye(n, dtype=bool)
+    nearest = np.where(others, found[REFERENCE], -2).argmax(1)
+    cards = {}
+    for method, cosine in found.items():
+        best = np.where(others, cosine, -2).max(1)
+        same = int((cosine[np.arange(n), nearest] >= best - TIE).sum())
+        told = f"{same} of {n} nearest neighbors the same"
+        told = "the others are compared with it" if method == REFERENCE else told
+        mean = f"mean cosine {cosine[others].mean():.2f}".replace("-", "−")
+        cards[method] = [mean, told]
+    return cards
+
+
+def compared(opened, texts):
+    """The page with that set compared, and the key of the set."""
+    page = opened.page
+    page.wait_for_selector("#viz-tab-pooling textarea")
+    page.fill("#viz-tab-pooling textarea", texts)
+    page.get_by_role("button", name="Compare").last.click()
+    page.wait_for_selector(".viz-side[data-painted]", timeout=60_000)
+    return page, page.get_attribute(".viz-side", "data-painted").split(":")[0]
+
+
+def test_every_method_is_beside_the_others_and_one_click_from_its_own_view(visit, site):
+    page, key = compared(visit(tab="pooling"), TEXTS)
+    for layer in (6, 1):
+        page.select_option("#viz-set-layer", str(layer))
+        page.wait_for_selector(f".viz-side[data-painted='{key}:{layer}']")
+        cards = page.evaluate(CARDS)
+        assert len(cards) == 8
+        assert cards == expected(site, key, cards, layer)
+        changed = {m: int(said.split()[0]) for m, (_, said) in cards.items() if m != REFERENCE}
+        said = page.inner_text("#viz-set .viz-pool-answer")
+        least = min(changed.values())
+        if least == 7:
+            assert said.startswith("Every pooling gives every item the same nearest neighbor")
+        else:
+            method = next(m for m, same in changed.items() if same == least)
+            assert said.startswith(f"The pooling matters here: {method} gives {7 - least} of 7")
+        assert f"after {layer} block" in said
+    page.click(".viz-side-card[data-method=max]")
+    page.wait_for_selector(f".viz-pool[data-painted='{key}:max:1']")
+    assert page.get_attribute(".viz-side-card[aria-pressed=true]", "data-method") == "max"
+    assert page.input_value("#viz-set-method") == "max"
+
+
+def test_where_there_are_labels_their_answer_stays(visit):
+    page, _ = compared(visit(tab="pooling"), MIXED)
+    assert "silhouette" in page.inner_text("#viz-set .viz-pool-answer")
+    assert page.locator(".viz-side-card").count() == 8
