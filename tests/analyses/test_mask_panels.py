@@ -72,3 +72,32 @@ def test_faults_are_sentences(plain, causal):
     for head in (12, -1, "middle", ()):
         with pytest.raises(SelectionError, match="no head"):
             mask_panels(plain, causal, 0, head)
+
+
+@pytest.mark.parametrize("size", [4, 512])
+@pytest.mark.parametrize("head", [1, "mean"])
+def test_allowed_pairs_with_hardly_any_weight_are_counted_whole(minilm, causal, head, size):
+    trace = vz.capture(minilm, TEXT, mask=causal)
+    layer = trace.layers[3]
+    q, k = (part.double().numpy() for part in (layer.q, layer.k))
+    scores = q @ k.transpose(0, 2, 1) * layer.scale
+    scores[:, ~causal.numpy()] = -np.inf
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    weights = weights.mean(axis=0) if head == "mean" else weights[head]
+    found = mask_panels(trace, causal, 3, head, size=size)
+    allowed = causal.numpy()
+    assert found.n_allowed == allowed.sum()
+    assert found.n_faint == (allowed & (weights < 1e-3)).sum()
+    assert head == "mean" or found.n_faint > 0
+
+
+def test_padding_queries_and_forbidden_pairs_are_not_faint(minilm):
+    short, _ = vz.capture(minilm, ["The bank", TEXT])
+    n, real = short.n_tokens, short.valid.numpy()
+    first = torch.zeros(n, n, dtype=torch.bool)
+    first[:, :3] = True
+    found = mask_panels(short, first, 2, 1)
+    weights = short.attention(2, 1).double().numpy()
+    assert found.n_allowed == 3 * real.sum()
+    assert found.n_faint == (weights[real, :3] < 1e-3).sum()

@@ -642,6 +642,29 @@ def test_predictions_without_and_with_the_mask(masks):
 
 
 @pytest.mark.browser
+def test_allowed_pairs_with_hardly_any_weight_are_counted_marked_and_walked_through(masks, minilm):
+    page = masks(kind="text", a=TEXT, ran="causal", layer=3, head=1, query=0, key=0)
+    page.wait_for_function("vizMasks.result.panels.found")
+    trace = vz.capture(minilm, TEXT, mask=torch.ones(15, 15, dtype=torch.bool).tril())
+    faint = np.argwhere(np.tri(15, dtype=bool) & (trace.attention(3, 1).numpy() < 1e-3))
+    assert 1 < len(faint) < 60
+    said = page.inner_text(".viz-mask-faint")
+    told = f"{len(faint)} of 120 pairs that may attend have a weight under 0.001: allowed is not"
+    assert said.startswith(told)
+    observed = "result.panels.grids.observed"
+    swatch = page.locator(".viz-mask-legend span", has_text="weight under 0.001")
+    color = swatch.locator("i").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert [pixel(page, *cell, observed) for cell in faint.tolist()] == [color] * len(faint)
+    assert pixel(page, 0, 14, observed) != color  # forbidden, and 0
+    for query, key in (*faint.tolist(), faint.tolist()[0]):
+        page.click(".viz-mask-faint button")
+        page.wait_for_function(
+            "(at) => `${vizMasks.result.panels.place}` === at", arg=f"{query},{key}"
+        )
+    assert "allowed, but hardly attended to" in page.inner_text(".viz-mask-result .viz-readout")
+
+
+@pytest.mark.browser
 def test_a_saved_run_paints_and_does_not_run(masks, saved):
     page = masks(run=saved)
     assert page.is_disabled("#viz-mask-run")

@@ -13,6 +13,7 @@ from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.map_view import Head, heads_of
 
 MAX_SIDE = 512
+FAINT = 1e-3  # of a query's weight: a key that gets less is hardly attended to
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,7 +23,8 @@ class MaskPanels(ArrayResult, main="observed"):
     intended and passed: whether any pair of the cell may attend; observed: its largest weight, a
     share of a query's total; leaking: whether a real query has weight on a key that the intent
     forbids. Below MAX_SIDE tokens every cell is one pair. In heads outside `where`, every pair
-    counts as allowed.
+    counts as allowed. n_allowed: pairs that the intent allows to real queries; n_faint: those of
+    them with a weight under 0.001, for allowed is not attended.
     """
 
     intended: Bool[np.ndarray, "row col"]
@@ -30,6 +32,8 @@ class MaskPanels(ArrayResult, main="observed"):
     observed: Float[np.ndarray, "row col"]
     leaking: Bool[np.ndarray, "row col"]
     edges: Int[np.ndarray, " edge"]
+    n_allowed: int
+    n_faint: int
 
 
 def mask_panels(
@@ -65,8 +69,10 @@ def mask_panels(
     judged = [one for one in heads if where is None or where[layer, one]]
     weights, forbidden = _fused(ran, head, heads), ~intent.cpu().numpy()
     theirs = weights if judged == heads else _fused(ran, head, judged)
-    leaking = (theirs > 0) & forbidden & trace.valid.cpu().numpy()[:, None]
+    real = trace.valid.cpu().numpy()[:, None]
+    leaking = (theirs > 0) & forbidden & real
     intended = ~forbidden if judged == heads else np.ones_like(forbidden)
+    allowed = intended & real
     edges = np.linspace(0, n, min(n, size) + 1).round().astype(np.int64)
     return MaskPanels(
         intended=_pool(intended, edges),
@@ -74,6 +80,8 @@ def mask_panels(
         observed=_pool(weights, edges),
         leaking=_pool(leaking, edges),
         edges=edges,
+        n_allowed=int(allowed.sum()),
+        n_faint=int((allowed & (weights < FAINT)).sum()),
     )
 
 

@@ -1,7 +1,7 @@
 // One map of a masked run on the same axes: intended, passed, observed; leaking cells outlined.
 
 import { theme } from "../core/colors.js";
-import { caption, count, el, number } from "../core/dom.js";
+import { button, caption, count, el, number } from "../core/dom.js";
 import { Latest } from "../core/latest.js";
 import { headsOf, mapName } from "../core/selection_address.js";
 import { section } from "../views/headed.js";
@@ -17,7 +17,7 @@ import { panels } from "./requests.js";
 /** @import { Cell } from "../views/mask_grid.js" */
 /** @import { Maps } from "./requests.js" */
 /** @typedef {{ layer: number, head: Head, query: number, key: number }} Place */
-/** @typedef {Maps & { run: Run, result: MaskResult, layer: number, head: Head, step: number }} Found */
+/** @typedef {Maps & { run: Run, result: MaskResult, layer: number, head: Head, step: number, hardly: Uint8Array }} Found */
 
 const TITLES = {
   intended: "Intended: your mask",
@@ -25,6 +25,7 @@ const TITLES = {
   observed: "Observed: the attention weights",
 };
 
+const FAINT = 0.001; // as the server counts: of a query’s weight
 const OUTLINED = 60; // cells a side beyond which not every cell has room for an outline
 const TINTED = "leaking, by weight, where cells are too small for an outline";
 
@@ -34,9 +35,12 @@ export class Panels extends MaskPanels {
   name = "";
   title = el("h3");
   facts = caption();
+  faintSaid = el("span");
+  nextFaint = button("Next of these", () => this.#toNextFaint());
+  hardly = el("p", { class: "viz-caption viz-mask-faint" }, this.faintSaid, " ", this.nextFaint);
   node = section(
     ...["viz-mask-result-part", "Intended, passed and observed"],
-    ...[this.title, this.figures, this.legend, this.said, this.facts],
+    ...[this.title, this.figures, this.legend, this.said, this.facts, this.hardly],
   );
   #asked = new Latest((sentence) => {
     this.name = ""; // so that it is tried again
@@ -59,7 +63,7 @@ export class Panels extends MaskPanels {
     this.node.classList.add("viz-busy");
     return this.#asked.run(async (fresh) => {
       const maps = await fresh(panels(run, layer, head, fresh.signal));
-      this.found = { ...maps, run, result, layer, head, step: run.n / maps.n };
+      this.found = { ...maps, run, result, layer, head, step: run.n / maps.n, hardly: faintCells(maps, run) };
       this.draw();
       this.#mark([query, key]);
       this.node.classList.remove("viz-busy");
@@ -72,27 +76,40 @@ export class Panels extends MaskPanels {
     const { found } = this;
     if (!found) return;
     const { run, layer, head, n, step } = found;
-    const { allowed, forbidden } = maskColors();
+    const { allowed, forbidden, faint } = maskColors();
     const blocks = Array.from({ length: n }, (_, at) => `${Math.round(at * step)}–${Math.round((at + 1) * step) - 1}`);
     const leaking = [...found.leaking.keys()].filter((at) => found.leaking[at]);
-    const scale = this.fill(step > 1 ? blocks : run.tokens, found, TITLES, leaking);
+    const scale = this.fill(step > 1 ? blocks : run.tokens, found, TITLES, leaking, [], (at) => found.hardly[at] === 1);
     this.title.textContent = `The mask in ${typeof head === "number" ? "head " : ""}${mapName(layer, head)}`;
     /** @type {Record<string, Rgb | string>} */
     const squares = {
       "may attend": allowed,
       forbidden,
       "weight exactly 0": theme().zero,
+      "may attend, weight under 0.001": faint,
       [`leaking (${count(leaking.length)} cells)`]: "border: 2px solid var(--viz-leak)",
     };
     if (leaking.length && n > OUTLINED) squares[TINTED] = leakTints();
     this.explain(squares, scale, "attention weight (share of the query’s total)");
     this.facts.textContent = factsOf(found, leaking.length);
+    this.faintSaid.textContent = faintWords(found);
+    this.nextFaint.hidden = !found.hardly.includes(1);
   }
 
   leave() {
     this.#asked.stop();
     Object.assign(this, { name: "", found: null, n: 0 });
     delete this.node.dataset.painted;
+  }
+
+  // The next cell whose pairs are allowed and hardly attended to, row by row, after the chosen one.
+  #toNextFaint() {
+    const { found } = this;
+    if (!found) return;
+    const here = this.place[0] * found.n + this.place[1];
+    const after = found.hardly.indexOf(1, here + 1);
+    const next = after < 0 ? found.hardly.indexOf(1) : after;
+    this.choose([Math.floor(next / found.n), next % found.n]);
   }
 
   // A query and a key by their numbers.
@@ -117,8 +134,23 @@ export class Panels extends MaskPanels {
     const at = row * n + col;
     const name = (/** @type {number} */ place) => (step > 1 ? `around ${Math.round(place * step)}` : run.named(place));
     const may = (/** @type {Float32Array} */ part) => (part[at] ? "may attend" : "forbidden");
-    return `Query ${name(row)} → key ${name(col)}: intended ${may(intended)}, passed ${may(passed)}, weight ${number(observed[at])}${leaking[at] ? ": a leak" : ""}.`;
+    return `Query ${name(row)} → key ${name(col)}: intended ${may(intended)}, passed ${may(passed)}, weight ${number(observed[at])}${leaking[at] ? ": a leak" : found.hardly[at] ? ": allowed, but hardly attended to" : ""}.`;
   }
+}
+
+/** 1 where a cell may attend and all its weights are under FAINT; rows of padding alone do not count.
+ * @type {(maps: Maps, run: Run) => Uint8Array} */
+function faintCells({ n, intended, observed }, run) {
+  const step = run.n / n;
+  const end = (/** @type {number} */ row) => Math.round(row * step);
+  const real = Array.from({ length: n }, (_, row) => run.valid.slice(end(row), end(row + 1)).includes(true));
+  return Uint8Array.from(intended, (may, at) => Number(may && observed[at] < FAINT && real[Math.floor(at / n)]));
+}
+
+/** How many allowed pairs have hardly any weight. @type {(found: Found) => string} */
+function faintWords({ allowed, faint }) {
+  if (!faint) return `Each of the ${count(allowed)} pairs that may attend has a weight of at least ${FAINT}.`;
+  return `${count(faint)} of ${count(allowed)} pairs that may attend ${faint === 1 ? "has" : "have"} a weight under ${FAINT}: allowed is not attended.`;
 }
 
 /** What of a map is not seen in it. @type {(found: Found, leaks: number) => string} */

@@ -4,10 +4,11 @@ import { Run } from "../core/run.js";
 import { ask, json, numbers, text } from "../core/server.js";
 import { Mask } from "./mask_bits.js";
 
-/** @import { EmptyRow, Head, MaskResult, MasksOffered } from "../core/payloads.d.ts" */
+/** @import { EmptyRow, Head, MaskResult, MasksOffered, Numbers } from "../core/payloads.d.ts" */
 /** @import { Sent } from "../core/server.js" */
 /** @import { Origin } from "./presets.js" */
-/** @typedef {{ n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
+/** @typedef {{ allowed: number, faint: number }} Counts pairs that may attend, and those with hardly any weight */
+/** @typedef {Counts & { n: number, intended: Float32Array, passed: Float32Array, observed: Float32Array,
  *   leaking: Float32Array }} Maps of n × n cells, row by row */
 
 // What is wrong with what is asked is told in an answer; browsers report refusals as errors.
@@ -54,13 +55,15 @@ export const code = (run, mask, scope, kind, by) =>
 /** @type {(run: Run) => Promise<EmptyRow[]>} */
 export const emptyRows = (run) => json(url(run, "empty"));
 
-/** Intended, passed, observed and leaking of one map, on n × n cells.
+/** Intended, passed, observed and leaking of one map, on n × n cells; and how many pairs are allowed, and how many of
+ * these have hardly any weight.
  * @type {(run: Run, layer: number, head: Head, signal: AbortSignal) => Promise<Maps>} */
 export async function panels(run, layer, head, signal) {
-  const { shape, values } = await numbers(url(run, `panels?layer=${layer}&head=${head}`), signal);
+  /** @type {Numbers<Counts>} */
+  const { shape, values, about } = await numbers(url(run, `panels?layer=${layer}&head=${head}`), signal);
   const cells = shape[1] ** 2;
   const part = (/** @type {number} */ at) => values.subarray(at * cells, (at + 1) * cells);
-  return { n: shape[1], intended: part(0), passed: part(1), observed: part(2), leaking: part(3) };
+  return { n: shape[1], intended: part(0), passed: part(1), observed: part(2), leaking: part(3), ...about };
 }
 
 /** Whom each token can know of after a layer, as a mask.

@@ -14,8 +14,13 @@ const RIGHT = 30; // room for the last key's tilted name
 const LINES = 7; // pixels a cell needs for lines between cells
 const OUTLINED = 6; // and for an outline that leaves its color to be seen
 
-const LIGHT = { allowed: rgb("#2f6fa8"), forbidden: rgb("#e6d5bd"), line: "rgb(255 255 255 / 0.55)" };
-const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), line: "rgb(0 0 0 / 0.45)" };
+const LIGHT = {
+  allowed: rgb("#2f6fa8"),
+  forbidden: rgb("#e6d5bd"),
+  faint: rgb("#f2d95c"),
+  line: "rgb(255 255 255 / 0.55)",
+};
+const DARK = { allowed: rgb("#57b3e6"), forbidden: rgb("#4a3f33"), faint: rgb("#7d6b12"), line: "rgb(0 0 0 / 0.45)" };
 export const maskColors = () => (isDark() ? DARK : LIGHT);
 
 export class TokenGrid {

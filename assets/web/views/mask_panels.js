@@ -72,10 +72,11 @@ export class MaskPanels {
 
   /** Draw the parts of a map; where nothing could be read as passed, its panel is left out.
    * @param {string[]} names @param {Parts} parts @param {Record<Panel, string>} captions
-   * @param {number[]} leaking the cells that are outlined @param {number[]} losing those that are dashed */
-  fill(names, parts, captions, leaking, losing = []) {
+   * @param {number[]} leaking the cells that are outlined @param {number[]} losing those that are dashed
+   * @param {(at: number) => boolean} faint those that are allowed and hardly attended to */
+  fill(names, parts, captions, leaking, losing = [], faint = () => false) {
     const { intended, passed, observed } = this.grids;
-    const { allowed, forbidden } = maskColors();
+    const { allowed, forbidden, faint: hardly } = maskColors();
     const scale = makeScale("head", largest(parts.observed));
     const may = (/** @type {Flags} */ flags) => (/** @type {number} */ at) => (flags[at] ? allowed : forbidden);
     this.n = names.length;
@@ -85,7 +86,7 @@ export class MaskPanels {
     passed.node.hidden = !parts.passed;
     intended.show(names, may(parts.intended));
     passed.show(names, may(parts.passed ?? []));
-    observed.show(names, (at) => shade(parts.observed[at], scale));
+    observed.show(names, (at) => (faint(at) ? hardly : shade(parts.observed[at], scale)));
     return scale;
   }
 

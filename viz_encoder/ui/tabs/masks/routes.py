@@ -126,14 +126,15 @@ async def result(run: str, runs: Runs, request: Request) -> Response:
 
 @ROUTER.get("/panels")
 async def panels(entry: Held, layer: Layer, head: str, request: Request) -> Response:
-    """Intended, passed, observed and leaking, float32 "panel query key"."""
+    """Intended, passed, observed and leaking, float32 "panel query key"; x-about counts pairs."""
     trace, meant = entry.trace, masked_of(entry)
     chosen = parse_head(head, trace)
 
     def work() -> Response:
         found = mask_panels(trace, meant.intent, layer, chosen, where=meant.scope.where)
         parts = found.intended, found.passed, found.observed, found.leaking
-        return answers.array(np.stack([part.astype(np.float32) for part in parts]))
+        about = {"allowed": found.n_allowed, "faint": found.n_faint}
+        return answers.array(np.stack([part.astype(np.float32) for part in parts]), about=about)
 
     return await PLACES.answer(request, work)
 
