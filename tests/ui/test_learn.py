@@ -672,3 +672,24 @@ def test_a_row_of_the_table_is_named_by_its_id(step, grammar):
     token = TEXT.split()[QUERY - 1]
     named = page.locator(".viz-learn-vector [role=rowheader]").first.inner_text()
     assert named == f"token id {grammar.read(token).values[0, 1]}"
+
+
+def test_a_phone_shows_every_number_from_the_product_to_the_weight(learn, grammar):
+    page = learn(step=4, width=390)
+    page.wait_for_selector(f"{ROWS} .viz-learn-weight")
+    shown = page.eval_on_selector_all(
+        ROWS, "all => all.map((row) => [...row.cells].map((cell) => cell.offsetWidth > 0))"
+    )
+    assert shown and all(row == [True] * 6 for row in shown)
+    cells = page.locator(ROWS).first.locator("td")
+    cells.last.scroll_into_view_if_needed()  # in the table's own box, beside the key's name
+    page.wait_for_function(
+        """(row) => {
+          const inside = document.querySelector(".viz-learn-scroll").getBoundingClientRect();
+          const box = (cell) => cell.getBoundingClientRect();
+          const [name, last] = [box(row.cells[0]), box(row.cells[5])];
+          const fits = last.right <= inside.right + 1 && name.left >= inside.left - 1;
+          return fits && document.documentElement.scrollWidth <= innerWidth;
+        }""",
+        arg=page.locator(ROWS).first.element_handle(),
+    )
