@@ -19,8 +19,10 @@ export function earlyPlace() {
 
 /** Into the place that the page has for it. @type {(early: HTMLElement, root: HTMLElement) => void} */
 export function settle(early, root) {
+  const before = early.getBoundingClientRect().top;
   root.replaceWith(early);
   document.getElementById("viz-early")?.remove();
+  window.scrollBy(0, early.getBoundingClientRect().top - before); // nothing jumps, wherever one has scrolled to
 }
 
 function wantsDark() {
