@@ -21,6 +21,14 @@ def select(page, layer, head, query, key):
     )
 
 
+def run_cat(page):
+    """Run another text, and wait until the address has it."""
+    page.fill("#viz-text-a textarea", CAT)
+    page.click("#viz-run")
+    page.wait_for_function("text => vizTab.run.link.a === text", arg=CAT)
+    page.wait_for_function("location.search.includes('mat')")
+
+
 def is_there(page, text, tab, place):
     """Wait until the page shows that text in that tab, with that place selected in it."""
     expected = {"text": text, "tab": tab, "place": place, "text_a": text}
@@ -36,10 +44,7 @@ def test_back_and_forward_go_through_runs_and_tabs(visit):
     select(page, 2, 5, 4, 3)
     page.click("#viz-tab-hidden-button")
     page.wait_for_function("location.search.includes('tab=hidden')")
-    page.fill("#viz-text-a textarea", CAT)
-    page.click("#viz-run")
-    page.wait_for_function("text => vizTab.run.link.a === text", arg=CAT)
-    page.wait_for_function("location.search.includes('mat')")
+    run_cat(page)
     select(page, 4, 1, 2, 5)
     page.click("#viz-tab-attention-button")
     page.wait_for_function("!location.search.includes('tab=')")
@@ -79,10 +84,7 @@ def test_a_text_that_was_run_does_not_come_back_into_the_form_of_another(visit):
     opened.painted()
     page = opened.page
     first = page.evaluate("vizTab.run.link.a")
-    page.fill("#viz-text-a textarea", CAT)
-    page.click("#viz-run")
-    page.wait_for_function("text => vizTab.run.link.a === text", arg=CAT)
-    page.wait_for_function("location.search.includes('mat')")
+    run_cat(page)
     page.go_back()
     page.wait_for_function("text => vizTab.run.link.a === text", arg=first)
     page.reload()

@@ -104,7 +104,7 @@ export class Selection extends Emitter {
     if (this.#awaits !== key) return;
     const chosen = this.#chosen;
     this.set(place);
-    this.#chosen = chosen; // the page went there, nobody chose it
+    this.#chosen = chosen; // set by the page, not by a user
   }
 
   // Keep query and key on the tokens they are on, wherever these stand now; false where one of them is gone.
