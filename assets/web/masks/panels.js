@@ -86,7 +86,7 @@ export class Panels extends MaskPanels {
       "may attend": allowed,
       forbidden,
       "weight exactly 0": theme().zero,
-      "may attend, weight under 0.001": faint,
+      [`may attend, weight under ${FAINT}`]: faint,
       [`leaking (${count(leaking.length)} cells)`]: "border: 2px solid var(--viz-leak)",
     };
     if (leaking.length && n > OUTLINED) squares[TINTED] = leakTints();

@@ -32,6 +32,12 @@ export function ordered(labels, n) {
   return { order, groups };
 }
 
+/** A square matrix with its rows and columns in an order. @type {(values: Float32Array, order: number[]) => Float32Array} */
+export function inOrder(values, order) {
+  const n = order.length;
+  return Float32Array.from(values, (_, at) => values[order[Math.floor(at / n)] * n + order[at % n]]);
+}
+
 export class ItemMatrix extends SquareMatrix {
   heading = el("h3");
   range = el("select", { id: "viz-set-range", onchange: () => this.draw() }, ...options(RANGES));
@@ -58,13 +64,9 @@ export class ItemMatrix extends SquareMatrix {
   show(set, { values, shape: [n] }, title, item) {
     if (this.set !== set) this.cell = null;
     Object.assign(this, { set, item, shown: ordered(set.labels, n) });
-    const { order } = this.shown;
     this.heading.textContent = `Cosine of every pair of items: ${title}`;
     this.told.textContent = HINT;
-    this.fill(
-      Float32Array.from(values, (_, at) => values[order[Math.floor(at / n)] * n + order[at % n]]),
-      n,
-    );
+    this.fill(inOrder(values, this.shown.order), n);
     const walk = "Arrow keys walk through the cells, Enter lists the row's neighbors.";
     this.canvas.setAttribute("aria-label", `Cosine of ${n} × ${n} items, ordered by label. ${walk}`);
   }

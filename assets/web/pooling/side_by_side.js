@@ -5,7 +5,7 @@ import { Latest } from "../core/latest.js";
 import { numbers } from "../core/server.js";
 import { afterBlocks } from "../core/states.js";
 import { signedPicture } from "../views/matrix.js";
-import { ordered } from "./cosine_matrix.js";
+import { inOrder, ordered } from "./cosine_matrix.js";
 import { fixed, OWN, ownBadge, signedBar } from "./results.js";
 
 /** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
@@ -61,7 +61,10 @@ export function answer(found, reference, after) {
 }
 
 export class SideBySide {
-  #latest = new Latest((sentence) => this.#say(sentence));
+  #latest = new Latest((sentence) => {
+    this.#drawn = ""; // so that it is tried again
+    this.#say(sentence);
+  });
   #drawn = ""; // which set after how many blocks
   /** @type {[string, Float32Array][]} */ #found = [];
   /** @type {Map<string, Agreement>} */ #alike = new Map();
@@ -91,8 +94,9 @@ export class SideBySide {
     this.#say("Computing …");
     return this.#latest.run(async (fresh) => {
       const asked = Object.keys(set.methods).map(async (method) => {
-        const found = await numbers(`viz/set/${set.key}/cosine?${new URLSearchParams({ method, layer: `${layer}` })}`);
-        return /** @type {[string, Float32Array]} */ ([method, found.values]);
+        const row = new URLSearchParams({ method, layer: `${layer}` });
+        const { values } = await numbers(`viz/set/${set.key}/cosine?${row}`, fresh.signal);
+        return /** @type {[string, Float32Array]} */ ([method, values]);
       });
       this.#found = await fresh(Promise.all(asked));
       this.#compare(set, layer);
@@ -128,8 +132,7 @@ export class SideBySide {
 
   /** @type {(set: SetDescription, method: string, values: Float32Array) => HTMLElement} */
   #card({ labels, names: { length: n } }, method, values) {
-    const { order } = ordered(labels, n);
-    const shown = Float32Array.from(values, (_, at) => values[order[Math.floor(at / n)] * n + order[at % n]]);
+    const shown = inOrder(values, ordered(labels, n).order);
     const alike = this.#alike.get(method);
     const said = [`mean cosine ${fixed(meanCosine(values, n), 2)}`];
     if (alike && method !== this.#reference) said.push(`${alike.same} of ${alike.of} nearest neighbors the same`);
