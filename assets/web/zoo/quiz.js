@@ -97,7 +97,7 @@ export class Quiz {
     this.asked += 1;
     this.right += Number(chosen === right);
     const verdict = el("strong", {}, chosen === right ? "✓ Right. " : "✗ Not this one. ");
-    this.truth.replaceChildren(verdict, because);
+    this.truth.replaceChildren(verdict, ...because.map((part, i) => (i % 2 ? el("code", {}, part) : part)));
     this.score.textContent = `${this.right} of ${this.asked} right`;
     this.at += 1;
     if (this.at < this.questions.length) {

@@ -1,7 +1,8 @@
 // The three questions of the quiz about one specimen: the cell, the cause, the line; no page is touched.
 
 /** @import { AuditPicture, Specimen, Zoo } from "../core/payloads.d.ts" */
-/** @typedef {{ ask: string, choices: string[], right: number, because: string, code: boolean }} Question */
+/** @typedef {{ ask: string, choices: string[], right: number, because: string[], code: boolean }} Question
+ *   `because` is text and code in turns, text first */
 
 export const CHOICES = 4;
 
@@ -12,8 +13,8 @@ export function questionsOf(specimen, others, picture, random = Math.random) {
   const cause = question("What is the cause?", specimen.title, titlesOf(others), random);
   const lines = [...new Set(others.map(({ wrong }) => wrong))].filter((line) => line !== specimen.wrong);
   const line = question("Which line does this?", specimen.wrong, lines, random, true);
-  cause.because = `It is ${specimen.identifier}: ${specimen.title}.`;
-  line.because = `The line is ${specimen.wrong}; write ${specimen.right} instead.`;
+  cause.because = [`It is ${specimen.identifier}: ${specimen.title}.`];
+  line.because = ["The line is ", specimen.wrong, "; write ", specimen.right, " instead."];
   return [...(cell ? [cell] : []), cause, line];
 }
 
@@ -48,14 +49,15 @@ function cellQuestion({ intended, observed, leaks, lost }, random) {
     ? "Which cell leaks: has weight although the mask forbids it?"
     : "Which cell is lost: has no weight although the mask allows it?";
   const found = question(asked, worded([query, key]), others, random);
-  found.because = `${worded([query, key])} ${leaking.length ? "is forbidden but has weight" : "is allowed but has no weight"}.`;
+  const why = leaking.length ? "is forbidden but has weight" : "is allowed but has no weight";
+  found.because = [`${worded([query, key])} ${why}.`];
   return found;
 }
 
 /** @type {(ask: string, right: string, others: string[], random: () => number, code?: boolean) => Question} */
 function question(ask, right, others, random, code = false) {
   const choices = shuffled([right, ...others], random);
-  return { ask, choices, right: choices.indexOf(right), because: "", code };
+  return { ask, choices, right: choices.indexOf(right), because: [], code };
 }
 
 function isFine(/** @type {boolean} */ may, /** @type {number | null | undefined} */ value) {
