@@ -447,6 +447,17 @@ def test_a_link_to_a_changed_run_opens_it_with_the_effects_on_the_plain_one(what
     changed(page, "d7")
 
 
+def test_it_opens_on_the_heads_that_the_run_lacks(what_if, found):
+    page = what_if(cut="h2.1,h0.3,t4")
+    page.wait_for_selector(f"{HEADS} [aria-pressed=true]")
+    chosen = page.locator(f"{HEADS} [aria-pressed=true]")
+    assert [each.get_attribute("data-head") for each in chosen.all()] == ["0.3", "2.1"]
+    assert page.inner_text("#viz-whatif-remove").startswith("Restore")
+    assert "whatif.heads" not in page.evaluate("(vizTab.selection.flush(), location.search)")
+    page.click(f"{HEADS} [data-head='3.0']")  # the strongest, of its own
+    page.wait_for_function("(vizTab.selection.flush(), location.search).includes('whatif.heads')")
+
+
 def test_a_word_is_replaced_or_deleted_and_the_old_words_stay_to_be_clicked(usual):
     page = usual
     page.select_option("#viz-whatif-action", "r")

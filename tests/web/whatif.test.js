@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { walked } from "../../assets/web/views/cells.js";
 import { streamed } from "../../assets/web/core/streamed.js";
-import { changedTokens, headCode, wordCodes } from "../../assets/web/whatif/codes.js";
+import { changedTokens, headCode, removedHeads, wordCodes } from "../../assets/web/whatif/codes.js";
 import { knownOf } from "../../assets/web/whatif/scatter.js";
 import { boxOf, outstanding, overlap, placed } from "../../assets/web/views/scatter_labels.js";
 import { textsOf } from "../../assets/web/whatif/texts.js";
@@ -178,5 +178,12 @@ test("texts are lines that hold any", () => {
   assert.deepEqual(textsOf("one \n\n  two\n \n"), [
     [1, "one"],
     [3, "two"],
+  ]);
+});
+
+test("heads that a run lacks are read from its changes", () => {
+  assert.deepEqual(removedHeads(["t4", "h2.1", "l3.1:2-4", "r5:h1.1", "h10.11"]), [
+    { layer: 2, head: 1 },
+    { layer: 10, head: 11 },
   ]);
 });

@@ -9,7 +9,7 @@ import { withoutMask } from "../core/masked_banner.js";
 import { headsOf } from "../core/selection_address.js";
 import { TabShell } from "../core/tab_shell.js";
 import { AgainstAttention } from "./against_attention.js";
-import { headCode } from "./codes.js";
+import { headCode, removedHeads } from "./codes.js";
 import { Finding } from "./finding.js";
 import { HeadsPanel } from "./heads_panel.js";
 import { headEffects, offered, tokenEffects } from "./requests.js";
@@ -210,7 +210,8 @@ class WhatIfTab extends TabShell {
     this.finding.show(effects);
     this.heads.show(effects);
     this.texts.answer = effects.untouched.answer;
-    if (!this.chosen.length) this.chosen = [strongest(effects)];
+    if (!this.chosen.length) this.chosen = this.#usual(this.run);
+    if (this.chosen.length > 1) this.heads.together.checked = true;
     this.against.show(plain, effects, current.selection);
     this.#mark();
     this.body.dataset.painted = `${plain.key}:${this.#of}`;
@@ -232,6 +233,13 @@ class WhatIfTab extends TabShell {
     this.tokens.show(found, way.how);
     this.words.mark(this.changes);
     this.tokens.node.dataset.painted = `${plain.key}:${way.measure}:${way.how}`;
+  }
+
+  // What is chosen until a person chooses: heads that the run lacks, or the one that matters most.
+  #usual(/** @type {Run | null} */ run) {
+    const removed = run ? removedHeads(codesOf(run)) : [];
+    if (removed.length || !this.effects) return removed;
+    return [strongest(this.effects)];
   }
 
   #choose(/** @type {HeadPlace[]} */ heads) {
@@ -260,7 +268,7 @@ class WhatIfTab extends TabShell {
     const { plain, chosen, way } = this;
     if (!plain || !run) return;
     this.body.classList.remove("viz-whatif-changing");
-    noteHeads(chosen, this.effects && strongest(this.effects));
+    noteHeads(chosen, this.#usual(run));
     this.changes = codesOf(run);
     this.words.mark(this.changes);
     this.heads.mark(plain, chosen, this.changes, way);

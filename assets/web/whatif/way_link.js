@@ -39,10 +39,10 @@ export const linkedHeads = (run) =>
     .map(([, layer, head]) => ({ layer: Number(layer), head: Number(head) }))
     .filter(({ layer, head }) => layer < run.nLayers && head < run.nHeads);
 
-/** @type {(chosen: HeadPlace[], usual: HeadPlace | null) => void} */
+/** Nothing where the usual ones are chosen. @type {(chosen: HeadPlace[], usual: HeadPlace[]) => void} */
 export function noteHeads(chosen, usual) {
   const names = chosen.map(headName).join(",");
-  current.selection.note({ [HEADS]: usual && names === headName(usual) ? "" : names });
+  current.selection.note({ [HEADS]: names === usual.map(headName).join(",") ? "" : names });
 }
 
 /** The twin that a link patches its run's heads from; "" where it shows their removal. @type {(run: Run) => string} */
