@@ -3,8 +3,8 @@
 import { el, number, onWidth, svg } from "../core/dom.js";
 import { headName } from "../views/cells.js";
 import { frameOf, namesOf, nearest, scalesOf } from "../views/head_plot.js";
-import { ticks } from "../views/scales.js";
-import { digitsFor, signedAmount, signedFixed } from "./wording.js";
+import { tickDecimals, ticks } from "../views/scales.js";
+import { signedAmount, signedFixed } from "./wording.js";
 
 /** @import { Maybe } from "../core/payloads.d.ts" */
 /** @import { HeadPlace } from "./codes.js" */
@@ -143,9 +143,10 @@ function axes({ x, y, xs, ys }, width) {
     anchor = "middle",
   ) => svg("text", { x: left, y: top, "text-anchor": anchor }, text);
   const digits = (/** @type {number} */ value) => String(Number(value.toPrecision(3)));
-  const decimals = Math.max(0, digitsFor(Math.max(...ys.map(Math.abs))) - 1);
+  const levels = ticks(...ys);
+  const decimals = tickDecimals(levels);
   return [
-    ...ticks(...ys).flatMap((value) => [
+    ...levels.flatMap((value) => [
       svg("line", {
         class: Math.abs(value) < 1e-12 ? "viz-whatif-zero" : "",
         x1: INSET.left,
