@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { walked } from "../../assets/web/views/cells.js";
 import { streamed } from "../../assets/web/core/streamed.js";
-import { changedTokens, headCode, removedHeads, wordCodes } from "../../assets/web/whatif/codes.js";
+import { changedTokens, headCode, wordCodes } from "../../assets/web/whatif/codes.js";
+import { usualHeads } from "../../assets/web/whatif/usual_heads.js";
 import { knownOf } from "../../assets/web/whatif/scatter.js";
 import { boxOf, outstanding, overlap, placed } from "../../assets/web/views/scatter_labels.js";
 import { textsOf } from "../../assets/web/whatif/texts.js";
@@ -181,9 +182,19 @@ test("texts are lines that hold any", () => {
   ]);
 });
 
-test("heads that a run lacks are read from its changes", () => {
-  assert.deepEqual(removedHeads(["t4", "h2.1", "l3.1:2-4", "r5:h1.1", "h10.11"]), [
+test("What if opens on the heads that the run lacks, or on the strongest effect whatever its sign", () => {
+  const effects = {
+    values: [
+      [0.1, null, -0.3],
+      [0.2, 0.3, 0],
+    ],
+  };
+  const removed = [
     { layer: 2, head: 1 },
     { layer: 10, head: 11 },
-  ]);
+  ];
+  for (const known of [effects, null])
+    assert.deepEqual(usualHeads(["t4", "h2.1", "l3.1:2-4", "r5:h1.1", "h10.11"], known), removed);
+  assert.deepEqual(usualHeads(["t4"], effects), [{ layer: 0, head: 2 }]);
+  assert.deepEqual(usualHeads([], null), []);
 });

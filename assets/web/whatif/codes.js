@@ -15,13 +15,6 @@ export const ACTIONS = [
 
 export const headCode = (/** @type {HeadPlace} */ place) => `h${headName(place)}`;
 
-/** The heads that changes remove. @type {(changes: string[]) => HeadPlace[]} */
-export const removedHeads = (changes) =>
-  changes.flatMap((code) => {
-    const [, layer, head] = /^h(\d+)\.(\d+)$/.exec(code) ?? [];
-    return head === undefined ? [] : [{ layer: Number(layer), head: Number(head) }];
-  });
-
 /** The codes of what a click does to a token. @type {(action: string, token: number, word: string) => string[]} */
 export function wordCodes(action, token, word) {
   if (action === "r") return replacing(token, word);

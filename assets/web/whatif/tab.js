@@ -9,12 +9,13 @@ import { withoutMask } from "../core/masked_banner.js";
 import { headsOf } from "../core/selection_address.js";
 import { TabShell } from "../core/tab_shell.js";
 import { AgainstAttention } from "./against_attention.js";
-import { headCode, removedHeads } from "./codes.js";
+import { headCode } from "./codes.js";
 import { Finding } from "./finding.js";
 import { HeadsPanel } from "./heads_panel.js";
 import { headEffects, offered, tokenEffects } from "./requests.js";
 import { Texts } from "./texts.js";
 import { TokenTable } from "./token_table.js";
+import { usualHeads } from "./usual_heads.js";
 import { WordRow } from "./word_row.js";
 import { linkedHeads, linkedTwin, linkedWay, noteHeads, noteTwin, noteWay } from "./way_link.js";
 import { unitOf } from "./wording.js";
@@ -210,7 +211,7 @@ class WhatIfTab extends TabShell {
     this.finding.show(effects);
     this.heads.show(effects);
     this.texts.answer = effects.untouched.answer;
-    if (!this.chosen.length) this.chosen = this.#usual(this.run);
+    if (!this.chosen.length) this.chosen = usualHeads(this.changes, effects);
     if (this.chosen.length > 1) this.heads.together.checked = true;
     this.against.show(plain, effects, current.selection);
     this.#mark();
@@ -233,13 +234,6 @@ class WhatIfTab extends TabShell {
     this.tokens.show(found, way.how);
     this.words.mark(this.changes);
     this.tokens.node.dataset.painted = `${plain.key}:${way.measure}:${way.how}`;
-  }
-
-  // What is chosen until a person chooses: heads that the run lacks, or the one that matters most.
-  #usual(/** @type {Run | null} */ run) {
-    const removed = run ? removedHeads(codesOf(run)) : [];
-    if (removed.length || !this.effects) return removed;
-    return [strongest(this.effects)];
   }
 
   #choose(/** @type {HeadPlace[]} */ heads) {
@@ -268,8 +262,8 @@ class WhatIfTab extends TabShell {
     const { plain, chosen, way } = this;
     if (!plain || !run) return;
     this.body.classList.remove("viz-whatif-changing");
-    noteHeads(chosen, this.#usual(run));
     this.changes = codesOf(run);
+    noteHeads(chosen, usualHeads(this.changes, this.effects));
     this.words.mark(this.changes);
     this.heads.mark(plain, chosen, this.changes, way);
     this.texts.mark(chosen);
@@ -284,13 +278,4 @@ class WhatIfTab extends TabShell {
       if (!sentence.startsWith("Running")) this.body.classList.remove("viz-whatif-changing");
     });
   }
-}
-
-/** The head with the largest effect, whatever its sign. @type {(effects: HeadEffects) => HeadPlace} */
-function strongest({ values }) {
-  const all = values.flatMap((heads, layer) =>
-    heads.map((value, head) => ({ layer, head, size: Math.abs(value ?? 0) })),
-  );
-  const { layer, head } = all.reduce((most, each) => (each.size > most.size ? each : most));
-  return { layer, head };
 }
