@@ -112,8 +112,8 @@ class WhatIfTab extends TabShell {
   async #enter(run, fresh) {
     const plain = await fresh(changedRun.plainOf(run));
     const offer = await fresh(offered(plain));
-    Object.assign(this, { plain, offer, effects: null, chosen: linkedHeads(run), known: new Map() });
-    if (this.chosen.length > 1) this.heads.together.checked = true; // as the link has them
+    Object.assign(this, { plain, offer, effects: null, known: new Map() });
+    this.#openOn(linkedHeads(run));
     this.#dim(false);
     if (offer.missing) return this.#refuse(run, offer.missing);
     this.body.hidden = false;
@@ -211,8 +211,7 @@ class WhatIfTab extends TabShell {
     this.finding.show(effects);
     this.heads.show(effects);
     this.texts.answer = effects.untouched.answer;
-    if (!this.chosen.length) this.chosen = usualHeads(this.changes, effects);
-    if (this.chosen.length > 1) this.heads.together.checked = true;
+    if (!this.chosen.length) this.#openOn(usualHeads(this.changes, effects));
     this.against.show(plain, effects, current.selection);
     this.#mark();
     this.body.dataset.painted = `${plain.key}:${this.#of}`;
@@ -234,6 +233,12 @@ class WhatIfTab extends TabShell {
     this.tokens.show(found, way.how);
     this.words.mark(this.changes);
     this.tokens.node.dataset.painted = `${plain.key}:${way.measure}:${way.how}`;
+  }
+
+  // Chosen by a link or the run, not by a person.
+  #openOn(/** @type {HeadPlace[]} */ heads) {
+    this.chosen = heads;
+    if (heads.length > 1) this.heads.together.checked = true;
   }
 
   #choose(/** @type {HeadPlace[]} */ heads) {
