@@ -164,13 +164,23 @@ def test_a_closed_page_lets_go_but_a_reload_finds_its_run(trace, clock):
     store.release("mine")
     clock.now = GRACE_SECONDS - 1
     store.claim(mine, "mine again")
-    clock.now = GRACE_SECONDS + 1
+    clock.now += GRACE_SECONDS + 1
     assert store.get(mine) and store.get(other)
     store.release("mine again")
     clock.now += GRACE_SECONDS + 1
     with pytest.raises(SelectionError):
         store.get(mine)
     assert store.get(other)
+
+
+def test_what_was_on_its_way_as_the_page_closed_keeps_the_run_no_longer(trace, clock):
+    store = TraceStore(clock=clock)
+    key = store.put(trace, owners=["a page"])
+    store.release("a page")
+    clock.now = 1.0
+    store.get(key)
+    clock.now += GRACE_SECONDS + 1
+    assert not is_held(store, key)
 
 
 def test_a_pinned_run_stays(trace, clock):

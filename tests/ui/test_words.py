@@ -279,7 +279,7 @@ ARCS = """() => {
 def test_lines_of_another_head_go_where_the_row_does_not_come(alone):
     opened = alone(layer=2, head=5, query=8)
     opened.page.wait_for_function(ARCS)
-    opened.page.route(re.compile("layer=3"), lambda route: route.fulfill(status=503))
+    opened.page.route(re.compile("/viz/.*layer=3"), lambda route: route.fulfill(status=503))
     opened.page.evaluate("vizTab.selection.set({ layer: 3, head: 1 })")
     wait_for_told(opened, "The server answered 503; try again.")
     assert not opened.page.evaluate(ARCS)

@@ -20,6 +20,7 @@ class Held(Protocol):
     """What a store holds."""
 
     expires: float
+    kept_for: float  # seconds after it was used
     owners: set[str]  # the open pages that show it
     client: str  # who had it made
 
@@ -57,7 +58,7 @@ class KeyedStore(Generic[E]):
 
     def keep(self, entry: E) -> str:
         """Keep it from now on, and return its key."""
-        key, entry.expires = secrets.token_urlsafe(16), self._clock() + MAX_AGE_SECONDS
+        key, entry.expires = secrets.token_urlsafe(16), self._clock() + entry.kept_for
         entry.client = CLIENT.get()
         with self._lock:
             self._entries[key] = entry
@@ -81,7 +82,7 @@ class KeyedStore(Generic[E]):
                 raise self.fault(self.gone)
             entry = self._entries[key]
             self._entries.move_to_end(key)
-            entry.expires = max(entry.expires, self._clock() + MAX_AGE_SECONDS)
+            entry.expires = max(entry.expires, self._clock() + entry.kept_for)
             before = len(self._entries)
             if entry.nbytes != self._sizes.get(key):  # it has grown by what was computed from it
                 self._make_room(key)
@@ -99,12 +100,15 @@ class KeyedStore(Generic[E]):
                     entry.owners.remove(owner)
                     if not entry.owners and entry.expires < math.inf:
                         entry.expires = min(entry.expires, soon)
+                        entry.kept_for = GRACE_SECONDS  # an answer on its way counts as use, too
 
     def claim(self, key: str, owner: str) -> None:
         """A page shows this entry (again)."""
         entry = self.get(key)
         with self._lock:
             entry.owners.add(owner)
+            entry.kept_for = MAX_AGE_SECONDS
+            entry.expires = max(entry.expires, self._clock() + MAX_AGE_SECONDS)
 
     def hold(self, key: str) -> None:
         """Keep this entry for as long as the server lives."""

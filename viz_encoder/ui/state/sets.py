@@ -7,7 +7,7 @@ from viz_encoder.analyses.attention_pooling import AttentionPooling
 from viz_encoder.analyses.collection import Collection, Separation
 from viz_encoder.analyses.item_weights import ItemWeights
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.ui.state.expiring_store import KeyedStore
+from viz_encoder.ui.state.expiring_store import MAX_AGE_SECONDS, KeyedStore
 from viz_encoder.ui.state.memory import give_back
 
 MAX_BYTES = 2**30
@@ -24,6 +24,7 @@ class SetEntry:
     owners: set[str]
     client: str = ""
     expires: float = 0.0
+    kept_for: float = MAX_AGE_SECONDS
 
     @property
     def nbytes(self) -> int:
@@ -42,6 +43,7 @@ class LearnedEntry:
     owners: set[str]
     client: str = ""
     expires: float = 0.0
+    kept_for: float = MAX_AGE_SECONDS
 
     @property
     def nbytes(self) -> int:

@@ -54,6 +54,7 @@ class Entry:
     owners: set[str] = field(default_factory=set)
     client: str = ""
     expires: float = 0.0
+    kept_for: float = MAX_AGE_SECONDS
     _finding: threading.Lock = field(default_factory=threading.Lock)
     _findings: Findings | None = None
     _surveys: Surveys = field(init=False)
