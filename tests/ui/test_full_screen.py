@@ -137,6 +137,24 @@ def test_the_key_f_is_for_the_view_under_the_pointer_and_not_for_fields(shared):
     assert page.locator(ALONE).count() == 0
 
 
+def test_a_view_left_before_the_browser_has_begun_leaves_no_full_screen(shared):
+    """Else the view lies over the page, and nothing else can be pressed."""
+    opened = shared(layer=3, head=5)
+    opened.painted()
+    page = opened.page
+    page.evaluate("""() => {
+      window.turns = [];
+      const note = () => turns.push(Boolean(document.fullscreenElement));
+      document.addEventListener("fullscreenchange", note);
+      const opener = document.querySelector(".viz-map .viz-full-open");
+      opener.click();
+      opener.click();
+    }""")
+    page.wait_for_function("turns.join() === 'true,false'", timeout=10_000)
+    assert page.locator(ALONE).count() == 0
+    page.locator(".viz-atlas .viz-figure-take button").first.click(trial=True)
+
+
 def test_a_map_is_saved_in_one_click(shared, minilm):
     opened = shared(layer=3, head=5)
     opened.painted()

@@ -68,6 +68,7 @@ async function enter(/** @type {HTMLElement} */ node) {
   mark(node, true);
   try {
     await node.requestFullscreen();
+    if (shown !== node) await away(node); // it was left before the browser had begun
   } catch {
     if (shown === node) cover(node);
   }
@@ -85,7 +86,12 @@ function leave() {
   if (!node) return;
   mark(node, false);
   node.removeAttribute("popover"); // which closes it
-  if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
+  away(node);
+}
+
+// Drawn anew once the browser has left, so that the view fits the window as it is then.
+async function away(/** @type {HTMLElement} */ node) {
+  if (document.fullscreenElement === node) await document.exitFullscreen().catch(() => {});
   requestAnimationFrame(() => {
     views.get(node)?.redraw();
     node.scrollIntoView({ block: "nearest" });
