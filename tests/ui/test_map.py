@@ -50,14 +50,16 @@ def long_run(tmp_path_factory):
 
 @pytest.fixture
 def long_page(shared, long_run):
-    """The long run on the page."""
+    """The long run on the page, at its first cell: by itself it goes to its first finding."""
 
     def open_long(opened):
         opened.open_saved(long_run[1])
         opened.page.wait_for_url("**run=**")
-        opened.map_painted("0.0")
+        opened.page.wait_for_function(
+            "document.querySelector('.viz-findings').dataset.painted === vizTab.run.key"
+        )
 
-    return lambda: shared(open_long)
+    return lambda: shared(open_long, layer=0, head=0, query=0, key=0)
 
 
 def shown_map(trace, layer, head, *, special=True, words=False, renormalize=False):
