@@ -38,7 +38,8 @@ CHOSEN = """() => {
       (one) => one.ariaPressed ?? one.ariaSelected),
     other: {
       dark: document.body.classList.contains("dark"),
-      left: all(".viz-full, .viz-alert, .viz-take a[download], #viz-saved input").length,
+      left: all(".viz-full, .viz-alert, .viz-take a[download], #viz-saved .file-preview").length,
+      saved: Boolean(document.querySelector("#viz-saved")?.offsetParent),
     },
     link: { address: (vizTab.selection.flush(), location.search), run: vizTab.run.key },
   };
@@ -76,6 +77,10 @@ BACK = """([before, place]) => {
   const { map, selection } = vizTab;
   map.unmark();
   selection.set(place);
+  selection.flush();
+  const linked = new URLSearchParams(before.link.address);
+  const noted = [...new URLSearchParams(location.search).keys()].filter((name) => name.includes("."));
+  selection.note(Object.fromEntries(noted.map((name) => [name, linked.get(name) ?? ""])));
   if (map.view.zoomed) {
     map.view.fit();
     map.moved();
@@ -141,6 +146,8 @@ class SharedPage:
             self.page.set_viewport_size(self.size)
         try:
             self._run_again()
+            if self.page.is_visible("#viz-saved"):
+                self.page.get_by_text("Open a saved run").click(timeout=2_000)  # which closes it
             self.page.evaluate(BACK, [self.chosen, self.place])
             self.page.wait_for_function(AGAIN, arg=self.chosen, timeout=2_000)
         except Error:  # no run is shown, for one

@@ -1,6 +1,7 @@
 """The page when something is wrong or slow: nothing unproven stays, and the last click wins."""
 
 import re
+import threading
 import time
 from dataclasses import replace
 
@@ -14,21 +15,32 @@ pytestmark = pytest.mark.browser
 SENTENCE = SENTENCES[0]
 
 
-@pytest.fixture
-def slow(monkeypatch):
-    """Runs of the server as [begun, ended]; each takes a while longer."""
-    key, runs = Runner._key, [0, 0]
+class HeldRuns:
+    """Runs of the server that wait until they are let go, counted as they begin and end."""
 
-    def slowly(self, *arguments):
-        runs[0] += 1
-        time.sleep(1.2)
+    def __init__(self, key):
+        self.key, self.let_go = key, threading.Event()
+        self.begun = self.ended = 0
+
+    def run(self, *arguments):
+        self.begun += 1
+        self.let_go.wait(timeout=30)
         try:
-            return key(self, *arguments)
+            return self.key(*arguments)
         finally:
-            runs[1] += 1
+            self.ended += 1
 
-    monkeypatch.setattr(Runner, "_key", slowly)
-    return runs
+
+@pytest.fixture
+def hold_runs(monkeypatch):
+    """Hold all runs of the server from now on, until the test lets them go."""
+
+    def hold():
+        held = HeldRuns(Runner._key)
+        monkeypatch.setattr(Runner, "_key", lambda *given: held.run(*given))
+        return held
+
+    return hold
 
 
 @pytest.fixture
@@ -109,19 +121,22 @@ def test_a_picture_that_is_gone_leaves_its_patches(shared):
 
 
 @pytest.mark.parametrize("how", ["click", "Control+Enter"])
-def test_the_last_click_wins(shared, slow, how):
+def test_the_last_click_wins(shared, hold_runs, how):
     opened = shared()
     opened.painted()
+    held = hold_runs()
     for text in ("The first", "The second", "The third one"):
         opened.page.fill("#viz-text-a textarea", text)
         if how == "click":
             opened.page.click("#viz-run")
         else:
             opened.page.press("#viz-text-a textarea", how)
-        time.sleep(0.3)
+        while not held.begun:
+            opened.page.wait_for_timeout(20)
+    held.let_go.set()
     opened.page.wait_for_url("**a=The+third+one**", timeout=20_000)
-    while slow[0] > slow[1]:
-        opened.page.wait_for_timeout(50)
+    while held.begun > held.ended:
+        opened.page.wait_for_timeout(20)
     time.sleep(0.5)  # for what has come last to be shown
     assert "a=The+third+one" in opened.page.url
     tokens = opened.page.evaluate("window.vizTab.run.tokens")
