@@ -54,6 +54,12 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that drive a browser come first: they take the longest, and short ones fill the end."""
+    long = {item.path for item in items if item.get_closest_marker("browser")}
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.fixture(scope="session")
 def minilm():
     """The built-in text model, on the CPU."""

@@ -79,7 +79,8 @@ BACK = """([before, place]) => {
   selection.set(place);
   selection.flush();
   const linked = new URLSearchParams(before.link.address);
-  const noted = [...new URLSearchParams(location.search).keys()].filter((name) => name.includes("."));
+  const named = [...new URLSearchParams(location.search).keys()];
+  const noted = named.filter((name) => name.includes("."));
   selection.note(Object.fromEntries(noted.map((name) => [name, linked.get(name) ?? ""])));
   if (map.view.zoomed) {
     map.view.fit();

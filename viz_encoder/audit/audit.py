@@ -101,7 +101,8 @@ def assert_mask(model: Model | nn.Module, intent: Any, *args: Any, **options: An
     """The report of `audit_mask`, for a test.
 
     Raises:
-        MaskError: the verdict is FAIL or ERROR; an AssertionError whose text is the report.
+        MaskError: the verdict is FAIL, ERROR or NOT TESTED; an AssertionError whose text is the
+            report.
     """
     report = audit_mask(model, intent, *args, **options)
     assert_ok(report)

@@ -156,11 +156,13 @@ def _maps(context: AuditContext) -> Answer:
     found = maps_of(context.subject, context.base)
     context.maps = found
     if not found.layers:
-        return untested(f"No maps could be seen: {found.why_none}")
+        n_tokens = context.base.valid.shape[1]
+        other = f" The intent has {n_tokens} tokens; seen were {', '.join(found.left_out)}."
+        return untested(f"No maps could be seen: {found.why_none}{other if found.left_out else ''}")
     if len(context.base.allowed) not in (1, len(found.layers)):
-        return untested(
-            f"{len(found.layers)} attention calls were seen, but there are "
-            f"{len(context.base.allowed)} intents."
+        raise InputError(
+            f"{len(context.base.allowed)} intents are given, but {len(found.layers)} attention "
+            "layers were seen; give 1, or one per layer."
         )
     fault = maps_check.find_fault(context, context.base, found)
     heads = sum(layer.shape[1] for layer in found.layers)

@@ -78,7 +78,7 @@ class Picture(OneLine):
 class MaskReport(TableResult):
     """All that an audit found; print(report) tells all of it, to_frame() has one line per check."""
 
-    verdict: Verdict  # PASS, WARN, FAIL or ERROR
+    verdict: Verdict  # PASS, WARN, FAIL or ERROR; NOT TESTED where nothing saw where tokens look
     sentence: str
     checks: tuple[Check, ...]
     not_tested: tuple[str, ...] = ()
@@ -87,8 +87,8 @@ class MaskReport(TableResult):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is red."""
-        return not self.verdict.is_red
+        """Whether it was judged where tokens look, and nothing is red."""
+        return self.verdict in (Verdict.PASS, Verdict.WARN)
 
     @property
     def failed(self) -> tuple[Check, ...]:
@@ -157,10 +157,10 @@ def _lines(check: Check) -> list[str]:
 
 
 def assert_ok(report: MaskReport) -> None:
-    """Raise what the report says if it is red.
+    """Raise what the report says if it is red or judged nothing.
 
     Raises:
-        MaskError: the report is FAIL or ERROR.
+        MaskError: the report is FAIL, ERROR or NOT TESTED.
     """
     if not report.ok:
         raise MaskError(str(report), report)

@@ -22,6 +22,9 @@ NEEDS_NUMBERS = (
     *("cache", "dtype", "train_mode"),
 )
 
+# What sees where tokens look; a report in which none of these could judge is not a PASS.
+JUDGING = ("maps", "gradient", "perturbation", "padding_invariance")
+
 
 def ask_all(
     context: AuditContext, questions: tuple[Question, ...], progress: Progress | None = None
@@ -75,7 +78,7 @@ def _answer(context: AuditContext, question: Question) -> Answer:
     except ModelFault as fault:
         return raised(fault, title=question.title)
     except InputError as fault:
-        return Answer(Verdict.ERROR, str(fault), cure="Fix the arguments of audit_mask.")
+        return Answer(Verdict.ERROR, str(fault), cure="Fix the arguments of the audit.")
     except Exception as fault:
         last = traceback.extract_tb(fault.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
@@ -128,7 +131,9 @@ def report_of(
 def _verdict(checks: tuple[Check, ...]) -> Verdict:
     found = {check.verdict for check in checks}
     order = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
-    return next((one for one in order if one in found), Verdict.PASS)
+    judged = any(c.verdict is not Verdict.NOT_TESTED for c in checks if c.name in JUDGING)
+    usual = Verdict.PASS if judged else Verdict.NOT_TESTED
+    return next((one for one in order if one in found), usual)
 
 
 def _sentence(verdict: Verdict, checks: tuple[Check, ...]) -> str:
@@ -136,6 +141,9 @@ def _sentence(verdict: Verdict, checks: tuple[Check, ...]) -> str:
     if verdict is Verdict.PASS:
         n_made = sum(check.verdict in (Verdict.PASS, Verdict.INFO) for check in checks)
         return f"Tokens look where they are meant to, and nowhere else, in all {n_made} checks."
+    if verdict is Verdict.NOT_TESTED:
+        why = next(check.evidence for check in checks if check.name in JUDGING)
+        return f"Nothing was judged: no check could see where tokens look. {why}"
     first = own[0] if own else next(c for c in checks if c.verdict is verdict)
     if verdict is Verdict.WARN:
         return f"No token looks where it may not, but: {first.evidence}"

@@ -30,6 +30,9 @@ class HeadMode(TorchFunctionMode):
     def tell(self, make: Callable[[], Any]) -> None:
         """Nothing is kept of the calls themselves."""
 
+    def softened(self, size: tuple[int, int]) -> None:
+        """Nor of a softmax."""
+
     def heads(self, mixed: Tensor, n_heads: int | None) -> Tensor:
         """What goes on to W_O in place of the heads' outputs; n_heads where it is known."""
         raise NotImplementedError

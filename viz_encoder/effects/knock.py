@@ -14,6 +14,7 @@ from viz_encoder.effects.head_mode import HeadMode, by_head
 from viz_encoder.effects.heads import Head
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.diagnose import is_compiled
+from viz_encoder.trace.run_facts import noted
 
 Cut = Literal["zero"] | Tensor  # what a head says instead: a tensor that fits "… token d_value"
 
@@ -46,19 +47,30 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
             f"{type(module).__name__} is compiled, so its heads cannot be reached. Use knock on "
             "the model before torch.compile, or on its ._orig_mod."
         )
-    mode = _Knock(module, checked(cuts))
+    wanted = checked(cuts)
+    mode = _Knock(module, wanted)
     handles = (
         register_module_forward_pre_hook(mode.refuse_backward),
         module.register_forward_pre_hook(mode.enter),
         module.register_forward_hook(mode.leave, always_call=True),
     )
     try:
-        with mode:
+        with mode, noted(_said(wanted)):
             yield
     finally:
         for handle in handles:
             handle.remove()
     mode.require_done()
+
+
+def _said(cuts: Mapping[int, Mapping[int, Cut]]) -> str:
+    names = [f"{layer}.{head}" for layer in sorted(cuts) for head in sorted(cuts[layer])]
+    heads = f"Head {names[0]} was" if len(names) == 1 else f"Heads {', '.join(names)} were"
+    return (
+        f"{heads} removed by knock: the map is the one that was computed, but the output was "
+        "replaced. If the recording was begun inside the knock, it saw the replaced output, and "
+        "verification fails there."
+    )
 
 
 def checked(cuts: Any) -> dict[int, dict[int, Cut]]:

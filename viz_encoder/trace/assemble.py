@@ -8,12 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from viz_encoder.errors import TraceError
+from viz_encoder.errors import InputError, TraceError
 from viz_encoder.inputs import Grid, Sample
 from viz_encoder.trace.layer import LayerTrace, Origin
 from viz_encoder.trace.mask_parsing import NEVER
 from viz_encoder.trace.recorded_call import RecordedCall
 from viz_encoder.trace.recorded_parts import RecordedParts, parts_of
+from viz_encoder.trace.run_facts import RunFacts
 from viz_encoder.trace.trace import Trace
 
 BRACKETS = ("[]", "<>")
@@ -31,6 +32,7 @@ class Chosen(NamedTuple):
     """Which part of a run is asked for."""
 
     calls: list[RecordedCall]
+    facts: RunFacts
     within: str
     cross: bool
     sample: int
@@ -53,7 +55,7 @@ def assemble(
     hidden, output = (
         _no_hidden(calls, n_tokens) if between else _hidden(calls, chosen.sample, n_tokens)
     )
-    real = _valid(layers, chosen.cross) if valid is None else valid
+    real = _valid(layers, chosen.cross) if valid is None else _given_valid(valid, n_tokens)
     inferred = INFERRED if valid is None and not bool(real.all()) else ()
     return Trace(
         layers=layers,
@@ -63,7 +65,7 @@ def assemble(
         sample=Sample(names, tuple(_is_special(name) for name in names), grid=grid),
         origin=_origin(calls[0], module),
         key_tokens=_names(key_tokens, layers[0].k.shape[1], "key_tokens") if chosen.cross else (),
-        notes=(*between, *_notes(calls), *inferred),
+        notes=(*between, *_notes(calls), *chosen.facts.notes(calls, chosen.within), *inferred),
         parts=_parts(calls, chosen.sample, n_tokens),
     )
 
@@ -172,6 +174,23 @@ def _layer(call: RecordedCall, sample: int, n_tokens: int) -> LayerTrace:
 def _of(x: Tensor | None, sample: int) -> Tensor | None:
     """The sample's part of a tensor that may be one for the whole batch."""
     return None if x is None else x[sample if x.shape[0] > 1 else 0]
+
+
+def _given_valid(valid: object, n_tokens: int) -> Tensor:
+    """What the caller says is real, if it says it of each token as a bool."""
+    if not isinstance(valid, Tensor) or valid.dtype != torch.bool or valid.shape != (n_tokens,):
+        what = (
+            f"a {valid.dtype} tensor of shape {tuple(valid.shape)}"
+            if isinstance(valid, Tensor)
+            else f"of type {type(valid).__name__}"
+        )
+        raise InputError(
+            f"valid is {what}; give a torch.bool tensor of shape ({n_tokens},), True = a real "
+            "token. Other conventions are converted by viz_encoder.masks.from_…"
+        )
+    if not bool(valid.any()):
+        raise InputError("valid marks every token as padding; at least one must be real.")
+    return valid
 
 
 def _valid(layers: tuple[LayerTrace, ...], cross: bool) -> Tensor:

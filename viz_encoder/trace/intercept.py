@@ -85,6 +85,12 @@ class Interceptor(TorchFunctionMode):
             for listener in self.listeners:
                 listener.fail(fault)
 
+    def softened(self, size: tuple[int, int]) -> None:
+        """Tell the listeners of a softmax, whether or not it is followed."""
+        if not _is_backward():
+            for listener in self.listeners:
+                listener.softened(size)
+
     def open(self) -> None:
         """Put the mode and the hooks in place."""
         hook(self)
@@ -139,7 +145,7 @@ class Interceptor(TorchFunctionMode):
             self._go(False)
 
     def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
         """A module has ended."""
         if get_ident() != self._thread:

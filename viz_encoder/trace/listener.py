@@ -20,12 +20,15 @@ class Listener(Protocol):
         """A module starts."""
 
     def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """A module has ended, or failed (out is then None)."""
+        """A module has ended, or failed (out and kwargs are then None)."""
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
         """The running module, or a part of it, has attended."""
+
+    def softened(self, size: tuple[int, int]) -> None:
+        """The running module has called a softmax whose rows and columns may be a map's."""
 
     def fail(self, fault: Exception) -> None:
         """Something could not be captured."""

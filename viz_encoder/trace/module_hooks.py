@@ -26,9 +26,9 @@ class Hooked(Protocol):
         """A module starts; keywords are told of marked ones only."""
 
     def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
-        """A module has ended, or failed (out is then None)."""
+        """A module has ended, or failed (out and kwargs are then None)."""
 
 
 def hook(one: Hooked) -> None:
@@ -82,4 +82,4 @@ def _leave(module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
         return
     *keywords, out = rest  # torch leaves the keywords out where forward has failed
     for each in _told:
-        each.leave(module, args, keywords[0] if keywords else {}, out)
+        each.leave(module, args, keywords[0] if keywords else None, out)

@@ -99,6 +99,11 @@ class ModuleStack:
                 frame.before = self._copy(args[0])
         self._stack.append(frame)
 
+    @property
+    def where(self) -> str:
+        """The name of the module that is running."""
+        return self._stack[-1].known.name
+
     def attend(self, call: AttentionCall | LaterCall, part: str) -> RecordedCall:
         """The module that runs has attended."""
         frame = self._stack[-1]
@@ -109,7 +114,7 @@ class ModuleStack:
         return recorded
 
     def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
         """A module has ended, or failed."""
         if not self._stack or self._stack[-1].module is not module:
@@ -117,7 +122,7 @@ class ModuleStack:
         frame = self._stack.pop()
         if frame.own or frame.within:
             with detached_from_caller():
-                self._attended(frame, args, kwargs, _first(out))
+                self._attended(frame, args, kwargs or {}, _first(out))
         elif frame.known.is_norm and self._last is not None and args:
             self._normed(module, args[0], _first(out), self._last)
         if not self._stack:

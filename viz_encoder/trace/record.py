@@ -1,5 +1,6 @@
 """record: capture the attention of any PyTorch model while it runs, unchanged."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from viz_encoder.trace.diagnose import is_compiled, why_nothing_was_captured
 from viz_encoder.trace.intercept import listening
 from viz_encoder.trace.module_stack import ModuleStack
 from viz_encoder.trace.recorded_call import RecordedCall
+from viz_encoder.trace.run_facts import RunFacts
 from viz_encoder.trace.trace import Trace
 
 Eager = Literal["auto"] | bool
@@ -72,6 +74,7 @@ class Recording:
         self.modules: Mapping[str, nn.Module] = self._modules.modules
         self.copies = self._modules.copies
         self._calls: list[RecordedCall] = []
+        self._facts: defaultdict[int, RunFacts] = defaultdict(RunFacts)  # by run
         self._fault: Exception | None = None
 
     @property
@@ -113,6 +116,7 @@ class Recording:
 
         Raises:
             TraceError: nothing was captured, or several stacks were; the message says what to do.
+            InputError: `valid` is no Bool of one entry a token, or marks none as real.
         """
         if self._fault is not None:
             raise self._not_captured(self._fault) from self._fault
@@ -120,7 +124,9 @@ class Recording:
             raise TraceError(
                 why_nothing_was_captured(self.module, self.n_runs, self.ran_elsewhere, self.eager)
             )
-        chosen = Chosen(self._of_run(run), within, cross, sample)
+        calls = self._of_run(run)
+        facts = self._facts[calls[0].run] if calls else RunFacts()
+        chosen = Chosen(calls, facts, within, cross, sample)
         return assemble(chosen, self.module, tokens, key_tokens, valid, grid)
 
     def _not_captured(self, fault: Exception) -> TraceError:
@@ -151,10 +157,12 @@ class Recording:
         self._modules.enter(module, args)
 
     def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
         """A module has ended."""
         self._modules.leave(module, args, kwargs, out)
+        if module is self.module and not self._modules.inside:
+            self._facts[self._modules.run].ended(args, kwargs)
 
     def attend(self, call: AttentionCall | LaterCall, part: str) -> None:
         """The running module has attended."""
@@ -164,6 +172,12 @@ class Recording:
             self.eager = False
             self._calls = [each for each in self._calls if each.kind != "softmax"]
         self._calls.append(self._modules.attend(call, part))
+        self._facts[self._modules.run].listen()
+
+    def softened(self, size: tuple[int, int]) -> None:
+        """A softmax was called that may be attention."""
+        if self._modules.inside:
+            self._facts[self._modules.run].softmaxes.append((self._modules.where, size))
 
     def fail(self, fault: Exception) -> None:
         """Something could not be captured; the model ran on."""

@@ -39,6 +39,9 @@ class Caller(AbstractContextManager[Any, Any], Protocol):
     def tell(self, make: Callable[[], AttentionCall]) -> None:
         """Pass on what make() returns."""
 
+    def softened(self, size: tuple[int, int]) -> None:
+        """Pass on that a softmax of so many rows and columns was called."""
+
 
 class Operations:
     """Looks at each function while it runs, and never changes what it returns."""
@@ -116,9 +119,10 @@ class Operations:
         """A softmax over the last of three or more axes may become attention."""
         weights = func(*args, **kwargs)
         dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        wanted = self.n_heads is not None or self.caller.eager
-        if wanted and weights.ndim >= 3 and dim in (-1, weights.ndim - 1):
-            self.softmax = Softmax(weights)
+        if weights.ndim >= 3 and dim in (-1, weights.ndim - 1):
+            self.caller.softened((weights.shape[-2], weights.shape[-1]))
+            if self.n_heads is not None or self.caller.eager:
+                self.softmax = Softmax(weights)
         return weights
 
     def drop(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -51,7 +51,7 @@ class BatchRecording(Recording):
             self._pending.append(self._calls[-1])
 
     def leave(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any
     ) -> None:
         """A module has ended: its calls are judged, and most of what they ran on is let go."""
         super().leave(module, args, kwargs, out)

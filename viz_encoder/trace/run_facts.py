@@ -1,0 +1,89 @@
+"""What is known of a recorded run besides its attention calls, and what of it a reader is told."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import local
+from typing import Any
+
+from torch import Tensor
+
+from viz_encoder.shown import counted
+from viz_encoder.trace.recorded_call import RecordedCall
+
+_here = local()
+
+
+@contextmanager
+def noted(note: str) -> Iterator[None]:
+    """Say this of every run that this thread records in the block, in whatever order they nest."""
+    _here.notes = (*_notes_here(), note)
+    try:
+        yield
+    finally:
+        left = list(_here.notes)
+        left.remove(note)
+        _here.notes = tuple(left)
+
+
+def _notes_here() -> tuple[str, ...]:
+    found: tuple[str, ...] = getattr(_here, "notes", ())
+    return found
+
+
+@dataclass
+class RunFacts:
+    """One run of the recorded module."""
+
+    raised: bool = False
+    sizes: frozenset[int] = frozenset()  # of the first two axes of what the module was given
+    softmaxes: list[tuple[str, tuple[int, int]]] = field(default_factory=list)  # module, map
+    said: dict[str, None] = field(default_factory=dict)
+
+    def listen(self) -> None:
+        """Take up what is said on this thread now."""
+        for note in _notes_here():
+            self.said[note] = None
+
+    def ended(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> None:
+        """The module has ended; no keywords are told of where it has raised."""
+        self.raised = kwargs is None
+        given = [x for x in (*args, *(kwargs or {}).values()) if isinstance(x, Tensor)]
+        wide = [x for x in given if not x.is_nested and x.ndim >= 2]
+        unbatched = any(x.ndim == 2 and x.is_floating_point() for x in wide)
+        if wide and not unbatched:
+            self.sizes = frozenset(size for x in wide for size in x.shape[:2])
+
+    def notes(self, calls: Sequence[RecordedCall], within: str) -> tuple[str, ...]:
+        """A sentence for whatever the maps alone would not show."""
+        found = [*self.said]
+        if self.raised:
+            found.append(
+                "The model raised an exception in this run: only the "
+                f"{counted(len(calls), 'layer')} that attended before it are here."
+            )
+        if left_out := self._left_out(calls, within):
+            found.append(left_out)
+        n_ran = calls[0].shape[0]
+        if self.sizes and n_ran not in self.sizes and all(c.shape[0] == n_ran for c in calls):
+            found.append(
+                f"Each attention call ran on {counted(n_ran, 'sequence')}, which is not the batch "
+                "that the model was given. So a sample here may be a head or a window, and a layer "
+                "may be one sample's: look at recording.calls."
+            )
+        return tuple(found)
+
+    def _left_out(self, calls: Sequence[RecordedCall], within: str) -> str:
+        sizes = {call.shape[2:] for call in calls}
+        kept = {call.name for call in calls}
+        prefix = f"{within}." if within else ""
+        for name, size in self.softmaxes:
+            ours = name in kept or any(each.startswith(f"{name}.") for each in kept if name)
+            if size in sizes and not ours and f"{name}.".startswith(prefix):
+                return (
+                    f"A softmax over {size[0]} × {size[1]} ran in {name or 'the model itself'!r} "
+                    "and is not among these layers, which are numbered without it. If it is "
+                    "attention, record(model, eager=True) keeps it, unless something that cannot "
+                    "be followed is done to its weights before they meet the values."
+                )
+        return ""
