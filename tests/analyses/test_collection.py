@@ -215,6 +215,12 @@ def test_sets_are_read_in_many_forms(tmp_path):
     (tmp_path / "set.txt").write_text("text\nmore", encoding="utf-8")
     assert len(read_set(tmp_path / "set.txt")) == 1  # a header alone names the column
     assert read_set('text\n"two\nlines"') == (Item("two\nlines"),)
+    lines = '{"text": "a, b", "label": "x"}\r\n\n{"label": "y", "text": "c “d”", "id": 3}\n'
+    for ending in ("jsonl", "ndjson", "JSONL"):
+        (tmp_path / f"set.{ending}").write_text(lines, encoding="utf-8")
+        assert read_set(tmp_path / f"set.{ending}") == wanted
+    (tmp_path / "set.jsonl").write_text('"one"\n{"text": "two\u2028lines"}', encoding="utf-8")
+    assert read_set(tmp_path / "set.jsonl") == (Item("one"), Item("two\u2028lines"))
     for name in ("topics", "bank", "paraphrases"):
         assert len(read_set(SETS / f"{name}.csv")) == 40
 
@@ -262,3 +268,17 @@ def test_faults_are_plain(minilm, topics):
     with pytest.raises(SelectionError, match="no column 'odd'"):
         topics.table("odd")
     assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("line", ["{bad", "3", "{}", '{"text": 3}', '{"text": " "}', '["a"]'])
+def test_a_line_of_json_without_a_text_is_told_by_its_number(tmp_path, line):
+    (tmp_path / "set.jsonl").write_text(f'"one"\n{line}\n')
+    with pytest.raises(InputError, match=r"^Line 2 (is not JSON|has no text)"):
+        read_set(tmp_path / "set.jsonl")
+
+
+@pytest.mark.parametrize("ending", ["json", "parquet", "conllu", "XLSX"])
+def test_files_whose_lines_are_no_texts_are_refused(tmp_path, ending):
+    (tmp_path / f"set.{ending}").write_text("a line\n")
+    with pytest.raises(InputError, match="is not a set of texts that can be read here; give"):
+        read_set(tmp_path / f"set.{ending}")

@@ -10,7 +10,7 @@ from tests.audit.audits import own
 from tests.audit.plants import Stack, causal, padding
 from tests.audit.transformers_models import TEXT, embedded, made
 from viz_encoder.audit.report import assert_ok
-from viz_encoder.errors import MaskError
+from viz_encoder.errors import InputError, MaskError
 
 PAD = 1
 LENGTHS = (6, 4, 9, 2)
@@ -194,3 +194,10 @@ def test_intents_that_do_not_fit_are_said():
     assert five.verdict == "ERROR" and "5 intents are given, but" in five.sentence
     small = vz.audit_batch(Reader().eval(), batch(), lambda b: intent(batch((3, 2), 5)))
     assert small.verdict == "NOT TESTED" and "The intent has 5 tokens; seen were" in small.sentence
+
+
+def test_what_returns_nothing_is_not_said_to_raise():
+    report = vz.audit_batch(lambda **_: None, batch(), intent)
+    assert report.sentence == "The model returned NoneType, in which there is no tensor."
+    with pytest.raises(InputError, match="every token as padding"):
+        vz.audit.AuditInputs(valid=torch.zeros(3, 5, dtype=torch.bool))

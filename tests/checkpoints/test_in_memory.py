@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import warnings
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -425,6 +426,10 @@ def test_weights_that_are_not_the_models_own():
     model = bert()
     model.config.quantization_config = {"bits": 4}
     refused(model, CheckpointError, "quantized")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that it is going away
+        packed = torch.ao.quantization.quantize_dynamic(bert(), {nn.Linear}, torch.qint8)
+    refused(packed, CheckpointError, "quantized")
     with torch.device("meta"):
         refused(bert(), CheckpointError, "meta device.*device_map")
     model = bert()

@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import viz_encoder as vz
-from viz_encoder.errors import InputError
+from tests.shape_checks import shapes_checked
+from viz_encoder.errors import InputError, TraceError
 
 
 class Layer(nn.Module):
@@ -100,8 +101,8 @@ def test_a_softmax_that_cannot_be_a_map_is_not_named(x):
     ("kind", "ran_on"), [("folded", "8 sequences"), ("one_by_one", "4 sequences")]
 )
 def test_attention_over_something_other_than_the_batch_is_said(x, kind, ran_on):
-    for trace in (recorded(Model(kind), x).trace(sample=0),):
-        assert any(f"attention call ran on {ran_on}" in note for note in trace.notes), trace.notes
+    trace = recorded(Model(kind), x).trace()
+    assert any(f"attention call ran on {ran_on}" in note for note in trace.notes), trace.notes
 
 
 def test_batches_are_known_on_either_axis_and_without_one():
@@ -156,3 +157,18 @@ def test_a_removed_head_is_said_in_either_order(x):
     for trace in (inner.trace(), outer.trace(run=0)):
         assert any(note.startswith("Head 1.2 was removed by knock") for note in trace.notes)
     assert not [note for note in outer.trace(run=1).notes if "knock" in note]
+
+
+@pytest.mark.parametrize("wrong", ["a", 1.5, True, None])
+def test_run_and_sample_are_whole_numbers(x, wrong):
+    recording = recorded(Model("sdpa"), x)
+    for name in ("run", "sample"):
+        told = pytest.raises(TraceError, match=f"^{name} is .* it must be a whole number")
+        with shapes_checked(False), told:
+            recording.trace(**{name: wrong})
+
+
+@pytest.mark.parametrize(("path", "said"), [(None, "path is None"), (".", r"no file '\.'")])
+def test_a_path_that_is_none_or_has_no_name_is_told(path, said):
+    with shapes_checked(False), pytest.raises(TraceError, match=said):
+        vz.Trace.load(path)

@@ -209,6 +209,8 @@ def _require_distinct(valid: Tensor) -> None:
             f"valid is {valid.dtype} {tuple(valid.shape)}; it must be torch.bool (batch, token), "
             "True = a real token."
         )
+    if not bool(valid.any()):
+        raise InputError("valid marks every token as padding; at least one must be real.")
     if valid.shape[0] == valid.shape[1]:
         raise InputError(
             f"valid has {valid.shape[0]} samples of {valid.shape[1]} tokens: a (batch, token) and "

@@ -142,7 +142,7 @@ def _runs(context: AuditContext) -> Answer:
         out = context.out
     except ModelFault as fault:
         context.stopped = True
-        return Answer(Verdict.FAIL, f"The model raised {fault}.")
+        return Answer(Verdict.FAIL, fault.sentence)
     fits = out.shape[:2] == context.base.valid.shape
     bad = ~out.isfinite().flatten(2).all(dim=-1) if fits and out.ndim > 2 else None
     if bad is not None and bool((bad & context.base.valid).any()):

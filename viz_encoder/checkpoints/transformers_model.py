@@ -15,7 +15,7 @@ ADAPTED = (
     "This model is wrapped by adapters (PEFT, such as LoRA), whose weights are separate from its "
     "own; give what model.merge_and_unload() returns."
 )
-QUANTIZED = "This model's weights are quantized; load it without a quantization_config."
+QUANTIZED = "This model's weights are quantized; give it as it was before, in floating point."
 
 
 def is_of_transformers(model: nn.Module) -> bool:
@@ -33,7 +33,8 @@ def require_plain(model: nn.Module) -> None:
     adapted = any(".lora_" in name or ".base_layer." in name for name in model.state_dict())
     if adapted or type(model).__module__.startswith("peft."):
         raise CheckpointError(ADAPTED)
-    if getattr(getattr(model, "config", None), "quantization_config", None) is not None:
+    packed = not all(isinstance(part, Tensor) for part in model.state_dict().values())
+    if packed or getattr(getattr(model, "config", None), "quantization_config", None) is not None:
         raise CheckpointError(QUANTIZED)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ from viz_encoder.whole_file import shortened
 
 COLUMNS = ("text", "label", "word")
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
+JSON_LINES = (".jsonl", ".ndjson")
+# Their bytes may be text, but their lines are not texts.
+NOT_READ = (".json", ".parquet", ".arrow", ".conllu", ".xlsx", ".xls", ".ods", ".html", ".xml")
 MAX_ITEMS = 2_000
 MAX_CHARACTERS = 10_000  # of one text
 MAX_BYTES = 20_000_000  # of a file
@@ -36,9 +40,10 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
 
     Args:
         source: a path of a text file (one text a line), of a CSV (a header that names the column
-            text, and label and word if they are there, in any order; comma, semicolon or tab),
-            or of a folder of pictures (its subfolders are the labels). A str is read as the
-            content of such a file, and as a CSV if its first line is such a header.
+            text, and label and word if they are there, in any order; comma, semicolon or tab), of a
+            .jsonl (a line is a text in quotes, or an object with these names), or of a folder of
+            pictures (its subfolders are the labels). A str is read as the content of a text file,
+            and as a CSV if its first line is such a header.
 
     Raises:
         InputError: no item, a row without text, or labels for some items only.
@@ -46,7 +51,9 @@ def read_set(source: str | Path) -> tuple[Item, ...]:
     """
     if isinstance(source, Path):
         items = (
-            pictures_of(source) if _is_folder(source) else _rows(_content(source), source.suffix)
+            pictures_of(source)
+            if _is_folder(source)
+            else _rows(_content(source), source.suffix.lower())
         )
     else:
         items = _rows(source.removeprefix("\ufeff"), "")
@@ -77,6 +84,11 @@ def _is_folder(path: Path) -> bool:
 
 
 def _content(path: Path) -> str:
+    if path.suffix.lower() in NOT_READ:
+        raise InputError(
+            f"{shortened(path)} is not a set of texts that can be read here; give a .txt with one "
+            "text a line, a .csv with a column text, or a .jsonl."
+        )
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):  # a device never ends, and a pipe may never begin
@@ -93,11 +105,14 @@ def _content(path: Path) -> str:
 
 
 def _rows(content: str, ending: str) -> list[Item]:
+    if ending in JSON_LINES:
+        lines = enumerate(content.split("\n"), 1)  # a text may hold other ends of lines
+        return [_from_json(line, number) for number, line in lines if line.strip()]
     start = content.lstrip().partition("\n")[0]
     delimiter = max(",;\t", key=start.count)
     header = [cell.strip().strip('"').lower() for cell in start.split(delimiter)]
     named = "text" in header and set(header) <= set(COLUMNS)
-    if ending.lower() not in (".csv", ".tsv") and not named:
+    if ending not in (".csv", ".tsv") and not named:
         return [Item(line.strip()) for line in content.splitlines() if line.strip()]
     if "text" not in header:
         raise InputError(
@@ -105,6 +120,23 @@ def _rows(content: str, ending: str) -> list[Item]:
             "text (and label and word, if you have them)."
         )
     return _table(content.lstrip(), delimiter, header)
+
+
+def _from_json(line: str, number: int) -> Item:
+    try:
+        row = json.loads(line)
+    except ValueError as fault:
+        raise InputError(f"Line {number} is not JSON: {fault}.") from fault
+    row = {"text": row} if isinstance(row, str) else row
+    cells = {} if not isinstance(row, dict) else {name: row.get(name) for name in COLUMNS}
+    text = cells.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(
+            f"Line {number} has no text; each line is a text in quotes or an object such as "
+            '{"text": "…", "label": "…"}.'
+        )
+    label, word = ("" if cells[name] is None else str(cells[name]) for name in COLUMNS[1:])
+    return Item(text.strip(), label.strip(), word.strip())
 
 
 def _table(content: str, delimiter: str, header: list[str]) -> list[Item]:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -124,6 +125,9 @@ class Recording:
             raise TraceError(
                 why_nothing_was_captured(self.module, self.n_runs, self.ran_elsewhere, self.eager)
             )
+        for name, number in (("run", run), ("sample", sample)):
+            if not isinstance(number, Integral) or isinstance(number, bool):
+                raise TraceError(f"{name} is {number!r}; it must be a whole number.")
         calls = self._of_run(run)
         facts = self._facts[calls[0].run] if calls else RunFacts()
         chosen = Chosen(calls, facts, within, cross, sample)

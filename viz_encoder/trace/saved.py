@@ -72,9 +72,11 @@ def load(path: str | Path) -> Trace:
     Raises:
         TraceError: not a saved trace, of another version, or damaged.
     """
+    if not isinstance(path, str | Path):
+        raise TraceError(f"path is {path!r}; give the path of a saved trace, a str or a Path.")
     path = Path(path)
     if not is_file(path):
-        name = shortened(path.name)
+        name = shortened(path.name or str(path))
         raise TraceError(f"There is no file {name!r}; give the path of a saved trace.")
     try:
         tensors, metadata = read_safetensors(path)

@@ -63,7 +63,7 @@ def ask(context: AuditContext) -> Answer:
 def _raised(context: AuditContext, fault: ModelFault) -> Answer:
     """What it raised, and whether it would have run with batch == length."""
     n_tokens = context.setting.first_valid().shape[1]
-    answer = Answer(Verdict.FAIL, f"The model raised {fault}.")
+    answer = Answer(Verdict.FAIL, fault.sentence)
     if "without overflow" in str(fault):
         return answer.because(diagnose("overflow"))
     with suppress(ModelFault):

@@ -35,6 +35,11 @@ Intent = Callable[[Tensor], Tensor]
 class ModelFault(Exception):
     """The audited code raised, or gave what cannot be judged; str() says what and where."""
 
+    @property
+    def sentence(self) -> str:
+        """What the model did: raised, if that is what it did."""
+        return f"The model raised {self}." if self.__cause__ is not None else str(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
