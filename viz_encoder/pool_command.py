@@ -19,7 +19,9 @@ def add_pool(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     """Add the command to those of viz-encoder."""
     pool = commands.add_parser("pool", help="one vector for each text or picture of a set")
     pool._negative_number_matcher = NUMBERS  # argparse would take -2,-1 for an option
-    pool.add_argument("source", help=".txt, one text per line; .csv (text,label); or a folder")
+    pool.add_argument(
+        "source", help=".txt, one text per line; .csv or .jsonl (text, label); or a folder"
+    )
     pool.add_argument("-o", "--output", required=True, help="ends in .csv, .npz, .arrow, .parquet")
     pool.add_argument(
         "--methods",

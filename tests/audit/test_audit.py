@@ -54,6 +54,7 @@ def test_the_model_is_left_as_it_was():
         ({"d_model": -1}, "d_model is -1"),
         ({"d_model": 0}, "d_model is 0"),
         ({"n_layers": 0}, "n_layers is 0"),
+        ({"n_layers": 1}, "n_layers is 1, but 2 attention layers were seen; leave n_layers out"),
         ({"seed": "a"}, "seed is 'a'"),
         ({"inputs": torch.zeros(2)}, "inputs is Tensor; it must be an AuditInputs"),
         ({"scope": {"window": 3}}, "scope is dict; it must be an AuditScope"),

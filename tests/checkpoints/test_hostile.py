@@ -354,3 +354,9 @@ def test_a_built_in_model_with_another_digest(monkeypatch, tmp_path, folder):
 def test_a_device_that_is_not_there(folder, device):
     with pytest.raises(CheckpointError, match="cannot be used here"):
         vz.load(folder, device=device)
+
+
+def test_a_folder_that_is_named_by_a_dot_keeps_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match=r"^\. has no config\.json"):
+        vz.load(Path("."))

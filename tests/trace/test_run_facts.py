@@ -172,3 +172,30 @@ def test_run_and_sample_are_whole_numbers(x, wrong):
 def test_a_path_that_is_none_or_has_no_name_is_told(path, said):
     with shapes_checked(False), pytest.raises(TraceError, match=said):
         vz.Trace.load(path)
+
+
+def test_a_head_is_removed_from_the_layer_that_a_recording_numbers_so_or_refused(x):
+    model = Model("eager", "sdpa", "sdpa")
+    mixed = pytest.raises(TraceError, match="some of its attention by a softmax of its own")
+    with torch.no_grad(), mixed, vz.knock(model, {(1, 0): "zero"}):
+        model(x)
+    model = Model("sdpa", "eager", "sdpa")
+    outputs = {}
+    for number, layer in enumerate(model.layers):
+        layer.register_forward_hook(
+            lambda _, given, out, number=number: outputs.__setitem__(number, out - given[0])
+        )
+    with torch.no_grad(), vz.record(model) as recording, vz.knock(model, {(1, 0): "zero"}):
+        model(x)
+    assert recording.calls[1].name == "layers.2"
+    cut = [bool((outputs[number][..., :8] == 0).all()) for number in range(3)]
+    assert cut == [False, False, True]
+
+
+def test_attention_of_the_other_kind_is_offered(x):
+    attention = nn.MultiheadAttention(32, 4, batch_first=True)
+    with torch.no_grad(), vz.record(attention) as recording:
+        attention(x, x + 1, x - 1)
+    with pytest.raises(TraceError, match=r"no self-attention at all.*Give cross=True"):
+        recording.trace()
+    assert recording.trace(cross=True).n_layers == 1

@@ -80,7 +80,7 @@ def audit_mask(
     require_numbers(d_model=d_model, n_layers=n_layers, seed=seed)
     inputs, scope = require_groups(inputs, scope)
     adapted = adapt(model, intent, make_mask)
-    n_layers = n_layers or adapted.n_layers
+    asked, n_layers = n_layers, n_layers or adapted.n_layers
     require_one_a_layer(intents, n_layers)
     subject = Subject(adapted.model, module or adapted.module)
     setting = _setting(subject, adapted, intents, inputs, d_model, seed, scope.first_length)
@@ -90,7 +90,7 @@ def audit_mask(
     context.crossed(setting.first_valid())
     kept = random_states_kept([subject.device])
     with kept, subject.in_mode(training=False), quiet():
-        _require_as_many_as_seen(context)
+        _require_as_many_as_seen(context, asked)
         checks = ask_all(context, QUESTIONS, progress)
         notes = (*adapted.notes, *gaps(context, inputs), *_never_tested(context))
     return report_of(context, checks, notes, time.perf_counter() - start)
@@ -156,9 +156,18 @@ def _maker(
     return make
 
 
-def _require_as_many_as_seen(context: AuditContext) -> None:
-    """Raise InputError where a recording shows another number of layers than there are intents."""
+def _require_as_many_as_seen(context: AuditContext, asked: int | None) -> None:
+    """Raise InputError where a recording shows another number of layers than there are intents.
+
+    Or more than were asked for: what lies within reach would be called a leak.
+    """
     n_intents = len(context.setting.intents)
+    with suppress(ModelFault):
+        if asked is not None and (seen := len(context.maps.layers)) > asked:
+            raise InputError(
+                f"n_layers is {asked}, but {seen} attention layers were seen; leave n_layers out, "
+                f"or give at least {seen}."
+            )
     if n_intents == 1 or context.given_layers is not None:
         return
     with suppress(ModelFault):

@@ -51,7 +51,7 @@ def inside(folder: Path, name: str) -> Path:
     """The regular file `name` of the folder; links out of it are refused."""
     path = folder / name
     if not there(path):
-        raise CheckpointError(f"{folder.name} has no {name}; {_what_is_there(folder)}")
+        raise CheckpointError(f"{folder.name or folder} has no {name}; {_what_is_there(folder)}")
     root, real = folder.resolve(), path.resolve()
     # The hub's cache stores files as links to ../../blobs, a sibling of the snapshot folder, and
     # its newer versions let those be links to a store that all models share.

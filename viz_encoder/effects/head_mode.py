@@ -18,6 +18,7 @@ class HeadMode(TorchFunctionMode):
         """Models that compute their softmax themselves are seen until another kind attends."""
         super().__init__()
         self.masks, self.eager = GivenMasks(), True
+        self.by_softmax = False  # whether a softmax by hand has attended
         self._operations = _Outputs(self)
 
     def __torch_function__(
@@ -37,6 +38,9 @@ class HeadMode(TorchFunctionMode):
         """What goes on to W_O in place of the heads' outputs; n_heads where it is known."""
         raise NotImplementedError
 
+    def mixed_kinds(self) -> None:
+        """The fused function attends after a softmax by hand, which record then leaves out."""
+
 
 class _Outputs(Operations):
     """The two places where attention comes out: the fused function, and weights times values."""
@@ -46,12 +50,15 @@ class _Outputs(Operations):
     def sdpa(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """scaled_dot_product_attention: its result is the heads."""
         self.caller.eager = False  # as record has it: a softmax beside it is no attention
+        if self.caller.by_softmax:
+            self.caller.mixed_kinds()
         return self.caller.heads(func(*args, **kwargs), self.n_heads)
 
     def multiply(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Weights times values, after a softmax."""
         attends = self._softmax_in(args) is not None
         out = super().multiply(func, args, kwargs)
+        self.caller.by_softmax |= attends and self.n_heads is None
         return self.caller.heads(out, self.n_heads) if attends else out
 
 

@@ -37,8 +37,8 @@ def knock(module: nn.Module, cuts: Mapping[Head, Cut]) -> Iterator[None]:
 
     Raises:
         SelectionError: a layer or head that is not there, or an invalid cut.
-        TraceError: a compiled module, attention whose heads cannot be told apart, or no attention
-            at all. Do not use the model's output in these cases.
+        TraceError: a compiled module, attention whose heads cannot be told apart, attention of two
+            kinds, or no attention at all. Do not use the model's output in these cases.
     """
     if not isinstance(module, nn.Module):
         raise TraceError(f"knock takes a torch.nn.Module, not {type(module).__name__}.")
@@ -137,7 +137,7 @@ class _Knock(HeadMode):
         if threading.get_ident() != self._thread:
             return  # somebody else's run, which stays as it is
         if not self._depth:
-            self._layer = 0
+            self._layer, self.by_softmax = 0, False
         self._depth += 1
 
     def leave(self, module: nn.Module, args: Any, out: Any) -> None:
@@ -169,6 +169,14 @@ class _Knock(HeadMode):
                 )
             edited[..., head, :, :] = _fitting(cut, apart[..., head, :, :])
         return edited.view(mixed.shape)
+
+    def mixed_kinds(self) -> None:
+        """Refuse a model whose layers would have other numbers here than in a recording."""
+        raise TraceError(
+            f"{type(self._module).__name__} computes some of its attention by a softmax of its own "
+            "and some by scaled_dot_product_attention, so its layers cannot be numbered as "
+            "vz.record numbers them. Give knock the part of the model that has the head."
+        )
 
     def require_done(self) -> None:
         """Refuse a block in which a cut was never made."""

@@ -77,9 +77,10 @@ def _one_stack(chosen: Chosen) -> list[RecordedCall]:
     calls = [call for call in inside if call.cross == chosen.cross]
     kind = "cross-attention" if chosen.cross else "self-attention"
     if not calls:
+        other = f" Give cross={not chosen.cross} for the other kind." if inside else ""
         raise TraceError(
             f"This run has no {kind} {f'within {prefix!r}' if prefix else 'at all'}; it has "
-            f"{_listed(call.name for call in chosen.calls)}."
+            f"{_listed(call.name for call in chosen.calls)}.{other}"
         )
     stacks = _stacks(calls)
     if len(stacks) > 1:
