@@ -518,3 +518,21 @@ def test_mpnet_has_one_padding():
     torch.manual_seed(0)
     model = MPNetModel(MPNetConfig(**{**SIZES, "vocab_size": 45}, pad_token_id=3))
     refused(model, CheckpointError, "pad_token_id = 3; MPNet counts positions past id 1")
+
+
+def test_what_a_norm_hides_from_the_output_is_seen_in_the_hidden_states():
+    """Small weights, as transformers draws them: the next norm takes away what was done before."""
+
+    def small():
+        torch.manual_seed(0)
+        sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 4}
+        return BertModel(BertConfig(**sizes, intermediate_size=40, vocab_size=50)).eval()
+
+    model = small()
+    assert vz.load(model, device="cpu").model.config.n_layers == 4
+    model.encoder.layer[1].output.LayerNorm.eps = 1.0
+    refused(model, CheckpointError, "hidden states after block 2 differ")
+    model = small()
+    model.encoder.layer[1].register_forward_hook(lambda _, given, out: 1.5 * out)
+    refused(model, CheckpointError, "hidden states after block 2 differ")
+    assert len(model.encoder.layer[2]._forward_hooks) == 0

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from viz_encoder.checkpoints.block_states import blocks_watched
 from viz_encoder.checkpoints.loaded import LoadedEncoder
 from viz_encoder.checkpoints.plan import Plan
 from viz_encoder.checkpoints.sentence_transformers import not_computed
@@ -34,9 +35,11 @@ def compare_runs(theirs: nn.Module, ours: LoadedEncoder, plan: Plan) -> tuple[st
         CheckpointError: the two outputs differ by more than rounding.
     """
     values, kind = _probe(ours), next(theirs.parameters()).dtype
-    expected = _output(theirs, values, plan)
     with torch.no_grad():
-        found = ours.model(values.to(ours.device)).output[0].float().cpu()
+        ran = ours.model(values.to(ours.device), capture=True)
+    found, tolerance = ran.output[0].float().cpu(), TOLERANCE.get(kind, 1e-4)
+    with blocks_watched(theirs, ran.hidden[1:], tolerance) as agree:
+        expected = _output(theirs, values, plan)
     notes = []
     if isinstance(expected, str):
         notes.append(f"This encoder's output was not compared with the model's own: {expected}.")
@@ -44,7 +47,8 @@ def compare_runs(theirs: nn.Module, ours: LoadedEncoder, plan: Plan) -> tuple[st
         sizes = f"the model's output has shape {tuple(expected.shape)}, ours {tuple(found.shape)}"
         notes.append(f"This encoder's output was not compared with the model's own: {sizes}.")
     else:
-        _require_equal(type(theirs).__name__, expected, found, TOLERANCE.get(kind, 1e-4))
+        _require_equal(type(theirs).__name__, expected, found, tolerance)
+        _require_blocks(type(theirs).__name__, agree()[:-1])
     if kind not in (torch.float32, torch.float64):
         name = str(kind).removeprefix("torch.")
         notes.append(f"The model in memory is {name}; here it is computed in float32.")
@@ -135,6 +139,20 @@ def _require_equal(name: str, expected: Output, found: Output, tolerance: float)
             f"{name} computes something other than its weights and config say: its output "
             f"differs by {apart:.1e} of its largest value. A hook, a replaced part or an "
             "edited config can cause that; vz.record(model, …) captures the model as it runs."
+        )
+
+
+def _require_blocks(name: str, agree: list[bool]) -> None:
+    """A norm can hide from the output what a hook or an edited setting did to one block.
+
+    Where no block agrees, what these modules give are not the hidden states. The last one's may be
+    taken before a norm; the output was compared.
+    """
+    if any(agree) and not all(agree):
+        raise CheckpointError(
+            f"{name} computes something other than its weights and config say: its hidden states "
+            f"after block {agree.index(False) + 1} differ. A hook, a replaced part or an edited "
+            "config can cause that; vz.record(model, …) captures the model as it runs."
         )
 
 
