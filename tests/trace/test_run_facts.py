@@ -7,7 +7,7 @@ from torch import nn
 
 import viz_encoder as vz
 from tests.shape_checks import shapes_checked
-from viz_encoder.errors import InputError, TraceError
+from viz_encoder.errors import InputError, SelectionError, TraceError
 
 
 class Layer(nn.Module):
@@ -34,6 +34,10 @@ class Layer(nn.Module):
         q, k, v = (part.flatten(0, 1) for part in (q, k, v))
         mixed = torch.bmm(torch.bmm(q / 8**0.5, k.mT).softmax(dim=-1), v)
         return mixed.unflatten(0, (-1, 4))
+
+    def chunked(self, q, k, v):
+        parts = [F.scaled_dot_product_attention(part, k, v) for part in q.split(3, dim=2)]
+        return torch.cat(parts, dim=2)
 
     def one_by_one(self, q, k, v):
         samples = zip(q, k, v, strict=True)
@@ -199,3 +203,14 @@ def test_attention_of_the_other_kind_is_offered(x):
     with pytest.raises(TraceError, match=r"no self-attention at all.*Give cross=True"):
         recording.trace()
     assert recording.trace(cross=True).n_layers == 1
+
+
+def test_queries_in_chunks_are_said_and_what_needs_whole_sequences_refuses_them(x):
+    trace = recorded(Model("chunked"), x).trace()
+    assert trace.n_tokens == 3
+    assert any("has 6 keys, but its number of queries is 3" in n for n in trace.notes)
+    for analysis in (vz.analyses.survey, vz.analyses.rollout_matrix):
+        with pytest.raises(SelectionError, match="Layer 0 has 3 queries and 6 keys"):
+            analysis(trace)
+    with pytest.raises(SelectionError, match="Layer 0 has 3 queries and 6 keys"):
+        vz.analyses.rollout(trace, query=0)

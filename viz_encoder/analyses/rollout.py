@@ -10,6 +10,7 @@ from torch import Tensor
 from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
+from viz_encoder.trace.token_selection import require_a_key_a_query
 
 FUSES = ("mean", "max", "min")
 BLOCK_BYTES = 64 * 2**20
@@ -89,6 +90,7 @@ def _check(trace: Trace, fuse: str) -> None:
         raise SelectionError(
             "Rollout is defined for self-attention; this run is of cross-attention."
         )
+    require_a_key_a_query(trace)
 
 
 def _row(trace: Trace, query: int, depth: int, fuse: str) -> Float[np.ndarray, " key"]:

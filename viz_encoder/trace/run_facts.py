@@ -56,22 +56,25 @@ class RunFacts:
 
     def notes(self, calls: Sequence[RecordedCall], within: str) -> tuple[str, ...]:
         """A sentence for whatever the maps alone would not show."""
-        found = [*self.said]
-        if self.raised:
-            found.append(
-                "The model raised an exception in this run: only the "
-                f"{counted(len(calls), 'layer')} that attended before it are here."
-            )
-        if left_out := self._left_out(calls, within):
-            found.append(left_out)
-        n_ran = calls[0].shape[0]
-        if self.sizes and n_ran not in self.sizes and all(c.shape[0] == n_ran for c in calls):
-            found.append(
-                f"Each attention call ran on {counted(n_ran, 'sequence')}, which is not the batch "
-                "that the model was given. So a sample here may be a head or a window, and a layer "
-                "may be one sample's: look at recording.calls."
-            )
-        return tuple(found)
+        told = (self._half(calls), self._left_out(calls, within), _uneven(calls), self._rows(calls))
+        return (*self.said, *filter(None, told))
+
+    def _half(self, calls: Sequence[RecordedCall]) -> str:
+        return self.raised * (
+            "The model raised an exception in this run: only the "
+            f"{counted(len(calls), 'layer')} that attended before it are here."
+        )
+
+    def _rows(self, calls: Sequence[RecordedCall]) -> str:
+        """Where a sample is no sample of the batch."""
+        ran = {call.shape[0] for call in calls}
+        if not self.sizes or len(ran) > 1 or ran <= self.sizes:
+            return ""
+        return (
+            f"Each attention call ran on {counted(ran.pop(), 'sequence')}, which is not the batch "
+            "that the model was given. So a sample here may be a head or a window, and a layer "
+            "may be one sample's: look at recording.calls."
+        )
 
     def _left_out(self, calls: Sequence[RecordedCall], within: str) -> str:
         sizes = {call.shape[2:] for call in calls}
@@ -87,3 +90,15 @@ class RunFacts:
                     "be followed is done to its weights before they meet the values."
                 )
         return ""
+
+
+def _uneven(calls: Sequence[RecordedCall]) -> str:
+    """Where only a part of the tokens asks."""
+    n_queries, n_keys = calls[0].shape[2:]
+    if calls[0].cross or n_queries == n_keys:
+        return ""
+    return (
+        f"Each attention call has {counted(n_keys, 'key')}, but its number of queries is "
+        f"{n_queries}: with a KV cache, or with queries in chunks, whose calls then stand here as "
+        "layers. What is computed of whole sequences, such as statistics and rollout, is refused."
+    )
