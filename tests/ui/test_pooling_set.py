@@ -224,10 +224,28 @@ def test_an_answer_names_who_is_better_by_another_column(topics):
 
 def test_an_answer_says_how_the_models_own_pooling_does(topics):
     own = next(r for r in topics["table"] if (r["method"], r["layer"]) == ("declared", 6))
-    said = f"(the model's own, declared, after 6 blocks: {own['silhouette']:.3f})."
+    said = (
+        f". The model's own, declared, after 6 blocks: silhouette {own['silhouette']:.3f}, nearest-"
+        f"centroid accuracy {own['centroid_accuracy']:.3f}, recall@1 {own['recall_at_1']:.3f}."
+    )
     assert topics["answer"].endswith(said) and topics["own"] == "mean, then normalized to length 1"
     rows = [Separation("mean", 6, *[0.5] * 5), Separation("declared", 6, 0.5 - 1e-8, *[0.5] * 4)]
     assert answer(rows).endswith("(as the model's own, declared).")
+
+
+def test_of_equals_the_models_own_is_named_and_the_others_are_counted():
+    rows = [
+        Separation("cls", 3, 0.5, 0.9, 0.9, 0.5, 0.1),
+        Separation("max", 5, 0.3, 0.97, 0.95, 0.5, 0.1),
+        Separation("declared", 6, 0.2, 0.97, 0.9, 0.5, 0.1),
+        Separation("mean", 6, 0.2, 0.97, 0.9, 0.5, 0.1),
+    ]
+    assert answer(rows) == (
+        "Best by silhouette: cls after 3 blocks, 0.500; nearest-centroid accuracy 0.900 (best: "
+        "declared after 6 blocks and 2 more, 0.970), recall@1 0.900 (best: max after 5 blocks, "
+        "0.950). The model's own, declared, after 6 blocks: silhouette 0.200, nearest-centroid "
+        "accuracy 0.970, recall@1 0.900."
+    )
 
 
 @pytest.fixture

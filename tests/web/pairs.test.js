@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { toldApart } from "../../assets/web/attention/findings.js";
+import { changeSaid, toldApart } from "../../assets/web/attention/findings.js";
 import { linksOf, mostChanged, reading, strongest } from "../../assets/web/attention/pair_links.js";
 import { pairAsked } from "../../assets/web/attention/pair_search.js";
 import { apart } from "../../assets/web/core/arcs.js";
@@ -119,4 +119,9 @@ test("equal words of a sentence are told apart by their numbers", () => {
     [1, 2, 3].map((token) => named(true, token)),
     ["a dog (token 1)", "saw", "a dog (token 3)"],
   );
+});
+
+test("a change is called none only where no printed digit would show it", () => {
+  assert.deepEqual([0, 4e-5, -4e-5].map(changeSaid), Array(3).fill("unchanged"));
+  assert.deepEqual([-0.0014, 0.034, 0.5].map(changeSaid), ["−0.0014", "+0.034", "+0.50"]);
 });

@@ -173,5 +173,6 @@ export function sentence({ layer, head, weight, ratio, was, removed }, query, ke
   return [`${name}: `, from, " gives ", to, ` ${rounded(weight)} of its attention${over}${times}${adds}`];
 }
 
-const isSame = (/** @type {number} */ change) => Math.abs(change) < 0.005;
-const changeSaid = (/** @type {number} */ change) => (isSame(change) ? "unchanged" : signed(change));
+const isSame = (/** @type {number} */ change) => Math.abs(change) < 5e-5; // as far as weights are printed anywhere
+/** A change of a weight, with its sign. @type {(change: number) => string} */
+export const changeSaid = (change) => (isSame(change) ? "unchanged" : signed(change));

@@ -9,7 +9,8 @@ import { inOrder, ordered } from "./cosine_matrix.js";
 import { fixed, OWN, ownBadge, signedBar } from "./results.js";
 
 /** @import { Numbers, SetDescription } from "../core/payloads.d.ts" */
-/** @typedef {{ method: string, same: number, of: number }} Agreement items whose nearest neighbor stays, of how many */
+/** Items whose nearest neighbor stays, those where it is equally near within rounding, and of how many.
+ * @typedef {{ method: string, same: number, tied: number, of: number }} Agreement */
 
 const MOST = 100; // items: every method is a matrix of its own
 const TIE = 1e-6; // of cosines: rounding
@@ -17,17 +18,22 @@ const TOLD =
   "Each picture is one method's cosines of every pair of items, all in one color scale; click one for more. Items " +
   "whose cosines differ by less than 1e-6 are equally near.";
 
-/** How many items have the same nearest neighbor in two matrices of cosines; of those that have one in both.
+/** How many items keep their nearest neighbor from one matrix of cosines to another; of those that have one in both. Where
+ * another item is as near, within rounding, it is tied.
  * @param {Float32Array} before @param {Float32Array} after @param {number} n */
 export function agreement(before, after, n) {
-  let [same, of] = [0, 0];
+  let [same, tied, of] = [0, 0, 0];
   for (let item = 0; item < n; item++) {
     const [near, now] = [nearest(before, item, n), nearest(after, item, n)];
     if (near < 0 || now < 0) continue;
     of++;
-    if (after[item * n + near] >= after[item * n + now] - TIE) same++;
+    const row = after.subarray(item * n, (item + 1) * n);
+    const atTop = (/** @type {number} */ value) => value >= row[now] - TIE;
+    if (!atTop(row[near])) continue;
+    if (row.filter((value, other) => other !== item && atTop(value)).length > 1) tied++;
+    else same++;
   }
-  return { same, of };
+  return { same, tied, of };
 }
 
 /** The item of the largest cosine with one; −1 where it has none. @type {(values: Float32Array, item: number, n: number) => number} */
@@ -49,13 +55,16 @@ export function meanCosine(values, n) {
 /** Whether the choice of the pooling changes who is nearest to whom.
  * @type {(found: Agreement[], reference: string, after: string) => string} */
 export function answer(found, reference, after) {
-  const moved = found.filter(({ same, of }) => same < of).sort((a, b) => b.of - b.same - (a.of - a.same));
-  if (!moved.length) return `Every pooling gives every item the same nearest neighbor as ${reference} does, ${after}.`;
-  const [{ method, same, of }] = moved;
+  const away = (/** @type {Agreement} */ { same, tied, of }) => of - same - tied;
+  const moved = found.filter((one) => away(one) > 0).sort((a, b) => away(b) - away(a));
+  const near = found.some(({ tied }) => tied) ? ", or one that is equally near" : "";
+  if (!moved.length)
+    return `Every pooling gives every item the same nearest neighbor as ${reference} does${near}, ${after}.`;
+  const [{ method, of }] = moved;
   const kept = found.length - moved.length;
   const rest = kept ? ` ${counted(kept, "other method")} ${kept === 1 ? "changes" : "change"} none.` : "";
   return (
-    `The pooling matters here: ${method} gives ${of - same} of ${counted(of, "item")} ` +
+    `The pooling matters here: ${method} gives ${away(moved[0])} of ${counted(of, "item")} ` +
     `another nearest neighbor than ${reference}, ${after}.${rest}`
   );
 }
@@ -135,7 +144,10 @@ export class SideBySide {
     const shown = inOrder(values, ordered(labels, n).order);
     const alike = this.#alike.get(method);
     const said = [`mean cosine ${fixed(meanCosine(values, n), 2)}`];
-    if (alike && method !== this.#reference) said.push(`${alike.same} of ${alike.of} nearest neighbors the same`);
+    if (alike && method !== this.#reference) {
+      const tied = alike.tied ? `, ${alike.tied} equally near` : "";
+      said.push(`${alike.same} of ${alike.of} nearest neighbors the same${tied}`);
+    }
     if (alike && method === this.#reference) said.push("the others are compared with it");
     return el(
       "button",

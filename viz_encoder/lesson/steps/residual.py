@@ -17,9 +17,9 @@ def residual_cell(asked: Asked) -> Number | None:
     return Number(
         x + added,
         decimals=2,
-        given={**_where(asked), "x": Shown(x, 2), "added": Shown(added, 2)},
+        given={**_where(asked), "x": Shown(x, 3), "added": Shown(added, 3)},
         mistakes={"no_residual": added, "taken_off": x - added, "multiplied": x * added},
-        printed=round(x, 2) + round(added, 2),
+        printed=round(x, 3) + round(added, 3),
     )
 
 

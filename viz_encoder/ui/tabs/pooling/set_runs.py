@@ -181,27 +181,35 @@ def answer(rows: Sequence[Separation]) -> str:
     if best.silhouette <= 0:
         where = f"{best.method} {after_blocks(best.layer)}, {best.silhouette:.3f}"
         return f"No pooling tells these labels apart: the highest silhouette is {where}."
+    own = next((row for row in known if row.method == "declared" and row.layer == last), None)
     others = [
-        f"{title} {getattr(best, name):.3f}{_better(known, name, best)}"
+        f"{title} {getattr(best, name):.3f}{_better(known, name, best, own)}"
         for name, title in COLUMN_NAMES.items()
         if name != "silhouette" and getattr(best, name) == getattr(best, name)
     ]
     more = f"; {', '.join(others)}" if others else ""
-    own = next((row for row in known if row.method == "declared" and row.layer == last), None)
     if own is not None and best.silhouette - own.silhouette > SAME:
-        more += f" (the model's own, declared, {after_blocks(last)}: {own.silhouette:.3f})"
+        more += f". The model's own, declared, {after_blocks(last)}: {_in_numbers(own)}"
     elif own is not None:
         more += " (as the model's own, declared)"
     where = f"{best.method} {after_blocks(best.layer)}, {best.silhouette:.3f}"
     return f"Best by silhouette: {where}{more}."
 
 
-def _better(rows: Sequence[Separation], name: str, best: Separation) -> str:
-    """Who is better by that column, where someone is."""
-    top = max(rows, key=lambda row: np.nan_to_num(getattr(row, name), nan=-2))
-    if getattr(top, name) <= getattr(best, name):
+def _in_numbers(row: Separation) -> str:
+    found = {title: getattr(row, name) for name, title in COLUMN_NAMES.items()}
+    return ", ".join(f"{title} {value:.3f}" for title, value in found.items() if value == value)
+
+
+def _better(rows: Sequence[Separation], name: str, best: Separation, own: Separation | None) -> str:
+    """Who is better by that column, where someone is; of equals the model's own is named."""
+    value = max(np.nan_to_num(getattr(row, name), nan=-2) for row in rows)
+    if value <= getattr(best, name):
         return ""
-    return f" (best: {top.method} {after_blocks(top.layer)}, {getattr(top, name):.3f})"
+    equals = [row for row in rows if getattr(row, name) == value]
+    top = own if own in equals and own is not None else equals[0]
+    more = f" and {len(equals) - 1} more" if len(equals) > 1 else ""
+    return f" (best: {top.method} {after_blocks(top.layer)}{more}, {value:.3f})"
 
 
 def _check_training(layer: float, n_seeds: float, steps: float) -> None:
