@@ -1,5 +1,6 @@
 """vz.corpus: where items come from, what becomes of those that fail, stopping and going on."""
 
+import csv
 import json
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ import viz_encoder as vz
 from tests.corpora.test_head_sums import same, sentences
 from viz_encoder.bundled import asset
 from viz_encoder.corpora import HeadTable, chunk
+from viz_encoder.corpora.corpus_items import Columns, CorpusItems
 from viz_encoder.errors import InputError, SelectionError, TraceError
 from viz_encoder.inputs.items import read_set
 
@@ -261,3 +263,11 @@ def test_heads_are_ranked_and_their_examples_marked(grammar, table):
     assert table.examples.to_frame()["text"][0] in TEXTS
     with pytest.raises(SelectionError, match=r"no head 9\.0"):
         table.of_head(9, 0)
+
+
+def test_long_cells_are_read_and_the_limit_of_the_process_stays(tmp_path):
+    before = csv.field_size_limit()
+    (tmp_path / "long.csv").write_text(f"text\n{'a' * 200_000}\nshort\n")
+    rows = CorpusItems(tmp_path / "long.csv", Columns("text", None))
+    assert [len(row) for row in rows] == [200_000, 5]
+    assert csv.field_size_limit() == before

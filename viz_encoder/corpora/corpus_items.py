@@ -149,16 +149,29 @@ def _csv_rows(path: Path, columns: Columns) -> Iterator[Any]:
             f"The first line of {path.name} names {said}, and no column {missing[0]!r}; name the "
             "column of the texts with column=, or --column."
         )
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
     reader = csv.reader(lines, delimiter=delimiter)
     try:
-        for row in reader:
+        for row in _with_long_cells(reader):
             if any(cell.strip() for cell in row):
                 yield columns.of(dict(zip(names, row, strict=False)))
     except csv.Error as fault:
         raise InputError(
             f"Line {reader.line_num + 1} of the CSV cannot be read: {fault}."
         ) from fault
+
+
+def _with_long_cells(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Its rows, each read with room for long cells: the limit is one of the whole process."""
+    while True:
+        usual = csv.field_size_limit()
+        csv.field_size_limit(max(usual, LONGEST_CELL))
+        try:
+            row = next(reader, None)
+        finally:
+            csv.field_size_limit(usual)
+        if row is None:
+            return
+        yield row
 
 
 class _ParquetRows:

@@ -120,7 +120,7 @@ export class WordRow {
   }
 
   get #hint() {
-    return `Click a ${unitOf(this.run)} to change it, click it again to undo; all tabs then show the changed run.`;
+    return `Click a ${unitOf(this.run)} to change it, click it again to undo; the other tabs then show the changed run.`;
   }
 
   // How a token is changed, in words; "" where it is not.
