@@ -15,6 +15,7 @@ from viz_encoder.bundled import asset
 from viz_encoder.effects.changed_capture import changed
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.inputs import Grid
+from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.ui.state.examples import PICTURES
 
 of = vz.analyses
@@ -238,6 +239,7 @@ def test_every_design_of_a_family(case, tmp_path):
     encoder = vz.load(tmp_path, device="cpu", **({"part": case.part} if case.part else {}))
     inputs = of_one(inputs_of(case, encoder)[1], encoder)
     trace = vz.capture(encoder, inputs)[0]
+    require_made_by(encoder, trace)
     for layer in range(trace.n_layers):
         query = (layer + 2) % trace.n_tokens
         said = check_token(encoder, trace, inputs, layer, query, max(0, query - 1), ROUNDED)
@@ -288,10 +290,15 @@ def test_masked_keys_and_a_query_that_sees_nothing(minilm):
 
 def test_a_removed_head_adds_nothing(grammar):
     trace = changed(grammar, TEXT, ["h2.1"])
-    with pytest.raises(TraceError, match="Block 2 of token 6, recomputed, differs"):
-        of.block_step(grammar, trace, 2, 6)
-    said, _ = check_block(grammar, trace, 2, 6, NEAR, removed=(1,))
-    heads = of.heads_step(grammar, trace, 2, 6, removed=[(2, 1), (3, 0)])
+    unnamed = replace(trace, removed=())
+    for compute in (of.block_step, of.heads_step):
+        with pytest.raises(TraceError, match="Block 2 of token 6, recomputed, differs"):
+            compute(grammar, unnamed, 2, 6)
+    for run in (trace, unnamed):
+        said, _ = check_block(grammar, run, 2, 6, NEAR, removed=(1,))
+    heads = of.heads_step(grammar, trace, 2, 6)
+    assert np.array_equal(heads.sum, of.block_step(grammar, trace, 2, 6).heads.sum)
+    assert heads.removed == of.heads_step(grammar, unnamed, 2, 6, [(2, 1), (3, 0)]).removed
     assert said <= NEAR and heads.removed == (1,)
     assert heads.lengths[1] == 0 and not heads.parts[1].any() and heads.lengths[0] > 1
 

@@ -83,16 +83,19 @@ def test_one_head_and_some_rows(runs):
     assert np.allclose(last.norms, value_weighted_sum(encoder, trace, 3).norms[-2:])
 
 
-def test_grouped_heads_share_their_values(runs):
+def test_grouped_heads_share_their_values():
     """A run that kept one value for several heads is read as if each had its own."""
-    encoder, trace = runs["text"]
-    layer = trace.layers[0]
-    few = replace(layer, v=layer.v[:4], k=layer.k[:4])
-    many = replace(layer, v=few.v.repeat_interleave(3, dim=0), k=few.k.repeat_interleave(3, dim=0))
-    found = [
-        value_weighted(encoder, replace(trace, layers=(each, *trace.layers[1:])), 0).norms
-        for each in (few, many)
-    ]
+    config = vz.EncoderConfig(n_layers=2, n_heads=6, d_model=48, d_ff=64, vocab_size=40)
+    encoder = vz.Encoder(config).eval()
+    with torch.no_grad():
+        for part in ("k", "v"):  # heads 0 to 2 have one key and value, and so have 3 to 5
+            of_head = encoder.get_parameter(f"layers.0.attn.{part}.weight").unflatten(0, (2, 3, 8))
+            of_head.copy_(of_head[:, :1].clone().expand_as(of_head))
+            encoder.get_parameter(f"layers.0.attn.{part}.bias").zero_()
+    many = vz.capture(encoder, [3, 1, 4, 1, 5])
+    layer = many.layers[0]
+    few = replace(many, layers=(replace(layer, k=layer.k[::3], v=layer.v[::3]), many.layers[1]))
+    found = [value_weighted(vz.load(encoder), each, 0).norms for each in (few, many)]
     assert np.allclose(*found, rtol=1e-5, atol=1e-7)
 
 

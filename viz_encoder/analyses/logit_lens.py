@@ -14,6 +14,7 @@ from viz_encoder.errors import SelectionError
 from viz_encoder.result import ArrayResult, Columns, TableResult, long_columns
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods
+from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, require_real_token
 
 BLOCK_BYTES = 64 * 2**20  # of scores held at once; a vocabulary is long
@@ -69,9 +70,11 @@ def logit_lens(
         top: how many labels a place at most.
 
     Raises:
-        SelectionError: no such head or token, padding, a trace of another model, top below 1.
+        SelectionError: no such head or token, padding, a trace of another model or of other
+            weights, top below 1.
     """
     head = choose_head(encoder, task)
+    require_made_by(encoder, trace)
     if top < 1:
         raise SelectionError(f"top is {top}; it must be at least 1.")
     if head.pool is not HeadPool.EACH:

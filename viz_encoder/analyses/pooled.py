@@ -80,8 +80,8 @@ def pooled(
         queries: for "attention": layer → the query learned there.
 
     Raises:
-        SelectionError: no such layer or method, or a run of another model; "declared" of a run
-            that sentence-transformers would not have read so.
+        SelectionError: no such layer or method, or a run of another model or of other
+            weights; "declared" of a run that sentence-transformers would not have read so.
     """
     unlike = unlike_declared(encoder, trace.sample, int(trace.valid.sum()))
     chosen = choose_methods(encoder, methods, ("attention",) if queries else (), unlike)

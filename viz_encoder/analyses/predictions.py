@@ -15,6 +15,7 @@ from viz_encoder.result import ArrayResult, Columns, SeriesResult, TableResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.prediction_heads import choose_head, head_input, likelihoods, masked_tokens
 from viz_encoder.trace.prediction_heads import tasks as tasks
+from viz_encoder.trace.same_model import require_made_by
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,9 +76,11 @@ def predictions(
         top: how many labels at most.
 
     Raises:
-        SelectionError: no such head, layer or token, or a trace of another model.
+        SelectionError: no such head, layer or token, or a trace of another model or of other
+            weights.
     """
     head = choose_head(encoder, task)
+    require_made_by(encoder, trace)
     hidden = head_input(encoder, trace, layer)
     with torch.inference_mode():
         valid = trace.valid.to(hidden.device)

@@ -13,8 +13,9 @@ from viz_encoder.model.attention import merge_heads
 from viz_encoder.result import Columns, TableResult, long_columns
 from viz_encoder.shown import OneLine
 from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.recomputed import apart, require_as_ran, require_model, resting
+from viz_encoder.trace.recomputed import apart, head_outputs, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.same_model import require_model
 from viz_encoder.trace.token_selection import n_states, real_token_numbers, states
 
 
@@ -153,10 +154,13 @@ def block_parts(encoder: Source, trace: Trace, layer: int) -> BlockParts:
     feed_forward).
     """
     ran = _layer(encoder, trace, layer)
+    gone = {head for at, head in trace.removed if at == layer}
+    maps = ran.blocks(slice(0, ran.n_heads))
+    mixed = merge_heads(torch.cat([head_outputs(ran, each, gone) for _, each in maps], dim=1)[None])
     block, dtype = block_of(encoder, layer), encoder.dtype
     x, truth = (trace.hidden(at).to(encoder.device, dtype) for at in (layer, layer + 1))
     with resting(encoder):
-        attention = block.attn.o(_mixed(ran)[None].to(encoder.device, dtype))[0]
+        attention = block.attn.o(mixed.to(encoder.device, dtype))[0]
         total = x + attention
         middle = total if block.pre_norm else block.attn_norm(total)
         into = block.ff_norm(middle) if block.pre_norm else middle
@@ -164,7 +168,7 @@ def block_parts(encoder: Source, trace: Trace, layer: int) -> BlockParts:
         after = middle + feed_forward
         after = after if block.pre_norm else block.ff_norm(after)
     real = trace.valid.to(encoder.device)
-    off = apart(after[real], truth[real])
+    off = apart(after[real], truth[real], added_to=x[real] if block.pre_norm else None)
     require_as_ran(off, f"Block {layer}", trace.output.dtype)
     return BlockParts(x, attention, middle, feed_forward, after, off)
 
@@ -177,15 +181,6 @@ def _layer(encoder: Source, trace: Trace, layer: int) -> LayerTrace:
         encoder.require_whole()
         encoder.require_no_dropout(layer)
     return trace.layers[layer]
-
-
-def _mixed(ran: LayerTrace) -> Float[Tensor, "token inner"]:
-    """Σ α · v of all heads side by side, some rows of the maps at a time."""
-    wide = torch.promote_types(ran.v.dtype, torch.float32)
-    values = ran.v.to(wide).repeat_interleave(ran.n_heads // ran.v.shape[0], dim=0)
-    blocks = ran.blocks(slice(0, ran.n_heads))
-    mixed = torch.cat([weights.to(wide) @ values for _, weights in blocks], dim=1)
-    return merge_heads(mixed[None])[0]
 
 
 def _by(lengths: np.ndarray, of: np.ndarray) -> np.ndarray:

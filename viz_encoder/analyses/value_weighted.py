@@ -56,8 +56,9 @@ def value_weighted(
     residual stream, the norms and the feed-forward network: this measures one attention layer's
     sum before any of them, not what the model made of it.
 
-    In families with LayerScale (DINOv2, DINOv3, some models of timm), W_O is the one that ran,
-    with the scale multiplied into it; the projection of the file alone gives other lengths.
+    A head that was removed from the run adds 0. In families with LayerScale (DINOv2, DINOv3, some
+    models of timm), W_O is the one that ran, with the scale multiplied into it; the projection of
+    the file alone gives other lengths.
 
     Args:
         encoder: the model that ran; its output projection is needed.
@@ -67,7 +68,8 @@ def value_weighted(
         rows: which queries, as a forward slice such as slice(0, 8); all if not given.
 
     Raises:
-        SelectionError: no such layer, head or rows, a trace of another model, cross-attention.
+        SelectionError: no such layer, head or rows, a trace of another model or of other weights,
+            cross-attention.
     """
     ran, weight = _projection(encoder, trace, layer)
     chosen = trace.attention(layer, head, rows=slice(0, 0))  # says so if there is no such head
@@ -120,10 +122,13 @@ def _projection(
         raise SelectionError(
             "Value-weighted maps are made for self-attention; this run is of cross-attention."
         )
-    require_made_by(encoder, trace, ran, trace.output.shape[-1])
+    require_made_by(encoder, trace)
     weight = encoder.model.get_parameter(f"layers.{layer}.attn.o.weight").detach()
     weight = weight.to(ran.v.device, torch.promote_types(weight.dtype, torch.float32))
-    return ran, weight.unflatten(1, (ran.n_heads, -1)).transpose(0, 1)
+    parts = weight.unflatten(1, (ran.n_heads, -1)).transpose(0, 1)
+    there = parts.new_ones(ran.n_heads, 1, 1)
+    there[[head for at, head in trace.removed if at == layer]] = 0.0
+    return ran, parts * there
 
 
 def _range(trace: Trace, layer: int, rows: slice | None) -> tuple[int, int]:

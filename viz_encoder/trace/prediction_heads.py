@@ -51,14 +51,9 @@ def head_input(
     """The output, or the states after some blocks through the final norm, where the model is.
 
     Raises:
-        SelectionError: no such layer, or a trace of another model.
+        SelectionError: no such layer.
     """
     state = trace.output if layer is None else trace.hidden(layer)
-    if state.shape[-1] != encoder.config.d_model:
-        raise SelectionError(
-            f"This run has d_model {state.shape[-1]}, but {encoder.card.name} has "
-            f"{encoder.config.d_model}; give the model that ran."
-        )
     state = state.to(device=encoder.device, dtype=encoder.dtype)
     with torch.inference_mode():
         return state if layer is None else encoder.model.final_norm(state)

@@ -1,36 +1,21 @@
-"""Numbers of a run, computed again: by which model, and how far from what ran they may be."""
+"""Numbers of a run, computed again: from what ran, by a model, and how far from it they may be."""
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
+from viz_encoder.checkpoints import LoadedEncoder
+from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import SelectionError, TraceError
 from viz_encoder.trace.capture import at_rest
+from viz_encoder.trace.layer import LayerTrace
 from viz_encoder.trace.recorded_parts import RecordedParts, Source
-from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.trace import Trace
 
 TOLERANCE = 1e-4  # of the largest value; in half precision, 16 of its roundings
-
-
-def require_model(encoder: Source, trace: Trace) -> None:
-    """Refuse a run that this model cannot have made.
-
-    Raises:
-        SelectionError: a trace of another model, of cross-attention, or without hidden states.
-    """
-    if any(layer.cross for layer in trace.layers):
-        raise SelectionError(
-            "A block is followed through self-attention; this run is of cross-attention."
-        )
-    if isinstance(encoder, RecordedParts):
-        if encoder is not trace.parts:
-            raise SelectionError(
-                "These parts are from another recording; give trace.parts of this trace."
-            )
-        return
-    require_made_by(encoder, trace, trace.layers[0], trace.hidden(0).shape[-1])
 
 
 def resting(encoder: Source) -> AbstractContextManager[None]:
@@ -40,11 +25,61 @@ def resting(encoder: Source) -> AbstractContextManager[None]:
     return at_rest(encoder.model)
 
 
-def apart(found: Tensor, ran: Tensor) -> float:
-    """The largest difference from what ran, by its largest value."""
+def head_outputs(
+    ran: LayerTrace, weights: Float[Tensor, "head row key"], gone: Collection[int] = ()
+) -> Float[Tensor, "head row d_value"]:
+    """Σ α · v of every head for some rows of its map; 0 of heads that were removed from the run.
+
+    Where several heads share their values, these are not copied.
+    """
+    n_heads, n_rows, _ = weights.shape
+    shared = weights.unflatten(0, (ran.v.shape[0], -1)).flatten(1, 2)  # "kv_head rows key"
+    outs = torch.bmm(shared, ran.v.to(weights.dtype)).view(n_heads, n_rows, -1)
+    outs[list(gone)] = 0.0
+    return outs
+
+
+def angles_of(
+    encoder: LoadedEncoder, trace: Trace, layer: int
+) -> Float[Tensor, "token half"] | None:
+    """By what a layer turns the queries and keys of this run's tokens; None where by nothing."""
+    config = encoder.config
+    if config.rotary_base is None:
+        return None
+    shape, local = shaped_as(trace, config), config.is_local(layer)
+    return encoder.model.angles(shape, trace.n_tokens, local, encoder.device)
+
+
+def shaped_as(trace: Trace, config: EncoderConfig) -> Tensor:
+    """A tensor without numbers of the input's shape, which is all that patch positions need."""
+    if config.embedding is not Embedding.PATCH:
+        return torch.empty(1, trace.n_tokens, device="meta")
+    if trace.grid is None:
+        raise SelectionError("This run does not record its patch grid, which the positions need.")
+    side = config.patch_size
+    return torch.empty(1, 1, trace.grid.n_rows * side, trace.grid.n_cols * side, device="meta")
+
+
+def apart(found: Tensor, ran: Tensor, added_to: Tensor | None = None) -> float:
+    """The largest difference from what ran, by its largest value; NaN or infinite alike is equal.
+
+    Where both are sums of one tensor and something else, it is by the largest of what was added,
+    and what the sum itself rounds is taken off: some models carry single values of 1,000 along.
+    """
+    rounding = 4 * torch.finfo(ran.dtype).eps
     found, ran = found.detach().double().cpu(), ran.detach().double().cpu()
-    largest = ran.abs().max().clamp_min(torch.finfo(torch.float32).tiny)
-    return float((found - ran).abs().max() / largest)
+    off, of = (found - ran).abs(), ran
+    if added_to is not None:
+        of = ran - added_to.detach().double().cpu()
+        off = (off - rounding * ran.abs()).clamp_min(0)
+    off = off.masked_fill((found == ran) | (found.isnan() & ran.isnan()), 0.0)
+    largest = of.nan_to_num(0.0, 0.0, 0.0).abs().max().clamp_min(torch.finfo(torch.float32).tiny)
+    return float(off.max() / largest)
+
+
+def allowed(dtype: torch.dtype) -> float:
+    """How far numbers may be apart by rounding alone."""
+    return max(TOLERANCE, 16 * torch.finfo(dtype).eps)
 
 
 def require_as_ran(found: float, what: str, dtype: torch.dtype) -> None:
@@ -53,10 +88,9 @@ def require_as_ran(found: float, what: str, dtype: torch.dtype) -> None:
     Raises:
         TraceError: they differ by more than rounding.
     """
-    allowed = max(TOLERANCE, 16 * torch.finfo(dtype).eps)
-    if not found <= allowed:  # NaN too
+    if not found <= allowed(dtype):  # NaN too
         raise TraceError(
             f"{what}, recomputed, differs from what ran by {found:.2g} of the largest value "
-            f"(rounding would explain {allowed:.2g}), so it is not shown. Give the model that "
-            "ran, with the weights and the input it ran with."
+            f"(rounding would explain {allowed(dtype):.2g}), so it is not shown. Give the model "
+            "that ran, with the weights and the input it ran with."
         )

@@ -1,32 +1,142 @@
-"""Whether a run can be one of a model: what reads both must not mix two models up."""
+"""Whether a run is one of a model: its blocks must make the kept states from each other again.
+
+Nothing is hashed while a run is captured. What an analysis is given is held against the run itself,
+at a few of its tokens: each block, the scores and values inside it, and the final norm. That takes
+one reading of the weights, however long the run; it holds for runs from files, too, and it sees
+weights that were changed in place. Embedding tables and prediction heads are not asked: no
+number between the first hidden state and the output depends on them.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.errors import SelectionError
+from viz_encoder.model.attention import merge_heads, split_heads
+from viz_encoder.model.relative import by_distance
+from viz_encoder.model.rotary import rotate
 from viz_encoder.trace.layer import LayerTrace
+from viz_encoder.trace.recomputed import allowed, angles_of, apart, head_outputs, resting
+from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
 from viz_encoder.trace.trace import Trace
 
+N_ROWS = 4  # tokens that are computed again; reading the weights takes longer than they do
+Rows = Int[Tensor, " row"]
 
-def require_made_by(encoder: LoadedEncoder, trace: Trace, ran: LayerTrace, width: int) -> None:
-    """Refuse a run whose sizes are not those of the model.
 
-    Args:
-        encoder: the model.
-        trace: the run.
-        ran: one of its layers.
-        width: of its states.
+def require_made_by(encoder: LoadedEncoder, trace: Trace) -> None:
+    """Refuse a run that the model, with the weights it has now, did not make.
 
     Raises:
-        SelectionError: the run is of another model.
+        SelectionError: the run is of another model or of other weights, or kept no hidden states.
     """
-    config = encoder.config
-    found = trace.n_layers, ran.n_heads, ran.v.shape[-1], width
+    _require_sizes(encoder, trace)
+    most, name = allowed(trace.output.dtype), encoder.card.name
+    with resting(encoder):
+        for part, found in _each_part(encoder, trace, _rows(trace)):
+            if not found <= most:  # NaN too
+                raise SelectionError(
+                    f"{name} does not have the weights that made this run: its {part}, recomputed, "
+                    f"differs from what ran by {found:.2g} of the largest value (rounding would "
+                    f"explain {most:.2g}). Capture the input again with this encoder, or give the "
+                    "model that ran."
+                )
+
+
+def require_model(encoder: Source, trace: Trace) -> None:
+    """Refuse a run that cannot be of this model; for what holds its own numbers against the run.
+
+    Raises:
+        SelectionError: a trace of another model, of cross-attention, or without hidden states.
+    """
+    if any(layer.cross for layer in trace.layers):
+        raise SelectionError(
+            "A block is followed through self-attention; this run is of cross-attention."
+        )
+    if not isinstance(encoder, RecordedParts):
+        _require_sizes(encoder, trace)
+    elif encoder is not trace.parts:
+        raise SelectionError(
+            "These parts are from another recording; give trace.parts of this trace."
+        )
+
+
+def block_apart(encoder: Source, trace: Trace, layer: int, rows: Rows, gone: set[int]) -> float:
+    """How far a block's output at some tokens is from the states that ran, heads `gone` removed."""
+    block, ran = block_of(encoder, layer), trace.layers[layer]
+    x, truth = (trace.hidden(at)[rows].to(encoder.device) for at in (layer, layer + 1))
+    outs = head_outputs(ran, ran.weights(slice(0, ran.n_heads), rows), gone)
+    x = x.to(encoder.dtype)[None]
+    attended = block.attn.o(merge_heads(outs[None]).to(x))
+    after = block.after_attention(x, attended)[0]
+    return apart(after, truth, added_to=x[0] if block.pre_norm else None)
+
+
+def _require_sizes(encoder: LoadedEncoder, trace: Trace) -> None:
+    config, ran = encoder.config, trace.layers[0]
+    found = trace.n_layers, ran.n_heads, ran.v.shape[-1], trace.output.shape[-1]
     expected = config.n_layers, config.n_heads, config.d_head, config.d_model
     if found != expected:
         raise SelectionError(
             f"This run has {_sizes(*found)}, but {encoder.card.name} has {_sizes(*expected)}; "
             "give the model that ran."
         )
+    if len(trace.hidden_states) != config.n_layers + 1:
+        raise SelectionError(
+            f"This run kept {'no' if not trace.hidden_states else 'other'} hidden states, which "
+            f"tell whether {encoder.card.name} made it; capture the input again with this encoder."
+        )
 
 
 def _sizes(n_layers: int, n_heads: int, d_head: int, d_model: int) -> str:
     return f"{n_layers} layers of {n_heads} heads, d_head {d_head}, d_model {d_model}"
+
+
+def _rows(trace: Trace) -> Rows:
+    """A few real tokens, from the first to the last."""
+    real = trace.valid.nonzero()[:, 0]
+    return real[torch.linspace(0, len(real) - 1, min(N_ROWS, len(real))).long()]
+
+
+def _each_part(encoder: LoadedEncoder, trace: Trace, rows: Rows) -> Iterator[tuple[str, float]]:
+    """Each part of the model in words, and how far what it gives now is from what ran."""
+    config, model, ran = encoder.config, encoder.model, trace.layers[0]
+    if ran.relative is not None and config.relative_buckets:
+        again = by_distance(model.relative, trace.n_tokens, config.relative_distance)
+        yield "table of relative positions", apart(again, ran.relative)
+    for layer in range(trace.n_layers):
+        yield f"projection in layer {layer}", _projections_apart(encoder, trace, layer, rows)
+        gone = {head for at, head in trace.removed if at == layer}
+        yield f"block {layer}", block_apart(encoder, trace, layer, rows, gone)
+    last = trace.hidden_states[-1][rows].to(encoder.device, encoder.dtype)
+    yield "final norm", apart(model.final_norm(last), trace.output[rows])
+
+
+def _projections_apart(encoder: LoadedEncoder, trace: Trace, layer: int, rows: Rows) -> float:
+    """The same of the values of some tokens, and of their scores with each other."""
+    block, ran = block_of(encoder, layer), trace.layers[layer]
+    x = trace.hidden(layer)[rows].to(encoder.device, encoder.dtype)[None]
+    x = block.attn_norm(x) if block.pre_norm else x
+    attn = block.attn
+    q, k, v = (split_heads(part(x), attn.n_heads)[0] for part in (attn.q, attn.k, attn.v))
+    off = apart(v, _of_each_head(ran.v, ran)[:, rows])
+    if ran.maps is not None:
+        return off
+    truth = _scores(ran.q[:, rows], _of_each_head(ran.k, ran)[:, rows], ran.scale)
+    ways = [_scores(q, k, attn.scale)]  # as they are, too: a run may be without its positions
+    if (turns := angles_of(encoder, trace, layer)) is not None:
+        turns = turns[rows.to(turns.device)]
+        ways.append(_scores(rotate(q[None], turns)[0], rotate(k[None], turns)[0], attn.scale))
+    return max(off, min(apart(way, truth) for way in ways))
+
+
+def _of_each_head(shared: Float[Tensor, "kv_head key d"], ran: LayerTrace) -> Tensor:
+    return shared.repeat_interleave(ran.n_heads // len(shared), dim=0)
+
+
+def _scores(q: Tensor, k: Tensor, scale: float) -> Float[Tensor, "head row row"]:
+    """q · k · scale in full: what a run means, whichever way its q and k are turned or divided."""
+    return q.double() @ k.double().mT * scale

@@ -122,7 +122,7 @@ def _each_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str
 
 
 def _facts(trace: Trace, shared_tensors: dict[str, str]) -> dict[str, Any]:
-    """All that is no tensor, as JSON."""
+    """All that is no tensor, as JSON; what few runs have is left out of the others."""
     sample = {k: v for k, v in vars(trace.sample).items() if k not in ("grid", "picture")}
     grid = trace.sample.grid
     return {
@@ -136,4 +136,5 @@ def _facts(trace: Trace, shared_tensors: dict[str, str]) -> dict[str, Any]:
         "key_tokens": trace.key_tokens,
         "notes": trace.notes,
         "same": shared_tensors,
+        **({"removed": trace.removed} if trace.removed else {}),
     }

@@ -21,6 +21,7 @@ from viz_encoder.model.pooling import (
     head_shares,
     pool,
 )
+from viz_encoder.trace.same_model import require_made_by
 from viz_encoder.trace.trace import Trace
 
 NEEDS_QUERY = "attention"
@@ -128,19 +129,15 @@ class States:
 def states_of(
     encoder: LoadedEncoder, trace: Trace, layers: Sequence[int] | None = None
 ) -> tuple[States, tuple[int, ...]]:
-    """The States of one run as a batch of one, and its layers; all where none are named."""
-    hidden, output = trace.hidden_states, trace.output
-    if not hidden:
-        raise SelectionError("This run kept no hidden states.")
-    if output.shape[-1] != encoder.config.d_model or len(hidden) != encoder.config.n_layers + 1:
-        raise SelectionError(
-            f"This run has {len(hidden) - 1} layers of d_model {output.shape[-1]}, but "
-            f"{encoder.card.name} has {encoder.config.n_layers} of {encoder.config.d_model}; "
-            "give the model that ran."
-        )
+    """The States of one run as a batch of one, and its layers; all where none are named.
+
+    Raises:
+        SelectionError: no such layer, or a run that the model did not make.
+    """
+    require_made_by(encoder, trace)
     chosen = choose_layers(layers, encoder.config.n_layers)
-    batch = tuple(state[None] for state in hidden)
-    states = read_through(encoder, batch, output[None], trace.valid[None], chosen)
+    batch = tuple(state[None] for state in trace.hidden_states)
+    states = read_through(encoder, batch, trace.output[None], trace.valid[None], chosen)
     return replace(states, n_prompt=trace.sample.n_prompt), chosen
 
 

@@ -32,6 +32,7 @@ class Trace:
     key_tokens: tuple[str, ...] = ()  # of cross-attention; else the keys are the tokens
     notes: tuple[str, ...] = ()  # what to know of how it was captured, a plain sentence each
     parts: RecordedParts | None = None  # of a recorded model; references, which are not saved
+    removed: tuple[tuple[int, int], ...] = ()  # (layer, head): their outputs were put to zero
 
     def __repr__(self) -> str:
         """One line: the model, the sizes and the first tokens."""

@@ -35,7 +35,10 @@ def unpack(tensors: dict[str, Tensor], facts: Any) -> Trace:
         Damaged: a part is missing, of another kind, or does not fit the others.
         Foreign: the description has other parts than this version writes.
     """
-    _exactly(facts, "its description", "sample origin layers n_hidden key_tokens notes same")
+    _exactly(
+        *(facts, "its description", "sample origin layers n_hidden key_tokens notes same removed"),
+        usual={"removed"},
+    )
     named = {**tensors, **{name: tensors[kept] for name, kept in facts["same"].items()}}
     sample = _sample(facts["sample"], named.pop("picture", None))
     n = len(sample.tokens)
@@ -54,6 +57,7 @@ def unpack(tensors: dict[str, Tensor], facts: Any) -> Trace:
         *(layers, hidden, output, valid, sample, _origin(facts["origin"])),
         key_tokens=key_tokens,
         notes=_all(facts["notes"], str, "notes"),
+        removed=_removed(facts.get("removed", []), layers),
     )
 
 
@@ -64,6 +68,15 @@ def _layer(named: dict[str, Tensor], index: int, about: Any, n: int) -> LayerTra
     if not math.isfinite(scale):
         raise Damaged(f"layer {index} has the scale {scale}, which is not a number")
     return unpack_layer(named, index, n, float(scale), name, cross)
+
+
+def _removed(about: Any, layers: tuple[LayerTrace, ...]) -> tuple[tuple[int, int], ...]:
+    pairs = [_all(pair, int, "removed") for pair in _all(about, list, "removed")]
+    for pair in pairs:
+        there = len(pair) == 2 and 0 <= pair[0] < len(layers)
+        if not there or not 0 <= pair[1] < layers[pair[0]].n_heads:
+            raise Damaged(f"removed names {shown(pair)}, which is no head of it")
+    return tuple((layer, head) for layer, head in pairs)
 
 
 def _sample(about: Any, picture: Tensor | None) -> Sample:

@@ -99,7 +99,8 @@ def block_step(
         trace: the run.
         layer: counted from 0.
         query: the token.
-        removed: heads that were removed from this run, as (layer, head).
+        removed: heads that were removed from this run, as (layer, head), besides those that the
+            run itself names.
 
     Raises:
         SelectionError: no such layer or token, a trace of another model, or a recorded one
@@ -126,7 +127,7 @@ def block_step(
         after = stages.put("residual_ffn", middle + added)
         if not pre:
             after = stages.norm("norm_ffn", block.ff_norm, after)
-        off = apart(after, trace.hidden(layer + 1)[query])
+        off = apart(after, trace.hidden(layer + 1)[query], added_to=x if pre else None)
         if last and (final := _final_norm(encoder)) is not None:
             output = stages.norm("norm_final", final, after)
             off = max(off, apart(output, trace.output[query]))

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from viz_encoder.analyses.step.norm import NormStep, norm_step
-from viz_encoder.analyses.step.ran import numbers, numbers_or_none, shaped_as, state_of, token_of
+from viz_encoder.analyses.step.ran import numbers, numbers_or_none, state_of, token_of
 from viz_encoder.checkpoints import LoadedEncoder
 from viz_encoder.config import EncoderConfig, Positions
 from viz_encoder.errors import SelectionError
@@ -17,8 +17,9 @@ from viz_encoder.model.embed import TokenEmbedding
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
 from viz_encoder.trace.capture import at_rest
-from viz_encoder.trace.recomputed import apart, require_as_ran, require_model
+from viz_encoder.trace.recomputed import apart, require_as_ran, shaped_as
 from viz_encoder.trace.recorded_parts import RecordedParts, Source
+from viz_encoder.trace.same_model import require_model
 
 ROTARY = "Rotary: nothing is added here; q and k are rotated by position in step 3."
 RELATIVE = (

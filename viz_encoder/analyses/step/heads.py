@@ -10,9 +10,10 @@ from torch import Tensor
 
 from viz_encoder.analyses.step.ran import layer_of, numbers, numbers_or_none, require_ran, token_of
 from viz_encoder.result import ArrayResult
-from viz_encoder.trace import LayerTrace, Trace
-from viz_encoder.trace.recomputed import require_model, resting
+from viz_encoder.trace import Trace
+from viz_encoder.trace.recomputed import head_outputs, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.same_model import block_apart, require_model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,13 +49,22 @@ def heads_step(
         trace: the run.
         layer: counted from 0.
         query: the token that it is added to.
-        removed: heads that were removed from this run, as (layer, head).
+        removed: heads that were removed from this run, as (layer, head), besides those that the
+            run itself names.
 
     Raises:
         SelectionError: no such layer or token, a trace of another model, or a recorded one
             whose weights were not read or that ran with dropout.
+        TraceError: a block that does not come out as it ran.
     """
-    return heads_of(encoder, trace, layer, query, removed)[1]
+    found = heads_of(encoder, trace, layer, query, removed)[1]
+    if not isinstance(encoder, RecordedParts) or not encoder.unread:
+        with resting(encoder):
+            off = block_apart(
+                encoder, trace, layer, torch.tensor([found.query]), set(found.removed)
+            )
+        require_as_ran(off, f"Block {layer} of token {query}", trace.output.dtype)
+    return found
 
 
 def heads_of(
@@ -70,11 +80,11 @@ def heads_of(
     require_ran(encoder, trace, query)
     if isinstance(encoder, RecordedParts):
         encoder.require_no_dropout(layer)
-    gone = tuple(sorted({head for at, head in removed if at == layer}))
+    gone = tuple(sorted({head for at, head in (*trace.removed, *removed) if at == layer}))
     attn = block_of(encoder, layer).attn
     with resting(encoder):
-        outs = _outs(ran, query).to(encoder.device, encoder.dtype)
-        outs[list(gone)] = 0.0
+        row = ran.weights(slice(0, ran.n_heads), slice(query, query + 1))
+        outs = head_outputs(ran, row, gone)[:, 0].to(encoder.device, encoder.dtype)
         total = attn.out(outs[None, :, None])[0, 0]
         weight = attn.o.weight.unflatten(1, (ran.n_heads, -1)).transpose(0, 1)
         parts = (weight @ outs[:, :, None])[:, :, 0]
@@ -82,10 +92,3 @@ def heads_of(
         lengths = numbers(parts.norm(dim=-1))
     found = (numbers(outs), numbers(parts), lengths, bias, numbers(total), gone)
     return total, HeadsStep(layer, query, *found)
-
-
-def _outs(ran: LayerTrace, query: int) -> Float[Tensor, "head d_head"]:
-    """Σ α · v of every head; where several share their values, these are not copied."""
-    weights = ran.weights(slice(0, ran.n_heads), slice(query, query + 1))
-    shared = weights[:, 0].unflatten(0, (ran.v.shape[0], -1))  # "kv_head group key"
-    return torch.bmm(shared, ran.v.to(weights.dtype)).flatten(0, 1)

@@ -9,21 +9,15 @@ from torch import Tensor
 
 from viz_encoder.analyses.step.attention_row import step
 from viz_encoder.analyses.step.norm import norm_step
-from viz_encoder.analyses.step.ran import (
-    layer_of,
-    numbers,
-    require_ran,
-    shaped_as,
-    state_of,
-    token_of,
-)
+from viz_encoder.analyses.step.ran import layer_of, numbers, require_ran, state_of, token_of
 from viz_encoder.errors import SelectionError
 from viz_encoder.model.block import Block
 from viz_encoder.model.rotary import rotate
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import Trace
-from viz_encoder.trace.recomputed import apart, require_as_ran, require_model, resting
+from viz_encoder.trace.recomputed import angles_of, apart, require_as_ran, resting
 from viz_encoder.trace.recorded_parts import RecordedParts, Source, block_of
+from viz_encoder.trace.same_model import require_model
 
 TURNED = (
     "Rotary: q and k are rotated by an angle that grows with the token's position; both are "
@@ -141,9 +135,5 @@ def _turned(
     encoder: Source, trace: Trace, layer: int, x: Float[Tensor, " d_head"], token: int
 ) -> Float[Tensor, " d_head"]:
     """x turned by its token's place; itself where the model turns nothing."""
-    config = encoder.config
-    if isinstance(encoder, RecordedParts) or config.rotary_base is None:
-        return x
-    shape, local = shaped_as(trace, config), config.is_local(layer)
-    angles = encoder.model.angles(shape, trace.n_tokens, local, encoder.device)
+    angles = None if isinstance(encoder, RecordedParts) else angles_of(encoder, trace, layer)
     return x if angles is None else rotate(x[None, None, None], angles[token][None])[0, 0, 0]

@@ -1,11 +1,9 @@
 """What a step is of: its layer, its token, the state that entered, and its numbers on the CPU."""
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from viz_encoder.config import Embedding, EncoderConfig
 from viz_encoder.errors import SelectionError
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.recorded_parts import RecordedParts, Source
@@ -48,16 +46,6 @@ def require_ran(encoder: Source, trace: Trace, token: int) -> None:
 def state_of(encoder: Source, trace: Trace, layer: int, token: int) -> Float[Tensor, " d_model"]:
     """A token's hidden state after `layer` blocks, where the weights are, and of their type."""
     return trace.hidden(layer)[token].to(encoder.device, encoder.dtype)
-
-
-def shaped_as(trace: Trace, config: EncoderConfig) -> Tensor:
-    """A tensor without numbers of the input's shape, which is all that patch positions need."""
-    if config.embedding is not Embedding.PATCH:
-        return torch.empty(1, trace.n_tokens, device="meta")
-    if trace.grid is None:
-        raise SelectionError("This run does not record its patch grid, which the positions need.")
-    side = config.patch_size
-    return torch.empty(1, 1, trace.grid.n_rows * side, trace.grid.n_cols * side, device="meta")
 
 
 def numbers(x: Tensor) -> Float[np.ndarray, "*axes"]:

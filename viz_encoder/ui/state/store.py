@@ -11,7 +11,6 @@ from jaxtyping import Float
 from viz_encoder.analyses.findings import Findings, findings
 from viz_encoder.analyses.survey import LayerSurvey
 from viz_encoder.checkpoints import LoadedEncoder
-from viz_encoder.effects.changed_capture import removed
 from viz_encoder.errors import Expired, SelectionError
 from viz_encoder.inputs import Inputs
 from viz_encoder.trace import Trace
@@ -73,7 +72,7 @@ class Entry:
     @property
     def removed(self) -> list[tuple[int, int]]:
         """The heads that were removed from it, as (layer, head)."""
-        return [] if self.changed is None else removed(self.changed.changes)
+        return list(self.trace.removed)
 
     @property
     def nbytes(self) -> int:

@@ -146,8 +146,7 @@ def _projection(entry: Entry, asked: Asked) -> Told:
 
 
 def _block(entry: Entry, asked: Asked) -> Told:
-    places = (asked.layer, asked.query, entry.removed)
-    found = block_step(entry.source(PURPOSE), entry.trace, *places)
+    found = block_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
     told = {
         "heads": _heads(found.heads),
         "stages": [_stage(one) for one in found],
@@ -158,8 +157,8 @@ def _block(entry: Entry, asked: Asked) -> Told:
 
 def _heads_alone(entry: Entry, asked: Asked) -> Told:
     """Of a recorded model of which attention alone was read."""
-    places = (asked.layer, asked.query, entry.removed)
-    return _heads(heads_step(entry.source(PURPOSE), entry.trace, *places)), None
+    found = heads_step(entry.source(PURPOSE), entry.trace, asked.layer, asked.query)
+    return _heads(found), None
 
 
 def _stage(found: Stage) -> dict[str, Any]:
