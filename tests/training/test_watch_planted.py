@@ -136,6 +136,24 @@ def test_a_leak_that_begins_later_is_found_at_its_step():
     assert loop([causal] * 4).found == {}
 
 
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_mask_that_a_layer_changes_in_place(mended):
+    class Changing(Written):
+        def forward(self, input_ids, attention_mask):
+            mask = attention_mask.clone() if mended else attention_mask
+            x = self.table(input_ids)
+            for layer in self.stack.layers:
+                x = layer(x, padding(mask == 1))
+                mask[:, 1] = 0
+            return x
+
+    found = looked(Changing(), [batch()], lambda given: padding(real())).last.checks
+    named = {check.name: (str(check.verdict), check.code) for check in found}
+    assert named["maps"][0] == "FAIL"
+    assert named.get("in_place") == (None if mended else ("WARN", "in_place")), found
+    assert mended or named["maps"][1] == ""
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_right_loop_has_nothing_to_say(name):
     batches = [batch(n, torch.randperm(9)[:4].add(1).tolist()) for n in range(4)]

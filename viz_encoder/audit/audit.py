@@ -89,7 +89,7 @@ def audit_mask(
     context = AuditContext(subject, setting, scope, n_layers, was_training=subject.trains)
     context.crossed(setting.first_valid())
     kept = random_states_kept([subject.device])
-    with kept, subject.in_mode(training=False), quiet():
+    with kept, subject.in_mode(training=False), subject.state.put_back_after(), quiet():
         _require_as_many_as_seen(context, asked)
         checks = ask_all(context, QUESTIONS, progress)
         notes = (*adapted.notes, *gaps(context, inputs), *_never_tested(context))

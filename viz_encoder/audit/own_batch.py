@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.checks import in_place, row_sums
 from viz_encoder.audit.checks import maps as maps_check
-from viz_encoder.audit.checks import row_sums
 from viz_encoder.audit.measure.flex_masks import meant_by_all_heads
 from viz_encoder.audit.measure.maps import maps_of
 from viz_encoder.audit.measure.passed import tensors_in
@@ -38,8 +38,9 @@ def audit_batch(
 ) -> MaskReport:
     """Whether the model looks where it may on this very batch, in its own mode.
 
-    The model runs twice: once for its output, once for its maps. It runs a few more times to find
-    the cause of a fault, or if attention is called one sample at a time.
+    The model runs three times: for its output, for its maps, and to see whether it changes what it
+    is given. It runs a few more times to find the cause of a fault, or if attention is called one
+    sample at a time.
 
     It sees what made-up batches cannot have: real tokens with the id of the padding, texts that
     were cut, samples in order of their length. What needs other batches (gradients, padding, other
@@ -130,6 +131,7 @@ def _only(case: Case) -> Setting:
 def _questions(pad_id: int | None) -> tuple[Question, ...]:
     return (
         Question("runs", "Gives numbers", _runs),
+        in_place.QUESTION,
         Question("maps", "Attention maps", _maps, ("runs",)),
         Question("row_sums", "Rows of the maps sum to 1", row_sums.ask_one_batch, ("runs", "maps")),
         Question("pad_id", "Ids of padding", lambda context: ids_of_padding(context.base, pad_id)),

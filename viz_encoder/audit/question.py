@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from viz_encoder.audit.answer import Answer
 from viz_encoder.audit.audit_context import AuditContext
 
+IN_PLACE = 15  # the place of "in_place" in the order
 # They see a wrong mask as it is passed; what would see it again in another way follows from them.
 SEEN_FIRST = (
     *("runs", "static", "batch_independence", "maps", "row_sums", "gradient", "perturbation"),
@@ -22,3 +23,8 @@ class Question:
     ask: Callable[[AuditContext], Answer]
     after: tuple[str, ...] = ()  # if one of these failed, this failure follows from it
     order: int = 1000  # checks are asked in this order
+
+    @property
+    def explained_by(self) -> tuple[str, ...]:
+        """Whose failures explain its own: what one call spoils is spoiled in all after it."""
+        return ("in_place", *self.after) if self.order > IN_PLACE else self.after

@@ -19,7 +19,7 @@ COMPARING = (
 NEEDS_NUMBERS = (
     *COMPARING,
     *("batch_independence", "grad_mode", "mask_used", "poisoned_padding", "implementations"),
-    *("cache", "dtype", "train_mode"),
+    *("cache", "dtype", "train_mode", "in_place"),
 )
 
 # What sees where tokens look; a report in which none of these could judge is not a PASS.
@@ -89,10 +89,10 @@ def _answer(context: AuditContext, question: Question) -> Answer:
 
 def _unless_nan(context: AuditContext, question: Question, answer: Answer) -> Answer:
     """The answer; that nothing could be judged where it compared what is NaN."""
-    if context.stopped or question.name not in NEEDS_NUMBERS or not context.is_nonfinite:
-        return answer
     told = answer.verdict in (Verdict.PASS, Verdict.INFO) or question.name == "mask_used"
-    if not told or answer.verdict is Verdict.NOT_TESTED:
+    if not told or answer.verdict is Verdict.NOT_TESTED or question.name not in NEEDS_NUMBERS:
+        return answer
+    if context.stopped or not context.is_nonfinite:
         return answer
     return untested(f"{question.title}: could not be judged: the output is NaN.")
 
@@ -101,7 +101,7 @@ def _check(context: AuditContext, question: Question, answer: Answer) -> Check:
     given = {name: value for name, value in answer._asdict().items() if name != "pictures"}
     follows = ""
     if answer.verdict in (Verdict.FAIL, Verdict.WARN):
-        follows = next((one for one in question.after if context.failed(one)), "")
+        follows = next((one for one in question.explained_by if context.failed(one)), "")
         mixing = context.answers.get("batch_independence")
         shared = mixing is not None and mixing.verdict is Verdict.WARN
         if not follows and shared and answer.verdict is Verdict.WARN and question.name in COMPARING:

@@ -1,11 +1,15 @@
 """Verdict: what a look says against the intent, with the cause where one mask explains it."""
 
+from dataclasses import replace
 from typing import Any
+
+from torch import Tensor
 
 from viz_encoder.audit.answer import Answer, passes, untested
 from viz_encoder.audit.checks.row_sums import answer_of
-from viz_encoder.audit.diagnose.diagnosis import Diagnosis, Seen, diagnose_maps
+from viz_encoder.audit.diagnose.diagnosis import Diagnosis, Seen, diagnose, diagnose_maps
 from viz_encoder.audit.diagnose.passed_mask import readings
+from viz_encoder.audit.measure.passed import tensors_in
 from viz_encoder.audit.measure.setting import MASS, Case
 from viz_encoder.audit.own_batch import ids_of_padding, lengths_of
 from viz_encoder.audit.report import Check, Verdict
@@ -34,6 +38,35 @@ def checks_of(case: Case, layers: tuple[LayerLeaks, ...], pad_id: int | None) ->
         if answer.verdict is not Verdict.PASS
         and (answer.verdict is not Verdict.NOT_TESTED or name == "maps")
     )
+
+
+def versions_of(batch: Any) -> dict[str, tuple[Tensor, int]]:
+    """The ids and masks of a batch, with the number of changes that each has seen so far."""
+    return {
+        name or "its argument": (one, one._version)
+        for name, one in tensors_in(batch)
+        if not one.is_inference() and (one.ndim == 2 or not one.is_floating_point())
+    }
+
+
+def in_place(
+    checks: tuple[Check, ...], versions: dict[str, tuple[Tensor, int]]
+) -> tuple[Check, ...]:
+    """The checks, and whether the call that has ended has changed what was passed.
+
+    Then the cause of a wrong map is not looked for in a mask that was another one by its end.
+    """
+    changed = [name for name, (one, before) in versions.items() if one._version != before]
+    if not changed:
+        return checks
+    text = (
+        f"A call changes {' and '.join(map(repr, changed))} in place: what uses it later in this "
+        "step gets another."
+    )
+    answer = Answer(Verdict.WARN, text).because(diagnose("in_place"))
+    found = Check("in_place", "Nothing is changed in place", **_fields(answer))
+    told = (replace(c, code="", cause="", cure="") if c.name == "maps" else c for c in checks)
+    return (*told, found)
 
 
 def _fields(answer: Answer) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from viz_encoder.training.hooks import Hook, around
 from viz_encoder.training.look import Look, look_at
 from viz_encoder.training.trainer import TrainerEvents
 from viz_encoder.training.undisturbed import undisturbed
-from viz_encoder.training.verdict import checks_of, meant_in
+from viz_encoder.training.verdict import checks_of, in_place, meant_in, versions_of
 from viz_encoder.training.writers import writer_of
 
 # torch runs these as one kernel only where no torch function mode is on, so they run beside.
@@ -105,6 +105,7 @@ class Watch(TrainerEvents):
         self._module: nn.Module | None = None
         self._installed = ExitStack()
         self._open: tuple[ExitStack, BatchRecording, Any, Case | None] | None = None
+        self._versions: dict[str, tuple[Tensor, int]] = {}  # of what is passed, before the call
         self._expected: int | None = None  # the step of a Trainer whose first batch comes next
         self._has_trainer = False
         self._warned: set[str] = set()
@@ -203,6 +204,7 @@ class Watch(TrainerEvents):
         opened.enter_context(listening(recording))
         recording.enter(module, args)  # it began before anyone listened
         self._open = (opened, recording, batch, case)
+        self._versions = versions_of(batch)
         self._step = step
 
     def _run_beside(
@@ -238,6 +240,7 @@ class Watch(TrainerEvents):
         try:
             with detached_from_caller():
                 checks = () if case is None else checks_of(case, recording.leaks, self._pad_id)
+                checks = in_place(checks, self._versions)
                 look = look_at(step, recording, checks, batch, self._special_ids, self._within)
             self.last = look
             self._write(look)

@@ -108,6 +108,11 @@ CAUSES = {
         "Build the mask in every forward pass from what is passed, or cache only what depends "
         "on the length alone.",
     ),
+    "in_place": Cause(
+        "it is changed in place, so that the next layer, or the next call, gets another",
+        "Write a new one: mask = mask & other for mask &= other, mask.masked_fill(…) for "
+        "mask.masked_fill_(…), and mask = mask.clone() before mask[…] = ….",
+    ),
     "batch_divisor": Cause(
         "a sum over one sample is divided by the count of the whole batch",
         "Divide by the sample's own count: out.sum(1) / valid.sum(1, keepdim=True).",

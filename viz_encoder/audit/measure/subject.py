@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from viz_encoder.audit.measure.held import Held, state_of
 from viz_encoder.audit.measure.passed import mapped
 from viz_encoder.audit.measure.setting import Case, ModelFault
 
@@ -42,6 +43,7 @@ class Subject:
         self.dtype = weights[0].dtype if weights else torch.float32
         self.device = weights[0].device if weights else torch.device("cpu")
         self.not_attention: frozenset[int] = frozenset()  # recorded calls that are no attention
+        self.state = Held.of(state_of(self.whole, tensors_of(call)))
 
     def run(self, case: Case, *, x: Tensor | None = None, grad: bool = False) -> Tensor:
         """The output's first tensor, as floats "batch token d" or "batch d".
@@ -55,10 +57,18 @@ class Subject:
 
     def raw(self, x: Tensor, case: Case) -> Any:
         """What the model returns, on copies of x and of the mask."""
+        return self.called(x.clone(), mapped(case.passed, Tensor.clone), case.sizes)
+
+    def called(self, x: Tensor, passed: Any, sizes: str) -> Any:
+        """What it returns, on these very tensors.
+
+        Raises:
+            ModelFault: it raised.
+        """
         try:
-            return self.whole(x.clone(), mapped(case.passed, Tensor.clone))
+            return self.whole(x, passed)
         except Exception as fault:
-            raise ModelFault(f"{type(fault).__name__}: {fault} ({case.sizes})") from fault
+            raise ModelFault(f"{type(fault).__name__}: {fault} ({sizes})") from fault
 
     @property
     def trains(self) -> bool:
@@ -114,16 +124,27 @@ def rows_of_embedding(whole: nn.Module) -> int:
 
 def modules_of(call: Any) -> list[nn.Module]:
     """The modules that a callable leads to: itself, its closure, its object, its globals."""
-    found: dict[int, nn.Module] = {}
+    found: dict[int, Any] = {}
     _follow(call, DEPTH, found, set())
-    return list(found.values())
+    return [one for one in found.values() if isinstance(one, nn.Module)]
 
 
-def _follow(one: Any, depth: int, found: dict[int, nn.Module], seen: set[int]) -> None:
+def tensors_of(call: Any) -> list[Tensor]:
+    """The tensors that it leads to in the same way, and those that its modules' code does."""
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    _follow(call, DEPTH, found, seen)
+    for module in [one for one in found.values() if isinstance(one, nn.Module)]:
+        for kind in {type(one) for one in module.modules()}:
+            _follow(kind.forward, DEPTH, found, seen)
+    return [one for one in found.values() if isinstance(one, Tensor)]
+
+
+def _follow(one: Any, depth: int, found: dict[int, Any], seen: set[int]) -> None:
     if depth < 0 or id(one) in seen:
         return
     seen.add(id(one))
-    if isinstance(one, nn.Module):
+    if isinstance(one, nn.Module | Tensor):
         found[id(one)] = one
         return
     for inner in _within(one):
@@ -144,7 +165,7 @@ def _within(one: Any) -> list[Any]:
         cells = [cell.cell_contents for cell in one.__closure__ or () if _is_filled(cell)]
         names = [n for n in _names_in(code) if n in one.__globals__]
         used = [one.__globals__[name] for name in names]
-        used = [value for value in used if isinstance(value, nn.Module) or callable(value)]
+        used = [one for one in used if isinstance(one, nn.Module | Tensor) or callable(one)]
         owner = [one.__self__] if hasattr(one, "__self__") else []
         return [*owner, *cells, *(one.__defaults__ or ()), *used]
     if hasattr(one, "__func__"):

@@ -1,0 +1,102 @@
+"""Whether a call leaves alone what it is given, and what the model keeps from call to call."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from viz_encoder.audit.answer import Answer, passes, untested
+from viz_encoder.audit.audit_context import AuditContext
+from viz_encoder.audit.diagnose.diagnosis import diagnose
+from viz_encoder.audit.measure.difference import Gap, gap
+from viz_encoder.audit.measure.held import Held
+from viz_encoder.audit.measure.passed import mapped, tensors_in
+from viz_encoder.audit.measure.random_states import random_states_kept
+from viz_encoder.audit.measure.setting import Case, ModelFault
+from viz_encoder.audit.measure.subject import Subject, first_tensor
+from viz_encoder.audit.question import IN_PLACE, Question
+from viz_encoder.audit.report import Verdict
+
+
+def ask(context: AuditContext) -> Answer:
+    """Two calls with the very same tensors; then a call after another one, against it alone."""
+    state = context.subject.state
+    changed = state.changed()  # by the runs so far
+    try:
+        found = (changed and _kept(context, changed)) or find_fault(context, context.base)
+    except ModelFault as fault:
+        return untested(f"Changes in place: the model raised {fault}.")
+    finally:
+        state.put_back()
+    return found or passes("A call changes nothing that is passed.")
+
+
+def find_fault(context: AuditContext, case: Case) -> Answer | None:
+    """What of x and of what is passed is not the same after a call, and whether that matters."""
+    subject = context.subject
+    x, passed = case.x.clone(), mapped(case.passed, Tensor.clone)
+    inputs = {} if case.own else {"the input": x}
+    held = Held.of({_name(where): one for where, one in tensors_in(passed)} | inputs)
+    first = _called(subject, x, passed, case)
+    changed = held.changed()
+    if not changed:
+        return None
+    text = f"A call changes {' and '.join(changed)} in place"
+    apart = gap(first, _called(subject, x, passed, case), case.valid)
+    fresh = mapped(case.passed, Tensor.clone)
+    if gap(first, _called(subject, case.x.clone(), fresh, case), case.valid).amount > 0:
+        return untested(f"{text}; runs on the same input differ, so its effect is not known.")
+    if apart.amount <= context.tolerance(first):
+        return Answer(Verdict.INFO, f"{text}; a second one with it gives the same.")
+    only_vectors = changed == ["the input"] and case.x.is_floating_point()
+    verdict = Verdict.WARN if only_vectors else Verdict.FAIL
+    text += f": a second one with the same tensors differs by {apart.amount:.2g} at {_at(apart)}."
+    return _found(verdict, text, apart)
+
+
+def _called(subject: Subject, x: Tensor, passed: Any, case: Case) -> Tensor:
+    """The output on these very tensors, in dicts of its own, with the same dropout."""
+    given = mapped(passed, lambda one: one)
+    with torch.no_grad(), random_states_kept([subject.device]):
+        return first_tensor(subject.called(x, given, case.sizes)).clone()
+
+
+def _kept(context: AuditContext, changed: list[str]) -> Answer | None:
+    """What the model keeps and has changed; None where a call after another one is as it is alone.
+
+    The other one has padding and this one has none, so a mask that stays closed shows.
+    """
+    subject, case = context.subject, context.full
+    alone, again = (_afresh(subject, case) for _ in range(2))
+    subject.state.put_back()
+    subject.run(context.base)
+    apart = gap(alone, subject.run(case))
+    if gap(alone, again).amount > 0 or apart.amount <= context.tolerance(alone):
+        return None
+    names = " and ".join(f"the model's {name!r}" for name in changed if not name.isdigit())
+    text = (
+        f"A call changes {names or 'a tensor that the code of the model holds'} in place: the "
+        f"next one differs by {apart.amount:.2g} at {_at(apart)}, though it is given the same."
+    )
+    return _found(Verdict.FAIL, text, apart)
+
+
+def _afresh(subject: Subject, case: Case) -> Tensor:
+    subject.state.put_back()
+    return subject.run(case)
+
+
+def _found(verdict: Verdict, text: str, apart: Gap) -> Answer:
+    answer = Answer(verdict, text, sample=apart.sample, query=apart.query, amount=apart.amount)
+    return answer.because(diagnose("in_place"))
+
+
+def _at(apart: Gap) -> str:
+    return f"token {apart.query} of sample {apart.sample}"
+
+
+def _name(where: str) -> str:
+    return f"{where!r}" if where else "the mask"
+
+
+QUESTION = Question("in_place", "Nothing is changed in place", ask, order=IN_PLACE)
