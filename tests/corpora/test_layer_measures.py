@@ -115,6 +115,47 @@ def test_a_pair_has_weights_across_and_a_single_text_has_none(minilm, batch):
     assert np.isnan(single.statistics[..., NAMES.index("across")]).all()
 
 
+LOPSIDED = [
+    ("One alone", "!!"),
+    ("!!", "One alone"),
+    ("?", "!!"),
+    ("A dog barks.", "It is late"),
+    ("It is late", "A dog barks."),
+    "Alone, with no other text",
+]
+
+
+def across_by_loops(trace, role):
+    """Every word of one text that could look at a word of the other, asked one by one."""
+    sample, found = trace.sample, []
+    words = [
+        (at, side)
+        for at, (name, side) in enumerate(zip(sample.tokens, sample.segments, strict=True))
+        if trace.valid[at] and not sample.special[at] and any(c.isalnum() for c in name)
+    ]
+    for query, side in words:
+        keys = [key for key, other in words if other != side]
+        if keys and role in ("across", ("a_to_b", "b_to_a")[side]):
+            maps = np.stack([trace.attention(at)[:, query].double() for at in range(6)])
+            found.append(maps[..., keys].sum(axis=-1))
+    return np.mean(found, axis=0) if found else np.full((6, 12), np.nan)
+
+
+def test_a_pair_counts_where_both_texts_have_words_in_either_order(minilm):
+    """Alone, in a batch, and in a corpus; where nothing could be looked at, there is no share."""
+    traces, found = traces_of(minilm, LOPSIDED), of_batch(minilm, LOPSIDED).statistics
+    table = vz.corpus(minilm, LOPSIDED)
+    for role in PAIRED:
+        wanted = np.stack([across_by_loops(trace, role) for trace in traces])
+        assert np.isfinite(wanted).all(axis=(1, 2)).tolist() == [False] * 3 + [True] * 2 + [False]
+        close(found[..., NAMES.index(role)], wanted, role)
+        for source, each in zip(LOPSIDED, wanted, strict=True):
+            shares = role_shares(vz.capture(minilm, source), role)
+            close(shares.shares, each, (source, role))
+            assert bool(shares.n_queries) == np.isfinite(each).all()
+        close(table[role].mean, np.nanmean(wanted, axis=0), role)
+
+
 @pytest.mark.parametrize("n_bytes", [1, 4 * 4 * 16 * 3, 4 * 4 * 16 * 16 * 2])
 def test_blocks_of_any_size_give_the_same(grammar, monkeypatch, n_bytes):
     # Its scores are small: MiniLM's leave an entropy fewer digits than are compared here.

@@ -132,14 +132,14 @@ class LayerSums:
         return torch.stack([found.get(name, missing) for name in STATISTICS], dim=-1)
 
     def _across(self) -> dict[str, Float[Tensor, "batch head"]]:
-        """From words of one text to words of the other; NaN if the input is not a pair."""
+        """From words of one text to words of the other; NaN unless both texts have words."""
         sides = self.tokens.sides
         n_words = sides.sum(dim=2)
-        pairs = (n_words[:, 1:] > 0).to(n_words)
+        both = (n_words > 0).all(dim=1, keepdim=True).to(n_words)
         found, sums, counts = {}, [], []
         for name, (looks, looked_at) in PAIRED.items():
             total = (self.by_key[:, :, 1 + looks] * sides[:, None, looked_at]).sum(dim=-1)
-            count = n_words[:, looks, None] * pairs
+            count = n_words[:, looks, None] * both
             sums.append(total)
             counts.append(count)
             found[name] = total / count

@@ -6,7 +6,7 @@ from viz_encoder.trace.head_statistics import Statistic
 FARTHEST = 8  # tokens before or after the query
 OFFSETS = tuple(range(-FARTHEST, FARTHEST + 1))
 NAMED_OFFSETS = {-1: "previous", 0: "diagonal", 1: "next"}  # those of `survey`
-WORDS_OF = "Over the words of that text; special tokens and punctuation do not count as words."
+WORDS = "special tokens and punctuation do not count as words. A pair needs words in both texts."
 
 
 def offset_name(offset: int) -> str:
@@ -43,19 +43,19 @@ PAIR_ROLES = {
         "Weight on the other text of a pair",
         "share",
         "heads that look from words to words of the other text",
-        over="Over the words of both texts; special tokens and punctuation do not count as words.",
+        over=f"Over the words of both texts; {WORDS}",
     ),
     "a_to_b": Statistic(
         "Weight from text A to text B",
         "share",
         "heads that look from words of text A to words of text B",
-        over=WORDS_OF,
+        over=f"Over the words of that text; {WORDS}",
     ),
     "b_to_a": Statistic(
         "Weight from text B to text A",
         "share",
         "heads that look from words of text B to words of text A",
-        over=WORDS_OF,
+        over=f"Over the words of that text; {WORDS}",
     ),
 }
 OFFSET_ROLES = {offset_name(at): _offset(at) for at in OFFSETS if at not in NAMED_OFFSETS}

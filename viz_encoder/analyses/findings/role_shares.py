@@ -22,7 +22,7 @@ ROLES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RoleShares(ArrayResult, TableResult, main="shares"):
-    """Every head's share, 0 … 1; NaN in cross-attention, and where the text has no such query.
+    """Every head's share, 0 … 1; NaN in cross-attention, and where it is a mean over no query.
 
     shares: of the weight of the queries that have such a key; of "pronoun", of the pronouns.
     n_queries: how many queries, or pronouns, each share is a mean over.
@@ -45,11 +45,12 @@ def role_shares(
 ) -> RoleShares:
     """How much of every head's attention goes to one kind of token (after Clark et al., 2019).
 
-    Each is a mean over the real queries that have such a key: "previous", "next", "same" (the query
-    itself), "offset" (the token `offset` places later, negative = earlier), "first", "delimiter"
-    (special tokens except the first), "sink" (the first and all special tokens), "punctuation",
-    "across" (from words of one text of a pair to words of the other), "a_to_b" and "b_to_a" (the
-    same in one direction; special tokens and punctuation do not count as words).
+    A mean over the real queries that have such a key: "previous", "next", "same" (the query
+    itself), "offset" (the token `offset` places later, negative = earlier), "across" (from words of
+    one text of a pair to words of the other), "a_to_b" and "b_to_a" (the same in one direction;
+    special tokens and punctuation do not count as words, and where one of the texts has no words,
+    no query counts). A mean over all real queries: "first", "delimiter" (special tokens except the
+    first), "sink" (the first and all special tokens), "punctuation"; 0 where the text has none.
 
     "pronoun" is the share of the text's pronouns whose largest weight is on an earlier content
     word and is at least twice what the average query gives that word. Pronouns are he, she, it,

@@ -22,7 +22,8 @@ def n_asked(kind: str, offset: int, reading: Reading) -> int:
         return n_with(reading, offset)
     if kind in SIDES:
         sides = reading.segment[reading.content]
-        return sum(int((sides == side).sum()) for side in SIDES[kind])
+        n_words = [int((sides == side).sum()) for side in (0, 1)]
+        return sum(n_words[side] for side in SIDES[kind]) if all(n_words) else 0
     return int(reading.real.sum())
 
 
