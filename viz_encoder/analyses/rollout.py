@@ -1,6 +1,7 @@
 """Rollout: attention multiplied through the layers, the residual stream counted as a half."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -8,12 +9,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from viz_encoder.errors import SelectionError
+from viz_encoder.model.attention import Buffers
 from viz_encoder.result import ArrayResult
 from viz_encoder.trace import LayerTrace, Trace
 from viz_encoder.trace.token_selection import require_a_key_a_query
 
 FUSES = ("mean", "max", "min")
 BLOCK_BYTES = 64 * 2**20
+TINY = torch.finfo(torch.float32).tiny
 MAX_SIDE = 512  # most tokens of a whole matrix; more are asked for query by query
 
 
@@ -75,8 +78,7 @@ def rollout_matrix(trace: Trace, fuse: str = "mean") -> RolloutMatrix:
         )
     total = torch.eye(trace.n_tokens, device=trace.layers[0].q.device)
     for layer in trace.layers:
-        blocks = layer.blocks(slice(0, layer.n_heads))
-        fused = torch.cat([_fused(weights, fuse) for _, weights in blocks]).to(total.dtype)
+        fused = torch.cat([part for _, part in _fused(layer, fuse, 0, trace.n_tokens)])
         total = (total + fused @ total + _idle(fused)[:, None] * total) / 2
     return RolloutMatrix(total.cpu().numpy(), fuse)
 
@@ -106,24 +108,50 @@ def _through(layer: LayerTrace, row: Float[Tensor, " query"], fuse: str) -> Floa
     """row × fused attention; queries that the row does not touch are not even computed."""
     reached = torch.zeros_like(row)
     touched = row.nonzero()[:, 0]
-    first, last = int(touched[0]), int(touched[-1]) + 1
-    step = max(1, BLOCK_BYTES // (4 * layer.n_heads * layer.k.shape[1]))
-    for start in range(first, last, step):
-        rows = slice(start, min(start + step, last))
-        weights = layer.weights(slice(0, layer.n_heads), rows)
-        fused = _fused(weights, fuse).to(row.dtype)
+    for rows, fused in _fused(layer, fuse, int(touched[0]), int(touched[-1]) + 1):
         reached += row[rows] @ fused
         reached[rows] += row[rows] * _idle(fused)
     return reached
 
 
-def _fused(weights: Float[Tensor, "head query key"], fuse: str) -> Float[Tensor, "query key"]:
-    """Rows that sum to 1, but for a query that may attend to nothing."""
-    if fuse == "mean":
-        fused = weights.mean(dim=0)
-    else:
-        fused = weights.amax(dim=0) if fuse == "max" else weights.amin(dim=0)
-    return fused / fused.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(fused.dtype).tiny)
+def _fused(
+    layer: LayerTrace, fuse: str, first: int, stop: int
+) -> Iterator[tuple[slice, Float[Tensor, "query key"]]]:
+    """Rows that sum to 1, some at a time, but for a query that may attend to nothing."""
+    n_bytes = 4 * layer.n_heads * layer.k.shape[1] * (6 if fuse == "min" else 1)
+    step = max(1, BLOCK_BYTES // n_bytes)
+    for start in range(first, stop, step):
+        rows = slice(start, min(start + step, stop))
+        if fuse == "min":
+            yield rows, _least(layer, rows)
+            continue
+        weights = layer.weights(slice(0, layer.n_heads), rows).float()
+        fused = weights.mean(dim=0) if fuse == "mean" else weights.amax(dim=0)
+        yield rows, fused / fused.sum(dim=-1, keepdim=True).clamp_min(TINY)
+
+
+def _least(layer: LayerTrace, rows: slice) -> Float[Tensor, "query key"]:
+    """The heads' minimum, renormalized by its logarithm.
+
+    Where heads share no key, all minima of a row may be less than float32, or float64, can hold.
+    """
+    least = _logarithms(layer, rows).amin(dim=0)
+    empty = (least == -torch.inf).all(dim=-1, keepdim=True)
+    return least.softmax(dim=-1).masked_fill(empty, 0.0).float()
+
+
+def _logarithms(layer: LayerTrace, rows: slice) -> Float[Tensor, "head query key"]:
+    """ln of the weights, −∞ where the mask forbids a key, in float64 where the device has it."""
+    heads = slice(0, layer.n_heads)
+    wide = torch.float32 if layer.q.device.type == "mps" else torch.float64
+    if layer.maps is not None:
+        return layer.weights(heads, rows).to(wide).log()
+    exact = replace(layer, q=layer.q.to(wide), k=layer.k.to(wide))
+    shape = layer.n_heads, rows.stop - rows.start, layer.k.shape[1]
+    scores, weights = exact.q.new_empty(2, *shape)
+    exact.weights(heads, rows, into=Buffers(scores, weights))
+    empty = (scores == -torch.inf).all(dim=-1, keepdim=True)
+    return scores.log_softmax(dim=-1).masked_fill(empty, -torch.inf)
 
 
 def _idle(fused: Float[Tensor, "query key"]) -> Float[Tensor, " query"]:
