@@ -184,6 +184,22 @@ def test_a_tensor_changed_in_place_after_the_survey_is_swept_again():
     assert not trace.proof.passed and trace.proof.worst[:2] == (0, 1)
 
 
+KEPT_PARTS = {
+    "maps": lambda: {"maps": torch.rand(HEADS, N, N).softmax(dim=-1)},
+    "relative": lambda: {"relative": torch.randn(HEADS, 2 * N - 1)},
+    "sink": lambda: {"sink": torch.zeros(HEADS, N)},
+}
+
+
+@pytest.mark.parametrize("part", KEPT_PARTS)
+def test_so_is_any_other_part_of_a_layer(part):
+    layer = replace(made_of().layers[0], signature=None, **KEPT_PARTS[part]())
+    before = evidence.evidence_of(layer)
+    assert evidence.evidence_of(layer) is before
+    getattr(layer, part)[2, 7] += 1
+    assert evidence.evidence_of(layer) is not before
+
+
 def test_a_run_that_does_not_follow_fails_by_both_ways(trace):
     layer = trace.layers[0]
     signature = layer.signature.clone()

@@ -69,7 +69,11 @@ def test_pairs_come_from_two_columns(minilm, tmp_path):
     wanted = vz.corpus(minilm, [("A dog barks.", "A cat sleeps.")])
     same(found, wanted, 0)
     assert found["across"].n_texts == 1
-    assert {one.query_side for one in found.examples} == {0, 1}
+    read = minilm.read(("A dog barks.", "A cat sleeps.")).samples[0]
+    for one in found.examples:
+        sides = one.query_side, one.key_side
+        assert sides == (read.segments[one.query], read.segments[one.key])
+    assert len({one.query_side != one.key_side for one in found.examples}) == 2
 
 
 def test_a_folder_of_pictures(tmp_path):

@@ -128,6 +128,19 @@ def test_other_tokenizers_are_aligned_by_words(minilm):
     assert back.pairs == tuple((b, a) for a, b in found.pairs)
 
 
+def test_words_of_a_second_text_are_found_behind_the_first(minilm):
+    texts = ("A dog barked.", "The dog slept.")
+    here = vz.capture(minilm, texts)
+    tokens = ("<s>", "A", " dog", " barked", ".", "</s>", "The", " dog", " slept", ".", "</s>")
+    there = read_by("other", " ".join(texts), tokens, tuple(name[0] == "<" for name in tokens))
+    spans = list(there.sample.spans)
+    spans[6:10] = [(start - 14, stop - 14) for start, stop in spans[6:10]]  # as text B has them
+    sample = replace(there.sample, texts=texts, spans=tuple(spans), segments=(0,) * 6 + (1,) * 5)
+    found = align(here, replace(there, sample=sample))
+    assert found.by == "words"
+    assert found.pairs == tuple((at, at) for at in range(11) if at != 5)  # not what is between
+
+
 def test_one_tokenizer_of_two_models_aligns_by_tokens(minilm, tired):
     other = replace(tired, origin=replace(tired.origin, model="another"))
     found = align(tired, other)

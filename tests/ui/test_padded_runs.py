@@ -153,6 +153,7 @@ def test_a_link_brings_padding_back():
     entry = runner.store.get(made["key"])
     entry.masked = replace(entry.masked, plain="gone")
     again = plain_of(runner.store, made["key"])[1]  # where it was let go, it runs again padded
+    assert again.link["pad"] == "end:2" and "ran" not in again.link
     assert again.padded == entry.padded and again.trace.valid.tolist() == made["valid"]
 
 

@@ -59,7 +59,7 @@ def test_what_is_not_there_is_said(site, client, key):
 @pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("words", [False, True])
 def test_the_route_follows_the_switches(site, client, minilm, renormalize, words):
-    text = "The unbelievable animal didn't cross"
+    text = "The woodpecker hammered unreadably"
     trace = vz.capture(minilm, text)
     run = client.predict(text, api_name="/run_text")["key"]
     switches = {"special": False, "renormalize": renormalize, "words": words}
